@@ -1,4 +1,4 @@
-"""Filter expressions: parsed, bound to a schema, exported to other engines."""
+"""Filter expressions: parse them, bind them to a schema, and export them to other engines."""
 
 from iceexplore.expressions._binding import METADATA_COLUMNS, Column, Columns, bind_filter
 from iceexplore.expressions._completion import Choice, Completion, complete_filter

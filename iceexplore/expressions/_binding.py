@@ -1,7 +1,7 @@
-"""Conditions bound to a schema: names become field ids, literals become stored values, ``not`` goes.
+"""Bind conditions to a schema: names become field ids, literals become stored values, ``not`` is resolved.
 
-Of every condition two expressions are made: the one that selects the rows for which it is true, and, inside ``not``,
-the one for which it is false. The rows left over are those for which it is unknown: SQL's third value. So ``x = null``
+Every condition becomes an expression that selects the rows for which it is true; inside ``not``, one that selects the
+rows for which it is false. The remaining rows are those for which it is unknown, SQL's third value. So ``x = null``
 selects nothing, and neither does ``not x = null``.
 """
 
@@ -48,7 +48,7 @@ METADATA_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A field of a schema, and the names that lead to it through structs."""
+    """A field of a schema with its path of names through structs."""
 
     field: NestedField
     path: tuple[str, ...]
@@ -56,15 +56,15 @@ class Column:
 
     @property
     def name(self) -> str:
-        """Dotted; what could be read in another way stands in backticks."""
+        """The dotted name; ambiguous parts are in backticks."""
         return ".".join(f"`{p.replace('`', '``')}`" if self.quoted or "." in p or "`" in p else p for p in self.path)
 
 
 class Columns:
-    """The columns of a schema that a filter may name.
+    """The columns of a schema that a filter may use.
 
-    A name means the column that is spelled so. Where there is none, letter case does not count, as in Spark. A column
-    that has dots in its own name wins over one inside a struct, unless the parts are quoted apart.
+    A name first means the column with exactly this spelling; otherwise letter case is ignored, as in Spark. A column
+    with dots in its own name takes precedence over one inside a struct, unless the parts are quoted separately.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -79,12 +79,12 @@ class Columns:
         self._found: dict[tuple[tuple[str, ...], tuple[bool, ...]], Column] = {}
 
     def find(self, name: Name) -> Column:
-        """The column.
+        """Return the column with a name.
 
         Raises
         ------
         OptionError
-            There is none, or there are several that differ in letter case alone, or it is inside a list or map.
+            There is none, or several that differ only in letter case, or it is inside a list or map.
         """
         key = name.parts, name.quoted
         if key not in self._found:
@@ -92,7 +92,7 @@ class Columns:
         return self._found[key]
 
     def every(self) -> Iterator[Column]:
-        """All of them, those inside structs after the struct."""
+        """Yield all columns; those inside a struct follow the struct."""
         return map(self._told_apart, self._columns)
 
     def _find(self, name: Name) -> Column:
@@ -107,34 +107,32 @@ class Columns:
             raise name.at.error(self._missing(dotted))
         if len(found) > 1:
             raise name.at.error(
-                f"column {dotted!r} is ambiguous without regard to letter case: {', '.join(c.name for c in found)}"
+                f"column {dotted!r} is ambiguous if letter case is ignored: {', '.join(c.name for c in found)}"
             )
         return self._told_apart(found[0])
 
     def _told_apart(self, column: Column) -> Column:
-        """Quoted where it would be read as another."""
+        """Mark the column as quoted if its unquoted name would mean another column."""
         alike = self._folded[".".join(column.path).casefold()]
         return replace(column, quoted=any(len(c.path) < len(column.path) for c in alike))
 
     def _missing(self, dotted: str) -> str:
         for full, field in self._schema.walk():
             if full.casefold() == dotted.casefold():
-                return (
-                    f"column {full!r} (field {field.field_id}) is inside a list or map: rows have several values of it"
-                )
+                return f"column {full!r} (field {field.field_id}) is inside a list or map, so a row has several values"
         if dotted.partition(".")[0].casefold() in METADATA_COLUMNS:
             return (
-                f"{dotted!r} is a metadata column, by which no filter goes; name it in columns=, and choose among the "
-                "rows that come"
+                f"{dotted!r} is a metadata column, which filters do not support; name it in columns=, and select among "
+                "the returned rows"
             )
         names = [c.name for c in self._columns]
         folded = {n.casefold(): n for n in reversed(names)}
-        # The last part alone, too: people forget the struct that a column is in.
+        # Also match the last part alone: users forget the struct that a column is in.
         for column in reversed(self._columns):
             folded.setdefault(column.path[-1].casefold(), column.name)
         close = dict.fromkeys(folded[f] for f in get_close_matches(dotted.casefold()[:200], folded, 3, 0.5))
-        said = f"nearest: {', '.join(close)}" if close else f"there are {', '.join(names[:20]) or 'none'}"
-        return f"no column {dotted!r}; {said}"
+        hint = f"nearest: {', '.join(close)}" if close else f"there are {', '.join(names[:20]) or 'none'}"
+        return f"no column {dotted!r}; {hint}"
 
 
 def _columns(fields: tuple[NestedField, ...], path: tuple[str, ...]) -> Iterator[Column]:
@@ -154,28 +152,28 @@ _PREFIXED = frozenset(("string", "binary"))
 
 
 def bind_filter(schema: Schema, where: Any) -> Expression:
-    """The expression over field ids that a filter means.
+    """Convert a filter to an expression over field ids.
 
     Parameters
     ----------
     where
-        Text, see `parse_filter`; a PyIceberg expression that is not bound; what `parse_filter` returned.
+        Text, see `parse_filter`; an unbound PyIceberg expression; or the result of `parse_filter`.
 
     Returns
     -------
     Expression
-        It selects the rows for which the filter is true. Comparisons are exact in the column's type: a literal that no
-        row can hold becomes a comparison with those next to it, or a constant. A ``double`` is compared with the
-        literal's nearest double, and so are the values of a ``float`` column, as in Spark (``f = 0.1`` matches
-        nothing, ``f = 0.1F`` does); Python floats in a PyIceberg expression take the column's precision, as in
-        Iceberg. A timestamp without zone against ``timestamptz`` means UTC. NaN is greater than nothing (IEEE 754).
+        The expression selects the rows for which the filter is true. Comparisons are exact in the column's type: a
+        literal that no row can hold becomes a comparison with its neighbours, or a constant. A ``double`` is compared
+        with the literal's nearest double, and so are the values of a ``float`` column, as in Spark (``f = 0.1`` matches
+        nothing, ``f = 0.1F`` does); Python floats in a PyIceberg expression take the column's precision, as in Iceberg.
+        A timestamp without zone is in UTC if compared with ``timestamptz``. NaN is not greater than any number (IEEE
+        754).
 
     Raises
     ------
     OptionError
-        The text is no filter, a name is none of the schema's columns, a literal does not fit its column, or something
-        is asked that neither metadata nor this evaluator can judge. The message shows the text with carets under the
-        word.
+        The text is not a filter, a name is not a column of the schema, a literal does not fit its column, or a
+        condition cannot be evaluated on metadata and rows. The message shows the text with carets under the word.
     """
     if isinstance(where, str):
         condition = parse_filter(where)
@@ -186,7 +184,7 @@ def bind_filter(schema: Schema, where: Any) -> Expression:
     try:
         return _Binder(Columns(schema)).bind(condition, True)
     except RecursionError:
-        raise OptionError("the filter is nested too deeply for the stack that is left: simplify it") from None
+        raise OptionError("the filter is nested too deeply for the remaining stack: simplify it") from None
 
 
 class _Binder:
@@ -194,7 +192,7 @@ class _Binder:
         self._columns = columns
 
     def bind(self, node: Condition, wanted: bool) -> Expression:
-        """What selects the rows for which a condition is ``wanted``: true or false."""
+        """Return an expression that selects the rows for which a condition is ``wanted``: true or false."""
         match node:
             case Negation(child):
                 return self.bind(child, not wanted)
@@ -213,11 +211,13 @@ class _Binder:
                 if kind == "null":
                     return NEVER
                 if kind != "boolean":
-                    raise node.at.error(f"{node.at.said} alone is no condition: compare a column with it")
+                    raise node.at.error(f"{node.at.said} alone is not a condition: compare a column with it")
                 return Always(value is wanted)
         column = self._columns.find(node)
         if type_base(column.field.type) != "boolean":
-            raise node.at.error(f"column {column.name!r} is {column.field.type}, no boolean: compare it with something")
+            raise node.at.error(
+                f"column {column.name!r} is {column.field.type}, not boolean: compare it with something"
+            )
         return _leaf(column, "=" if wanted else "!=", node.at, not wanted, True)
 
     def _column(self, operand: Operand, at: Place) -> Column:
@@ -234,7 +234,7 @@ class _Binder:
         column = self._column(left, node.at)
         if isinstance(right, Name):
             self._columns.find(right)
-            raise right.at.error("two columns are compared: compare a column with a literal (texts stand in '...')")
+            raise right.at.error("two columns are compared: compare a column with a literal (texts in '...')")
         return self._compared(column, op, right, node.at, wanted)
 
     def _compared(self, column: Column, op: str, value: Value, at: Place, wanted: bool) -> Expression:
@@ -265,51 +265,51 @@ class _Binder:
         values = list(dict.fromkeys(c.below for c in cuts if c.exact))
         negated = node.negated == wanted
         if negated and any(v.kind == "null" for v in node.items):
-            return NEVER  # whatever equals nothing in the list may equal the null
-        said = not wanted
+            return NEVER  # every value may equal the null in the list
+        inverted = not wanted
         if not values:
-            return _leaf(column, "not-null", node.at, said) if negated else NEVER
+            return _leaf(column, "not-null", node.at, inverted) if negated else NEVER
         if len(values) == 1:
-            return _leaf(column, "!=" if negated else "=", node.at, said, values[0])
-        return _leaf(column, "not-in" if negated else "in", node.at, said, *values)
+            return _leaf(column, "!=" if negated else "=", node.at, inverted, values[0])
+        return _leaf(column, "not-in" if negated else "in", node.at, inverted, *values)
 
     def _test(self, node: Test, wanted: bool) -> Expression:
         yes = node.negated != wanted
-        said = not wanted
+        inverted = not wanted
         if isinstance(node.operand, Value):
             return _tested(node, node.operand, yes)
         column = self._columns.find(node.operand)
         base = type_base(column.field.type)
         match node.what:
             case "null":
-                return _leaf(column, "is-null" if yes else "not-null", node.at, said)
+                return _leaf(column, "is-null" if yes else "not-null", node.at, inverted)
             case "nan":
                 if base not in ("float", "double"):
                     raise node.operand.at.error(
                         f"column {column.name!r} is {column.field.type}: only float and double have NaN"
                     )
-                return _leaf(column, "is-nan" if yes else "not-nan", node.at, said)
+                return _leaf(column, "is-nan" if yes else "not-nan", node.at, inverted)
         if base != "boolean":
-            raise node.operand.at.error(f"column {column.name!r} is {column.field.type}, no boolean")
+            raise node.operand.at.error(f"column {column.name!r} is {column.field.type}, not boolean")
         value = node.what == "true"
         if yes:
-            return _leaf(column, "=", node.at, said, value)
-        return any_of(_leaf(column, "!=", node.at, said, value), _leaf(column, "is-null", node.at, said))
+            return _leaf(column, "=", node.at, inverted, value)
+        return any_of(_leaf(column, "!=", node.at, inverted, value), _leaf(column, "is-null", node.at, inverted))
 
     def _prefix(self, node: Prefix, wanted: bool) -> Expression:
         if isinstance(node.operand, Value):
-            raise node.operand.at.error("a column is missing: texts stand in single quotes, columns do not")
+            raise node.operand.at.error("a column is missing: texts are in single quotes, columns are not")
         column = self._columns.find(node.operand)
         base = type_base(column.field.type)
         if base not in _PREFIXED:
             raise node.operand.at.error(
-                f"column {column.name!r} is {column.field.type}: only string and binary begin with something"
+                f"column {column.name!r} is {column.field.type}: only string and binary columns have prefixes"
             )
         if node.prefix.kind == "null":
             return NEVER
         prefix = _located(column, node.prefix).below
         negated = node.negated == wanted
-        if not prefix:  # every value begins with nothing
+        if not prefix:  # every value begins with the empty prefix
             return NEVER if negated else _leaf(column, "not-null", node.at, not wanted)
         return _leaf(column, "not-starts-with" if negated else "starts-with", node.at, not wanted, prefix)
 
@@ -326,7 +326,7 @@ def _ordered(column: Column, op: str, cut: Cut, at: Place, negated: bool) -> Exp
     edge = cut.below if less else cut.above
     if edge is None:
         return NEVER
-    if (cut.above if less else cut.below) is None:  # beyond everything that the type holds
+    if (cut.above if less else cut.below) is None:  # outside the range of the type
         return _leaf(column, "not-null", at, negated)
     return _leaf(column, "<=" if less else ">=", at, negated, edge)
 
@@ -336,7 +336,7 @@ def _check_comparable(column: Column, at: Place) -> None:
     if isinstance(kind, StructType | ListType | MapType) or type_base(kind) not in COMPARABLE:
         inner = " or compare the columns inside it" if isinstance(kind, StructType) else ""
         raise at.error(
-            f"column {column.name!r} is {type_base(kind)}, which has no order: ask is null or is not null{inner}"
+            f"column {column.name!r} is {type_base(kind)}, which cannot be compared: use is null or is not null{inner}"
         )
 
 
@@ -351,7 +351,7 @@ def _located(column: Column, value: Value) -> Cut:
 
 
 def _constant(node: Compare, left: Value, right: Value, wanted: bool) -> Expression:
-    """``1 = 1``."""
+    """Evaluate a comparison of two literals, such as ``1 = 1``."""
     if "null" in (left.kind, right.kind):
         both = left.kind == right.kind
         return Always(both == wanted) if node.op == "<=>" else NEVER
@@ -363,7 +363,7 @@ def _constant(node: Compare, left: Value, right: Value, wanted: bool) -> Express
 
 
 def _tested(node: Test, value: Value, yes: bool) -> Expression:
-    """``null is null``."""
+    """Evaluate a test of a literal, such as ``null is null``."""
     match node.what:
         case "null":
             return Always((value.kind == "null") == yes)

@@ -1,4 +1,4 @@
-"""What can come next in a filter's text that is being typed: columns, operators, values, and, or."""
+"""Complete the text of a filter while it is typed: columns, operators, values, and, or."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TESTS = (("is null", "has no value"), ("is not null", "has a value"))
 
 @dataclass(frozen=True)
 class Choice:
-    """Something that can come next: what is written, and a word about it."""
+    """A completion: its text, and a short note."""
 
     text: str
     note: str
@@ -42,7 +42,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Completion:
-    """What can stand in place of the characters ``start`` to ``end`` (exclusive) of a text."""
+    """Completions that can replace the characters ``start`` to ``end`` (exclusive) of a text."""
 
     start: int
     end: int
@@ -52,16 +52,16 @@ class Completion:
 def complete_filter(
     schema: Schema, text: str, at: int, values: Values = lambda _: (), *, most: int = _MOST
 ) -> Completion:
-    """What can come next where somebody types: choices that begin as the word there, then those that have it inside.
+    """Return completions at the cursor: first those that begin with the typed word, then those that contain it.
 
     Parameters
     ----------
     text, at
-        The filter, and where the cursor stands: 0 is before the first character.
+        The filter, and the position of the cursor: 0 is before the first character.
     values
-        Example values of a column, by field id, as SQL.
+        Function that returns example values of a column, given its field id, as SQL.
     most
-        So many choices at most.
+        Maximum number of completions.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def _key(choice: Choice) -> str:
 
 
 def _typed(before: str) -> tuple[int, list[Token]]:
-    """Where the word that is being typed begins, and the tokens before it. A quote may still be open."""
+    """Return the beginning of the word being typed, and the tokens before it. A quote may still be open."""
     tokens, end = scan(before)
     if end < len(before):
         return end, tokens
@@ -102,10 +102,10 @@ def _typed(before: str) -> tuple[int, list[Token]]:
 
 
 def _walk(tokens: Sequence[Token], columns: Columns) -> tuple[_State, Column | None]:
-    """What is expected after some tokens, and of which column."""
+    """Return what is expected after some tokens, and for which column."""
     state: _State = "column"
     path: list[Token] = []
-    inside = between = False  # a list; the first value of between
+    inside = between = False  # inside a list; after the first value of between
     for token in tokens:
         word = token.text if token.kind == "word" else ""
         sign = token.text if token.kind == "sign" else ""
@@ -158,8 +158,8 @@ def _after_word(word: str) -> _State:
 def _column(path: Sequence[Token], columns: Columns) -> Column | None:
     if not path:
         return None
-    said = tuple(t.at.text[t.at.start : t.at.end] if t.kind == "word" else t.text for t in path)
-    name = Name(said, tuple(t.kind == "name" for t in path), Place("", 0, 0))
+    parts = tuple(t.at.text[t.at.start : t.at.end] if t.kind == "word" else t.text for t in path)
+    name = Name(parts, tuple(t.kind == "name" for t in path), Place("", 0, 0))
     try:
         return columns.find(name)
     except OptionError:
@@ -169,7 +169,7 @@ def _column(path: Sequence[Token], columns: Columns) -> Column | None:
 def _choices(columns: Columns, state: _State, column: Column | None, values: Values, begun: bool) -> list[Choice]:
     match state:
         case "column" | "path":
-            words = [Choice("not", "what is not so", "word")] if begun else []
+            words = [Choice("not", "negates a condition", "word")] if begun else []
             every = (Choice(name_sql(c.name), str(c.field.type)[:60], "column") for c in columns.every())
             return [*every, *words]
         case "operator":
@@ -201,7 +201,7 @@ def _operators(kind: Type | None) -> Iterator[Choice]:
     for text, note in _TESTS:
         yield Choice(text, note, "operator")
     if base in ("float", "double"):
-        yield Choice("is nan", "is no number", "operator")
+        yield Choice("is nan", "is not a number", "operator")
 
 
 def _values(column: Column, values: Values) -> Iterator[Choice]:

@@ -1,4 +1,4 @@
-"""Expressions said in other words: SQL for Spark and for people, PyIceberg's classes."""
+"""Export expressions: SQL for Spark and for display, and PyIceberg's classes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["expression_pyiceberg", "expression_sql", "literal_sql", "name_sql", 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SIGNS = {"!=": "<>"}
-#: Words that are no name without quotes, in Spark's grammar (``ANSI`` mode, too) or here.
+#: Words that need quotes as names, in Spark's grammar (also in ``ANSI`` mode) or in filters.
 _RESERVED = frozenset(
     (
         "all", "and", "anti", "any", "as", "authorization", "between", "both", "by", "case", "cast", "check",
@@ -34,26 +34,26 @@ _RESERVED = frozenset(
 
 
 def path_of(name: str) -> tuple[str, ...]:
-    """The parts of a predicate's `name`; dots inside backticks are the part's own."""
+    """Return the parts of a predicate's `name`; dots inside backticks do not separate parts."""
     return tuple(part for part, _ in _parts(name))
 
 
 def _parts(name: str) -> list[tuple[str, bool]]:
-    """Parts, and whether they stand in backticks."""
+    """Return the parts, and whether each is in backticks."""
     found = _PART.finditer(name)
     return [(m[2], False) if m[1] is None else (m[1].replace("``", "`"), True) for m in found]
 
 
 def expression_sql(expression: Expression, dialect: Literal["spark", "sql"] = "spark") -> str:
-    """An expression as the SQL of a ``WHERE`` clause.
+    """Return an expression as the SQL of a ``WHERE`` clause.
 
     Parameters
     ----------
     dialect
-        ``spark`` selects the same rows in Spark: NaN, which is above every number there, is left out of ``>`` and
-        ``>=``; quotes and backslashes in texts are escaped with a backslash; UUIDs are texts. Types that Spark does not
-        have (time, nanoseconds) are written all the same. ``sql`` is what `parse_filter` reads, with quotes doubled;
-        NaN is above nothing.
+        ``spark`` selects the same rows in Spark: NaN, which is above every number there, is excluded from ``>`` and
+        ``>=``; quotes and backslashes in texts are escaped with a backslash; UUIDs are texts. Types that Spark lacks
+        (time, nanoseconds) are written nevertheless. ``sql`` is what `parse_filter` reads, with quotes doubled; NaN is
+        not above any number.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def _predicate(p: Predicate, dialect: str, inside: bool) -> str:
 
 
 def name_sql(name: str, quote: str = '"') -> str:
-    """A predicate's `name` as SQL writes it: quoted where need be."""
+    """Return a predicate's `name` in SQL, quoted if necessary."""
     return ".".join(_quoted(part, quote, always) for part, always in _parts(name))
 
 
@@ -115,7 +115,7 @@ def _quoted(part: str, quote: str, always: bool) -> str:
 
 
 def literal_sql(value: Any, kind: Type | None, dialect: str = "spark") -> str:
-    """A stored value as a literal of SQL; without a type by its Python class."""
+    """Return a stored value as an SQL literal; without a type, the Python class decides."""
     base = "" if kind is None else type_base(kind)
     if isinstance(value, bool):
         return str(value).lower()
@@ -131,15 +131,15 @@ def literal_sql(value: Any, kind: Type | None, dialect: str = "spark") -> str:
         return f"'{UUID(bytes=value)}'" if base == "uuid" else f"X'{value.hex().upper()}'"
     if kind is None or base in ("int", "long"):
         return str(value)
-    said = human_value(kind, "identity", value)
+    text = human_value(kind, "identity", value)
     match base:
         case "date":
-            return f"DATE '{said}'"
+            return f"DATE '{text}'"
         case "time":
-            return f"TIME '{said}'"
+            return f"TIME '{text}'"
         case "timestamp" | "timestamp_ns":
-            return f"TIMESTAMP_NTZ '{said}'"
-    return f"TIMESTAMP '{said}'"
+            return f"TIMESTAMP_NTZ '{text}'"
+    return f"TIMESTAMP '{text}'"
 
 
 def _text(value: str, dialect: str) -> str:
@@ -150,10 +150,10 @@ def _text(value: str, dialect: str) -> str:
 
 
 def expression_pyiceberg(expression: Expression) -> Any:
-    """An expression of ``pyiceberg.expressions``, not bound, with columns by their dotted names.
+    """Return an unbound expression of ``pyiceberg.expressions``, with columns by their dotted names.
 
-    PyIceberg refuses some when it binds them to a schema: prefixes of binary columns, literals of the ``_ns`` types.
-    Its plans keep files of nulls for ``NotEqualTo`` and ``NotIn``, its scans drop the rows.
+    PyIceberg rejects some when it binds them to a schema: prefixes of binary columns, and literals of ``_ns`` types.
+    For ``NotEqualTo`` and ``NotIn``, its plans keep files of nulls, and its scans drop the rows.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""PyIceberg's expressions taken apart into conditions, whose text says them as SQL would."""
+"""Convert PyIceberg's expressions to conditions, with a text in SQL for error messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from iceexplore.expressions._unbound import (
 
 __all__ = ["conditions_of"]
 
-#: And, Or and Not inside each other, where they alternate.
+#: Maximum depth of alternating And, Or and Not.
 MAX_DEPTH = 64
 
 _COMPARISONS = {
@@ -32,15 +32,15 @@ _TESTS = {"IsNull": ("null", False), "NotNull": ("null", True), "IsNaN": ("nan",
 
 
 def conditions_of(where: Any) -> Condition:
-    """A PyIceberg expression as a condition.
+    """Convert a PyIceberg expression to a condition.
 
-    Its meaning is SQL's, as of a filter's text: a null satisfies neither ``NotEqualTo`` nor ``NotIn``, as in the rows
-    that PyIceberg's own scans return.
+    Its meaning is that of a filter's text, as in SQL: a null satisfies neither ``NotEqualTo`` nor ``NotIn``, as in the
+    rows that PyIceberg's own scans return.
 
     Raises
     ------
     OptionError
-        Neither an expression of PyIceberg's nor one that is not bound; nested too deeply.
+        It is not an unbound expression of PyIceberg, or is nested too deeply.
     """
     from pyiceberg.expressions import BooleanExpression
 
@@ -63,12 +63,12 @@ def _condition(where: Any, depth: int) -> Condition:
         case "Not":
             return Negation(_condition(where.child, depth + 1), _place("not"))
     if not hasattr(where, "term") or name.startswith("Bound"):
-        raise OptionError(f"where={where!r}: give an expression of pyiceberg.expressions that is not bound")
+        raise OptionError(f"where={where!r}: give an unbound expression of pyiceberg.expressions")
     return _leaf(where, name)
 
 
 def _flat(where: Any, name: str) -> list[Any]:
-    """The operands of a chain of ``And`` or ``Or``, however it leans, from left to right."""
+    """Return the operands of a chain of ``And`` or ``Or`` from left to right, whatever its nesting."""
     out, stack = [], [where]
     while stack:
         node = stack.pop()
@@ -96,7 +96,7 @@ def _leaf(where: Any, name: str) -> Condition:
     elif name in _COMPARISONS:
         before, after = f"{column} {_COMPARISONS[name]} ", ""
     else:
-        raise OptionError(f"where={where!r}: {name} is no expression that is supported")
+        raise OptionError(f"where={where!r}: {name} expressions are not supported")
     text = before + ", ".join(texts) + after
     start = before.index(column)
     operand = Name(parts, (False,) * len(parts), Place(text, start, start + len(column)))
@@ -157,4 +157,4 @@ def _value(literal: Any, at: Place) -> Value:
 
     if isinstance(value, Decimal):
         return Value("number", value, at)
-    raise OptionError(f"{literal!r} is no literal that is supported")
+    raise OptionError(f"literal {literal!r} is not supported")

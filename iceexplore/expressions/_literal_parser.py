@@ -1,4 +1,4 @@
-"""Literals of a filter's text, and the patterns of ``like``."""
+"""Convert the literals of a filter's text, and the patterns of ``like``."""
 
 from __future__ import annotations
 
@@ -23,52 +23,54 @@ _EXACT = Context(prec=10_000)
 
 
 def number_value(token: Token, sign: int) -> Value:
-    """``5``, ``1.5``, ``1e3``; Spark's suffixes are taken, ``F`` means a literal of type float."""
+    """Convert ``5``, ``1.5`` or ``1e3``; Spark's suffixes are accepted, and ``F`` means a literal of type float."""
     match = _NUMBER.fullmatch(token.text)
     if match is None:
-        raise token.at.unparsable(f"{token.at.said} is no number; a name that begins with a digit needs double quotes")
+        raise token.at.unparsable(
+            f"{token.at.said} is not a number; a name that begins with a digit needs double quotes"
+        )
     try:
         value = Decimal(match[1])
     except InvalidOperation:
-        raise token.at.unparsable("the number's exponent is beyond what any column holds") from None
+        raise token.at.unparsable("the number's exponent is too large for any column") from None
     value = value.copy_negate() if sign < 0 else value
     return _single(value, token.at) if (match[2] or "").lower() == "f" else Value("number", value, token.at)
 
 
 def text_value(token: Token) -> Value:
-    """``'text'``, ``x'00ff'``."""
+    """Convert ``'text'`` or ``x'00ff'``."""
     if token.kind == "string":
         return Value("text", token.text, token.at)
     try:
         return Value("bytes", bytes.fromhex(token.text if " " not in token.text else "?"), token.at)
     except ValueError:
-        said = f"{token.at.said} is no binary literal: write two hexadecimal digits a byte"
-        raise token.at.unparsable(said) from None
+        reason = f"{token.at.said} is not a binary literal: write two hexadecimal digits per byte"
+        raise token.at.unparsable(reason) from None
 
 
 def typed_value(name: str, inner: Value, at: Place) -> Value:
-    """``date '2024-05-17'``, ``date('2024-05-17')``."""
+    """Convert ``date '2024-05-17'`` or ``date('2024-05-17')``."""
     return cast_value(name, (), inner, at, at)
 
 
 def cast_value(name: str, numbers: Sequence[str], inner: Value, word: Place, at: Place) -> Value:
-    """A literal as a type.
+    """Convert a literal to a type.
 
     Raises
     ------
     OptionError
-        The type is none that literals have, or the literal has no such value.
+        Literals cannot have this type, or the literal has no value of the type.
     """
     known = {"date", "time", "timestamp", "uuid", "binary", "decimal", "numeric", "boolean", *_ZONED, *_INTEGERS,
              *_FLOATS, *_TEXTS}  # fmt: skip
     if name not in known:
         possible = ", ".join(sorted(known))
-        raise word.unparsable(f"{name} is no type that a literal can be cast to; possible are {possible}")
+        raise word.unparsable(f"{name} is not a type to which literals can be cast; use one of {possible}")
     try:
         return inner if inner.kind == "null" else _cast(name, numbers, inner, at)
     except (ValueError, InvalidOperation, OverflowError) as error:
-        said = str(error) if type(error) is ValueError else "it has no such value"
-        raise inner.at.error(f"{inner.at.said} cannot be read as {name}: {said}") from None
+        reason = str(error) if type(error) is ValueError else "it has no such value"
+        raise inner.at.error(f"{inner.at.said} cannot be read as {name}: {reason}") from None
 
 
 def _cast(name: str, numbers: Sequence[str], inner: Value, at: Place) -> Value:
@@ -98,7 +100,7 @@ def _cast(name: str, numbers: Sequence[str], inner: Value, at: Place) -> Value:
             return Value(_ZONED.get(name, "timestamptz" if zoned else "timestamp"), nanos, at)  # type: ignore[arg-type]
     if kind in ("date", "timestamp", "timestamptz", "time") and name == kind:
         return Value(kind, value, at)
-    raise ValueError(f"a {kind} is no {name}")
+    raise ValueError(f"a {kind} cannot be converted to {name}")
 
 
 def _number(name: str, numbers: Sequence[str], given: Decimal | str, at: Place) -> Value:
@@ -107,43 +109,43 @@ def _number(name: str, numbers: Sequence[str], given: Decimal | str, at: Place) 
         return Value("nan", None, at) if "nan" in word else Value("infinity", -1 if word[0] == "-" else 1, at)
     value = Decimal(given.strip()) if isinstance(given, str) else given
     if not value.is_finite():
-        raise ValueError(f"a {name} is finite")
+        raise ValueError(f"a {name} must be finite")
     if name in _INTEGERS:
         limit = 2 ** (_INTEGERS[name] - 1)
         if abs(value.adjusted()) > 40 or value != value.to_integral_value() or not -limit <= value < limit:
-            raise ValueError("it is not whole, or beyond the type")
+            raise ValueError("it is not a whole number in the type's range")
     elif name in ("float", "real"):
         return _single(value, at)
     elif name == "double":
         value = Decimal(float(value))
         if not value.is_finite():
-            raise ValueError("it is beyond the type")
+            raise ValueError("it is outside the type's range")
     elif numbers:
         scale = int(numbers[1]) if len(numbers) > 1 else 0
         if scale > 38 or value.adjusted() > 400:
-            raise ValueError("a decimal has 38 digits")
+            raise ValueError("a decimal has at most 38 digits")
         value = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
     return Value("number", value, at)
 
 
 def _single(value: Decimal, at: Place) -> Value:
-    """A number in single precision, exact again."""
+    """Round a number to single precision, as an exact decimal again."""
     import numpy as np
 
     with np.errstate(over="ignore"):
         rounded = float(np.float32(float(value)))
     if rounded in (float("inf"), float("-inf")):
-        raise at.error("the number is beyond a float")
+        raise at.error("the number is outside the range of float")
     return Value("number", Decimal(rounded), at)
 
 
 def like(operand: Operand, pattern: Value, escape: Value | None, negated: bool, at: Place) -> Condition:
-    """A pattern whose only wildcard is a ``%`` at its end.
+    """Convert a ``like`` pattern whose only wildcard is a ``%`` at its end.
 
     Raises
     ------
     OptionError
-        Any other pattern.
+        The pattern is not supported.
     """
     sign = "\\"
     if escape is not None:
@@ -158,7 +160,7 @@ def like(operand: Operand, pattern: Value, escape: Value | None, negated: bool, 
     while i < len(text):
         if text[i] == sign:
             if text[i + 1 : i + 2] not in ("%", "_", sign):
-                raise pattern.at.error(f"the escape character {sign} must stand before %, _ or itself")
+                raise pattern.at.error(f"the escape character {sign} must precede %, _ or itself")
             i += 1
         elif text[i] in "%_":
             break
@@ -174,12 +176,12 @@ def like(operand: Operand, pattern: Value, escape: Value | None, negated: bool, 
 
 
 def prefix_of(operand: Operand, prefix: Value, at: Place) -> Condition:
-    """``startswith``.
+    """Convert ``startswith``.
 
     Raises
     ------
     OptionError
-        The prefix is neither text, bytes nor null.
+        The prefix is neither text nor bytes nor null.
     """
     if prefix.kind not in ("text", "bytes", "null"):
         raise prefix.at.unparsable("a prefix is a text like 'abc' or bytes like x'00ff'")

@@ -1,12 +1,13 @@
-"""Where a literal lies among the values that a column can hold.
+"""Locate a literal among the values that a column can hold.
 
 Every comparison is exact: the literal is not rounded to the column's type. A literal that no row can hold (``1.005``
-against a ``decimal(9,2)``, ``3000000000`` against an int) lies between two values that rows can hold, and comparisons
-with it become comparisons with those. SQL's own conversions are kept where they define the meaning:
+for a ``decimal(9,2)``, ``3000000000`` for an int) is between two values that rows can hold, and comparisons with it
+become comparisons with these. SQL's own conversions apply where they define the meaning:
 
-- A number against a ``double`` is the nearest double. Against a ``float`` it is the nearest double too, and the rows
-  are compared as doubles, as in Spark: no float equals ``0.1``, while ``0.1F`` and ``cast(0.1 as float)`` are floats.
-- A date against a timestamp is its midnight, and a timestamp against a date compares with the date's midnight.
+- A number is compared with a ``double`` as the nearest double. With a ``float`` it is the nearest double too, and the
+  rows are compared as doubles, as in Spark: no float equals ``0.1``, while ``0.1F`` and ``cast(0.1 as float)`` are
+  floats.
+- A date is compared with a timestamp as its midnight, and a timestamp with the midnight of a date.
 - A timestamp without zone against one with zone is in UTC.
 """
 
@@ -37,12 +38,12 @@ COMPARABLE = frozenset(
 _RANGES = {"int": (-(2**31), 2**31 - 1), "long": (-(2**63), 2**63 - 1)}
 _DOUBLE_MAX = float(np.finfo(np.float64).max)
 _KINDS = {"text": "text", "bytes": "binary literal", "float": "number", "stored": "number", "infinity": "number"}
-_NAN = "NaN compares with nothing: write isnan(x)"
+_NAN = "NaN cannot be compared: write isnan(x)"
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A value that the column can hold (`exact`), or the values to either side; None where there is none."""
+    """A value that the column can hold (`exact`), or its two neighbours; None where there is no neighbour."""
 
     below: Any
     above: Any
@@ -50,12 +51,12 @@ class Cut:
 
 
 def locate(value: Value, kind: Type) -> Cut:
-    """Where a literal, which is not null, lies among the values of a type.
+    """Locate a literal other than null among the values of a type.
 
     Raises
     ------
     ValueError
-        The literal cannot be compared with the type; the message says why, and what can be.
+        The literal cannot be compared with the type; the message says why, and what to write.
     """
     base = type_base(kind)
     if value.kind == "nan":
@@ -82,7 +83,7 @@ def locate(value: Value, kind: Type) -> Cut:
             return _at(_boolean(value))
         case "uuid" | "binary" | "fixed":
             return _at(_bytes(value, 16 if base == "uuid" else fixed_length(kind), base))
-    raise ValueError(f"values of type {base} compare with nothing: only is null and is not null are possible")
+    raise ValueError(f"values of type {base} cannot be compared: use is null or is not null")
 
 
 def _at(value: Any) -> Cut:
@@ -91,17 +92,17 @@ def _at(value: Any) -> Cut:
 
 def _only(value: Value, example: str, *kinds: str) -> Any:
     if value.kind not in kinds:
-        raise ValueError(f"a {_KINDS.get(value.kind, value.kind)} does not compare with it; write {example}")
+        raise ValueError(f"a {_KINDS.get(value.kind, value.kind)} cannot be compared with it; write {example}")
     return value.value
 
 
 def _number(value: Value) -> Decimal:
-    """Finite, or infinite."""
+    """Return the number, which may be infinite; raise for anything else."""
     if value.kind == "text":
         try:
             found = Decimal(value.value.strip())
         except InvalidOperation:
-            raise ValueError(f"{value.value!r} is no number") from None
+            raise ValueError(f"{value.value!r} is not a number") from None
         if found.is_nan():
             raise ValueError(_NAN)
         return found
@@ -121,7 +122,7 @@ def _whole(value: Decimal, low: int, high: int) -> Cut:
 
 
 def _ratio(count: int, size: int, low: int, high: int) -> Cut:
-    """``count / size`` among the integers of a range."""
+    """Locate ``count / size`` among the integers of a range."""
     floor, rest = divmod(count, size)
     if floor > high or (floor == high and rest):
         return Cut(high, None)
@@ -133,10 +134,10 @@ def _ratio(count: int, size: int, low: int, high: int) -> Cut:
 def _decimal(value: Decimal, kind: Type) -> Cut:
     parameters = decimal_parameters(kind)
     if parameters is None:
-        raise ValueError(f"{kind} is no decimal that the spec allows")
+        raise ValueError(f"{kind} is not a decimal type that the spec allows")
     precision, scale = parameters
     limit = 10**precision - 1
-    # Built from digits: Decimal's own arithmetic rounds to the context's precision.
+    # Shift the digits, because Decimal's own arithmetic rounds to the context's precision.
     cut = _whole(_shifted(value, scale), -limit, limit)
     below, above = (None if n is None else _shifted(Decimal(n), -scale) for n in (cut.below, cut.above))
     return Cut(below, above, cut.exact)
@@ -167,7 +168,7 @@ def _floating(value: Value, single: bool) -> Cut:
 
 
 def _days(value: Value) -> tuple[int, int]:
-    """Count and how many of it are a day."""
+    """Return a count of units and the number of units per day."""
     if value.kind == "stored":
         return value.value, 1
     if value.kind in ("timestamp", "timestamptz"):
@@ -176,12 +177,12 @@ def _days(value: Value) -> tuple[int, int]:
         try:
             return read_date(value.value), 1
         except ValueError as error:
-            said = str(error)
+            reason = str(error)
         try:
             read_timestamp(value.value)
         except ValueError:
-            raise ValueError(said) from None
-        raise ValueError("a date has no time: write the date alone, or timestamp '...' to compare with its midnight")
+            raise ValueError(reason) from None
+        raise ValueError("a date has no time: write only the date, or timestamp '...' to compare with its midnight")
     return _only(value, "date '2024-05-17'", "date"), 1
 
 
@@ -198,14 +199,14 @@ def _nanos(value: Value, zoned: bool) -> int:
         found, with_zone = read_timestamp(found)
         given = "timestamptz" if with_zone else "timestamp"
     if given == "timestamptz" and not zoned:
-        raise ValueError("the column is without zone: write the timestamp without one")
+        raise ValueError("the column has no time zone: write the timestamp without one")
     return int(found)
 
 
 def _text(value: Value) -> str:
     found = str(_only(value, "'abc'", "text"))
     if not found.isascii() and any("\ud800" <= c <= "\udfff" for c in found):
-        raise ValueError("the text has half a character (a lone surrogate), which no string holds")
+        raise ValueError("the text contains a lone surrogate, which is not valid in a string")
     return found
 
 
@@ -220,9 +221,9 @@ def _bytes(value: Value, length: int | None, base: str) -> bytes:
         try:
             return UUID(value.value.strip()).bytes
         except ValueError:
-            raise ValueError(f"{value.value!r} is no UUID") from None
+            raise ValueError(f"{value.value!r} is not a UUID") from None
     example = "'f79c3e09-677c-4bbd-a479-3f349cb785e7'" if base == "uuid" else "x'00ff'"
     found = bytes(_only(value, example, "bytes", "uuid"))
     if length is not None and len(found) != length:
-        raise ValueError(f"it has {length} bytes, the literal {len(found)}")
+        raise ValueError(f"the column has {length} bytes, the literal {len(found)}")
     return found

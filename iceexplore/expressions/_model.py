@@ -1,10 +1,10 @@
-"""Expressions over columns: what a filter is, once its names are field ids and its literals stored values.
+"""Expressions over columns: bound filters, with field ids for names and stored values for literals.
 
-There is no ``not``: a negation is pushed down to the predicates when a filter is bound (`negated`).
+There is no ``not``: binding a filter pushes negations down to the predicates (`negated`).
 
-Three-valued logic is SQL's: a row is selected where the expression is true. A null satisfies ``is-null`` and
-``not-nan`` alone. NaN satisfies no comparison but ``!=``, ``not-in`` and ``is-nan`` (as in IEEE 754, and as Iceberg
-prunes: its bounds leave NaN out; Spark alone orders NaN above every number).
+The three-valued logic is SQL's: a row is selected where the expression is true. A null satisfies only ``is-null`` and
+``not-nan``. NaN satisfies only ``!=``, ``not-in`` and ``is-nan`` (as in IEEE 754 and in Iceberg's pruning, whose bounds
+leave out NaN; Spark orders NaN above every number).
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class Predicate:
     Attributes
     ----------
     field_id
-        The column's; it may stand inside structs, not in lists or maps.
+        Field id of the column, which may be inside structs, but not in lists or maps.
     literals
-        Stored values, none null or NaN: int for int, long, date (days), time, timestamps (microseconds, of ``_ns``
-        types nanoseconds; with zone in UTC); float; bool; ``Decimal``; str; bytes for fixed, binary and uuid.
-        One, but for ``in`` and ``not-in`` (several, distinct) and tests for null and NaN (none).
+        Stored values, none null or NaN: int for int, long, date (days), time, timestamps (microseconds, for ``_ns``
+        types nanoseconds; in UTC with zone); float; bool; ``Decimal``; str; bytes for fixed, binary and uuid. There is
+        one, except for ``in`` and ``not-in`` (several, distinct) and tests for null and NaN (none).
     name
-        The column's dotted name, for people; a part that has dots or backticks itself stands in backticks.
+        Dotted name of the column, for display; a part that contains dots or backticks is in backticks.
     type
-        The column's.
+        Type of the column.
     text
-        The predicate as SQL, for people: what was written, or what was made of it.
+        The predicate as SQL, for display: as the user wrote it, or derived from that.
     """
 
     field_id: int
@@ -68,14 +68,14 @@ class Always:
 
 @dataclass(frozen=True)
 class And:
-    """All of two or more."""
+    """A conjunction of two or more expressions."""
 
     children: tuple[Expression, ...]
 
 
 @dataclass(frozen=True)
 class Or:
-    """One of two or more."""
+    """A disjunction of two or more expressions."""
 
     children: tuple[Expression, ...]
 
@@ -87,12 +87,12 @@ NEVER = Always(False)
 
 
 def all_of(*children: Expression) -> Expression:
-    """The conjunction, flat and without what is always true."""
+    """Return the conjunction, flattened and without parts that are always true."""
     return _joined(And, ALWAYS, NEVER, children)
 
 
 def any_of(*children: Expression) -> Expression:
-    """The disjunction, flat and without what is never true."""
+    """Return the disjunction, flattened and without parts that are never true."""
     return _joined(Or, NEVER, ALWAYS, children)
 
 
@@ -109,7 +109,7 @@ def _joined(kind: type[And] | type[Or], unit: Always, zero: Always, children: tu
 
 
 def _key(expression: Expression) -> Any:
-    """Equal for equal expressions, of one column at most one type: types hold defaults, which need not be hashable."""
+    """Return a key that is equal for equal expressions; types are compared as text, as defaults may be unhashable."""
     match expression:
         case And(children) | Or(children):
             return type(expression).__name__, tuple(map(_key, children))
@@ -119,15 +119,15 @@ def _key(expression: Expression) -> Any:
 
 
 def negated(expression: Expression) -> Expression:
-    """What selects the rows for which the expression is false (not those for which it is unknown).
+    """Return an expression that selects the rows for which this one is false (not those for which it is unknown).
 
-    Of a filter, `bind_filter` negates before it simplifies. Here ``Always(False)`` is taken for a condition that is
-    false of every row: where a filter became so for being unknown (``x = null``), its negation selects nothing either.
+    For a filter, `bind_filter` negates before it simplifies. This function treats ``Always(False)`` as false for every
+    row: if a filter became that because it is unknown (``x = null``), its negation selects nothing either.
 
     Raises
     ------
     ValueError
-        A predicate of a floating column without its type: whether NaN has to be asked for is not known.
+        A predicate on a floating-point column has no type, so the treatment of NaN is unknown.
     """
     match expression:
         case Always(value):
@@ -150,7 +150,7 @@ def negated(expression: Expression) -> Expression:
 
 
 def predicates(expression: Expression) -> Iterator[Predicate]:
-    """The leaves, from left to right."""
+    """Yield the predicates from left to right."""
     match expression:
         case And(children) | Or(children):
             for child in children:

@@ -1,7 +1,7 @@
-"""A filter's text as conditions: the part of SQL's ``WHERE`` that metadata can judge.
+"""Parse the text of a filter into conditions: the part of SQL's ``WHERE`` that metadata can evaluate.
 
-A recursive descent over the tokens, linear in the text and bounded in depth: a general SQL parser takes time
-exponential in the nesting of some calls, and cannot say where in the text an operator stood.
+A recursive descent parser, linear in the length of the text and with limited depth. A general SQL parser takes
+exponential time for some nested calls, and does not keep the positions of operators in the text.
 """
 
 from __future__ import annotations
@@ -29,74 +29,74 @@ __all__ = [
     "parse_filter",
 ]
 
-#: What to write instead of a sign that has no place in a filter.
+#: Hints for characters that are not allowed in a filter.
 HELP = {
     "&&": "write and", "&": "write and", "||": "write or (texts cannot be joined)", "|": "write or",
     "?": "parameters are not supported: write the value", ":": "parameters are not supported: write the value",
-    "[": "elements of lists and maps cannot be filtered by", "{": "only columns and literals can be compared",
-    ";": "one condition is expected",
+    "[": "filters on elements of lists and maps are not supported", "{": "only columns and literals can be compared",
+    ";": "only one condition is allowed",
     **dict.fromkeys("+-*/%^~", "arithmetic is not supported: compare the column itself with a literal"),
 }  # fmt: skip
 
 
 class Cursor:
-    """Reads tokens one after the other."""
+    """Reads tokens one after another."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
         self._next = 0
 
     def here(self) -> Token:
-        """The next token."""
+        """Return the next token without taking it."""
         return self._tokens[self._next]
 
     def last(self) -> Place:
-        """Where the token before stands."""
+        """Return the place of the previous token."""
         return self._tokens[max(self._next - 1, 0)].at
 
     def peek(self, ahead: int = 1) -> Token:
-        """A token further on."""
+        """Return a later token without taking it."""
         return self._tokens[min(self._next + ahead, len(self._tokens) - 1)]
 
     def take(self) -> Token:
-        """The next token, and go on."""
+        """Return the next token and advance."""
         token = self.here()
         self._next += token.kind != "end"
         return token
 
     def word(self, *words: str) -> bool:
-        """Take these words if they come next."""
+        """Take these words if they are next; return whether they were."""
         if all((t := self.peek(i)).kind == "word" and t.text == word for i, word in enumerate(words)):
             self._next += len(words)
             return True
         return False
 
     def sign(self, sign: str) -> bool:
-        """Take this sign if it comes next."""
+        """Take this sign if it is next; return whether it was."""
         if self.here().kind == "sign" and self.here().text == sign:
             self._next += 1
             return True
         return False
 
     def expect(self, sign: str, where: str) -> None:
-        """Take this sign, which must come next."""
+        """Take this sign, or raise if it is not next."""
         if not self.sign(sign):
             raise self.unexpected(f"'{sign}' {where}")
 
     def unexpected(self, wanted: str) -> OptionError:
-        """The error that something else comes next than what is wanted."""
+        """Return the error that another token was expected."""
         token = self.here()
         if token.kind == "end":
-            return token.at.unparsable(f"{wanted} is expected, the text ends")
+            return token.at.unparsable(f"expected {wanted}, but the text ends")
         if token.kind == "sign" and token.text in HELP:
             return token.at.unparsable(HELP[token.text])
-        return token.at.unparsable(f"{wanted} is expected, not {token.at.said}")
+        return token.at.unparsable(f"expected {wanted}, not {token.at.said}")
 
 
-#: Parentheses inside each other.
+#: Maximum depth of nested parentheses.
 MAX_DEPTH = 64
 _COMPARISONS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
-#: Words that cannot begin an operand.
+#: Reserved words cannot begin an operand.
 _SUBQUERY = "subqueries are not supported: only columns and literals can be compared"
 _RESERVED = frozenset(["and", "or", "not", "in", "is", "like", "between", "escape", "ilike", "rlike"])
 _CALLS = {
@@ -110,25 +110,25 @@ _TYPED = frozenset(["date", "time", "timestamp", "timestamp_ntz", "timestamp_ltz
 def parse_filter(text: str) -> Condition:
     """Parse the text of a filter.
 
-    ``and``, ``or``, ``not``, parentheses; ``= == != <> < <= > >=``, ``<=>`` and ``is [not] distinct from`` (both take
-    null as a value); ``[not] between``; ``[not] in (...)``; ``[not] like 'prefix%'`` with ``escape`` (a backslash
-    unless given); ``is [not] null``, ``is [not] nan``, ``is [not] true``, ``isnan(x)``, ``isnull(x)``;
+    Supported are ``and``, ``or``, ``not``, parentheses; ``= == != <> < <= > >=``, ``<=>`` and ``is [not] distinct
+    from`` (both treat null as a value); ``[not] between``; ``[not] in (...)``; ``[not] like 'prefix%'`` with ``escape``
+    (a backslash by default); ``is [not] null``, ``is [not] nan``, ``is [not] true``, ``isnan(x)``, ``isnull(x)``;
     ``startswith(x, 'a')``; ``true``, ``false``, and a boolean column alone.
 
-    Columns are ``a``, ``a.b.c``, ``"with space"`` or in backticks. Literals: ``5``, ``-1.5``, ``1e3``, ``'text'``,
-    ``true``, ``null``, ``x'00ff'``, ``date '2024-05-17'``, ``timestamp '2024-05-17 14:30:00+02:00'``,
-    ``cast('...' as type)``, ``'...'::type``. Which of them fit a column is up to `bind_filter`.
+    Columns are ``a``, ``a.b.c``, ``"with space"`` or in backticks. Literals are ``5``, ``-1.5``, ``1e3``, ``'text'``,
+    ``true``, ``null``, ``x'00ff'``, ``date '2024-05-17'``, ``timestamp '2024-05-17 14:30:00+02:00'``, ``cast('...' as
+    type)``, ``'...'::type``. `bind_filter` checks whether they fit their columns.
 
     Raises
     ------
     OptionError
-        It is no such text, it is longer than a million characters or nested deeper than 64 parentheses. The message
-        has the line and carets under what is wrong.
+        The text is not a filter, or is longer than a million characters or nested deeper than 64 parentheses. The
+        message shows the line with carets under the wrong part.
     """
     try:
         return _Parser(tokens_of(text)).whole()
     except RecursionError:
-        raise OptionError("the filter is nested too deeply for the stack that is left: simplify it") from None
+        raise OptionError("the filter is nested too deeply for the remaining stack: simplify it") from None
 
 
 class _Parser(Cursor):
@@ -136,7 +136,7 @@ class _Parser(Cursor):
 
     def whole(self) -> Condition:
         if self.here().kind == "end":
-            raise self.here().at.unparsable("it is empty; write a condition like id > 5")
+            raise self.here().at.unparsable("the filter is empty; write a condition like id > 5")
         out = self._either()
         if self.sign(";") and self.here().kind == "end":
             return out
@@ -167,7 +167,7 @@ class _Parser(Cursor):
         return Negation(child, begin.to(self.last())) if odd else child
 
     def _condition(self) -> Condition:
-        """A comparison, a condition in parentheses, or an operand alone."""
+        """Parse a comparison, a condition in parentheses, or a single operand."""
         begin = self.here().at
         left: Condition
         if self.sign("("):
@@ -216,7 +216,7 @@ class _Parser(Cursor):
         elif negated:
             raise self.unexpected("'in', 'between' or 'like' after 'not'")
         elif token.kind == "word" and token.text in ("ilike", "rlike", "regexp", "similar"):
-            raise token.at.unparsable(f"{token.text} is not supported: like 'abc%' and startswith(x, 'abc') are")
+            raise token.at.unparsable(f"{token.text} is not supported: use like 'abc%' or startswith(x, 'abc')")
         else:
             out = left
         return out
@@ -247,11 +247,11 @@ class _Parser(Cursor):
     def _literal(self, wanted: str) -> Value:
         found = self._value_operand(wanted)
         if isinstance(found, Name):
-            raise found.at.unparsable(f"{wanted} is expected, not a column: a text stands in single quotes, 'abc'")
+            raise found.at.unparsable(f"expected {wanted}, not a column: write a text in single quotes, 'abc'")
         return found
 
     def _value_operand(self, wanted: str) -> Operand:
-        """A column or literal, also in parentheses."""
+        """Parse a column or a literal, which may be in parentheses."""
         begin = self.here().at
         opened = 0
         while self.sign("("):
@@ -262,7 +262,7 @@ class _Parser(Cursor):
         for _ in range(opened):
             self.expect(")", "after the value")
         if not isinstance(found, Name | Value):
-            raise begin.to(self.last()).unparsable(f"{wanted} is expected, not a condition")
+            raise begin.to(self.last()).unparsable(f"expected {wanted}, not a condition")
         return found
 
     def _operand(self, wanted: str = "a column or a value") -> Condition:
@@ -296,7 +296,7 @@ class _Parser(Cursor):
         return Value(found.kind, found.value, begin.to(found.at))
 
     def _worded(self) -> Condition:
-        """What begins with a plain word: a literal, a call, a typed literal or a column."""
+        """Parse what begins with a plain word: a literal, a call, a typed literal or a column."""
         token, after = self.here(), self.peek()
         if after.kind == "sign" and after.text == "(":
             return self._call()
@@ -331,8 +331,8 @@ class _Parser(Cursor):
         if kind is None:
             close = get_close_matches(word.text, [*_CALLS, "in", "like"], 2, 0.7)
             near = f"; did you mean {' or '.join(close)}?" if close else ""
-            known = "isnan(x), isnull(x), startswith(x, 'a') and cast('...' as type) are"
-            raise word.at.unparsable(f"function {word.at.said} is not supported, {known}{near}")
+            known = "use isnan(x), isnull(x), startswith(x, 'a') or cast('...' as type)"
+            raise word.at.unparsable(f"function {word.at.said} is not supported; {known}{near}")
         self.expect("(", "")
         if kind == "cast":
             inner: Condition = self._value_operand("a literal")

@@ -1,4 +1,4 @@
-"""Dates, times and timestamps as people write them in a filter, exact to the nanosecond."""
+"""Read dates, times and timestamps as people write them in a filter, exact to the nanosecond."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iceexplore.metadata import parse_date, time_nanos
 
 __all__ = ["DAY", "read_date", "read_time", "read_timestamp"]
 
-#: Nanoseconds.
+#: Nanoseconds per day.
 DAY = 86_400_000_000_000
 _SECOND = 1_000_000_000
 _TIMESTAMP = re.compile(
@@ -23,12 +23,12 @@ _TIMESTAMP = re.compile(
 
 
 def read_date(text: str) -> int:
-    """Days since 1970-01-01.
+    """Return the days since 1970-01-01.
 
     Raises
     ------
     ValueError
-        Not ``2024-05-17``, or a day that no calendar has.
+        The text is not like ``2024-05-17``, or the calendar has no such day.
     """
     try:
         return parse_date(text.strip())
@@ -37,12 +37,12 @@ def read_date(text: str) -> int:
 
 
 def read_time(text: str) -> int:
-    """Nanoseconds since midnight.
+    """Return the nanoseconds since midnight.
 
     Raises
     ------
     ValueError
-        Not ``14:30``, ``14:30:00`` or with up to nine digits of the second.
+        The text is not like ``14:30`` or ``14:30:00``, with at most nine digits of the second.
     """
     try:
         return time_nanos(text.strip())
@@ -51,19 +51,19 @@ def read_time(text: str) -> int:
 
 
 def read_timestamp(text: str) -> tuple[int, bool]:
-    """Nanoseconds since 1970-01-01T00:00, and whether a zone was given (they are UTC's then).
+    """Return the nanoseconds since 1970-01-01T00:00 (UTC if a zone is given), and whether a zone is given.
 
-    A date alone is its midnight. Zones: ``Z``, ``UTC``, ``+02:00``, ``Europe/Berlin``; of an hour that a zone has twice
-    it is the first one, as in Spark.
+    A date alone means its midnight. Zones are ``Z``, ``UTC``, ``+02:00``, ``Europe/Berlin``; if an hour occurs twice in
+    a zone, it is the first one, as in Spark.
 
     Raises
     ------
     ValueError
-        Anything else.
+        The text is not a timestamp.
     """
     match = _TIMESTAMP.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is no timestamp like '2024-05-17 14:30:00' or '2024-05-17T14:30:00+02:00'")
+        raise ValueError(f"{text!r} is not a timestamp like '2024-05-17 14:30:00' or '2024-05-17T14:30:00+02:00'")
     nanos = read_date(match["date"]) * DAY + (read_time(match["time"]) if match["time"] else 0)
     zone = match["zone"]
     if zone is None:
@@ -71,7 +71,7 @@ def read_timestamp(text: str) -> tuple[int, bool]:
     if match["sign"]:
         hours, minutes = int(match["hours"]), int(match["minutes"] or 0)
         if hours > 18 or minutes > 59:
-            raise ValueError(f"{zone} is no offset of a zone")
+            raise ValueError(f"{zone} is not a valid zone offset")
         offset = (hours * 3600 + minutes * 60) * _SECOND
         return nanos + offset * (1 if match["sign"] == "-" else -1), True
     return nanos if "/" not in zone else nanos - _offset(zone, nanos), True
@@ -82,5 +82,5 @@ def _offset(zone: str, nanos: int) -> int:
         local = datetime(1970, 1, 1) + timedelta(seconds=nanos // _SECOND)
         found = local.replace(tzinfo=ZoneInfo(zone)).utcoffset()
     except (KeyError, ValueError, OverflowError, OSError) as error:
-        raise ValueError(f"{zone} is no zone of a timestamp: {error}") from None
+        raise ValueError(f"{zone} is not a valid time zone: {error}") from None
     return 0 if found is None else int(found.total_seconds()) * _SECOND

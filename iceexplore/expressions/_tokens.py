@@ -1,8 +1,8 @@
-"""The words, literals and signs of a filter's text.
+"""Split the text of a filter into words, literals and signs.
 
-Strings are standard SQL's: ``''`` stands for a quote, a backslash for itself. Names are quoted with double quotes
-(SQL) or backticks (Spark). No word is reserved where only a column can stand, so ``date = 5`` and ``order > 3`` need
-no quotes.
+Strings follow standard SQL: ``''`` is a quote, and a backslash has no special meaning. Names are quoted with double
+quotes (SQL) or backticks (Spark). No word is reserved where only a column is possible, so ``date = 5`` and ``order >
+3`` need no quotes.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ __all__ = [
     "tokens_of",
 ]
 
-#: Characters of a line shown to either side of a word that is pointed at.
+#: Number of characters shown on either side of a marked word.
 _AROUND = 60
 _SHOWN = 200
-#: Characters of a message: names and literals in it may be of any length.
+#: Maximum length of a message, which may contain names and literals of any length.
 _LONGEST = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Characters ``start`` to ``end`` (exclusive) of a text."""
+    """The characters ``start`` to ``end`` (exclusive) of a text."""
 
     text: str
     start: int
     end: int
 
     def to(self, other: Place) -> Place:
-        """From here to the end of another place."""
+        """Return the place from the beginning of this one to the end of another."""
         return Place(self.text, self.start, other.end)
 
     @property
     def said(self) -> str:
-        """What stands there, on one line, without characters that act, its middle left out where it is long."""
+        """The text at this place on one line, with control characters escaped and a long middle left out."""
         return escape.visible(escape.shorten(" ".join(self.text[self.start : self.end].split()), _SHOWN))
 
     def error(self, message: str) -> OptionError:
-        """The error that says ``message`` (escaped here) and shows the line with carets under the place."""
+        """Return an error with ``message`` (escaped by this method) and the line with carets under the place."""
         return OptionError(f"{escape.visible(escape.shorten(message, _LONGEST))}\n{self.picture()}")
 
     def unparsable(self, message: str) -> OptionError:
-        """The error of a text that is no filter."""
+        """Return the error that the text is not a valid filter."""
         return self.error(f"the filter cannot be parsed at character {self.start}: {message}")
 
     def picture(self) -> str:
-        """The line, cut to what stands around the place, and a line of carets."""
+        """Return the line, shortened around the place, and a line of carets."""
         first = self.text.rfind("\n", 0, self.start) + 1
         last = self.text.find("\n", self.start)
         last = len(self.text) if last < 0 else last
@@ -71,13 +71,13 @@ class Place:
 
 
 def _width(text: str) -> int:
-    """Columns in a terminal: wide characters take two, combining ones none."""
+    """Return the width in a terminal: wide characters take two columns, combining ones none."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in ("W", "F") else 1 for c in text
     )
 
 
-#: Characters of a filter's text: a list of 20,000 UUIDs fits.
+#: Maximum length of a filter's text; a list of 20,000 UUIDs fits.
 MAX_LENGTH = 1_000_000
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
@@ -89,13 +89,13 @@ _TOKEN = re.compile(
     |(?P<sign><=>|<=|>=|<>|!=|==|::|&&|\|\||[-=<>!(),.;+*/%\[\]{}?:|&^~@$\#\\])""",
     re.VERBOSE | re.DOTALL,
 )
-_OPENED = {"'": "a text is never closed: ' is missing", '"': 'a name is never closed: " is missing',
-           "`": "a name is never closed: ` is missing", "/": "a comment is never closed: */ is missing"}  # fmt: skip
+_OPENED = {"'": "unterminated string: missing '", '"': 'unterminated name: missing "',
+           "`": "unterminated name: missing `", "/": "unterminated comment: missing */"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One of them; ``text`` is a quoted name's or string's content, a word in lower case (`at` has it as written)."""
+    """A token; ``text`` is the content of a quoted name or string, or a word in lower case (`at` has the original)."""
 
     kind: Literal["word", "name", "number", "string", "bytes", "sign", "end"]
     text: str
@@ -103,24 +103,24 @@ class Token:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The tokens of a text, and one of kind ``end``.
+    """Return the tokens of a text, followed by one of kind ``end``.
 
     Raises
     ------
     OptionError
-        A character that stands nowhere in SQL, something that is never closed, more than `MAX_LENGTH` characters.
+        There is an unexpected character, an unterminated string, name or comment, or more than `MAX_LENGTH` characters.
     """
     if len(text) > MAX_LENGTH:
         raise OptionError(f"the filter has {len(text):,} characters, more than {MAX_LENGTH:,}: split it")
     out, at = scan(text)
     if at < len(text):
-        raise Place(text, at, at + 1).unparsable(_OPENED.get(text[at], f"{text[at]!r} stands nowhere in a filter"))
+        raise Place(text, at, at + 1).unparsable(_OPENED.get(text[at], f"unexpected character {text[at]!r}"))
     out.append(Token("end", "", Place(text, len(text), len(text))))
     return out
 
 
 def scan(text: str) -> tuple[list[Token], int]:
-    """The tokens of a text as far as there are any, and where that is: its end, or the character that is wrong."""
+    """Return the valid tokens at the beginning of a text, and where they end: at the end, or at a wrong character."""
     out: list[Token] = []
     at = 0
     while at < len(text):

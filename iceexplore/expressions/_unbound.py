@@ -1,4 +1,4 @@
-"""What a filter says before its names are columns: the parsed text, or a PyIceberg expression taken apart."""
+"""Unbound conditions: the parsed text of a filter, or a converted PyIceberg expression."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ValueKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A column as it was written: its parts, and whether each was quoted."""
+    """A column as written: its parts, and whether each was quoted."""
 
     parts: tuple[str, ...]
     quoted: tuple[bool, ...]
@@ -34,8 +34,8 @@ class Value:
     kind, value
         ``number``: ``Decimal``. ``float``: a Python float that takes the precision of its column. ``infinity``: 1 or
         -1. ``date``: days since 1970-01-01. ``time``: nanoseconds since midnight. ``timestamp`` (without zone) and
-        ``timestamptz``: nanoseconds since 1970-01-01T00:00 (UTC). ``uuid``, ``bytes``: bytes. ``stored``: an int as
-        Iceberg stores values of the column's type. ``null``, ``nan``: None.
+        ``timestamptz``: nanoseconds since 1970-01-01T00:00 (UTC). ``uuid``, ``bytes``: bytes. ``stored``: an int in
+        Iceberg's stored form of the column's type. ``null``, ``nan``: None.
     """
 
     kind: ValueKind
@@ -48,7 +48,7 @@ Operand: TypeAlias = Name | Value
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """``<  <=  >  >=  =  !=  <=>`` of two operands."""
+    """A comparison of two operands: ``<  <=  >  >=  =  !=  <=>``."""
 
     op: str
     left: Operand
@@ -58,7 +58,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """``in`` and ``not in``."""
+    """A membership test: ``in`` and ``not in``."""
 
     operand: Operand
     items: tuple[Value, ...]
@@ -68,7 +68,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """``is [not]`` null, nan, true, false: never unknown itself."""
+    """A test for null, NaN, true or false (``is [not]``), which is never unknown itself."""
 
     operand: Operand
     what: Literal["null", "nan", "true", "false"]
@@ -78,7 +78,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Whether a text begins with another."""
+    """A test whether a text begins with another."""
 
     operand: Operand
     prefix: Value
@@ -88,7 +88,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """``not``."""
+    """A negation: ``not``."""
 
     child: Condition
     at: Place
@@ -96,7 +96,7 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """``and`` of two or more."""
+    """A conjunction: ``and`` of two or more."""
 
     children: tuple[Condition, ...]
     at: Place
@@ -104,11 +104,11 @@ class Both:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """``or`` of two or more."""
+    """A disjunction: ``or`` of two or more."""
 
     children: tuple[Condition, ...]
     at: Place
 
 
-#: An operand alone: a boolean column, true, false or null.
+#: A single operand is a boolean column, true, false or null.
 Condition: TypeAlias = Compare | Member | Test | Prefix | Negation | Both | Either | Name | Value

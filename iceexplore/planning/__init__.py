@@ -1,4 +1,4 @@
-"""Scan planning: filters, what they prune, which deletes apply, and why."""
+"""Scan planning: evaluate filters on metadata, match deletes, and explain plans."""
 
 from iceexplore.errors import moved_names
 from iceexplore.planning._plan_scan import manifests_read, plan_scan

@@ -1,4 +1,4 @@
-"""Scan planning: from the root to the data files that a scan reads, with their deletes and what is left to filter."""
+"""Plan a scan: from the root to the data files to read, with their deletes and residual filters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from iceexplore.planning.scan._splits import SplitOptions
 
 __all__ = ["manifests_read", "plan_scan"]
 
-#: Files of a plan that are looked through for one that stands in several manifests.
+#: Up to this many files of a plan are checked for data files that are in several manifests.
 _MOST_COMPARED = 100_000
 
 
@@ -46,38 +46,39 @@ def plan_scan(
     split_size: int | None = None,
     root_rows: Collection[int] | None = None,
 ) -> ScanPlan:
-    """Plan a scan (spec, "Scan Planning"): which data files are read, with which deletes, and what is left to filter.
+    """Plan a scan (spec, "Scan Planning"): the data files to read, their deletes, and residual filters.
 
-    The root is read, then the manifests that may hold a matching file, of these the statistics of the filter's columns
-    alone, then manifests of deletes. No delete file is opened, and a data file only for ``row_groups``.
+    This reads the root, then the manifests that may hold a matching file (only the metrics of the filter's columns),
+    then delete manifests. Delete files are not opened, and data files only for ``row_groups``.
 
     Parameters
     ----------
     where, partition
-        See `make_filter`; without either every live file is read.
+        See `make_filter`; without both, every live file is read.
     columns
-        Names of the columns that are read, dotted inside structs; all by default.
+        Names of the columns to read, dotted inside structs; all by default.
     from_snapshot, to_snapshot
-        Plan the files alone that appends after the one, up to and with the other, have added (ids, names of refs,
-        Snapshots or states; see `iceexplore.planning.Appends`). As in Java's ``IncrementalAppendScan`` no delete is
-        applied, and what other operations did is passed over. The filter is bound to the schema of ``state``.
+        Plan only the files added by appends after the first snapshot, up to and including the other (ids, ref names,
+        Snapshots or states; see `iceexplore.planning.Appends`). As in Java's ``IncrementalAppendScan``, no deletes are
+        applied and other operations are skipped. The filter is bound to the schema of ``state``.
     row_groups
-        Open the footers of the Parquet files that are left, and judge their row groups.
+        Open the footers of the remaining Parquet files and prune their row groups.
     bloom
-        Ask the Bloom filters of these row groups, too.
+        Also use the Bloom filters of these row groups.
     split_size
-        Bytes a split should have; by default the table's ``read.split.target-size``, or 128 MiB.
+        Target size of a split in bytes; by default the table's ``read.split.target-size``, or 128 MiB.
     root_rows
-        Plan the files of these manifests of data files alone (rows of the root); by default of all.
+        Plan only the files of these data manifests (rows of the root); all by default.
 
     Raises
     ------
     OptionError
-        The filter, a column or a size makes no sense, or ``from_snapshot`` is no ancestor of ``to_snapshot``.
+        The filter, a column or a size is invalid, or ``from_snapshot`` is not an ancestor of ``to_snapshot``.
     SnapshotNotFoundError
-        No such snapshot or ref.
+        There is no such snapshot or ref.
     IceexploreError
-        A manifest is missing or damaged, and problems are strict. Otherwise the plan goes on without it, and says so.
+        A manifest is missing or damaged, and problems are strict. Otherwise the plan continues without it and has a
+        note.
     """
     start = time.perf_counter()
     before = len(state.storage.reads)
@@ -127,8 +128,8 @@ def plan_scan(
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
     """Return the rows of the state's root whose manifests `plan_scan` reads with this filter.
 
-    Which delete manifests those are may depend on the data files: only then are data manifests read here. Otherwise
-    nothing but the root is.
+    The relevant delete manifests may depend on the data files; only then are data manifests read. Otherwise only the
+    root is.
     """
     scans = _scans(state, wanted, None)
     if not scans:
@@ -147,13 +148,13 @@ def manifests_read(state: TableState, wanted: Filter) -> list[int]:
 
 
 def _holding(picked: list[Picked]) -> npt.NDArray[np.int64]:
-    """The rows of the root whose manifests hold a file of the plan."""
+    """Return the root rows of manifests that hold a file of the plan."""
     rows = [p.leaf.root_row for p in picked if p.leaf.kept_files and p.leaf.root_row is not None]
     return np.array(rows, dtype=np.int64)
 
 
 def _scans(state: TableState, wanted: Filter, appends: Appends | None) -> list[RootScan]:
-    """The roots that are looked at: the state's own, or those of all appends."""
+    """Return the scanned roots: that of the state, or those of all appends."""
     if appends is None:
         root = state.root()
         return [] if root is None or state.snapshot is None else [scan_root(state, state.snapshot, root, wanted)]
@@ -168,17 +169,17 @@ def _picked(state: TableState, scan: RootScan, index: int, wanted: Filter, colum
 
 
 def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
-    """Rows of the root that may hold deletes for the files of some of its data manifests."""
+    """Return the root rows that may hold deletes for the files of some data manifests."""
     rows = scan.delete_rows(state, wanted, read)
-    # In the V4 draft a vector stands on the entry of its data file.
+    # In the V4 draft, a deletion vector is stored on the entry of its data file.
     return [*rows, *read.tolist()] if scan.root.dialect.deletion_vectors_on_entries else rows
 
 
 def _equality_columns(state: TableState, places: list[int]) -> list[int]:
-    """The columns whose statistics may show that an equality delete does not concern a data file.
+    """Return the columns whose metrics may show that an equality delete does not apply to a data file.
 
-    The manifests of deletes are read for it, unless the summary says that there are no such deletes: if it is wrong,
-    more deletes apply than need be, and none is lost.
+    Delete manifests are read for this, unless the summary counts no equality deletes: if that is wrong, more deletes
+    than necessary apply, but none is lost.
     """
     return equality_columns(state, places) if _may_have_equality(state, places) else []
 
@@ -191,7 +192,7 @@ def _may_have_equality(state: TableState, places: list[int]) -> bool:
 def _damage(
     state: TableState, scans: list[RootScan], leaves: tuple[LeafScan, ...], deletes: tuple[int, ...]
 ) -> list[str]:
-    """What the plan lacks because of it, for people."""
+    """Return notes on what is missing from the plan because of damage."""
     out = []
     faults = {p.where.partition("#")[0] for p in state.problems if p.severity == "error"}
     roots = [s.root.location for s in scans if s.root.location in faults]
@@ -204,16 +205,16 @@ def _damage(
     names = scans[0].root.entries["location"].take(pa.array(deletes, pa.int64())).to_pylist() if deletes else []
     lost = [n for n in names if n in faults]
     if lost:
-        out.append(f"Deletes are missing from this plan, so deleted rows come back: {_some(lost)}")
+        out.append(f"Deletes are missing from this plan, so deleted rows reappear: {_some(lost)}")
     return out
 
 
 def _doubts(
     state: TableState, scans: list[RootScan], leaves: tuple[LeafScan, ...], deletes: tuple[int, ...]
 ) -> tuple[str, ...]:
-    """Return why rows may be missing, for people: contradictions in what the plan read.
+    """Return why rows may be missing: contradictions in what the plan read.
 
-    That is counts; and, where manifests were left out by what a root claims of them, claims that are untrue.
+    These are contradictory counts and, if manifests were pruned by the root's metrics, false claims of the root.
     """
     codes = {"totals-differ", "summary-untrue"} if any((~s.may).any() for s in scans) else {"totals-differ"}
     met = [p for p in state.problems if p.code in codes]
@@ -226,9 +227,9 @@ def _doubts(
 
 
 def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: pa.Int64Array) -> None:
-    """Note data files that several manifests hold; what one manifest holds twice was told when it was read.
+    """Add a problem for data files that are in several manifests; repetitions within one are found when it is read.
 
-    Of plans of very many files that is left to `verify`: it would take a third as long as the plan itself.
+    For very large plans, this is left to `verify`: it would take a third as long as the plan itself.
     """
     if len(files) > _MOST_COMPARED:
         return
@@ -245,7 +246,7 @@ def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: 
     names = scan.root.entries["location"].take(rows).to_pylist()
     held = ", ".join(scan.root.location if name is None else name for name in names)
     more = "" if len(again) == 1 else f" (and {len(again) - 1} other data files are in several)"
-    text = f"The data file is live in {len(names)} manifests{more}: its rows are read as often."
+    text = f"The data file is live in {len(names)} manifests{more}: its rows are read several times."
     how: dict[str, Any] = {"field": "100 file_path", "severity": "warning"}
     state.problems.add(problem("file-twice", first, text, found=held, **how))
 

@@ -1,4 +1,4 @@
-"""The plan of a scan: for whoever reads it the tasks, for people what is read, what is not, and why."""
+"""The plan of a scan: tasks for readers, and reports for people on what is read, what is skipped, and why."""
 
 from __future__ import annotations
 
@@ -26,90 +26,94 @@ __all__ = ["ScanPlan"]
 
 @dataclass(frozen=True, eq=False)
 class ScanPlan(PlannedScan):
-    """What a scan reads, what it skips, and why. In a notebook it shows a card.
+    """The files that a scan reads, those that it skips, and the reasons. Shown as a card in a notebook.
 
-    The tables are made when they are asked for: an explanation judges again what was pruned, of manifests that are in
-    the cache. See `PlannedScan` for the attributes.
+    Tables are built on first access: for an explanation, pruned entries are evaluated again from cached manifests. See
+    `PlannedScan` for the attributes.
     """
 
     # Tables -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def tasks_arrow(self) -> pa.Table:
-        """`tasks` as Arrow."""
+        """Return `tasks` as an Arrow table."""
         from iceexplore.planning.report._tables import tasks_table
 
         return tasks_table(self)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """`tasks` for whatever takes Arrow's C stream: ``polars.DataFrame(t.plan(...))``."""
+        """Return `tasks` as an Arrow C stream, for example for ``polars.DataFrame(t.plan(...))``."""
         return self.tasks_arrow.__arrow_c_stream__(requested_schema)
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """A row per data file that is read.
+        """One row per data file that is read.
 
-        ``file_path``, ``file_format``, ``spec_id``, ``partition`` (as text), ``rows``, ``bytes``, ``column_bytes`` (of
-        the columns asked for, where the manifest has their sizes), ``splits``, ``residual`` (what is left of the
-        filter, as SQL), ``whole`` (metadata proves that every row matches), ``deletes`` (how many apply),
-        ``delete_bytes``, ``deletion_vector`` (the file that it is in), ``deleted_rows`` (by the vector; null without
-        one: what delete files delete, metadata does not tell), ``position_deletes``, ``equality_deletes`` (lists of
-        files, cut where all of them together would be more than ten million names), ``sequence_number``,
-        ``first_row_id``, ``snapshot_id``; with row groups ``row_groups`` and how many of them are left,
-        ``row_groups_read``.
+        Columns are ``file_path``, ``file_format``, ``spec_id``, ``partition`` (as text), ``rows``, ``bytes``,
+        ``column_bytes`` (of the selected columns, if the manifest has their sizes), ``splits``, ``residual`` (the
+        residual filter, as SQL), ``whole`` (metadata proves that every row matches), ``deletes`` (number that apply),
+        ``delete_bytes``, ``deletion_vector`` (the file that contains it), ``deleted_rows`` (by the deletion vector;
+        null without one, because metadata does not count the rows that delete files remove), ``position_deletes``,
+        ``equality_deletes`` (lists of files, shortened if there would be more than ten million names in total),
+        ``sequence_number``, ``first_row_id``, ``snapshot_id``; with row groups also ``row_groups`` and
+        ``row_groups_read``, the number of those that remain.
         """
         return to_frame(self.tasks_arrow)
 
     @cached_property
     def skipped_arrow(self) -> pa.Table:
-        """`skipped` as Arrow."""
+        """Return `skipped` as an Arrow table."""
         from iceexplore.planning.report._skipped import skipped_table
 
         return skipped_table(self)
 
     @cached_property
     def skipped(self) -> pd.DataFrame:
-        """A row per manifest, data file and row group that is not read, and the term of the filter that decided.
+        """One row per manifest, data file and row group that is not read, with the deciding term of the filter.
 
-        ``level`` ("manifest list" or, V4, "root manifest"; "leaf manifest"; "row group"), ``kind``, ``name``,
-        ``root_row``, ``ordinal``, ``files``, ``rows``, ``bytes`` (of manifests where the root says it), ``term``,
-        ``by`` (what it was judged by: "partition", "bounds", "counts", ...), ``column``, ``lower``, ``upper``,
+        Columns are ``level`` ("manifest list" or, V4, "root manifest"; "leaf manifest"; "row group"), ``kind``,
+        ``name``, ``root_row``, ``ordinal``, ``files``, ``rows``, ``bytes`` (of manifests if the root has it), ``term``,
+        ``by`` (the kind of evidence: "partition", "bounds", "counts", ...), ``column``, ``lower``, ``upper``,
         ``null_count`` (the evidence), ``why`` (a sentence).
         """
         return to_frame(self.skipped_arrow)
 
     @cached_property
     def deletes_arrow(self) -> pa.Table:
-        """`deletes` as Arrow."""
+        """Return `deletes` as an Arrow table."""
         from iceexplore.planning.report._tables import deletes_table
 
         return deletes_table(self)
 
     @cached_property
     def deletes(self) -> pd.DataFrame:
-        """A row per delete file or deletion vector that applies to a data file that is read: ``file_path``, ``kind``
-        ("vector", "position", "equality"), ``tasks`` (how many data files it applies to), ``rows`` and the rest of its
-        entry."""
+        """One row per delete file or deletion vector that applies to a data file that is read.
+
+        Columns are ``file_path``, ``kind`` ("vector", "position", "equality"), ``tasks`` (number of data files to which
+        it applies), ``rows`` and the other fields of its entry.
+        """
         return to_frame(self.deletes_arrow)
 
     @cached_property
     def unmatched_deletes(self) -> pd.DataFrame:
-        """Deletes that are not applied: pairs in scope that are skipped all the same, and delete files that reach no
-        file of the plan, each with its reason (`iceexplore.planning.unmatched_deletes`)."""
+        """Deletes that are not applied, each with the reason (`iceexplore.planning.unmatched_deletes`).
+
+        These are delete files that apply to no file of the plan, and pairs in scope that are skipped nevertheless.
+        """
         from iceexplore.planning.delete_index._unmatched import unmatched_deletes
 
         return to_frame(unmatched_deletes(self.state, self.files.files, self.files.matched, filter=self.filter))
 
     def levels(self, *, exact: bool = False) -> pd.DataFrame:
-        """The waterfall: manifests, files, rows and bytes that are left after each level.
+        """Return the waterfall: the manifests, files, rows and bytes that remain after each level.
 
-        ``known`` says where the numbers come from. What nobody knows without reading is null: rows of a manifest from
-        which a manifest DV removes entries, bytes where the snapshot's summary does not have them.
+        ``known`` gives the source of the numbers. Numbers that would need more reads are null: rows of a manifest from
+        which a manifest DV removes entries, and bytes if the snapshot's summary does not have them.
 
         Parameters
         ----------
         exact
-            Read the manifests that were pruned, too.
+            Also read pruned manifests.
         """
         from iceexplore.planning.report._levels import levels_table
 
@@ -117,15 +121,17 @@ class ScanPlan(PlannedScan):
 
     @cached_property
     def reads(self) -> pd.DataFrame:
-        """What planning looked at: a row per manifest list or root, manifest, and read of a footer or a vector, with
-        bytes, milliseconds, and whether it was in the cache already."""
+        """Files that planning read, one row each, with bytes, milliseconds, and whether they were cached.
+
+        Rows are manifest lists or roots, manifests, and reads of footers and deletion vectors.
+        """
         from iceexplore.planning.report._tables import reads_table
 
         return to_frame(reads_table(self))
 
     @cached_property
     def totals(self) -> dict[str, int | None]:
-        """The plan in numbers; None where it is not known."""
+        """The plan in numbers, by name; None where a number is unknown."""
         from iceexplore.planning.report._card import plan_totals
 
         return plan_totals(self)
@@ -138,24 +144,24 @@ class ScanPlan(PlannedScan):
         open_file_cost: int | None = None,
         combined: bool = False,
     ) -> pd.DataFrame:
-        """The splits that the files are read in, and which combined task each is in, as Iceberg's ``TableScanUtil``.
+        """Return the splits of the files, and the combined task of each, as Iceberg's ``TableScanUtil`` computes them.
 
-        A file is cut at its split offsets where its entry has them, any other every ``size`` bytes. Small splits are
-        packed into combined tasks of about ``size`` bytes, where a split weighs its bytes and those of its deletes (of
-        a deletion vector the vector's own), and at least ``open_file_cost`` for itself and for each delete. Spark also
-        fits the size to its parallelism; that is not done here.
+        A file with split offsets is split there, any other every ``size`` bytes. Small splits are packed into combined
+        tasks of about ``size`` bytes. A split weighs its bytes and those of its deletes (of a deletion vector, the
+        vector's own), but at least ``open_file_cost`` for itself and each delete. Spark also adjusts the size to its
+        parallelism; this method does not.
 
         Parameters
         ----------
         size, lookback, open_file_cost
-            By default the table's ``read.split.*``, else 128 MiB, 10 bins, 4 MiB.
+            By default the table's ``read.split.*``, otherwise 128 MiB, 10 bins, 4 MiB.
         combined
-            A row per combined task instead of one per split.
+            Return one row per combined task instead of one per split.
 
         Raises
         ------
         OptionError
-            A number makes no sense, or there would be too many splits.
+            A number is invalid, or there would be too many splits.
         """
         from iceexplore.planning.scan._splits import combined_table, split_table
 
@@ -172,13 +178,15 @@ class ScanPlan(PlannedScan):
         return to_frame(table.add_column(1, "file_path", names))
 
     def compare(self, other: ScanPlan) -> PlanComparison:
-        """This plan beside another: of another filter, state, layout or version; files are told by location. In words
-        (``summary``), what they were asked (``differences``), numbers, files, and why a file is read by one alone.
+        """Compare this plan with one of another filter, state, layout or version. Files are matched by location.
+
+        The result has a text (``summary``), the settings that differ (``differences``), numbers, files, and the reasons
+        why a file is read by only one plan.
 
         Raises
         ------
         OptionError
-            ``other`` is no plan.
+            ``other`` is not a plan.
         """
         from iceexplore.planning.report._compare import compare_plans
 
@@ -187,13 +195,14 @@ class ScanPlan(PlannedScan):
     # Pictures and advice --------------------------------------------------------------------------------------------
 
     def tree(self, *, max_nodes: int = 60) -> PlanTree:
-        """The plan drawn: manifests and files that are read, those that are skipped in grey with the term that decided,
-        and which deletes apply to which file. ``to_svg()``, ``to_text()``, ``to_mermaid()``, ``to_graphviz()``.
+        """Draw the plan: manifests and files that are read, skipped ones in grey with the reason, and deletes.
+
+        The result has ``to_svg()``, ``to_text()``, ``to_mermaid()`` and ``to_graphviz()``.
 
         Parameters
         ----------
         max_nodes
-            About so many nodes, at least 8; the rest is folded into nodes that say how many they hold.
+            Approximate number of nodes, at least 8; the rest is folded into nodes that show their count.
 
         Raises
         ------
@@ -205,44 +214,47 @@ class ScanPlan(PlannedScan):
         return PlanTree(self, max_nodes)
 
     def waterfall(self, *, exact: bool = False) -> Waterfall:
-        """`levels` as bars, and what deletes leave: manifests, files, bytes and rows.
+        """Return `levels` as bars, with the rows that remain after deletes: manifests, files, bytes and rows.
 
         Parameters
         ----------
         exact
-            Read the manifests that were pruned, too, for what the root does not say of them.
+            Also read pruned manifests, for numbers that the root does not contain.
         """
         from iceexplore.planning.report._waterfall import waterfall_of
 
         return waterfall_of(self, exact=exact)
 
     def advice(self) -> Advice:
-        """What would help this filter: order, partition fields, statistics, compaction, each with what it reads now and
-        would read then, by estimates from statistics alone (how far they are off: `Advice`), or why nothing helps.
-        Every manifest of data files is read; no data file is."""
+        """Suggest what would help this filter: sort order, partition fields, column metrics, compaction.
+
+        Each suggestion compares what is read now with what would be read then, estimated from column metrics (`Advice`
+        describes the accuracy); if nothing helps, there are notes on the reasons. Reads every data manifest, but no
+        data file.
+        """
         from iceexplore.planning.advice._advise import advise
 
         return advise(self)
 
     def layout(self, by: By = "partition") -> TableLayout:
-        """Where bytes, rows, small files and deletes of the files that are read sit: a data frame, and bars.
+        """Return the distribution of the bytes, rows, small files and deletes that are read: data frame and bars.
 
         Parameters
         ----------
         by
-            ``partition``, ``spec``, ``snapshot`` (the one that added them), ``age`` (how long before the snapshot shown
-            that was) or ``size`` (a histogram).
+            ``partition``, ``spec``, ``snapshot`` (the one that added a file), ``age`` (the time between that snapshot
+            and the shown one) or ``size`` (a histogram).
 
         Raises
         ------
         OptionError
-            Another word.
+            ``by`` is none of these.
         """
         from iceexplore.planning.distribution._table_layout import table_layout
 
         return table_layout(self.state, self.files, by)
 
-    # How it shows itself --------------------------------------------------------------------------------------------
+    # Display ------------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         from iceexplore.planning.report._card import plan_card

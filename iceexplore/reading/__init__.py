@@ -1,4 +1,4 @@
-"""Rows: data files read with their deletes applied, in pyarrow alone."""
+"""Read rows: data files with their deletes applied, with pyarrow only."""
 
 from iceexplore.reading._count import RowCount, count_rows
 from iceexplore.reading._data_file import MADE_UP_FOLDER, is_made_up, read_data_file

@@ -1,4 +1,4 @@
-"""How many rows a table has: of metadata where that is exact, else of as little data as tells."""
+"""Count the rows of a table: from metadata where that is exact, otherwise from as little data as possible."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ Mask = npt.NDArray[np.bool_]
 
 
 class RowCount(int):
-    """A number of rows, and what it was told by.
+    """A number of rows, with the sources of the count.
 
     Attributes
     ----------
     files
-        Data files that may hold such rows.
+        Data files that may hold matching rows.
     from_metadata
-        Those of them whose rows were counted by manifests alone.
+        Number of them that were counted from manifests alone.
     from_deletes
-        Those of which position delete files or vectors were read, no data.
+        Number of them for which position delete files or deletion vectors were read, but no data.
     read
-        Those that were read: columns of the filter and of equality deletes, no more.
+        Number of them that were read: only columns of the filter and of equality deletes.
     by_list
-        Whether the manifest list alone told, and no manifest was read.
+        Whether the manifest list was sufficient, so that no manifest was read.
     """
 
     files: int
@@ -49,7 +49,7 @@ class RowCount(int):
 
     @classmethod
     def of(cls, rows: int, *, from_metadata: int, from_deletes: int, read: int, by_list: bool = False) -> RowCount:
-        """A count with its parts."""
+        """Build a count from its parts."""
         made = cls(rows)
         made.from_metadata, made.from_deletes, made.read = from_metadata, from_deletes, read
         made.by_list = by_list
@@ -57,17 +57,17 @@ class RowCount(int):
         return made
 
     def explain(self) -> str:
-        """A sentence."""
+        """Describe the count in a sentence."""
         if self.by_list:
-            return f"{int(self):,} rows in {self.files:,} data files: counted by the manifest list alone"
+            return f"{int(self):,} rows in {self.files:,} data files: counted from the manifest list alone"
         return (
-            f"{int(self):,} rows in {self.files:,} data files: {self.from_metadata:,} counted by manifests alone, "
-            f"{self.from_deletes:,} by position deletes too, {self.read:,} read"
+            f"{int(self):,} rows in {self.files:,} data files: {self.from_metadata:,} counted from manifests alone, "
+            f"{self.from_deletes:,} with position deletes, {self.read:,} read"
         )
 
 
 def count_rows(state: TableState, where: Any = None, *, partition: Any = None, on_error: str = "raise") -> RowCount:
-    """How many rows match; see `iceexplore.Table.count`."""
+    """Return how many rows match; see `iceexplore.Table.count`."""
     skip = checked_on_error(on_error)
     listed = None if where is not None or partition is not None else _by_list(state)
     if listed is not None:
@@ -80,22 +80,23 @@ def count_rows(state: TableState, where: Any = None, *, partition: Any = None, o
         reader.is_data(row)
     matched, n = tasks.matched, len(tasks)
     counts = np.asarray(pc.fill_null(entries["record_count"], -1)).astype(np.int64)
-    # No writer adds a file without rows: a count of 0 is looked up in the file, for its rows would be left out.
+    # No writer adds a file without rows: a count of 0 is verified in the file, or its rows would be left out.
     exact = is_data & _unfiltered(tasks) & (counts > 0)
     deleted_from = np.zeros(n, dtype=bool)
     if len(matched):
         exact &= np.asarray(pc.list_value_length(matched.equality)) == 0
-        # A vector is read, too: its entry may count other positions than it has, and rows are what reading gives.
+        # A vector is read as well: its entry may have another count than its positions, which are what a reader
+        # applies.
         deleted_from = bool_array(matched.vector.is_valid())
         deleted_from |= np.asarray(pc.list_value_length(matched.positions)) > 0
     plain = exact & ~deleted_from
     total = int(counts[plain].sum())
     through = exact & ~plain
     read = (is_data & ~exact).tolist()
-    asked = np.flatnonzero(through).tolist()
-    for row, deleted in zip(asked, _all_deleted(reader, asked, counts), strict=True):
+    rows_through = np.flatnonzero(through).tolist()
+    for row, deleted in zip(rows_through, _all_deleted(reader, rows_through, counts), strict=True):
         if deleted is None:
-            read[row] = True  # told again, as reading the file tells it
+            read[row] = True  # count again by reading the file, which reports the problem
             through[row] = False
         else:
             total += int(counts[row]) - deleted
@@ -105,11 +106,11 @@ def count_rows(state: TableState, where: Any = None, *, partition: Any = None, o
 
 
 def _by_list(state: TableState) -> RowCount | None:
-    """The rows that the manifest list of a far table counts; None where manifests have to be read for them.
+    """Return the row count of a remote table from its manifest list; None if manifests must be read for it.
 
-    They have to where deletes may apply, where counts are missing, and where the list contradicts itself or the
-    snapshot's summary: then the entries tell. On a local disk reading them costs next to nothing, and what is wrong
-    with them is said; so it is where faults are to raise.
+    They must be read if deletes may apply, if counts are missing, or if the list contradicts itself or the snapshot's
+    summary: then the entries decide. They are also read on a local disk, where reading costs next to nothing and
+    reports faults, and for strict tables, where faults raise errors.
     """
     if is_local(state.storage.folder) or state.problems.strict:
         return None
@@ -139,14 +140,14 @@ def _number(summary: Mapping[str, str] | None, name: str) -> int | None:
 
 
 def _unfiltered(tasks: FileTasks) -> Mask:
-    """The tasks of whose rows nothing is asked."""
+    """Return which tasks have no residual filter."""
     nothing = np.array([r == ALWAYS for r in tasks.residuals], dtype=bool)
     unasked: Mask = bool_array(tasks.whole) | nothing[np.asarray(tasks.residual)]
     return unasked
 
 
 def _all_deleted(reader: TaskReader, rows: list[int], counts: npt.NDArray[np.int64]) -> Iterator[int | None]:
-    """How many rows of each file are deleted by position, None where that cannot be read; far files at once."""
+    """Yield how many rows of each file are deleted by position; None if unreadable. Remote files are read at once."""
 
     def one(row: int) -> int | None:
         try:

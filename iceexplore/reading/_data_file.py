@@ -1,4 +1,4 @@
-"""The rows of one data file as a schema sees them (spec, "Column Projection"), in batches."""
+"""Read the rows of one data file in a given schema, in batches (spec, "Column Projection")."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from iceexplore.storage import DATA_RATIO, Budget
 
 __all__ = ["MADE_UP_FOLDER", "is_made_up", "read_data_file"]
 
-#: Where a simulation's made-up files would stand, under the table's location.
+#: Folder for the synthetic files of simulations, below the table's location.
 MADE_UP_FOLDER = "data/made-up"
 _PLACES = frozenset(f.field_id for f in (POS, FILE, SPEC_ID, PARTITION, DELETED))
-#: Ids from here on are reserved for metadata columns (spec, "Reserved Field IDs").
+#: Ids from this one on are reserved for metadata columns (spec, "Reserved Field IDs").
 _RESERVED = 2147483447
 _INHERITED = frozenset((ROW_ID.field_id, LAST_UPDATED.field_id))
 
 
 def is_made_up(location: str) -> bool:
-    """Whether a file is made up (`append(files=3, ...)`): nothing stands there, reading its rows is not possible."""
+    """Return whether a location is that of a synthetic file (`append(files=3, ...)`), which has no rows to read."""
     return f"/{MADE_UP_FOLDER}/" in location
 
 
@@ -59,45 +59,45 @@ def read_data_file(
     required: bool = False,
     checksums: bool = False,
 ) -> Iterator[pa.Table]:
-    """The rows of a data file, in batches, positions ascending; no delete is applied.
+    """Yield the rows of a data file in batches, in ascending order of positions, without applying deletes.
 
-    Columns are found by field id, at every depth. What the file lacks is the partition's value where an identity
-    field has it, else the column's initial default, else null (spec, "Column Projection"). Columns of a file
-    without ids are found by the table's name mapping, unless the partition gives their values; without a mapping by
-    the schema's names, with a problem of code ``data-no-field-ids`` (Java would take them by their order). Of
-    Parquet only the columns needed are read, and never more than a row group is in memory; of Avro files no more is
-    decoded than batches are taken; ORC files are read as a whole, within the memory limit.
+    Columns are found by field id, at every depth. A column that the file lacks has the partition's value if an identity
+    partition field has it, otherwise the column's initial default, otherwise null (spec, "Column Projection"). Columns
+    of a file without ids are found by the table's name mapping, unless the partition gives their values; without a
+    mapping they are found by the schema's names, with a problem of code ``data-no-field-ids`` (Java would use their
+    order). Only the needed columns of Parquet files are read, with at most one row group in memory; Avro files are
+    decoded only as far as batches are consumed; ORC files are read completely, within the memory limit.
 
     Parameters
     ----------
     file
-        The file's entry and tuple, a batch of one.
+        The file's entry and partition tuple, as a batch of one row.
     fields
-        Columns of a schema, perhaps cut down (`pruned`), and metadata columns (but ``_deleted``). A column may be
-        given twice.
+        Columns of a schema, possibly reduced (`pruned`), and metadata columns except ``_deleted``. A column may occur
+        twice.
     to
-        The Arrow fields to make of them, one each; by default `arrow_fields`.
+        The Arrow fields of the result, one for each; by default `arrow_fields`.
     row_groups
-        Only these row groups of a Parquet file; every row of ORC and Avro.
+        Read only these row groups of a Parquet file; ignored for ORC and Avro.
     batch_rows
-        Rows of a batch at most. Where they are few, no more of a Parquet file is fetched than the batches need that
-        are taken.
+        Maximum number of rows in a batch. If it is small, only those parts of a Parquet file are fetched that the
+        consumed batches need.
     kind
-        What the read log calls the reads.
+        Kind of the reads in the read log.
     required
-        The file must have the columns: an equality delete without its column says nothing.
+        Whether the file must have the columns: an equality delete file without its columns is invalid.
     checksums
-        Hold the pages of a Parquet file against their checksums, where it has any: a page that does not fit is damage.
+        Verify the checksums of a Parquet file's pages, if it has any; a mismatch raises an error.
 
     Returns
     -------
     iterator of pyarrow.Table
-        The columns in order, field ids in their metadata; then ``_pos`` (int64), the row's place in the file.
+        The columns in order, with field ids in their metadata; then ``_pos`` (int64), the row's position in the file.
 
     Raises
     ------
     FormatError, UnsupportedError, FileMissingError
-        It cannot be read: damaged, encrypted, made up by a simulation; a variant that is shredded.
+        The file cannot be read: it is damaged, encrypted, or a synthetic file; or a variant is shredded.
     """
     entry = file.entries.slice(0, 1).to_pylist()[0]
     made = _Columns(state, file, entry, fields, to, required=required)
@@ -133,8 +133,8 @@ def _batches(
     except FileMissingError:
         if is_made_up(location):
             raise UnsupportedError(
-                f"{location} is made up by a simulation (append(files=...)): it has no rows; append a data frame for "
-                "data that can be read"
+                f"{location} is a synthetic file of a simulation (append(files=...)) without rows; append a data frame "
+                "for data that can be read"
             ) from None
         raise
     check_count(state, entry, table.num_rows)
@@ -147,7 +147,7 @@ def _batches(
 def _avro(
     state: TableState, entry: Mapping[str, Any], opened: Any, batch_rows: int | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of an Avro file in batches; no more is decoded than is taken."""
+    """Yield the rows of an Avro file in batches, decoding only what is consumed."""
     location = entry["location"]
     data = opened.read()
     limit = StreamLimit(Budget(location, len(data), ratio=DATA_RATIO))
@@ -164,16 +164,16 @@ def _avro(
 
 
 def check_count(state: TableState, entry: Mapping[str, Any], rows: int) -> None:
-    said = entry["record_count"]
-    if said is not None and said != rows:
-        text = "The file has another number of rows than its manifest says: counts from metadata are wrong."
+    claimed = entry["record_count"]
+    if claimed is not None and claimed != rows:
+        text = "The number of rows in the file differs from its manifest entry: counts from metadata are wrong."
         state.problems.add(
-            problem("count-mismatch", entry["location"], text, field="record_count", found=rows, expected=said)
+            problem("count-mismatch", entry["location"], text, field="record_count", found=rows, expected=claimed)
         )
 
 
 class _Columns:
-    """How the columns of one file become those that are asked for."""
+    """Converts the columns of one file to the requested columns."""
 
     def __init__(
         self,
@@ -200,17 +200,17 @@ class _Columns:
         self._steps: list[tuple[int, Maker | None]] = []
 
     def identified(self, schema: pa.Schema) -> list[pa.Field]:
-        """The file's columns with their ids."""
+        """Return the file's columns with their field ids."""
         fields = list(schema)
         if self._naming is None:
             self._naming = naming_of(self.state)
-        stands_in = len(fields) == 1 and not fields[0].name  # rows of which no column is needed
+        stands_in = len(fields) == 1 and not fields[0].name  # placeholder column of a file of which no column is needed
         if not self._naming.given and fields and not stands_in and not has_ids(fields):
             self.state.problems.add(no_ids_problem(self.entry["location"]))
         return identified(fields, self._naming)
 
     def of(self, batch: pa.RecordBatch, start: int) -> pa.Table:
-        """A batch of the file's rows, from position ``start``, as asked for."""
+        """Convert a batch of the file's rows that begins at position ``start``."""
         location = self.entry["location"]
         if self._made_for is None or not self._made_for.equals(batch.schema, check_metadata=True):
             self._prepare(batch.schema)
@@ -238,12 +238,12 @@ class _Columns:
                 at = ids.index(f.field_id) if f.field_id in ids and f.field_id not in _PLACES else -1
                 if self.required and (at < 0 or not has_all(fields[at], f)):
                     raise FormatError(
-                        f"the file lacks column {f.name!r}, which it goes by",
+                        f"the equality delete file lacks column {f.name!r}",
                         location=self.entry["location"],
                         field=str(f.field_id),
                     )
                 if at >= 0 and f.field_id in self.constants and is_by_name(fields[at]):
-                    at = -1  # the partition's value comes before what a name finds (spec, "Column Projection")
+                    at = -1  # the partition's value precedes a column found by name (spec, "Column Projection")
                 if at < 0:
                     self._check_absent(f)
                     self._steps.append((-1, None))
@@ -257,7 +257,7 @@ class _Columns:
         self._made_for = schema
 
     def _check_absent(self, f: NestedField) -> None:
-        """A required column that nothing gives a value is null in each row, which no schema allows."""
+        """Add a problem for a required column without any value: it reads as null, which no schema allows."""
         given = f.initial_default is not None or f.field_id in self.constants
         if f.required and not given and f.field_id < _RESERVED:
             text = "The file lacks a required column, which has no initial default: it reads as null."
@@ -284,7 +284,7 @@ class _Columns:
         return pa.StructArray.from_arrays(arrays, fields=list(target))
 
     def _inherited(self, f: NestedField, found: pa.Array | None, positions: pa.Array) -> pa.Array:
-        """Row lineage: null without a first row id; else as the file has it, or inherited (spec, "Row Lineage")."""
+        """Return a row lineage column: null without a first row id, else stored or inherited (spec, "Row Lineage")."""
         first = self.entry["first_row_id"]
         if first is None:
             return pa.nulls(len(positions), pa.int64())
@@ -302,7 +302,7 @@ def _has_nanoseconds(kind: pa.DataType) -> bool:
 
 
 def _constants(state: TableState, file: EntryBatch, entry: Mapping[str, Any]) -> dict[int, Any]:
-    """Values that identity fields of the tuple give (metadata-only migrations of Hive tables), null too."""
+    """Return values of identity partition fields, including null, by source column (as in migrated Hive tables)."""
     spec = None if file.partition is None else state.metadata.spec(entry["partition_spec_id"])
     if spec is None or file.partition is None:
         return {}

@@ -1,6 +1,6 @@
-"""Which rows of a data file are deleted by value (spec, "Equality Delete Files").
+"""Find the rows of a data file that equality deletes remove (spec, "Equality Delete Files").
 
-Values are equal as in Java's ``StructLikeSet``: null is null, every NaN is NaN, and -0.0 is not 0.0.
+Values are equal as in Java's ``StructLikeSet``: null equals null, every NaN equals NaN, and -0.0 does not equal 0.0.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ __all__ = ["EqualityDeletes", "column_of", "columns_of", "equality_fields", "equ
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
-#: Sets of keys that are kept for the next data file.
+#: Number of key sets kept for the next data files.
 _KEPT = 16
 
 
 def equality_fields(state: TableState, ids: Iterable[int]) -> dict[int, tuple[NestedField, ...]]:
-    """The path to each column of these ids, in the schema shown or, if it was dropped, in the newest one that has it.
+    """Return the path to each column of these ids, in the state's schema or, for a dropped column, in the newest one.
 
     Raises
     ------
     FormatError
-        No schema of the table has it, outside lists and maps.
+        No schema of the table has the column outside lists and maps.
     """
     out = {}
     schemas = [state.schema, *sorted(state.metadata.schemas, key=lambda s: -s.schema_id)]
@@ -49,7 +49,7 @@ def equality_fields(state: TableState, ids: Iterable[int]) -> dict[int, tuple[Ne
         path = next((p for p in found if p is not None), None)
         if path is None:
             raise FormatError(
-                f"an equality delete goes by column {number}, which no schema of the table has",
+                f"an equality delete uses column {number}, which no schema of the table has",
                 location=state.metadata_location,
                 field="equality_ids",
             )
@@ -58,18 +58,18 @@ def equality_fields(state: TableState, ids: Iterable[int]) -> dict[int, tuple[Ne
 
 
 def column_of(table: pa.Table, path: Sequence[NestedField]) -> pa.Array:
-    """A column, perhaps inside structs, of a table by field ids; null where a struct around it is null.
+    """Return a column of a table by its path of field ids; null where a struct around it is null.
 
     Raises
     ------
     KeyError
-        The table does not have it.
+        The table does not have the column.
     """
     return columns_of(table, [path])[0]
 
 
 def columns_of(table: pa.Table, paths: Iterable[Sequence[NestedField]]) -> list[pa.Array]:
-    """`column_of` for each path: the table's fields are gone through once."""
+    """Return `column_of` for each path, scanning the table's fields only once."""
     tops: dict[int | None, list[tuple[int, pa.Field]]] = {}
     for at, f in enumerate(table.schema):
         tops.setdefault(field_id(f), []).append((at, f))
@@ -85,7 +85,7 @@ def columns_of(table: pa.Table, paths: Iterable[Sequence[NestedField]]) -> list[
 
 
 def _place_in(f: pa.Field, path: Sequence[NestedField]) -> list[int] | None:
-    """The way to a path's last field inside this field: child by child."""
+    """Return the child indices that lead to a path's last field inside this field; None if it is not there."""
     if field_id(f) != path[0].field_id:
         return None
     if len(path) == 1:
@@ -99,18 +99,18 @@ def _place_in(f: pa.Field, path: Sequence[NestedField]) -> list[int] | None:
 
 @dataclass(frozen=True, eq=False)
 class _Keys:
-    """Distinct keys, looked up column by column.
+    """Distinct keys of equality deletes, for lookups column by column.
 
     Attributes
     ----------
     ids
-        The equality columns.
+        Field ids of the equality columns.
     values
-        Of each column the distinct values: sorted numbers, or an Arrow array.
+        The distinct values of each column: sorted numbers, or an Arrow array.
     null
-        Of each column the code of null, -1 if no key has one.
+        The code of null in each column, -1 if no key has a null.
     combined
-        For each column but the first the sorted codes ``first codes * width + this column's code``.
+        For each column except the first, the sorted codes ``first codes * width + this column's code``.
     """
 
     ids: tuple[int, ...]
@@ -140,7 +140,7 @@ class _Keys:
         return cls(ids, tuple(values), tuple(nulls), tuple(widths), tuple(combined))
 
     def hit(self, columns: Sequence[pa.Array]) -> Mask:
-        """Which rows have one of the keys."""
+        """Return which rows equal one of the keys."""
         code = np.zeros(0, dtype=np.int64)
         for i, column in enumerate(columns):
             own = _codes(_comparable(column), self.values[i], self.null[i])
@@ -154,7 +154,7 @@ class _Keys:
 
 
 def _comparable(array: pa.Array) -> pa.Array:
-    """Values whose equality is that of keys: fixed-width ones as whole numbers, others as they are."""
+    """Return values whose equality is that of keys: fixed-width types as integers, others unchanged."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return _comparable(array.storage)
@@ -170,7 +170,7 @@ def _comparable(array: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
         return array.view(pa.int64())
     if pa.types.is_nested(kind):
-        raise OptionError(f"rows cannot be compared by a column of type {kind}")
+        raise OptionError(f"rows cannot be compared by a column of type {kind}: use columns of primitive types")
     return array
 
 
@@ -180,7 +180,7 @@ def _distinct(array: pa.Array) -> Any:
 
 
 def _codes(array: pa.Array, distinct: Any, null: int) -> Codes:
-    """The place of each value among the distinct ones, of null its code; -1 where it is none of them."""
+    """Return the index of each value among the distinct ones, the null code for null, -1 for other values."""
     if isinstance(distinct, np.ndarray):
         out = _place(distinct, np.asarray(array.fill_null(0)))
     elif len(distinct):
@@ -199,12 +199,12 @@ def _place(ordered: Any, wanted: Any) -> Codes:
 
 
 class EqualityDeletes:
-    """The equality deletes of a scan; delete files are read when a data file needs them, and kept in the cache.
+    """The equality deletes of a scan; delete files are read when a data file needs them, and cached.
 
     Parameters
     ----------
     matched
-        The deletes of the scan's data files.
+        The deletes that apply to the scan's data files.
     """
 
     def __init__(self, state: TableState, matched: MatchedDeletes) -> None:
@@ -213,22 +213,22 @@ class EqualityDeletes:
         self._sets: OrderedDict[tuple[int, ...], list[tuple[tuple[int, ...], _Keys]]] = OrderedDict()
 
     def numbers(self, row: int) -> tuple[int, ...]:
-        """Rows, in `MatchedDeletes.deletes`, of the equality deletes of a data file of the scan."""
+        """Return the rows in `MatchedDeletes.deletes` of the equality deletes of a data file of the scan."""
         return tuple(self._matched.equality[row].as_py() or ()) if len(self._matched) else ()
 
     def ids(self, numbers: Sequence[int]) -> frozenset[int]:
-        """The columns by which these deletes go."""
+        """Return the field ids of the equality columns of these deletes."""
         return frozenset(i for n in numbers for i in self._entry(n)["equality_ids"] or ())
 
     def mask(self, numbers: tuple[int, ...], table: pa.Table, paths: Mapping[int, tuple[NestedField, ...]]) -> Mask:
-        """Which rows of a table these deletes remove.
+        """Return which rows of a table these deletes remove.
 
         Parameters
         ----------
         table
-            The columns of `ids`, with field ids.
+            The columns of `ids`, with field ids in the metadata.
         paths
-            Of `equality_fields`.
+            Result of `equality_fields`.
         """
         gone = np.zeros(table.num_rows, dtype=bool)
         for ids, keys in self._keys(numbers, paths):
@@ -240,17 +240,17 @@ class EqualityDeletes:
     ) -> list[tuple[tuple[int, ...], _Keys]]:
         kept = self._sets.get(numbers)
         if kept is None:
-            asked: list[tuple[int, tuple[int, ...]]] = []
+            wanted: list[tuple[int, tuple[int, ...]]] = []
             for n in numbers:
                 entry = self._entry(n)
                 ids = tuple(sorted(set(entry["equality_ids"] or ())))
                 if not ids:
                     raise FormatError(
-                        "an equality delete without columns to go by", location=entry["location"], field="equality_ids"
+                        "an equality delete without equality columns", location=entry["location"], field="equality_ids"
                     )
-                asked.append((n, ids))
+                wanted.append((n, ids))
             by_ids: dict[tuple[int, ...], list[pa.Table]] = {}
-            for (_, ids), table in zip(asked, self._read(asked, paths), strict=True):
+            for (_, ids), table in zip(wanted, self._read(wanted, paths), strict=True):
                 by_ids.setdefault(ids, []).append(table)
             kept = []
             for ids, tables in by_ids.items():
@@ -263,29 +263,29 @@ class EqualityDeletes:
         return kept
 
     def _read(
-        self, asked: list[tuple[int, tuple[int, ...]]], paths: Mapping[int, tuple[NestedField, ...]]
+        self, wanted: list[tuple[int, tuple[int, ...]]], paths: Mapping[int, tuple[NestedField, ...]]
     ) -> Iterator[pa.Table]:
-        """The keys of some deletes in their order; several far files are read at once."""
+        """Return the keys of some deletes in order; several remote files are read at once."""
 
         def read(one: tuple[int, tuple[int, ...]]) -> pa.Table:
             return self.values(*one, paths)
 
         storage = self._state.storage
-        if len(asked) < 2 or is_local(storage.folder):
-            return map(read, asked)
-        return in_order(read, asked, width=min(len(asked), storage.readers), name="iceexplore-deletes")
+        if len(wanted) < 2 or is_local(storage.folder):
+            return map(read, wanted)
+        return in_order(read, wanted, width=min(len(wanted), storage.readers), name="iceexplore-deletes")
 
     def _entry(self, number: int) -> dict[str, Any]:
         row: dict[str, Any] = self._matched.deletes.entries.slice(number, 1).to_pylist()[0]
         return row
 
     def values(self, number: int, ids: tuple[int, ...], paths: Mapping[int, tuple[NestedField, ...]]) -> pa.Table:
-        """The keys of one delete: a column for each id, in the schema's types, named by the id.
+        """Return the keys of one delete: one column per field id, in the schema's types, named by the id.
 
         Raises
         ------
         FormatError, UnsupportedError, FileMissingError
-            It cannot be read.
+            The delete file cannot be read.
         """
         entry = self._entry(number)
         state, location = self._state, entry["location"]
@@ -295,7 +295,7 @@ class EqualityDeletes:
         table: pa.Table = CACHE.get_or_load(
             key, lambda: _read_values(state, one, ids, paths), lambda table: table.nbytes
         )
-        # Here and not where the file is read: a table that finds the keys in the cache learns of it as well.
+        # Check after caching, so that a table that finds the keys in the cache also reports it.
         check_count(state, entry, table.num_rows)
         return table
 
@@ -303,7 +303,7 @@ class EqualityDeletes:
 def _read_values(
     state: TableState, file: EntryBatch, ids: tuple[int, ...], paths: Mapping[int, tuple[NestedField, ...]]
 ) -> pa.Table:
-    """The keys of a delete file: a column for each id, in the schema's types."""
+    """Read the keys of a delete file: one column per field id, in the schema's types."""
     fields = [_alone(paths[i]) for i in ids]
     schema = pa.schema([pa.field(str(i), arrow_field(paths[i][-1]).type) for i in ids])
     tables = [schema.empty_table()]
@@ -314,7 +314,7 @@ def _read_values(
 
 
 def _alone(path: tuple[NestedField, ...]) -> NestedField:
-    """A field with nothing in its structs but what leads to the last field of the path."""
+    """Return the top-level field of a path, with structs reduced to the path's fields."""
     f = path[-1]
     for around in reversed(path[:-1]):
         f = NestedField(around.field_id, around.name, StructType((f,)), around.required)
@@ -322,14 +322,14 @@ def _alone(path: tuple[NestedField, ...]) -> NestedField:
 
 
 def equality_mask(state: TableState, table: pa.Table, matched: MatchedDeletes, row: int) -> Mask:
-    """Which rows of a table the equality deletes of a data file remove.
+    """Return which rows of a table the equality deletes of a data file remove.
 
     Parameters
     ----------
     table
-        Rows of the data file, with every column that the deletes go by (field ids in the metadata).
+        Rows of the data file, with every equality column of the deletes (field ids in the metadata).
     matched, row
-        The deletes of some data files, and which of the files this is.
+        The deletes of some data files, and the row number of this file among them.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The refusal to read files outside a table's roots, with what admits all of a scan's files at once."""
+"""Report all files of a scan that are outside the table's roots in one error."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["outside_error"]
 
 
 def outside_error(error: OutsideRootsError, storage: Storage, tasks: FileTasks) -> OutsideRootsError:
-    """Return the error for one file as one for all files of the scan that are outside: ``allow=`` is to be found once.
+    """Replace the error about one file by one about all files of the scan that are outside, with a complete ``allow=``.
 
-    An error that is not of such a file (a redirect) stays as it is.
+    An error that is not about such a file (a redirect) is returned unchanged.
     """
     files, deletes = tasks.files.entries["location"], tasks.matched.deletes.entries["location"]
     named = {location for location in chain(files.to_pylist(), deletes.to_pylist()) if location}
@@ -22,8 +22,8 @@ def outside_error(error: OutsideRootsError, storage: Storage, tasks: FileTasks) 
     if count < 2:
         return error
     made = OutsideRootsError(
-        f"{count:,} of the {len(named):,} files of this scan are outside the table, as add_files puts them there; the "
-        f"first met: {error}. If you trust the table, open it with allow={list(allow)!r}, which admits all of them."
+        f"{count:,} of the {len(named):,} files of this scan are outside the table, as add_files allows; the "
+        f"first is: {error}. If you trust the table, open it with allow={list(allow)!r}, which admits all of them."
     )
     made.allow = allow
     return made

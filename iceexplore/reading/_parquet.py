@@ -1,4 +1,4 @@
-"""Parquet data files: only the columns that are needed, row group by row group."""
+"""Read Parquet data files: only the needed columns, row group by row group."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from iceexplore.storage import DATA_RATIO, Budget, RangeFile
 
 __all__ = ["BATCH_ROWS", "ParquetRows"]
 
-#: Rows of a batch, unless fewer are asked for.
+#: Rows of a batch, unless the caller wants fewer.
 BATCH_ROWS = 1 << 17
 _SPAN_BYTES = 32 << 20
 _WHAT = "the rows"
-#: Where few rows are wanted, more than so many bytes are fetched in pieces, no further than needed.
+#: If few rows are wanted, reads of more than this many bytes are split into pieces and stop early.
 _SPARED_BYTES = 8 << 20
 _PIECE_BYTES = 1 << 18
-#: Decoding in threads pays from here.
+#: Decoding in threads pays off from this number of rows.
 _THREADS_FROM = 1 << 19
 
 
@@ -44,13 +44,13 @@ class ParquetRows:
     Attributes
     ----------
     rows
-        As the footer counts them.
+        Number of rows according to the footer.
     schema
-        As Arrow reads it, in plain types (see `plain`), field ids under ``PARQUET:field_id``.
+        The schema as Arrow reads it, in plain types (see `plain`), with field ids under ``PARQUET:field_id``.
     sparing
-        Only the first batches may be taken: large row groups are not fetched as wholes, but as far as batches need.
+        The caller may consume only the first batches: large row groups are fetched only as far as batches need.
     checksums
-        Pages are held against their checksums, where the writer has made some.
+        Whether checksums of pages are verified, if the file has any.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ParquetRows:
 
         self.location = location
         with foreign("the Parquet file", location):
-            # INT96 has nanoseconds, whose range ends in 2262; Iceberg's timestamps of microseconds go further.
+            # INT96 as nanoseconds ends in 2262; Iceberg's timestamps in microseconds have a larger range.
             unit = None if nanoseconds else "us"
             how = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": checksums}
             self._file = KeptChunks(file, location)
@@ -82,7 +82,7 @@ class ParquetRows:
             self._paths = [self._reader.schema.column(i).path for i in range(len(self._reader.schema))]
 
     def leaves(self, found: Sequence[pa.Field], wanted: Sequence[NestedField]) -> list[str] | None:
-        """The paths of the leaf columns that hold what is wanted; None for all of them.
+        """Return the paths of the leaf columns to read; None for all of them.
 
         Parameters
         ----------
@@ -95,10 +95,10 @@ class ParquetRows:
         out: list[int] = []
         at = 0
         kinds = {f.field_id: f.type for f in wanted}
-        asked = Counter(f.field_id for f in wanted)
+        counts = Counter(f.field_id for f in wanted)
         for f in found:
             number = field_id(f)
-            if number is not None and asked[number] > 1:
+            if number is not None and counts[number] > 1:
                 out += range(at, at + _leaf_count(f))
             elif number in kinds:
                 out += _leaves(f.type, kinds[number], at)
@@ -106,19 +106,19 @@ class ParquetRows:
         return [self._paths[i] for i in out]
 
     def batches(
-        self, leaves: list[str] | None, groups: Sequence[int] | None, batch_rows: int | None, said: int | None
+        self, leaves: list[str] | None, groups: Sequence[int] | None, batch_rows: int | None, claimed: int | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Batches of some columns, each with the position of its first row.
+        """Yield batches of some columns, each with the position of its first row.
 
         Parameters
         ----------
         groups
-            Numbers of row groups; None for all.
-        said
-            The rows that the manifest claims; where no column is needed and the footer says the same, none is read.
+            Numbers of the row groups; None for all.
+        claimed
+            Row count of the manifest entry; if no column is needed and the footer has the same count, nothing is read.
         """
         most = batch_rows or BATCH_ROWS
-        if leaves == [] and self._paths and said != self.rows:
+        if leaves == [] and self._paths and claimed != self.rows:
             leaves = self._paths[:1]
         with foreign("the Parquet file", self.location):
             for start, rows, chosen in self._spans(groups, leaves == []):
@@ -130,8 +130,10 @@ class ParquetRows:
                 yield from self._span(start, rows, chosen, leaves, most)
 
     def _spans(self, groups: Sequence[int] | None, whole: bool) -> Iterator[tuple[int, int, list[int]]]:
-        """First row, rows and row groups of what is read in one go: a row group, or several small ones. (Arrow may
-        fetch everything that it is asked for at once.)"""
+        """Yield first row, row count and row groups of each read: one row group, or several small ones.
+
+        (Arrow may fetch all row groups of a read at once.)
+        """
         if whole and groups is None:
             yield 0, self.rows, []
             return
@@ -183,11 +185,11 @@ class ParquetRows:
             at += batch.num_rows
         self._file.forget()
         if at != start + rows:
-            raise FormatError(f"{at - start:,} rows where the footer says {rows:,}", location=self.location)
+            raise FormatError(f"{at - start:,} rows read, but the footer has {rows:,}", location=self.location)
 
     @cached_property
     def _in_pieces(self) -> Any:
-        """The file as read with many small requests, in the order of the pages."""
+        """The reader that uses many small requests, in the order of the pages."""
         import pyarrow.parquet as pq
 
         about = self._reader.metadata
@@ -200,7 +202,7 @@ class ParquetRows:
         )
 
     def _ranges(self, groups: list[int], leaves: list[str] | None) -> list[tuple[int, int]]:
-        """Where these columns of some row groups are: begin and length. (Arrow would fetch each with a request.)"""
+        """Return offset and length of each column chunk; Arrow would send a request for each of them."""
         ranges = []
         for group in groups:
             about = self._reader.metadata.row_group(group)
@@ -212,14 +214,14 @@ class ParquetRows:
         return ranges
 
     def _fetched(self, groups: list[int], leaves: list[str] | None) -> int:
-        """Bytes of these columns in some row groups."""
+        """Return the compressed size of these columns in some row groups."""
         wanted = [i for i, path in enumerate(self._paths) if leaves is None or path in leaves]
         about = [self._reader.metadata.row_group(g) for g in groups]
         return sum(int(g.column(i).total_compressed_size) for g in about for i in wanted)
 
 
 def plain(schema: pa.Schema) -> pa.Schema:
-    """The types without Arrow's other layouts (dictionaries, views, large ones, extensions), ids as only metadata."""
+    """Return a schema without Arrow's alternative layouts (dictionaries, views, large types, extensions)."""
     return pa.schema([_plain_field(f) for f in schema])
 
 
@@ -246,7 +248,7 @@ def _leaf_count(f: pa.Field) -> int:
 
 
 def _leaves(found: pa.DataType, wanted: Type, at: int) -> list[int]:
-    """The leaf columns of one field, counted from ``at``, that are needed."""
+    """Return the numbers of the needed leaf columns of one field; its own begin at ``at``."""
     children = children_of(found)
     if not children:
         return [at]
@@ -259,7 +261,7 @@ def _leaves(found: pa.DataType, wanted: Type, at: int) -> list[int]:
                 if kind is not None:
                     out += _leaves(child.type, kind, here)
                 here += _leaf_count(child)
-            # A struct of which nothing is stored is still null or not: some leaf tells.
+            # If no field of a struct is stored, any leaf shows whether the struct is null.
             return out or [at]
         case ListType(element) if pa.types.is_list(found):
             return _leaves(found.value_type, element.type, at)

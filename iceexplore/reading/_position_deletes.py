@@ -1,4 +1,4 @@
-"""Which rows of a data file are deleted by position: deletion vectors and position delete files."""
+"""Find the rows of a data file that are deleted by position: deletion vectors and position delete files."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ["PositionDeletes", "PositionIndex", "deleted_positions", "position_in
 
 @dataclass(frozen=True, eq=False)
 class PositionIndex:
-    """The positions that one position delete file holds, by data file.
+    """The positions in one position delete file, by data file.
 
     Attributes
     ----------
     paths
-        As the file spells them, each once.
+        Locations of the data files as written in the file, without duplicates.
     positions
-        For each path its positions.
+        The positions for each of `paths`.
     rows
-        The records of the file, repeated ones included.
+        Number of records in the file, including repeated ones.
     lowest
-        The lowest position that it gives, at most 0; those below 0 are in no data file, and left out of `positions`.
+        The lowest position in the file, at most 0; negative positions are invalid and left out of `positions`.
     """
 
     paths: tuple[str, ...]
@@ -43,17 +43,17 @@ class PositionIndex:
 
     @property
     def nbytes(self) -> int:
-        """Memory, about."""
+        """Approximate size in memory."""
         return sum(p.nbytes for p in self.positions) + sum(map(len, self.paths)) + 64 * len(self.paths)
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Which of `paths` means a place."""
+        """Index into `paths` by canonical location."""
         return {canonical(path): i for i, path in reversed(list(enumerate(self.paths)))}
 
     @cached_property
     def bare(self) -> dict[str, list[int]]:
-        """Which of `paths` have a path, without scheme and authority."""
+        """Indices into `paths` by path without scheme and authority."""
         out: dict[str, list[int]] = {}
         for i, path in enumerate(self.paths):
             out.setdefault(path_only(path), []).append(i)
@@ -63,12 +63,12 @@ class PositionIndex:
 def position_index(
     state: TableState, location: str, file_format: str | None = None, size: int | None = None
 ) -> PositionIndex:
-    """Read a position delete file, once: it is kept in the cache.
+    """Read a position delete file once and cache it.
 
     Raises
     ------
     FormatError, UnsupportedError, FileMissingError
-        It cannot be read.
+        The file cannot be read.
     """
     storage = state.storage
     key = (storage.key(location), location, storage.fingerprint(location), "position-deletes")
@@ -81,14 +81,14 @@ def _load(state: TableState, location: str, file_format: str | None, size: int |
 
 
 def read_vector(state: TableState, entry: Mapping[str, Any]) -> Any:
-    """The bitmap of a deletion vector's entry: a blob of a Puffin file, or (V4) inline.
+    """Return the bitmap of a deletion vector's entry: a blob in a Puffin file, or inline content (V4).
 
     Raises
     ------
     FormatError
-        It is damaged, or the entry says not where it is.
+        It is damaged, or its entry lacks offset or size.
     FileMissingError
-        Its file is not there.
+        Its file is missing.
     """
     place = entry["deletion_vector"] or {}
     location = entry["location"] or entry["referenced_file"]
@@ -99,20 +99,20 @@ def read_vector(state: TableState, entry: Mapping[str, Any]) -> Any:
         return decode_manifest_dv(inline, location=location)
     if place.get("offset") is None or place.get("size_in_bytes") is None:
         raise FormatError(
-            "the entry of a deletion vector says not where in the file it is", location=location, field="content_offset"
+            "the entry of a deletion vector has no offset or size", location=location, field="content_offset"
         )
     return read_deletion_vector(state.storage, entry["location"], place["offset"], place["size_in_bytes"])
 
 
 class PositionDeletes:
-    """The deletes by position of a scan's data files; delete files are read when a data file needs them.
+    """The position deletes of a scan's data files; delete files are read when a data file needs them.
 
     Parameters
     ----------
     files
-        The data files of the whole scan: a delete that names one of them means no other.
+        The data files of the whole scan; a delete that references one of them applies to no other.
     matched
-        Their deletes.
+        The deletes that apply to them.
     """
 
     def __init__(self, state: TableState, files: EntryBatch, matched: MatchedDeletes) -> None:
@@ -124,7 +124,7 @@ class PositionDeletes:
 
     @cached_property
     def _live(self) -> dict[str, list[str]]:
-        """What live data files mean, by their paths: all of the state's that have the path of one of the scan's."""
+        """Canonical locations of live data files by path, for all paths of the scan's files."""
         paths = {path_only(name) for name in self._files.entries["location"].to_pylist()}
         out: dict[str, list[str]] = {}
         for place, name in live_places(self._state, paths).items():
@@ -132,29 +132,30 @@ class PositionDeletes:
         return out
 
     def any(self, row: int) -> bool:
-        """Whether some delete by position may apply to this data file of the scan."""
+        """Return whether a position delete may apply to this data file of the scan."""
         if not len(self._matched):
             return False
         return bool(self._matched.vector[row].is_valid or len(self._matched.positions[row].values or ()))
 
     def vector(self, row: int) -> Any:
-        """The bitmap of a data file's deletion vector, as it is; None where it has none. Raises as `of`."""
+        """Return the bitmap of a data file's deletion vector, unchanged; None if it has none. Raises as `of`."""
         number = self._matched.vector[row].as_py()
         if number is None:
             return None
         entry = self._entry(number)
         bitmap = read_vector(self._state, entry)
         where = entry["location"] or entry["referenced_file"] or self._state.metadata_location
-        text = "The deletion vector has another cardinality than its entry says: its own positions are applied."
+        text = "The deletion vector's cardinality differs from its entry: its own positions are applied."
         self._check_count(where, text, len(bitmap), entry["record_count"])
         if len(bitmap):
             self._check_last(row, where, int(bitmap.max()))
         return bitmap
 
     def _check_count(self, where: str, text: str, found: int, claimed: int | None) -> None:
-        """Report a delete file that holds another number of deletes than its entry claims."""
+        """Add a problem if a delete file's number of deletes differs from its entry."""
         if claimed is not None and claimed != found:
-            # An error, which strict reading raises: who counts by the entry finds other rows than who reads the file.
+            # An error, which strict reading raises: readers that count by entries get other results than those that
+            # read files.
             self._state.problems.add(
                 problem(
                     "count-mismatch", where, text, field="record_count", found=found, expected=claimed, severity="error"
@@ -162,18 +163,18 @@ class PositionDeletes:
             )
 
     def _check_last(self, row: int, where: str, last: int) -> None:
-        """Report a delete of a row that its data file does not have: the row it was written for comes back."""
+        """Add a problem if a delete has a position beyond its data file: the row it was meant for reappears."""
         rows = self._files.entries["record_count"][row].as_py()
         if rows is not None and 0 <= rows <= last:
             self._outside(where, last, f"below {rows}, the record_count of the data file")
 
     def _outside(self, where: str, position: int, expected: str) -> None:
-        text = "A delete is of a position that its data file does not have: that position or the file's count is wrong."
+        text = "A delete has a position that its data file lacks: the position or the file's record count is wrong."
         item = problem("delete-position", where, text, field="pos", found=position, expected=expected)
         self._state.problems.add(item)
 
     def count(self, row: int, rows: int) -> int:
-        """How many of a data file's first ``rows`` positions are deleted. Raises as `of`."""
+        """Return how many of a data file's first ``rows`` positions are deleted. Raises as `of`."""
         bitmap = self.vector(row)
         if bitmap is not None:
             return int(bitmap.range_cardinality(0, rows))
@@ -181,7 +182,7 @@ class PositionDeletes:
         return PositionSet.union(parts).count(rows) if parts else 0
 
     def of(self, row: int) -> list[tuple[int, PositionSet]]:
-        """The positions deleted in a data file, by each delete (its row in `MatchedDeletes.deletes`) that has some.
+        """Return the deleted positions of a data file per delete that has any (its row in `MatchedDeletes.deletes`).
 
         Raises
         ------
@@ -198,7 +199,7 @@ class PositionDeletes:
         numbers = self._matched.positions[row].as_py() or ()
         entries = [self._entry(number) for number in numbers]
         for number, entry, index in zip(numbers, entries, self._indexes(entries), strict=True):
-            text = "The file has another number of deletes than its entry says: those that it has are applied."
+            text = "The number of deletes in the file differs from its entry: those in the file are applied."
             self._check_count(entry["location"], text, index.rows, entry["record_count"])
             if index.lowest < 0:
                 self._outside(entry["location"], index.lowest, "at least 0")
@@ -207,8 +208,8 @@ class PositionDeletes:
                 self._check_last(row, entry["location"], found.last)
                 out.append((number, found))
             if entry["referenced_file"] is not None and (found is None or len(index.paths) != 1):
-                # The field is of a delete file all of whose positions are in that one file.
-                text = "Its positions are not of the one file that its entry refers to: deleted rows may come back."
+                # The field is only for delete files whose positions all belong to that one file.
+                text = "Not all positions belong to the data file that its entry references: deleted rows may reappear."
                 item = problem(
                     "delete-dangling",
                     entry["location"],
@@ -221,7 +222,7 @@ class PositionDeletes:
         return out
 
     def _indexes(self, entries: list[dict[str, Any]]) -> Iterator[PositionIndex]:
-        """What position delete files hold, in their order; several far ones are read at once."""
+        """Return the contents of position delete files in order; several remote ones are read at once."""
 
         def read(entry: dict[str, Any]) -> PositionIndex:
             size = entry["file_size_in_bytes"]
@@ -247,9 +248,9 @@ class PositionDeletes:
     def _find(self, index: PositionIndex, location: str, where: str) -> PositionSet | None:
         """Return the positions of a data file, found by its path as `match_deletes` finds it.
 
-        That is by what the path means, by where it leads in a table that has moved, or by the path alone, for tables
-        that were moved by editing their metadata (delete files keep the old paths): if no live data file is spelled as
-        the delete has it, and only one has the path.
+        It is found by canonical location; in a table that has moved, by the file that a location leads to; or by the
+        path without scheme and authority, for tables that were moved by editing their metadata (delete files keep the
+        old paths): if no live data file has the location as written in the delete, and only one has the path.
         """
         place = canonical(location)
         at = index.places.get(place)
@@ -260,18 +261,18 @@ class PositionDeletes:
             return PositionSet.union([found for path, found in every if canonical(path) == place])
         rows = self._led_to(index, where).get(self._state.storage.place(location), []) if self._moved else []
         if rows:
-            text = "Its deletes spell data files otherwise; they are applied because both lead to one file."
+            text = "Its deletes name data files by other locations; they are applied because both lead to one file."
             self._spelled(where, text, index.paths[rows[0]], location)
             return PositionSet.union([index.positions[i] for i in rows])
         rows = index.bare.get(path_only(location), [])
         if not rows or len(self._live.get(path_only(location), ())) > 1:
             return None
-        text = "Its deletes spell data files with other schemes or authorities; they are applied by their paths."
+        text = "Its deletes name data files with other schemes or authorities; they apply because paths are equal."
         self._spelled(where, text, index.paths[rows[0]], location)
         return PositionSet.union([index.positions[i] for i in rows])
 
     def _led_to(self, index: PositionIndex, where: str) -> dict[str, list[int]]:
-        """Return which paths of a delete file lead to which file."""
+        """Return the indices of a delete file's paths by the file that they lead to."""
         found = self._places.get(where)
         if found is None:
             found = {}
@@ -287,15 +288,15 @@ class PositionDeletes:
 
 
 def deleted_positions(state: TableState, files: EntryBatch, matched: MatchedDeletes) -> dict[str, Any]:
-    """Return the positions deleted in each data file that has any, as `pyroaring.BitMap64` by location.
+    """Return the deleted positions of each data file that has any, as `pyroaring.BitMap64` by location.
 
-    A deletion vector takes the place of all position delete files (spec, "Deletion Vectors"). Positions of vectors are
-    given as they are, also beyond the file's rows.
+    A deletion vector replaces all position delete files (spec, "Deletion Vectors"). Positions of deletion vectors are
+    returned unchanged, even beyond the file's rows.
 
     Parameters
     ----------
     files, matched
-        Data files, and the deletes of each.
+        Data files, and the deletes that apply to each.
 
     Raises
     ------

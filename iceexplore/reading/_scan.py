@@ -1,4 +1,4 @@
-"""A scan as one table: data files read in parallel, in the order of the plan."""
+"""Read a scan into one table: data files are read in parallel and returned in the order of the plan."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ __all__ = [
 
 OnError = Literal["raise", "skip"]
 
-#: Files up to this many bytes are read in threads, as wholes; larger ones one by one, in batches.
+#: Files up to this size are read completely, in threads; larger ones one by one, in batches.
 _SMALL_BYTES = 32 << 20
 _SMALL_ROWS = 1 << 20
-#: Files that are read ahead have so many bytes together, but for a few that are always.
+#: Limit for the total size of files that are read ahead, except for a minimum number of files.
 _AHEAD_BYTES = 128 << 20
 _ALWAYS_AHEAD = 4
-#: Parts of the result that have fewer rows are put together until they have so many: all at once would be there twice.
+#: Smaller parts of the result are combined up to this size; combining all at the end would hold them twice.
 _PART_ROWS = 1 << 16
 DATA_MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST)})
 _DELETE_MANIFESTS = frozenset({int(ContentType.DELETE_MANIFEST)})
@@ -63,12 +63,12 @@ _ADVICE = "on_error='skip' leaves out what cannot be read"
 
 
 def checked_on_error(on_error: str) -> OnError:
-    """``on_error`` as it may be.
+    """Return a valid ``on_error``.
 
     Raises
     ------
     OptionError
-        Another word.
+        It is neither ``"raise"`` nor ``"skip"``.
     """
     if on_error == "raise":
         return "raise"
@@ -80,23 +80,23 @@ def checked_on_error(on_error: str) -> OnError:
 def planned(
     state: TableState, where: Any, partition: Any, on_error: OnError, root_rows: Collection[int] | None = None
 ) -> FileTasks:
-    """The tasks of a scan.
+    """Plan a scan and return its tasks.
 
     Parameters
     ----------
     root_rows
-        Only of these manifests of the root.
+        Plan only these manifests of the root.
 
     Raises
     ------
     FormatError
-        Manifests cannot be read, so that rows would be missing, or deleted ones come back. With ``"skip"`` that is a
-        warning. Counts that contradict each other are a warning always (with a strict table, an error).
+        Manifests cannot be read, so that rows would be missing, or deleted rows would reappear. With ``"skip"``, this
+        is a warning. Contradictory counts are always a warning (an error with a strict table).
     """
     plan = plan_scan(state, where, partition=partition, root_rows=root_rows)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
-        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # says what to pass as allow=
+        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # contains the value for allow=
         raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
     for note in (*plan.notes, *plan.doubts):
         warnings.warn(note, stacklevel=4)
@@ -113,7 +113,7 @@ def to_arrow(
     on_error: str = "raise",
     max_bytes: int | None = None,
 ) -> pa.Table:
-    """The rows of a table as Arrow; see `iceexplore.Table.to_arrow`."""
+    """Return the rows of a table as Arrow; see `iceexplore.Table.to_arrow`."""
     limit = None if limit is None else min(whole_number("limit", limit), sys.maxsize)
     given = max_bytes is not None
     max_bytes = memory_limit() if max_bytes is None else whole_number("max_bytes", max_bytes)
@@ -136,7 +136,7 @@ def to_arrow(
                 if size > max_bytes:
                     more = "max_bytes=" if given else "max_bytes=, or iceexplore.memory_limit('8 GiB')"
                     raise MemoryLimitError(
-                        f"the rows take more than {max_bytes:,} bytes of memory: ask for fewer columns or rows "
+                        f"the rows take more than {max_bytes:,} bytes of memory: read fewer columns or rows "
                         f"(columns=, filter, limit=), or allow more ({more})"
                     )
                 if not given:
@@ -156,10 +156,10 @@ def to_arrow(
 
 
 def row_stream(state: TableState) -> pa.RecordBatchReader:
-    """The rows of a table in batches that are read as they are taken; errors are as those of `to_arrow`.
+    """Return a reader of the table's rows that reads batches as they are consumed; errors are those of `to_arrow`.
 
-    What cannot be planned raises now; a file that cannot be read raises when its rows are taken, as an error of Arrow's
-    or of who takes them, which quotes ours.
+    Planning errors are raised now. A file that cannot be read raises when its rows are consumed, as an error of Arrow
+    or of the consumer that quotes the original one.
     """
     tasks = planned(state, None, None, "raise")
     reader = TaskReader(state, tasks, outputs_of(state, None))
@@ -172,10 +172,10 @@ def row_stream(state: TableState) -> pa.RecordBatchReader:
 
 
 def _orders(reader: TaskReader, limit: int | None, have: int) -> Iterator[tuple[range, bool]]:
-    """The tasks to read one after the other, and whether ahead in threads.
+    """Yield ranges of tasks to read in order, and whether to read ahead in threads.
 
-    Where some rows are wanted, the first files that have as many by their entries are read ahead if they are far; more
-    follow one by one, if deletes or a filter leave too few.
+    With a limit, the first files that have enough rows according to their entries are read ahead if they are remote;
+    more follow one by one if deletes or a filter remove too many rows.
     """
     total = len(reader.tasks)
     if limit is None:
@@ -195,9 +195,9 @@ def _orders(reader: TaskReader, limit: int | None, have: int) -> Iterator[tuple[
 
 
 def some_manifests(state: TableState, limit: int | None, *, filtered: bool) -> Iterator[list[int] | None]:
-    """The manifests to plan one after the other until there are enough rows; None: all of them at once.
+    """Yield groups of manifests to plan one after another until there are enough rows; None for all at once.
 
-    Where deletes may apply, all are planned together: which ones do takes every manifest of deletes.
+    If deletes may apply, all manifests are planned together, because matching needs every delete manifest.
     """
     root = None if limit is None else state.root()
     if root is None or limit is None or not root.dialect.is_published or live_manifests(root, _DELETE_MANIFESTS):
@@ -221,7 +221,7 @@ def some_manifests(state: TableState, limit: int | None, *, filtered: bool) -> I
 
 
 class _Expansion:
-    """Refuses what a small file becomes, unless a limit was set that allows it; batches of a file come in a row."""
+    """Limits what a small file may expand to, unless a limit was given; batches of a file arrive consecutively."""
 
     def __init__(self, state: TableState, tasks: FileTasks) -> None:
         self._state, self._tasks = state, tasks
@@ -229,20 +229,20 @@ class _Expansion:
         self._budget: Budget | None = None
 
     def count(self, row: int, size: int) -> None:
-        """Count rows of a file. Raises `MemoryLimitError`."""
+        """Count bytes of rows of a file; raise `MemoryLimitError` if they are too many."""
         if row != self._row:
             self._row, self._size, self._budget = row, 0, None
         self._size += size
         if self._size <= FLOOR:
             return
-        if self._budget is None:  # the store is asked for the file's size once, and only here
+        if self._budget is None:  # request the file's size from the storage only once, and only if needed
             location = self._tasks.files.entries["location"][row].as_py()
             self._budget = Budget(location, self._state.storage.stat(location).size, ratio=DATA_RATIO)
         self._budget.reserve(self._size - self._budget.used, "the rows")
 
 
 def _joined(parts: list[pa.Table]) -> pa.Table:
-    """One after the other; small neighbours become one chunk. The list is emptied on the way."""
+    """Concatenate the parts and combine small neighbours into one chunk. Empties the list to free memory."""
     parts.reverse()
     out, small, rows = [], [parts.pop()], 0
     while parts:
@@ -268,7 +268,7 @@ def head(
     partition: Any = None,
     on_error: str = "raise",
 ) -> pd.DataFrame:
-    """The first rows of a table; see `iceexplore.Table.head`."""
+    """Return the first rows of a table as a data frame; see `iceexplore.Table.head`."""
     return to_frame(to_arrow(state, where, columns, limit=n, partition=partition, on_error=on_error))
 
 
@@ -280,22 +280,22 @@ def file_rows(
     on_error: OnError = "raise",
     batch_rows: int | None = None,
 ) -> Generator[tuple[int, FileRows], None, None]:
-    """The rows of some tasks in their order, each with the task that it is of.
+    """Yield the rows of some tasks in order, each part with the number of its task.
 
     Parameters
     ----------
     parallel
-        Read small files ahead, in threads.
+        Read small files ahead in threads.
     on_error
-        ``"skip"``: what cannot be read is left out. Each file has a problem that says how many rows are missing, and
-        a warning is given at the end, or when the generator is closed.
+        ``"skip"`` leaves out what cannot be read: a problem per file states how many rows are missing, and a warning
+        follows at the end, or when the generator is closed.
     batch_rows
-        Rows of a file gone through at a time at most, where it is not read ahead.
+        Maximum number of rows of a file that are processed at a time if it is not read ahead.
 
     Raises
     ------
     FormatError, UnsupportedError, FileMissingError
-        A file cannot be read; the message says so of ``on_error``.
+        A file cannot be read; the message mentions ``on_error``.
     """
     lost = _Lost(reader.state)
     files = reader.tasks.files.entries
@@ -318,7 +318,7 @@ def file_rows(
 
 
 class _Ahead:
-    """Reads small files before they are asked for."""
+    """Reads small files ahead."""
 
     def __init__(
         self, reader: TaskReader, rows: range | list[int] | tuple[()], batch_rows: int | None = None
@@ -336,7 +336,7 @@ class _Ahead:
         self._pool = ThreadPoolExecutor(self._width, "iceexplore-read") if len(self._left) > 1 else None
         self._asked: dict[int, Future[tuple[list[FileRows], Iterator[FileRows]]]] = {}
         self._bytes = 0
-        #: What is decoded before it is asked for: an eighth of the limit, by all files together.
+        #: Bytes that are decoded ahead: together an eighth of the memory limit.
         self._share = max(_LEAST_SHARE, memory_limit() // 8 // (2 * self._width))
 
     def __enter__(self) -> _Ahead:
@@ -347,7 +347,7 @@ class _Ahead:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def parts(self, row: int) -> Iterator[FileRows]:
-        """The rows of a task."""
+        """Yield the rows of a task."""
         if self._pool is not None:
             while self._left and len(self._asked) < 2 * self._width and self._fits(self._left[0]):
                 one = self._left.popleft()
@@ -366,11 +366,11 @@ class _Ahead:
         yield from more
 
     def _fits(self, row: int) -> bool:
-        """Whether a file may be read ahead now: a few always, more while they are small."""
+        """Return whether a file may be read ahead now: a few always may, more while the total size is small."""
         return len(self._asked) < _ALWAYS_AHEAD or self._bytes + self._sizes[row] <= _AHEAD_BYTES
 
     def _begun(self, row: int) -> tuple[list[FileRows], Iterator[FileRows]]:
-        """The rows of a small file; of one that becomes large the first, and the rest for whoever takes them."""
+        """Return the rows of a small file; if it becomes large, the first rows and an iterator of the rest."""
         more = self._reader.read(row)
         ready: list[FileRows] = []
         left = self._share
@@ -384,7 +384,7 @@ class _Ahead:
 
 
 class _Lost:
-    """What was left out."""
+    """Counts the files and rows that are left out."""
 
     def __init__(self, state: TableState) -> None:
         self._state = state
@@ -392,23 +392,23 @@ class _Lost:
         self._rows = 0
 
     def add(self, error: IceexploreError, location: str, rows: int) -> None:
-        """A file that could not be read, or not to its end."""
+        """Count a file that could not be read completely, and add a problem."""
         self._files += 1
         self._rows += max(0, rows)
         item = Problems().add_error(error, location)
         self._state.problems.add(replace(item, text=f"{item.text} ({max(0, rows):,} rows are left out)"))
 
     def warn(self) -> None:
-        """Say it once."""
+        """Warn once about all of them."""
         if self._files:
             what = f"{self._files:,} data file{'s' if self._files > 1 else ''} could not be read"
             warnings.warn(
-                f"{what}: {self._rows:,} rows are left out; .problems of the table says which and why", stacklevel=5
+                f"{what}: {self._rows:,} rows are left out; see .problems of the table for details", stacklevel=5
             )
 
 
 def _advised(error: IceexploreError, reader: TaskReader) -> IceexploreError:
-    """The error, with a word on what can be done."""
+    """Return the error with advice added."""
     if isinstance(error, OutsideRootsError):
         return outside_error(error, reader.state.storage, reader.tasks)
     if isinstance(error, FormatError):

@@ -1,4 +1,4 @@
-"""The rows of a scan's data files: deletes applied, what is left of the filter asked, columns as asked for."""
+"""Read the tasks of a scan: apply deletes, evaluate residual filters, and return the selected columns."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from iceexplore.reading.columns._wanted import DELETED, Output, chosen_columns, 
 
 __all__ = ["FileRows", "NO_DATA", "TaskReader", "few_rows", "outputs_of", "read_tasks"]
 
-#: A format that no data file has: files of other things that a writer lists among the data (moonlink's indexes).
+#: A format that never contains rows: a writer may list other files among the data files (moonlink's indexes).
 NO_DATA = "puffin"
 
 
-#: Rows gone through at a time where a few are wanted: fewer cost more by the batch than they save.
+#: Rows processed at a time if few are wanted; smaller batches cost more than they save.
 _FEW = 4096
 
 
 def few_rows(limit: int | None) -> int | None:
-    """How many rows of a file to go through at a time where so many are wanted; None: as many as usual."""
+    """Return the number of rows to process at a time for this limit; None for the default."""
     return None if limit is None or limit > _FEW // 2 else _FEW
 
 
 def outputs_of(state: TableState, columns: Any, *, deleted: Literal["drop", "mark"] = "drop") -> list[Output]:
-    """The columns of a result; see `read_tasks`.
+    """Return the columns of a result; see `read_tasks`.
 
     Raises
     ------
     OptionError
-        An unknown column, or another word for ``deleted``.
+        There is an unknown column, or ``deleted`` is neither ``"drop"`` nor ``"mark"``.
     """
     if deleted not in ("drop", "mark"):
         raise OptionError(f"deleted={deleted!r}: 'drop' or 'mark'")
@@ -55,14 +55,14 @@ def outputs_of(state: TableState, columns: Any, *, deleted: Literal["drop", "mar
 
 @dataclass(frozen=True, eq=False)
 class FileRows:
-    """Rows of one data file that a task reader gives.
+    """Rows of one data file, as a task reader returns them.
 
     Attributes
     ----------
     table
-        The columns asked for.
+        The selected columns.
     read
-        Rows of the file that were gone through for it, deleted ones and others than the filter's too.
+        Number of rows of the file that were processed, including deleted and filtered ones.
     """
 
     table: pa.Table
@@ -75,11 +75,11 @@ class TaskReader:
     Parameters
     ----------
     outputs
-        Columns of the result: see `outputs_of`. Where ``_deleted`` is among them, deleted rows come too.
+        Columns of the result, see `outputs_of`. If ``_deleted`` is among them, deleted rows are included.
     condition
-        A condition on top of each task's residual.
+        A condition in addition to each task's residual.
     checksums
-        Hold pages against their checksums: what is read is to be written anew, and damage would pass for data.
+        Verify checksums of pages: the rows will be rewritten, and damage would become valid data.
     """
 
     def __init__(
@@ -100,21 +100,21 @@ class TaskReader:
         self.positions = PositionDeletes(state, tasks.files, tasks.matched)
         self.equality = EqualityDeletes(state, tasks.matched)
         self._condition = condition
-        # Without statistics: one row of them costs as much as all the rest of an entry.
+        # Drop column metrics: one row of them costs as much as the rest of an entry.
         self._files = EntryBatch(tasks.files.entries, {}, tasks.files.partition)
 
     def condition(self, row: int) -> Expression:
-        """What is asked of a task's rows."""
+        """Return the filter that a task's rows must satisfy."""
         if self.tasks.whole[row].as_py():
             return self._condition
         return all_of(self.tasks.residuals[self.tasks.residual[row].as_py()], self._condition)
 
     def is_data(self, row: int) -> bool:
-        """Whether the file holds rows; if not, there is a problem of code ``unsupported``."""
+        """Return whether the file holds rows; if not, add a problem of code ``unsupported``."""
         entry = self._files.entries.slice(row, 1).select(["file_format", "location"]).to_pylist()[0]
         if entry["file_format"] != NO_DATA:
             return True
-        text = "A Puffin file stands among the data files: it holds no rows, and is left out."
+        text = "A Puffin file is listed as a data file: it holds no rows and is left out."
         where = entry["location"] or self.state.metadata_location
         self.state.problems.add(problem("unsupported", where, text, field="file_format", found=NO_DATA))
         return False
@@ -126,14 +126,14 @@ class TaskReader:
         row_groups: Sequence[int] | None = None,
         batch_rows: int | None = None,
     ) -> Iterator[FileRows]:
-        """The rows of one task, positions ascending.
+        """Yield the rows of one task in ascending order of positions.
 
         Parameters
         ----------
         row_groups
-            Only these row groups of a Parquet file; every row of ORC and Avro.
+            Read only these row groups of a Parquet file; ignored for ORC and Avro.
         batch_rows
-            Rows of the file gone through at a time at most: see `read_data_file`.
+            Maximum number of rows of the file to process at a time; see `read_data_file`.
 
         Raises
         ------
@@ -167,13 +167,13 @@ class TaskReader:
             yield FileRows(self._output(table, deleted, keep), rows)
 
     def _fields(self, condition: Expression, paths: dict[int, tuple[NestedField, ...]]) -> list[NestedField]:
-        """What is read of a file: for the result, the condition, and equality deletes."""
+        """Return the columns to read from a file: for the result, the condition, and equality deletes."""
         wanted = {o.field.field_id for o in self.outputs} | {p.field_id for p in predicates(condition)} | set(paths)
         fields = pruned(self.state.schema.fields, wanted)
         places = {o.path[0].field_id: o.path[0] for o in self.outputs}
         known = {f.field_id for f in self.state.schema.fields}
         fields += [f for number, f in places.items() if number not in known]
-        for path in paths.values():  # of columns that were dropped since
+        for path in paths.values():  # of columns that have been dropped
             if not pruned(self.state.schema.fields, {path[-1].field_id}):
                 fields += pruned([path[0]], {path[-1].field_id})
         return fields
@@ -203,29 +203,29 @@ def read_tasks(
     deleted: Literal["drop", "mark"] = "drop",
     limit: int | None = None,
 ) -> Iterator[pa.Table]:
-    """The rows of a scan's tasks, task by task in their order, positions ascending; deletes are applied.
+    """Yield the rows of a scan's tasks in order, positions ascending, with deletes applied.
 
     Parameters
     ----------
     columns
-        See `chosen_columns`. Metadata columns where named (spec, "Reserved Field IDs"): ``_file``, ``_pos``,
+        See `chosen_columns`. Metadata columns are included if named (spec, "Reserved Field IDs"): ``_file``, ``_pos``,
         ``_row_id``, ``_last_updated_sequence_number``, ``_deleted``, ``_spec_id``, ``_partition``.
     condition
-        A condition on top of each task's residual.
+        A condition in addition to each task's residual.
     deleted
-        ``"mark"``: deleted rows come too, marked in the column ``_deleted``; so they do wherever it is named.
+        ``"mark"`` includes deleted rows, marked in the column ``_deleted``; naming that column does the same.
     limit
-        Rows at most; no file is read that is not needed for them.
+        Maximum number of rows; files that are not needed for them are not read.
 
     Yields
     ------
     pyarrow.Table
-        Some rows of one task; perhaps none.
+        Rows of one task, possibly none.
 
     Raises
     ------
     OptionError
-        An unknown column.
+        There is an unknown column.
     FormatError, UnsupportedError, FileMissingError
         A data file, or a delete file that applies, cannot be read.
     """

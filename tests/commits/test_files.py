@@ -161,7 +161,7 @@ def test_null_partitions_have_null_columns() -> None:
         ([("d", "month")], {"p0": "2024-13"}, "between 1 and 12"),
         ([("l", "bucket[4]")], {"p0": 4}, "buckets are 0 to 3"),
         ([("l", "identity")], {"p0": "5"}, "no long"),
-        ([("s", "identity")], {"p0": 5}, "no string"),
+        ([("s", "identity")], {"p0": 5}, "not a string"),
         ([("i", "identity")], {"p0": 2**40}, "p0"),
         ([("s", "truncate[3]")], {"p0": "abcd"}, "no value of truncate"),
         ([("d", "day"), ("d", "month")], {"p0": "2024-02-29", "p1": "2024-03"}, "no value matches all of them"),
@@ -318,7 +318,7 @@ def test_records_that_make_no_sense(records: list[Any], said: str) -> None:
 
 @pytest.mark.parametrize(
     ("partition", "said"),
-    [(None, "dictionary by partition"), ({}, "lacks partition field 'kind'"), ({"kind": 5}, "no string"),
+    [(None, "dictionary by partition"), ({}, "lacks partition field 'kind'"), ({"kind": 5}, "not a string"),
      ({"kind": "a", "knd": 1}, "no partition field 'knd'")],
 )  # fmt: skip
 def test_partitions_of_records(partition: Any, said: str) -> None:

@@ -77,7 +77,7 @@ def test_the_example_of_the_spec(layout: dict[str, Any]) -> None:
     assert matched(table, "id = 3") == {name: (None, 0, 1)}
     assert matched(table, "id = 9") == {name: (None, 0, 0)}
     assert [(r["code"], r["data_file"], r["reason"]) for r in reasons(table, "id = 9")] == [
-        ("filter", None, "the filter id = 9 rules it out: its rows have id 1 to 4")
+        ("filter", None, "the filter id = 9 excludes it: its rows have id 1 to 4")
     ]
     assert reasons(table) == []
     assert sorted(table.to_arrow("id = 9")["id"].to_pylist()) == [9]
@@ -136,7 +136,7 @@ def test_a_vector_takes_the_place_of_position_delete_files(layout: dict[str, Any
     assert found[b][:2] == (None, 1)
     (row,) = reasons(table)
     assert (row["code"], row["kind"], row["data_file"]) == ("vector", "position", a)
-    assert "a deletion vector takes its place: " in row["reason"]
+    assert "a deletion vector replaces it: " in row["reason"]
     assert len(table.to_arrow()) == 3
 
 
@@ -151,7 +151,7 @@ def test_each_reason_has_its_numbers() -> None:
     table.row_delta(equality={"id": [1]}, equality_partition={"kind": "z"})
     table.append(pd.DataFrame({"id": [5, 9], "kind": ["a"] * 2}))
     rows = {r["code"]: r for r in reasons(table)}
-    assert rows["bounds"]["reason"] == "bounds of id, 7 to 9, do not meet 1 to 4"
+    assert rows["bounds"]["reason"] == "bounds of id, 7 to 9, do not overlap 1 to 4"
     assert rows["bounds"]["data_file"] == first
     assert rows["partition"]["reason"] == "no data file of the plan is in its partition, kind=z (spec 0)"
     assert set(rows) == {"bounds", "partition"}

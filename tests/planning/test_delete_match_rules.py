@@ -313,8 +313,8 @@ def test_deletes_that_cannot_apply_to_what_they_name_are_said() -> None:
     assert by_file(matched([Entry(sequence=5)], deletes, of=here)) == [(None, set(), set())]
     said = {p.where: p.text for p in here.problems}
     assert "sequence number 1 is below its 5" in said["/d/1"]
-    assert "another partition" in said["/d/2"]
-    assert "does not say of which data file" in said["/d/3"]
+    assert "its partition differs" in said["/d/2"]
+    assert "references no data file" in said["/d/3"]
 
 
 def test_a_filter_rules_out_no_delete_by_a_bound_that_was_cut_short() -> None:

@@ -194,7 +194,7 @@ def test_what_cannot_be_read_is_marked_and_not_called_skipped(layout: str, tmp_p
     Path(plan.state.storage.resolve(location)).unlink()
     damaged = ix.open(tmp_path / "t").plan("id >= 0")
     (node,) = [n for n in damaged.tree().scene().nodes if "problem" in n.marks]
-    assert node.tooltip == location and "not all of it could be read" in node.lines
+    assert node.tooltip == location and "only partly readable" in node.lines
     assert not greyed(damaged.tree(), "data-manifest")
     Path(plan.state.storage.resolve(plan.roots[0].root.location)).unlink()
     nothing = ix.open(tmp_path / "t").plan("id >= 0")

@@ -188,7 +188,7 @@ def test_reasons() -> None:
     assert {r["why"] for r in pruned(state, "id is not null and kind is null and id = 3")} >= {
         "kind of the file's partition is 'a': no row has kind is null"
     }
-    assert {(r["by"], r["why"]) for r in pruned(state, "false")} == {("filter", "the filter is true of no row")}
+    assert {(r["by"], r["why"]) for r in pruned(state, "false")} == {("filter", "the filter matches no row")}
     assert {r["by"] for r in pruned(state, None, {"kind": "b"})} == {"partition"}
     assert not pruned(state, "true")
 

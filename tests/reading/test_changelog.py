@@ -114,7 +114,7 @@ def test_options_that_make_no_sense() -> None:
     lab.append([(2, "a"), (2, "b")])
     lab.delete_equal([(2, "a")], [(2, "c")])
     t, (one, two, _) = lab.table, [s.snapshot_id for s in lab.commits]
-    with pytest.raises(OptionError, match=f"{two} is no ancestor of {one}"):
+    with pytest.raises(OptionError, match=f"{two} is not an ancestor of {one}"):
         t.changes(two, one, rows=True)
     with pytest.raises(OptionError, match="no identifier fields"):
         t.changes(one, two, rows=True, compute_updates=True)
@@ -124,7 +124,7 @@ def test_options_that_make_no_sense() -> None:
         t.changes(rows=True, identifier_columns=["id"])
     with pytest.raises(OptionError, match="no column 'idd'"):
         t.changes(rows=True, columns=["idd"])
-    with pytest.raises(OptionError, match="no column of the table"):
+    with pytest.raises(OptionError, match="not a column of the table"):
         t.changes(rows=True, columns=["_file"])
     with pytest.raises(OptionError, match="need rows=True"):
         t.changes(columns=["id"])  # type: ignore[call-overload]
@@ -206,5 +206,5 @@ def test_damage_is_an_error_since_changes_would_be_missing(tmp_path: Path) -> No
     assert t.snapshot is not None and t.snapshot.manifest_list is not None
     Path(t.snapshot.manifest_list).write_bytes(b"Obj\x01 gone")
     t = ix.open(tmp_path / "t")
-    with pytest.raises(FormatError, match="cannot be told"):
+    with pytest.raises(FormatError, match="are unknown"):
         t.changes(rows=True)

@@ -99,7 +99,7 @@ def test_a_manifest_of_deletes_that_cannot_be_read_leaves_the_fate_open(tmp_path
     destroy(manifests[manifests["content"] == 1]["path"].iloc[0])
     t = ix.open(tmp_path / "t").at(snapshot=ids[1])
     found = t.rows("id = 1", history=True)
-    assert [p.fate.kind for p in found] == ["unknown"] and "cannot be read whole" in found[0].fate.text
+    assert [p.fate.kind for p in found] == ["unknown"] and "is partly unreadable" in found[0].fate.text
 
 
 def test_a_manifest_of_data_that_cannot_be_read_says_nothing_of_removal(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_table_of_places(lab: Lab) -> None:
     assert frame["_moved_to_guess"].tolist()[1] is False
     assert str(frame["_added_at"].dtype).startswith(("timestamp", "datetime64"))
     text = repr(found)
-    assert "Deleted" in text and "deleted in snapshot" in text and "history that the metadata has" in text
+    assert "Deleted" in text and "deleted in snapshot" in text and "history in the metadata" in text
     assert "<table" in found._repr_html_() and "moved by compaction" in found[1].fate.text
     assert lab.table.rows("id = 99").to_pandas().empty and "none was found" in repr(lab.table.rows("id = 99").story())
 
@@ -130,7 +130,7 @@ def test_identifier_fields_are_shown_and_link_updates_below_version_3(tmp_path: 
     assert [p.values for p in found] == [{"id": 1, "x": "a"}, {"id": 1, "x": "c"}]
     move = found[0].fate.moved_to
     assert move is not None and (move.file, move.guess, move.changed) == (found[1].file, True, True)
-    assert "goes on in" in found[0].fate.text and "a guess: equal identifiers" in found[0].fate.text
+    assert "continues in" in found[0].fate.text and "a guess: equal identifiers" in found[0].fate.text
     assert len(found.story().rows) == 1
     changes = t.changes(rows=True, compute_updates=True)
     assert changes["_change_type"].to_pylist() == ["UPDATE_BEFORE", "UPDATE_AFTER"]

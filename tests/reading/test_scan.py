@@ -81,7 +81,7 @@ def test_counts_come_of_metadata_where_that_is_exact(table: Simulation) -> None:
     some = table.count("x > 2")
     assert some == 3
     assert 0 < some.read <= 4
-    assert "5 rows in 4 data files: 4 counted by manifests alone" in whole.explain()
+    assert "5 rows in 4 data files: 4 counted from manifests alone" in whole.explain()
 
 
 def test_counts_with_deletes(table: Simulation) -> None:
@@ -162,7 +162,7 @@ def test_nested_fields_by_their_names() -> None:
         {"s.t.b": "x", "s.a": 1, "id": 1}, {"s.t.b": None, "s.a": None, "id": 2}, {"s.t.b": None, "s.a": None, "id": 3},
     ]  # fmt: skip
     assert s.to_arrow("s.t.b = 'x'", columns="id").to_pylist() == [{"id": 1}]
-    with pytest.raises(ix.OptionError, match="lies in a list or map"):
+    with pytest.raises(ix.OptionError, match="is inside a list or map"):
         s.to_arrow(columns="l.element")
 
 
@@ -170,8 +170,8 @@ def test_nested_fields_by_their_names() -> None:
     ("how", "said"),
     [
         ({"columns": ["idd"]}, "nearest: id"),
-        ({"columns": [3]}, "no name of a column"),
-        ({"columns": {"id": 1}}, "give names of columns"),
+        ({"columns": [3]}, "not a column name"),
+        ({"columns": {"id": 1}}, "give column names"),
         ({"filter": "nope = 1"}, "nope"),
         ({"limit": -1}, "limit=-1: give a whole number from 0"),
         ({"limit": True}, "limit=True: give a whole"),
@@ -263,7 +263,7 @@ def test_made_up_files_have_no_rows() -> None:
     s = ix.empty({"id": "long"}, format_version=2)
     s.append(files=3, rows=10)
     assert s.count() == 30
-    with pytest.raises(ix.UnsupportedError, match="made up by a simulation"):
+    with pytest.raises(ix.UnsupportedError, match="synthetic file of a simulation"):
         s.to_arrow()
 
 

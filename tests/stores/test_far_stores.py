@@ -164,7 +164,7 @@ def test_a_list_that_the_summary_contradicts_is_not_believed(far: Far, change: d
 def test_a_count_of_the_list_says_so(far: Far) -> None:
     found = far.open(far.metadata).count()
     assert found.by_list and found.files == FILES == found.from_metadata
-    assert found.explain() == "600 rows in 12 data files: counted by the manifest list alone"
+    assert found.explain() == "600 rows in 12 data files: counted from the manifest list alone"
     strict = far.open(far.metadata, strict=True).count()
     assert strict == found and not strict.by_list
 

@@ -1,4 +1,4 @@
-"""What would help a filter: order, partition fields, statistics, compaction; each with what it reads now and then."""
+"""Suggest what would help a filter: order, partition fields, metrics, compaction; with reads before and after."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ __all__ = ["Advice", "advise"]
 
 @dataclass(frozen=True)
 class Advice:
-    """What would help, the best first. Shows itself as a list.
+    """Suggestions that would help, best first, shown as a list.
 
-    An estimate takes values to be spread evenly between the bounds of each file, and as many files as now of about the
-    same size. Columns are looked at one by one. It knows nothing of other queries: what helps one filter may cost
-    another.
+    An estimate assumes that values are spread evenly between the bounds of each file, and that the number and size of
+    files stay about the same. Columns are considered separately. Other queries are not: what helps one filter may slow
+    down another.
 
-    The tests write the same rows again as advised and plan the same filter: the files read are what was estimated
-    within a factor of two, or two files (shuffled, clustered, half null; numbers, times, texts with long common
-    beginnings, few values). The estimate is further off, ten times and more, where bounds do not show what matters: one
+    The tests rewrite the same rows as suggested and plan the same filter: the number of files read is within a factor
+    of two, or two files, of the estimate (shuffled, clustered, half null; numbers, times, texts with long common
+    beginnings, few values). The estimate is worse, by a factor of ten and more, if bounds do not show what matters: one
     value is far more frequent than others; values are dense in the middle of a range that every file spans; few texts
-    have the beginning that is asked for. `Suggestion.assumes` says what was taken for granted. Bytes go with rows: rows
-    of nulls or of one value take less than that, a third at times.
+    have the beginning that the filter wants. `Suggestion.assumes` lists the assumptions. Bytes are assumed proportional
+    to rows; rows of nulls or of one value take less, sometimes a third.
 
     Attributes
     ----------
     filter
-        For whom, as text.
+        The filter, as text.
     now
         What the plan reads.
     suggestions
-        Ranked by bytes that need not be read, then by files; those without numbers last. What adds files whose opening
-        costs more than is saved (4 MiB each, Iceberg's ``read.split.open-file-cost``) is left out.
+        Ranked by bytes saved, then by files saved; those without numbers come last. Suggestions that add files whose
+        opening costs more than is saved (4 MiB each, Iceberg's ``read.split.open-file-cost``) are left out.
     clustering
-        A row per column of the filter that has bounds: ``column``; ``files`` and ``with_bounds``; ``depth``, how many
-        files' ranges lie over one another on average, and ``deepest``; ``reads``, files that the conditions on this
-        column leave alone, and ``sorted``, what they would leave if each partition were sorted by it.
+        One row per filter column that has bounds: ``column``; ``files`` and ``with_bounds``; ``depth``, the average
+        number of files whose ranges overlap, and ``deepest``, the maximum; ``reads``, the files that remain after the
+        conditions on this column alone, and ``sorted``, those that would remain if each partition were sorted by it.
     notes
         What does not help, and why.
     """
@@ -72,7 +72,7 @@ class Advice:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """A row per suggestion."""
+        """One row per suggestion."""
         rows = [
             {
                 "kind": s.kind, "column": s.column, "title": s.title, "unit": s.unit,
@@ -117,7 +117,7 @@ _CLUSTERING = pa.schema(
 
 
 def _scene(plan: PlannedScan) -> Scene:
-    """The live data files of the table, and which of them the filter leaves, at each level."""
+    """Collect the live data files of the table, and which of them remain at each level."""
     ids = plan.filter.field_ids
     found = []
     for scan in plan.roots:
@@ -139,19 +139,19 @@ def _scene(plan: PlannedScan) -> Scene:
 
 
 def advise(plan: PlannedScan) -> Advice:
-    """Look for what would help a plan's filter. Reads every manifest of data files, pruned ones too; no data file."""
+    """Find what would help a plan's filter; this reads every data manifest, including pruned ones, but no data file."""
     scene = _scene(plan)
     found: list[Suggestion] = []
     clustering: list[dict[str, Any]] = []
     notes: list[str] = []
     single, several = by_column(plan.filter.expression)
     if not len(scene.batch):
-        notes.append("the table has no data file")
+        notes.append("the table has no data files")
     elif not scene.now.files:
         notes.append("the plan reads no data file: there is nothing to gain")
     else:
         if plan.filter.expression == ALWAYS and not plan.filter.partition:
-            notes.append("without a filter every file is read, whatever the order of the rows")
+            notes.append("without a filter, every file is read in any order of the rows")
         for field_id, parts in single.items():
             seen = column_advice(scene, field_id, all_of(*parts))
             found += seen.suggestions
@@ -160,8 +160,8 @@ def advise(plan: PlannedScan) -> Advice:
         for part in several:
             names = ", ".join(dict.fromkeys(p.name for p in predicates(part)))
             notes.append(
-                f"an OR over several columns ({names}) is pruned only where each side is: nothing is estimated of it. "
-                "Two scans, one a side, may read less"
+                f"an OR over several columns ({names}) is pruned only where both sides are; there is no estimate. "
+                "Two scans, one per side, may read less"
             )
         found += _upkeep(plan, scene)
     ranked = tuple(sorted((s for s in found if s.helps), key=_rank))
@@ -170,7 +170,7 @@ def advise(plan: PlannedScan) -> Advice:
 
 
 def _upkeep(plan: PlannedScan, scene: Scene) -> Iterator[Suggestion]:
-    """What neglect costs."""
+    """Yield suggestions on maintenance."""
     metadata = scene.metadata
     yield from small_files(scene.table, metadata.properties, plan.files)
     yield from deletes(scene.table, metadata.has_deletion_vectors, plan.files)

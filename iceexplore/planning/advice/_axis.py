@@ -1,4 +1,4 @@
-"""The values of a column on a number line: for estimates, not for pruning."""
+"""Map the values of a column to a number line, for estimates (not for pruning)."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ __all__ = ["Axis", "Floats", "cut_length"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-#: A float holds 53 bits: so many a text's number may have.
+#: Bits of a text's number; a float has 53 bits.
 _BITS = 50
-#: Bytes that come together: where some of them are seen, those between them may be, too.
+#: Ranges of related bytes: if two of them occur, those between them may occur, too.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-#: Bounds longer than this are not looked at further: an unlimited one says no more.
+#: Bounds are compared up to this length; longer ones add nothing.
 _LOOKED_AT = 64
-#: Bounds of fewer characters are hardly cut: ``write.metadata.metrics.default`` is ``truncate(16)``.
+#: Shorter bounds are probably not truncated: ``write.metadata.metrics.default`` is ``truncate(16)``.
 _SHORTEST_CUT = 4
 
 
 @dataclass(frozen=True)
 class Axis:
-    """How values of one column become numbers, in their order.
+    """An order-preserving mapping of one column's values to numbers.
 
     Attributes
     ----------
     step
-        The distance from a value to the next: 1 of whole numbers (dates, times too), of decimals that of their scale;
-        0 where there is none.
+        Distance between adjacent values: 1 for integers (also dates and times), that of the scale for decimals; 0 if
+        there is none.
     skip
-        Of texts and bytes: how many leading bytes all bounds share, and no number needs.
+        For texts and bytes: the number of leading bytes that all bounds share; they are left out of numbers.
     ranks
-        Of texts and bytes: the place of each byte among those that occur, so that ``user-09`` and ``user-10`` are
-        neighbours; empty for other types. A text is a number whose digits they are.
+        For texts and bytes: the rank of each byte among those that occur, so that ``user-09`` and ``user-10`` are
+        neighbours; empty for other types. A text becomes a number with these digits.
     digits
-        How many of them a number has.
+        Number of digits of such a number.
     plain
-        All bounds are ASCII: a byte is a character.
+        Whether all bounds are ASCII, so that a byte is a character.
     cut
-        Of texts: after so many characters bounds seem to be cut, as Iceberg's ``truncate(16)`` does. What comes after
-        them is not seen.
+        For texts: the length to which bounds seem to be truncated, as by Iceberg's ``truncate(16)``. Later characters
+        are unknown.
     """
 
     step: float
@@ -58,7 +58,7 @@ class Axis:
 
     @classmethod
     def of(cls, lower: pa.Array, upper: pa.Array) -> Axis | None:
-        """The axis of a column with these bounds; None for types without one, and where no bound is known."""
+        """Return the axis of a column with these bounds; None for types without order, or if no bound is known."""
         kind = comparable(lower).type
         if pa.types.is_integer(kind):
             return cls(1.0)
@@ -92,18 +92,18 @@ class Axis:
                     there[own.min() : own.max() + 1] = 1
         else:
             there[:] = 1
-        ranks = np.cumsum(there) - there  # of a byte that does not occur the next one's
-        base = int(there.sum()) + 2  # 0 is the end of a text, the highest what is beyond all
+        ranks = np.cumsum(there) - there  # a byte that does not occur has the rank of the next one
+        base = int(there.sum()) + 2  # 0 marks the end of a text, the highest digit is above all
         digits = max(1, int(_BITS / np.log2(base)))
         return cls(0.0, shared, tuple((ranks + 1).tolist()), digits, bool((seen < 128).all()), cut)
 
     @property
     def base(self) -> float:
-        """What a digit of a text's number is worth."""
+        """Return the base of the numbers that represent texts."""
         return float(max(self.ranks) + 1)
 
     def numbers(self, values: pa.Array) -> Floats:
-        """The values as numbers, NaN where one is null (or NaN)."""
+        """Return the values as numbers; NaN for null (or NaN)."""
         plain = comparable(values)
         if not self.ranks:
             return np.asarray(plain.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -117,7 +117,7 @@ class Axis:
         return np.where(np.asarray(known.is_null()), np.nan, out)
 
     def number(self, value: Any) -> float:
-        """One stored value as a number. A text that does not share the bounds' beginning is beyond all of them."""
+        """Return one stored value as a number. A text without the common beginning of the bounds is outside of them."""
         if not self.ranks:
             return float(value)
         data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
@@ -125,13 +125,13 @@ class Axis:
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
     def seen(self, value: Any) -> tuple[float, float]:
-        """Where a value lies as far as bounds tell: the same place twice, or all texts with its beginning."""
+        """Return the range of a value as far as bounds show: one point, or all texts with its beginning."""
         if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
             return self.prefix(value[: self.cut])
         return (self.number(value),) * 2
 
     def prefix(self, value: str) -> tuple[float, float]:
-        """From the first to the last text with a beginning."""
+        """Return the range from the first to the last text with this beginning."""
         data = value.encode("utf-8", "surrogatepass")
         room = self.digits - max(0, len(data) - self.skip)
         low = self.number(value)
@@ -139,7 +139,7 @@ class Axis:
 
 
 def cut_length(lower: pa.StringArray) -> int | None:
-    """After how many characters lower bounds seem to be cut: most of them have this length, and none is longer."""
+    """Return the length to which lower bounds seem to be truncated: most have it, and none is longer. Else None."""
     lengths = pc.utf8_length(lower)
     longest = pc.max(lengths).as_py()
     if longest is None or longest < _SHORTEST_CUT:

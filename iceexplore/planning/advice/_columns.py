@@ -1,4 +1,4 @@
-"""What would help the conditions on one column: order, partition fields, statistics; or why nothing does."""
+"""Suggest what would help the conditions on one column: order, partition fields, metrics; or why nothing does."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ __all__ = [
     "distinct_by_bytes",
 ]
 
-#: Of a column chunk in Parquet: bytes of the headers of its pages; and what zstd leaves of a dictionary: of a long one
-#: a share, of a short one most. All are rough, measured on a few files, and so is the guess.
+#: Sizes of a Parquet column chunk: bytes of its page headers, and what zstd leaves of a dictionary, which is most of a
+#: short one and a fraction of a long one. All are rough measurements of a few files, so the result is a guess.
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
-#: Above this share of different values in a file they are taken to be too many to matter.
+#: Above this share of distinct values in a file, a single value hardly matters.
 _MANY = 0.5
 
 
 def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | None:
-    """From the newest statistics file that says so (spec, "Table Statistics"; the blob's property ``ndv``)."""
+    """Return the number of distinct values from the newest statistics file that has it; None if none does."""
     for statistics in reversed(metadata.statistics):
         for blob in statistics.blob_metadata:
             text = (blob.properties or {}).get("ndv", "")
@@ -48,10 +48,10 @@ def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | No
 
 
 def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
-    """A guess: a dictionary with every value once, and of each row as many bits as tell so many values apart.
+    """Guess the number of distinct values from the size of a column's dictionary and of the indices of its rows.
 
-    Files of one value alone tell nothing. None where sizes are not known, and where there are so many values that a
-    single one hardly counts.
+    Files with a single value are ignored. None if sizes are unknown, or if there are so many values that a single one
+    hardly counts.
     """
     lower, upper, sizes, values = (pc.struct_field(stats, n) for n in ("lower", "upper", "column_size", "value_count"))
     there = pc.and_(pc.and_(pc.greater(sizes, 0), pc.greater(values, 0)), pc.not_equal(lower, upper))
@@ -66,7 +66,7 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
         width = 4.0 + float(pc.mean(pc.binary_length(lower.filter(mask))).as_py())
     size, count = float(np.median(bytes_)), max(1.0, float(np.median(rows)))
     low, high = 1.0, count
-    for _ in range(50):  # what fits the size; it grows with the number of values
+    for _ in range(50):  # search the largest number whose size fits; the size grows with it
         middle = (low + high) / 2
         dictionary = min(middle * width, _SHORT + middle * width * _DICTIONARY)
         if _HEADERS + dictionary + count * np.ceil(np.log2(max(2.0, middle))) / 8 <= size:
@@ -76,36 +76,36 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     if low >= _MANY * count:
         return None
     depth, _ = spread.depth()
-    return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))  # files apart share no values
+    return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))  # distant files share no values
 
 
-#: What bounds hardly ever rule out, and why.
+#: Operators for which bounds hardly ever prune, with the reason.
 _POWERLESS = {
     "!=": "a file is skipped only if every row has this one value",
     "not-in": "a file is skipped only if every row has one of these values",
     "not-null": "a file is skipped only if every row is null",
     "not-nan": "a file is skipped only if every row is NaN",
-    "not-starts-with": "a file is skipped only if every value begins so",
+    "not-starts-with": "a file is skipped only if every value begins with it",
 }
 _EVEN = "values are spread evenly between bounds"
-#: From this share of matching rows on there is hardly anything to skip.
+#: From this share of matching rows on, there is hardly anything to skip.
 _NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What advice is given on.
+    """The plan's data that advice is based on.
 
     Attributes
     ----------
     metadata, table
-        The table's, and its name.
+        The table's metadata and name.
     batch, files
-        All live data files with the statistics of the filter's columns; in groups by partition.
+        All live data files with the metrics of the filter's columns; grouped by partition.
     left, kept
-        Those that partition fields leave of the filter, and those that are read.
+        Files that remain after partition pruning, and those that are read.
     tasks, now
-        What is read, as tasks, and in numbers.
+        The files that are read, as tasks and in numbers.
     """
 
     metadata: TableMetadata
@@ -120,8 +120,11 @@ class Scene:
 
 @dataclass
 class ColumnAdvice:
-    """What was found of one column: suggestions, those too that would not help; its row of `Advice.clustering`; and
-    why there is nothing, where there is nothing."""
+    """Findings on one column.
+
+    These are suggestions, including those that would not help; the column's row in `Advice.clustering`; and notes, if
+    there is nothing to suggest.
+    """
 
     suggestions: list[Suggestion] = field(default_factory=list)
     clustering: dict[str, Any] | None = None
@@ -129,12 +132,12 @@ class ColumnAdvice:
 
 
 def column_advice(scene: Scene, field_id: int, expression: Expression) -> ColumnAdvice:
-    """Look at one column.
+    """Find suggestions for one column.
 
     Parameters
     ----------
     expression
-        The filter's conditions on it.
+        The filter's conditions on the column.
     """
     out = ColumnAdvice()
     terms = list(predicates(expression))
@@ -144,23 +147,23 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
     spread = None if stats is None else Spread.of(stats)
     if stats is None or spread is None:
         if not out.suggestions:
-            out.notes.append(f"{name} ({terms[0].type}): there are no bounds in an order, so that none prune")
+            out.notes.append(f"{name} ({terms[0].type}): there are no comparable bounds that could prune files")
         return out
     out.suggestions += cut_bounds(scene.table, name, terms, stats, scene.batch, scene.kept, scene.now)
     wanted = wanted_of(expression, spread.axis)
     counted = pc.struct_field(stats, "null_count").null_count < len(stats)
     if wanted is None or (wanted.nulls and not counted):
-        told = "NaN are decided by counts alone" if wanted is None else "null need counts of nulls, which are missing"
-        out.notes.append(f"{name}: tests for {told}; nothing is estimated")
+        reason = "NaN use counts only" if wanted is None else "null need null counts, which are missing"
+        out.notes.append(f"{name}: tests for {reason}; nothing is estimated")
         return out
     distinct = distinct_by_statistics(scene.metadata, field_id)
     guessed = None if distinct else distinct_by_bytes(stats, spread)
-    with np.errstate(over="ignore", invalid="ignore"):  # bounds as far apart as floats go
+    with np.errstate(over="ignore", invalid="ignore"):  # bounds may be as far apart as floats allow
         _estimates(scene, out, terms[0], spread, wanted, distinct or guessed, guessed=guessed is not None)
     if any(s.helps for s in out.suggestions):
         return out
     if not out.notes:
-        out.notes.append(f"{name}: written again with today's partition fields, about as many files would be read")
+        out.notes.append(f"{name}: rewriting the files with the current partition fields would save hardly any files")
     for p in terms:
         if p.op in _POWERLESS:
             out.notes.append(f"{p.text or p.op}: {_POWERLESS[p.op]}")
@@ -177,7 +180,7 @@ def _estimates(
     *,
     guessed: bool,
 ) -> None:
-    """Order and partition fields."""
+    """Add suggestions on sort order and partition fields."""
     name = term.name
     pool, own = scene.files.take(scene.left), spread.take(scene.left)
     depth, deepest = spread.depth()
@@ -185,21 +188,21 @@ def _estimates(
            "deepest": deepest, "reads": _alone(own, pool, wanted), "sorted": None}  # fmt: skip
     out.clustering = row
     if not own.known.any():
-        out.notes.append(f"{name}: no file of the partitions that are left has bounds")
+        out.notes.append(f"{name}: no file of the remaining partitions has bounds")
         return
     shares = Shares(own, pool)
     ordered = sorted_reading(shares, wanted, distinct)
     row["sorted"] = ordered.files
     assumes = [_EVEN, "as many files as now in each partition"]
     if shares.shuffled:
-        assumes.append("nearly every file spans the whole range, so that what lies in its middle cannot be told")
+        assumes.append("nearly every file spans the whole range, so the distribution in its middle is unknown")
     if wanted.points and spread.axis.step != 1:
         rare = "few rows share a value" if distinct is None else f"about {distinct:,.0f} values, equally often"
         assumes.append(rare)
     have = _transforms(scene.metadata, term.field_id)
     if "identity" in have:
         if not _of_older_specs(scene):
-            out.notes.append(f"{name}: the table is partitioned by its values already")
+            out.notes.append(f"{name}: the table is already partitioned by it")
     else:
         out.suggestions.append(
             Suggestion(
@@ -226,7 +229,7 @@ def _partitioning(
     *,
     guessed: bool,
 ) -> Iterator[Suggestion]:
-    """Partition fields on a column; and files of specs that lack one which the table has."""
+    """Yield suggestions on partition fields of a column, and on files of older specs without such a field."""
     if term.type is None:
         return
     old = _of_older_specs(scene)
@@ -258,7 +261,7 @@ def _partitioning(
 
 
 def _alone(spread: Spread, files: Files, wanted: Wanted) -> int:
-    """Files that the conditions on this column leave alone."""
+    """Return the number of files that remain after the conditions on this column alone."""
     each = Shares(spread, files.apart())
     left = spread.nulls > 0 if wanted.nulls else np.zeros(len(files.rows), dtype=np.bool_)
     for span in wanted.spans:
@@ -267,7 +270,7 @@ def _alone(spread: Spread, files: Files, wanted: Wanted) -> int:
 
 
 def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: Reading) -> str:
-    """Why sorting by a column does not help."""
+    """Explain why sorting by a column does not help."""
     part = shares.nulls if wanted.nulls else np.zeros(shares.files.groups)
     for span in wanted.spans:
         before, until = shares.around(span)
@@ -275,25 +278,25 @@ def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: 
     rows = shares.files.add(shares.files.rows)
     share = float((np.minimum(part, 1.0) * rows).sum() / max(1.0, rows.sum()))
     if share >= _NEARLY_ALL:
-        return f"{name}: about {share:.0%} of the rows match, so that no order of them lets many files be skipped"
-    return f"{name}: sorted by it this filter would read {amount(ordered.files, 'file')}, and reads {now.files:,} now"
+        return f"{name}: about {share:.0%} of the rows match, so no sort order lets many files be skipped"
+    return f"{name}: sorted by it, this filter would read {amount(ordered.files, 'file')}; it reads {now.files:,} now"
 
 
 def _transforms(metadata: TableMetadata, field_id: int) -> dict[str, str]:
-    """By transform the name of the partition field: those of the newest spec that are made of a column."""
+    """Return the default spec's partition fields on a column: names by transform."""
     spec = metadata.spec()
     fields = [] if spec is None else partition_columns(metadata, spec)
     return {c.field.transform: c.field.name for c in fields if c.source is not None and c.source.field_id == field_id}
 
 
 def _of_older_specs(scene: Scene) -> int:
-    """How many files that are read are of another spec than the newest."""
+    """Return the number of files to read whose spec is not the default spec."""
     numbers = np.asarray(pc.fill_null(whole(scene.tasks.files.entries["partition_spec_id"]), -1))
     return int((numbers != scene.metadata.default_spec_id).sum())
 
 
 def _sorted_by(metadata: TableMetadata, field_id: int) -> bool:
-    """Whether the table's sort order begins with a column."""
+    """Return whether the table's sort order begins with a column."""
     order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)
     return bool(order and order.fields and order.fields[0].source_ids[:1] == (field_id,)
                 and order.fields[0].transform == "identity")  # fmt: skip

@@ -1,4 +1,4 @@
-"""What neglect costs a scan: small files, deletes, scattered manifests."""
+"""Suggest maintenance that would help a scan: small files, deletes, scattered manifests."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from iceexplore.planning.model._tasks import FileTasks
 
 __all__ = ["deletes", "scattered_manifests", "small_files"]
 
-#: ``rewrite_data_files`` leaves fewer small files alone (Java: ``MIN_INPUT_FILES_DEFAULT``).
+#: ``rewrite_data_files`` ignores groups of fewer small files (Java: ``MIN_INPUT_FILES_DEFAULT``).
 _MIN_INPUT_FILES = 5
-#: The share of rows deleted from which rewriting the data is worth more than rewriting the deletes
-#: (Java: ``DELETE_RATIO_THRESHOLD_DEFAULT``).
+#: Share of deleted rows from which rewriting data pays off more than rewriting deletes (Java:
+#: ``DELETE_RATIO_THRESHOLD_DEFAULT``).
 _DELETED = 0.3
 
 
 def small_files(table: str, properties: Any, tasks: FileTasks) -> Iterator[Suggestion]:
-    """Files below the size that ``rewrite_data_files`` calls small, in partitions that have five or more."""
+    """Suggest compacting small files, as ``rewrite_data_files`` defines them, in partitions with at least five."""
     sizes = counted(tasks.files, "file_size_in_bytes")
     limit = small_limit(properties)
     small = sizes < limit
@@ -47,12 +47,12 @@ def small_files(table: str, properties: Any, tasks: FileTasks) -> Iterator[Sugge
         Reading(len(tasks), total),
         Reading(len(tasks) - fewer, total),
         statements=(call("rewrite_data_files", table),),
-        assumes="rewritten files are as large together as the old ones",
+        assumes="the total size of rewritten files stays the same",
     )
 
 
 def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]:
-    """Deletes that every scan has to read and apply."""
+    """Suggest rewriting deletes that every scan has to read and apply."""
     entries = tasks.matched.deletes.entries
     if not len(entries):
         return
@@ -65,22 +65,22 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
     equality = pc.sum(pc.equal(entries["content_type"], 2)).as_py() or 0
     share = float(gone.sum()) / max(1.0, float(rows[touched].sum()))
     data = Reading(len(tasks), int(bytes_.sum()))
-    said = f"{count:,} deletes ({human_bytes(size)}) apply to {int(touched.sum()):,} of the {len(tasks):,} files read"
-    said += f" and remove {gone.sum():,.0f} of their rows ({share:.1%})." if gone.any() else "."
+    why = f"{count:,} deletes ({human_bytes(size)}) apply to {int(touched.sum()):,} of the {len(tasks):,} files read"
+    why += f" and remove {gone.sum():,.0f} of their rows ({share:.1%})." if gone.any() else "."
     if equality:
-        said += f" {equality:,} of them are equality deletes, which have to be compared with every row."
+        why += f" {equality:,} of them are equality deletes, which must be compared with every row."
     before = Reading(data.files + count, data.bytes + size)
     positions = int(pc.sum(pc.is_null(pc.struct_field(vector, "size_in_bytes"))).as_py() or 0) - equality
     if equality or share >= _DELETED:
         yield Suggestion(
             "deletes",
             "rewrite data files with deletes",
-            said,
+            why,
             before,
             Reading(data.files, round(data.bytes - dead)),
             unit="data and delete files",
             statements=(call("rewrite_data_files", table, options=options(delete_file_threshold=1)),),
-            assumes="bytes go with rows; a position that two delete files name counts twice"
+            assumes="bytes are proportional to rows; a position in two delete files counts twice"
             + ("; rows that equality deletes remove are not counted" if equality else ""),
         )
     elif positions > 1:
@@ -89,30 +89,30 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
             yield Suggestion(
                 "deletes",
                 "rewrite position deletes",
-                said,
+                why,
                 before,
                 Reading(data.files + merged, data.bytes + size),
                 unit="data and delete files",
                 statements=(call("rewrite_position_delete_files", table),),
-                assumes="one deletion vector a data file" if vectors else "one delete file a partition",
+                assumes="one deletion vector per data file" if vectors else "one delete file per partition",
             )
 
 
 def scattered_manifests(
     table: str, read: int, hold: int, length: int, total: int, files: int, all_files: int, *, prunes: bool
 ) -> Iterator[Suggestion]:
-    """Manifests that are read for few files each.
+    """Suggest clustering manifests if many are read for few files each.
 
     Parameters
     ----------
     read, hold, length
-        Manifests read, those of them that hold a file that is read, and the bytes of all that are read.
+        Number of manifests that are read, of those that hold a file to read, and bytes of all that are read.
     total
-        Manifests of data files in the root.
+        Number of data manifests in the root.
     files, all_files
-        Data files read, and those of the table, in manifests.
+        Data files to read, and all data files of the table, in manifests.
     prunes
-        Whether the filter says anything of partitions: if not, no order of the manifests helps.
+        Whether the filter restricts partitions: otherwise no order of the manifests helps.
     """
     if not prunes or not files or all_files <= 0 or not total:
         return
@@ -123,10 +123,10 @@ def scattered_manifests(
         "manifests",
         "cluster manifests by partition",
         f"{read:,} of {total:,} manifests are read ({human_bytes(length)}), {hold:,} of them hold one of the {files:,} "
-        f"files: as many would fit in {needed:,}.",
+        f"files, which would fit in {needed:,}.",
         Reading(read, length),
         Reading(needed, round(length * needed / read)),
         unit="manifests",
         statements=(call("rewrite_manifests", table),),
-        assumes="manifests stay as many; files of one partition stand together",
+        assumes="the number of manifests stays the same; files of one partition are in the same manifest",
     )

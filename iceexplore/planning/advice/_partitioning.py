@@ -1,4 +1,4 @@
-"""Partition fields that would let a filter prune more: which, and what it would read then."""
+"""Find partition fields with which a filter would prune more, and estimate what it would read."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = [
     "replaced",
 ]
 
-#: Units of a time column, the finest first.
+#: Units of a time column, finest first.
 TIMES = ("hours", "days", "months", "years")
 _CODES = {"hours": "h", "days": "D", "months": "M", "years": "Y"}
 
 
 @dataclass(frozen=True)
 class Units:
-    """A way to cut a number line.
+    """A way to divide a number line into units.
 
     Attributes
     ----------
     number
-        Of values on the line the number of the unit that each is in.
+        Function that returns the number of the unit of each value.
     start
-        Of units the place where each begins.
+        Function that returns the beginning of each unit.
     """
 
     number: Callable[[Floats], Floats]
@@ -41,18 +41,18 @@ class Units:
 
 
 def number_units(width: float) -> Units:
-    """Units of a fixed width, from 0."""
-    # A decimal's step is not a float's: what is a border but for rounding is one.
+    """Return units of a fixed width, starting at 0."""
+    # A decimal's step is not exact as a float: values within rounding errors of a border are on it.
     return Units(lambda x: np.floor(x / width + 1e-9), lambda k: k * width)
 
 
 def text_units(axis: Axis, length: int) -> Units:
-    """Texts with the same beginning: so many characters after those that all bounds share."""
+    """Return units of texts that share this many characters after the common beginning of all bounds."""
     return number_units(axis.base ** (axis.digits - length))
 
 
 def time_units(base: str, unit: str) -> Units:
-    """Hours to years of a stored date or timestamp, since 1970."""
+    """Return hours to years of a stored date or timestamp, since 1970."""
     stored = "D" if base == "date" else "ns" if "_ns" in base else "us"
     code = _CODES[unit]
 
@@ -69,17 +69,17 @@ def time_units(base: str, unit: str) -> Units:
     return Units(number, start)
 
 
-#: Types that Iceberg's bucket transform takes, and whose single values are worth it (spec, "Partition Transforms").
+#: Types accepted by the bucket transform, with enough distinct values to make it useful (spec, "Partition Transforms").
 _BUCKETS = frozenset(
     ("int", "long", "decimal", "string", "uuid", "fixed", "binary", "timestamp", "timestamptz", "timestamp_ns",
      "timestamptz_ns", "time")
 )  # fmt: skip
 _MAX_BUCKETS = 512
 _SIZED = re.compile(r"(bucket|truncate)\[([1-9][0-9]{0,9})\]\Z")
-#: Files may become smaller than they are, down to this share of today's average: below it, pruning is paid for dearly.
+#: Files may shrink to this share of today's average size; smaller files cost more than pruning saves.
 _SMALLEST = 0.5
 _SINGLE_VALUES = 200
-#: A column of which bytes tell so many values may have as many times more that are rare.
+#: A number of distinct values that is guessed from bytes is multiplied by this factor, as it misses rare values.
 _RARE = 6
 
 
@@ -90,15 +90,15 @@ class Candidate:
     Attributes
     ----------
     transform
-        As Spark's DDL spells it, with the column left open: ``days({})``, ``bucket(16, {})``, ``{}``.
+        Transform in Spark's DDL with a placeholder for the column: ``days({})``, ``bucket(16, {})``, ``{}``.
     name
         Iceberg's name of the transform: ``day``, ``bucket[16]``, ``identity``.
     after
         What the filter would read.
     files
-        Data files that the whole table would have.
+        Number of data files that the whole table would have.
     assumes
-        What the estimate takes for granted besides even spread.
+        Assumptions of the estimate besides an even spread.
     """
 
     transform: str
@@ -119,22 +119,22 @@ def candidates(
     *,
     guessed: bool = False,
 ) -> Iterator[Candidate]:
-    """The fields worth a look for one column, each with its estimate; those that would make small files are left out.
+    """Yield promising partition fields on one column with estimates, without those that would make files too small.
 
     Parameters
     ----------
     every, spread
         All live data files, and the column's bounds in them.
     left
-        Which of them today's partition fields leave of the filter.
+        Which of the files remain after pruning with today's partition fields.
     wanted
-        What the filter takes of the column.
+        The values of the column that the filter selects.
     distinct
-        How many values the column has, where known.
+        Number of distinct values of the column, if known.
     have
-        Transforms of this column by which the table is partitioned: what they make needless is left out.
+        Transforms of this column that the table is partitioned by; fields that they make redundant are left out.
     guessed
-        ``distinct`` is a guess: there may be several times as many, rare ones.
+        ``distinct`` is a guess: there may be several times as many values, rare ones.
     """
     base = type_base(kind)
     if "identity" in have or not left.any():
@@ -147,7 +147,7 @@ def candidates(
             found = _cut(spread, every, left, wanted, time_units(base, unit))
             if found is not None:
                 yield Candidate(f"{unit}({{}})", unit.removesuffix("s"), *found)
-                break  # the finest that does not make small files
+                break  # the finest unit that does not make files too small
     step = spread.axis.step
     numbers = step > 0 and base in ("int", "long", "decimal", "boolean")
     width = (float(np.nanmax(spread.high) - np.nanmin(spread.low)) / step + 1) if numbers else None
@@ -155,22 +155,22 @@ def candidates(
     points = wanted.points
     if not times and values is not None and values <= _SINGLE_VALUES and (points or width is not None):
         if width is not None and width <= _SINGLE_VALUES:
-            found, said = _cut(spread, every, left, wanted, number_units(step)), ""
+            found, assumes = _cut(spread, every, left, wanted, number_units(step)), ""
         else:
             room = round(values) * (_RARE if guessed else 1)
             fits = points and room * every.groups * _SMALLEST <= len(every.rows)
             found = _hashed(every, left, points, round(values)) if fits else None
-            said = f"the column has about {values:,.0f} values, equally often"
+            assumes = f"the column has about {values:,.0f} values, equally often"
         if found is not None:
-            yield Candidate("{}", "identity", *found, said)
+            yield Candidate("{}", "identity", *found, assumes)
     elif points and base in _BUCKETS:
         old = max((_size(transform, "bucket") or 1 for transform in have), default=1)
         buckets = _buckets(every, left)
         if buckets > 1 and buckets * old <= _MAX_BUCKETS and (values is None or values >= 4 * buckets * old):
             found = _hashed(every, left, points, buckets)
             if found is not None:
-                said = "the column has many different values, and bucket spreads them evenly"
-                yield Candidate(f"bucket({buckets * old}, {{}})", f"bucket[{buckets * old}]", *found, said)
+                assumes = "the column has many different values, and bucket spreads them evenly"
+                yield Candidate(f"bucket({buckets * old}, {{}})", f"bucket[{buckets * old}]", *found, assumes)
     if points:
         return
     parts = max(1.0, float(np.median(every.counts)))
@@ -191,12 +191,12 @@ def candidates(
 
 
 def replaced(new: str, old: str, *, text: bool = False) -> bool:
-    """Whether a transform of a column makes another one of it needless: it is finer, and tells what that one tells.
+    """Return whether a transform makes another one on the same column redundant: it is finer and implies the other.
 
     Parameters
     ----------
     text
-        The column's values are texts: a longer ``truncate`` is the finer one.
+        The column has text values: a longer ``truncate`` is the finer one.
     """
     times = [t.removesuffix("s") for t in TIMES]
     if new in times and old in times:
@@ -213,13 +213,13 @@ def replaced(new: str, old: str, *, text: bool = False) -> bool:
 
 
 def _size(transform: str, kind: str) -> int | None:
-    """What stands in brackets; a table may have transforms of any spelling."""
+    """Return the number in brackets if the transform is of this kind; a table may have unusual transforms."""
     found = _SIZED.match(transform)
     return int(found[2]) if found is not None and found[1] == kind else None
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
-    """Every group cut at the borders of a unit: what is read of it, and the table's files; None for too many."""
+    """Estimate files read and files in total if every group is split at unit borders; None if there are too many."""
     spans = _inside(spread, every, units)
     total = float((spans * np.ceil(every.counts / spans)).sum())
     if spans.sum() * _SMALLEST > float(every.counts.sum()):
@@ -237,7 +237,7 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
     before = -np.inf
     low, high = float(np.nanmin(own.low)), float(np.nanmax(own.high))
     for span in wanted.spans:
-        # The span widened to whole units; the second of two in one unit adds nothing.
+        # Widen the span to whole units; a second span in the same unit adds nothing.
         first, end = units.number(np.array([max(span.low, low), min(span.high, high)]))
         first = max(first, before + 1)
         if end < first:
@@ -254,7 +254,7 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
 
 
 def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
-    """How many units each group spans, at most."""
+    """Return an upper limit for the number of units that each group spans."""
     known = spread.known
     low, high = units.number(spread.low[known]), units.number(spread.high[known])
     least, most = np.full(files.groups, np.inf), np.full(files.groups, -np.inf)
@@ -264,7 +264,7 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
 
 
 def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
-    """Values spread evenly over so many partitions: what single values read."""
+    """Estimate what single values read if values are spread evenly over this many partitions; None if too many."""
     if parts * every.groups * _SMALLEST > float(every.counts.sum()):
         return None
     total = float((parts * np.ceil(every.counts / parts)).sum())
@@ -275,7 +275,7 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
 
 
 def _buckets(every: Files, left: Mask) -> int:
-    """A power of two so that buckets keep files about as large as they are."""
+    """Return a power of two with which buckets keep about the current file size."""
     counts = every.take(left).counts
     room = float(np.median(counts)) if len(counts) else 0.0
     return int(min(_MAX_BUCKETS, 2 ** int(np.floor(np.log2(max(1.0, room))))))

@@ -1,4 +1,4 @@
-"""What a filter takes of one column's values, laid on a number line."""
+"""Convert a filter on one column to ranges on a number line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iceexplore.planning.advice._axis import Axis
 __all__ = ["Span", "Wanted", "by_column", "wanted_of"]
 
 _INFINITY = math.inf
-#: More intervals are joined where the gaps are smallest.
+#: Intervals beyond this number are merged where the gaps are smallest.
 _MOST = 64
 
 _Intervals: TypeAlias = tuple[tuple[float, float], ...]
@@ -27,7 +27,7 @@ class Span:
     Attributes
     ----------
     points
-        Where it stands for single values that are near each other: how many; else 0.
+        Number of single values that it represents if it merges nearby points; otherwise 0.
     """
 
     low: float
@@ -37,17 +37,17 @@ class Span:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a filter takes.
+    """The values that a filter selects.
 
     Attributes
     ----------
     spans
-        In order and apart from each other.
+        In ascending order, without overlaps.
     nulls
         Whether rows without a value match.
     points
-        How many single values, where nothing else matches; else 0. A span of a single text is wider than a point where
-        bounds are cut.
+        Number of single values if nothing else matches; otherwise 0. The span of a single text is wider than a point if
+        bounds are truncated.
     """
 
     spans: tuple[Span, ...]
@@ -56,7 +56,7 @@ class Wanted:
 
 
 def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list[Expression]]:
-    """The conjuncts of an expression that concern one column, by its id; and those that concern several."""
+    """Return the conjuncts of an expression on a single column, by field id, and those on several columns."""
     single: dict[int, list[Expression]] = {}
     several: list[Expression] = []
     for part in expression.children if isinstance(expression, And) else (expression,):
@@ -69,7 +69,7 @@ def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list
 
 
 def wanted_of(expression: Expression, axis: Axis) -> Wanted | None:
-    """Where matching values lie; None if that cannot be said (tests for NaN)."""
+    """Return the matching values; None if they are unknown (tests for NaN)."""
     found = _taken(expression, axis)
     if found is None:
         return None
@@ -132,7 +132,7 @@ def _joined(parts: Iterable[tuple[float, float]]) -> _Intervals:
 
 
 def _rest(parts: _Intervals, step: float) -> _Intervals:
-    """The line without these."""
+    """Return the complement of intervals."""
     edges = [-_INFINITY, *(e for low, high in parts for e in (low - step, high + step)), _INFINITY]
     return _joined(zip(edges[::2], edges[1::2], strict=True))
 
@@ -145,7 +145,7 @@ def _common(parts: list[_Intervals]) -> _Intervals:
 
 
 def _few(intervals: _Intervals) -> tuple[Span, ...]:
-    """As spans; of more than `_MOST` neighbours are joined, and how many values they stand for is kept."""
+    """Convert intervals to spans; beyond `_MOST`, neighbours are merged and the number of values is kept."""
     if len(intervals) <= _MOST:
         return tuple(Span(low, high, int(low == high)) for low, high in intervals)
     gaps = sorted(range(1, len(intervals)), key=lambda i: intervals[i - 1][1] - intervals[i][0])[: _MOST - 1]

@@ -1,4 +1,4 @@
-"""Advice for people: as text, and as HTML that survives an untrusted notebook."""
+"""Show advice as text, and as HTML that is safe in an untrusted notebook."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SHOWN = 20
 def advice_text(
     filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
 ) -> str:
-    """The suggestions as lines; nothing in them can drive a terminal."""
+    """Return the suggestions as lines of text without terminal control characters."""
     out = [f"What would help {_cut(filter_text)}, which reads {amount(now.files, 'file')}, {human_bytes(now.bytes)}"]
     for row in clustering.to_pylist():
         out.append("  " + _clustered(row))
     if not suggestions:
-        out.append("  nothing that statistics show")
+        out.append("  nothing to suggest from column metrics")
     for i, s in enumerate(suggestions[:_SHOWN], 1):
         numbers = _numbers(s)
         out.append(f"{i}. {_cut(s.title)}" + (f": {numbers}" if numbers else ""))
@@ -41,7 +41,7 @@ def advice_text(
 def advice_html(
     filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
 ) -> str:
-    """The suggestions as a table, and the statements to be unfolded."""
+    """Return the suggestions as an HTML table, with statements to unfold."""
     e = escape.html
     head = (
         f'<div style="font:600 14px system-ui,sans-serif;margin:4px 0">What would help '
@@ -52,7 +52,7 @@ def advice_html(
     lines = [f'<div style="font:13px system-ui,sans-serif">{e(_clustered(r))}</div>' for r in clustering.to_pylist()]
     after = [f'<div style="font:13px system-ui,sans-serif">{e(escape.shorten(n, 600))}</div>' for n in notes[:_SHOWN]]
     if not suggestions:
-        lines.append('<div style="font:13px system-ui,sans-serif">Nothing that statistics show.</div>')
+        lines.append('<div style="font:13px system-ui,sans-serif">Nothing to suggest from column metrics.</div>')
         return head + "".join(lines + after)
     rows = [
         [i, Html(_said(s)), s.unit if s.before else "", _reading(s.before), _reading(s.after), _basis(s)]
@@ -90,11 +90,11 @@ def _numbers(s: Suggestion) -> str:
 
 def _clustered(row: dict[str, object]) -> str:
     name = escape.text(escape.shorten(row["column"], 80))
-    said = (
-        f"{name}: ranges overlap {row['depth']:,.1f} deep on average, {row['deepest']:,} at most; its conditions leave "
+    text = (
+        f"{name}: ranges overlap {row['depth']:,.1f} deep on average, {row['deepest']:,} at most; its conditions keep "
     )
-    said += f"{row['reads']:,} of {row['files']:,} files"
-    return said + (f", sorted about {row['sorted']:,}" if row["sorted"] is not None else "")
+    text += f"{row['reads']:,} of {row['files']:,} files"
+    return text + (f", sorted about {row['sorted']:,}" if row["sorted"] is not None else "")
 
 
 def _cut(text: str, limit: int = 200) -> str:

@@ -1,9 +1,9 @@
-"""How the values of a column are spread over data files, and how many files a filter would read were they sorted.
+"""Model how a column's values are spread over data files, and estimate files read after sorting.
 
-All of it is estimated from bounds and counts: within a file values are taken to be spread evenly between its bounds.
-Where the files of a partition all span about the same range, each is taken for a sample of one and the same
-distribution, and their bounds tell its tails: the lowest of n values is below the quantile q in one of so many files
-(order statistics), so that a few values far out do not stretch the whole.
+All estimates use bounds and counts only. Within a file, values are assumed to be spread evenly between its bounds. If
+the files of a partition all span about the same range, each is treated as a sample of the same distribution, and their
+bounds show its tails: the lowest of n values is below the quantile q in a known share of the files (order statistics).
+Thus a few outliers do not stretch the whole range.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 
 Mask = npt.NDArray[np.bool_]
 
-#: A partition of fewer files tells nothing of tails; of more partitions than these the rest is left even.
+#: Fewer files show nothing about tails; partitions beyond this number are treated as evenly spread.
 _SAMPLES = 8
 _MOST_GROUPS = 200
-#: The share of a partition's files whose range must cover its middle for them to be samples of one distribution.
+#: Share of a partition's files that must cover its middle for them to be samples of one distribution.
 _COVERING = 0.9
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a scan reads: data files, and their bytes."""
+    """Number of data files that a scan reads, and their bytes."""
 
     files: int
     bytes: int
 
     @property
     def cost(self) -> int:
-        """Bytes, and 4 MiB for opening each file (Iceberg's ``read.split.open-file-cost``)."""
+        """Return the bytes plus 4 MiB for opening each file (Iceberg's ``read.split.open-file-cost``)."""
         return self.bytes + self.files * 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Files:
-    """Data files in groups that stay apart: partitions.
+    """Data files in separate groups, one per partition.
 
     Attributes
     ----------
     group
-        int64 per file, from 0.
+        int64 per file: its group, from 0.
     rows, bytes
         float64 per file.
     """
@@ -61,40 +61,40 @@ class Files:
 
     @property
     def groups(self) -> int:
-        """How many there are."""
+        """Return the number of groups."""
         return int(self.group.max(initial=-1)) + 1
 
     def add(self, values: Floats) -> Floats:
-        """Sums by group."""
+        """Return the sum of each group."""
         return np.bincount(self.group, weights=values, minlength=self.groups).astype(np.float64)
 
     @cached_property
     def counts(self) -> Floats:
-        """Files of each group."""
+        """Return the number of files of each group."""
         return np.bincount(self.group, minlength=self.groups).astype(np.float64)
 
     def take(self, mask: Mask) -> Files:
-        """Some of the files; groups without any are dropped."""
+        """Return some of the files; empty groups are dropped."""
         _, group = np.unique(self.group[mask], return_inverse=True)
         return Files(group.astype(np.int64), self.rows[mask], self.bytes[mask])
 
     def apart(self) -> Files:
-        """Every file a group of its own."""
+        """Return the files with each in its own group."""
         return Files(np.arange(len(self.rows), dtype=np.int64), self.rows, self.bytes)
 
 
 @dataclass(frozen=True)
 class Spread:
-    """One column's bounds on a number line, and its counts, a value per file.
+    """One column's bounds on a number line, and its null share, one value per file.
 
     Attributes
     ----------
     low, high
-        NaN where a bound is not known.
+        Bounds as numbers; NaN where unknown.
     nulls
-        The share of rows without a value, NaN included; 0 where nobody counted.
+        Share of rows without a value, including NaN; 0 if not counted.
     bare
-        Files of nothing else: they have no bounds, and none is missing.
+        Files with only such rows: they have no bounds, but none is missing.
     """
 
     axis: Axis
@@ -105,7 +105,7 @@ class Spread:
 
     @classmethod
     def of(cls, stats: pa.StructArray) -> Spread | None:
-        """From a column of `EntryBatch.stats`; None where it has no order, or no bound is known."""
+        """Build it from a column of `EntryBatch.stats`; None if it has no order, or no bound is known."""
         lower, upper = (pc.struct_field(stats, name) for name in ("lower", "upper"))
         axis = Axis.of(lower, upper)
         if axis is None:
@@ -124,15 +124,15 @@ class Spread:
 
     @property
     def known(self) -> Mask:
-        """Which files have both bounds."""
+        """Return which files have both bounds."""
         return ~np.isnan(self.low)
 
     def take(self, mask: Mask) -> Spread:
-        """Of some of the files."""
+        """Return the spread of some of the files."""
         return Spread(self.axis, self.low[mask], self.high[mask], self.nulls[mask], self.bare[mask])
 
     def depth(self) -> tuple[float, int]:
-        """How many files' ranges lie over one another: at the middle of a file on average, and at most."""
+        """Return how many files' ranges overlap: the average at the middle of a file, and the maximum."""
         low, high = np.sort(self.low[self.known]), np.sort(self.high[self.known])
         if not len(low):
             return 0.0, 0
@@ -144,31 +144,31 @@ class Spread:
 
 @dataclass(frozen=True)
 class Shares:
-    """Which share of the rows of each group lies where."""
+    """The share of rows of each group in a range of values."""
 
     spread: Spread
     files: Files
 
     @cached_property
     def nulls(self) -> Floats:
-        """Per group the share of rows without a value."""
+        """Return the share of rows without a value per group."""
         return self.files.add(self.spread.nulls * self.files.rows) / np.maximum(self.files.add(self.files.rows), 1e-9)
 
     def touched(self, span: Span) -> Mask:
-        """Per group: whether some file may hold a value of a span; files of which nobody wrote bounds may."""
+        """Return per group whether a file may hold a value of a span; files with missing bounds may."""
         own = self.spread
         with np.errstate(invalid="ignore"):
             over = (own.low <= span.high) & (own.high >= span.low)
         return self.files.add((over | (~own.known & ~own.bare)).astype(np.float64)) > 0
 
     def around(self, span: Span) -> tuple[Floats, Floats]:
-        """Per group the share of values before a span, and up to its end."""
+        """Return per group the share of values before a span, and up to its end."""
         own, files = self.spread, self.files
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             low, width = own.low, own.high - own.low + own.axis.step
             before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
             until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
-        point = width == 0  # one value: before the span, in it or after
+        point = width == 0  # a single value is before, inside or after the span
         before = np.where(point, (low < span.low).astype(np.float64), before)
         until = np.where(point, (low <= span.high).astype(np.float64), until)
         total = np.maximum(files.add(self._weights), 1e-9)
@@ -180,7 +180,7 @@ class Shares:
 
     @property
     def shuffled(self) -> bool:
-        """Whether most files are of groups whose files all span about the same range."""
+        """Return whether most files are in groups whose files all span about the same range."""
         return sum(float(self.files.counts[g]) for g in self._samples) > 0.5 * len(self.files.rows)
 
     @cached_property
@@ -189,7 +189,7 @@ class Shares:
 
     @cached_property
     def _samples(self) -> dict[int, tuple[Floats, Floats]]:
-        """Of groups whose files are samples of one distribution: places on the line, and the share of values before."""
+        """Return places on the line and cumulative shares for groups whose files are samples of one distribution."""
         own, files = self.spread, self.files
         order = np.argsort(files.group, kind="stable")
         starts = np.concatenate([[0], np.cumsum(files.counts).astype(np.int64)])
@@ -207,12 +207,12 @@ class Shares:
 
 
 def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None) -> Reading:
-    """What a filter would read, were the rows of each group sorted and cut into as many files of equal size.
+    """Estimate what a filter would read if each group were sorted and split into as many files of equal size.
 
     Parameters
     ----------
     distinct
-        How many different values the column has, where that is known: a single value then has this share of rows.
+        Number of distinct values of the column, if known: each value then has an equal share of the rows.
     """
     files = shares.files
     count = files.counts
@@ -220,7 +220,7 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     read = np.zeros(files.groups)
 
     def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
-        """Files from a share of the rows to another, which were not counted before."""
+        """Add the files between two shares of the rows that were not counted before."""
         nonlocal last, read
         begin = np.minimum(np.floor(first * count + 1e-9), count - 1)
         stop = np.maximum(np.minimum(np.ceil(end * count - 1e-9), count) - 1, begin)
@@ -236,7 +236,7 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
         add(np.zeros_like(read), shares.nulls, shares.nulls > 0, 0)
     for span in wanted.spans:
         before, until = shares.around(span)
-        if distinct:  # at least one value's rows, after those of the span before it
+        if distinct:  # at least the rows of one value, after those of the previous span
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until
@@ -248,7 +248,7 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
 
 
 def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats, Floats]:
-    """A distribution of which each file holds so many values, by the lowest and the highest of each."""
+    """Estimate a distribution from the lowest and highest value of files that each hold this many values."""
     quantile = (np.arange(len(low)) + 0.5) / len(low)
     places = np.concatenate([[low.min()], np.sort(low) + step, np.sort(high) + step])
     shares = np.concatenate([[0.0], 1.0 - (1.0 - quantile) ** (1.0 / rows), quantile ** (1.0 / rows)])
@@ -259,7 +259,7 @@ def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats,
 
 
 def _at(places: Floats, shares: Floats, x: float, side: str) -> float:
-    """The share before a place: where it jumps, before (``left``) or after the jump."""
+    """Return the share before a place; at a jump, the share before it (``left``) or after it."""
     i = int(np.searchsorted(places, x, side="left" if side == "left" else "right"))
     if i == 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""What a filter loses where statistics are missing, or cut too short."""
+"""Find files that a filter cannot prune because bounds are missing or truncated."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["cut_bounds", "missing_bounds"]
 def missing_bounds(
     table: str, column: str, stats: pa.StructArray | None, files: EntryBatch, left: Mask, kept: Mask, now: Reading
 ) -> Iterator[Suggestion]:
-    """Files of which nobody wrote bounds of a column: no filter on it prunes them.
+    """Suggest writing bounds for files that lack bounds of a column, so that filters can prune them.
 
     Parameters
     ----------
     left, kept
-        The files that partition fields leave of the filter, and those that are read.
+        The files that remain after partition pruning, and those that are read.
     """
     count = len(files)
     if stats is None:
@@ -37,7 +37,7 @@ def missing_bounds(
             pc.struct_field(stats, n) for n in ("lower", "upper", "value_count", "null_count")
         )
         known = _mask(pc.and_(pc.is_valid(lower), pc.is_valid(upper)))
-        empty = _mask(pc.equal(values, nulls))  # nothing but nulls has no bounds
+        empty = _mask(pc.equal(values, nulls))  # a column of nulls only has no bounds
     missing = left & ~known & ~empty
     hit = missing & kept
     if not hit.any():
@@ -54,14 +54,14 @@ def missing_bounds(
         "metrics",
         f"write bounds of {column}",
         f"{gone:,} of the {now.files:,} files read ({human_bytes(lost)}) have no bounds of {column}: "
-        "their metrics mode was none or counts, or their writer keeps none.",
+        "their metrics mode was none or counts, or their writer writes none.",
         now,
         after,
         statements=(
             set_property(table, name, "truncate(16)"),
             call("rewrite_data_files", table, options=options(rewrite_all="true")),
         ),
-        assumes="" if share is None else f"bounds would prune these files as they prune the others ({1 - share:.0%})",
+        assumes="" if share is None else f"bounds would prune as many of these files as of others ({1 - share:.0%})",
         column=column,
     )
 
@@ -75,7 +75,7 @@ def cut_bounds(
     kept: Mask,
     now: Reading,
 ) -> Iterator[Suggestion]:
-    """Text bounds that were cut (``truncate(16)``) where the literal goes on: neighbours look the same."""
+    """Suggest untruncated text bounds if a literal is longer than them (``truncate(16)``) and equals a bound so far."""
     lower, upper = (pc.struct_field(stats, n) for n in ("lower", "upper"))
     if not pa.types.is_string(lower.type):
         return
@@ -98,7 +98,7 @@ def cut_bounds(
     yield Suggestion(
         "bounds",
         f"keep whole bounds of {column}",
-        f"bounds of {column} are cut after {longest} characters, and what is compared goes on: {gone:,} files "
+        f"bounds of {column} are truncated to {longest} characters, but the filter has longer values: {gone:,} files "
         f"({human_bytes(lost)}) have a bound that begins with the same {longest} characters.",
         now,
         Reading(now.files - gone, now.bytes - lost),

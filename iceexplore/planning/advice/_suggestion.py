@@ -1,4 +1,4 @@
-"""One thing that would help a filter."""
+"""A suggestion that would help a filter, and the SQL statements for it."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def sql_name(name: str) -> str:
-    """A dotted name as Spark's SQL takes it: parts that are no plain words in backticks."""
+    """Quote a dotted name for Spark SQL: parts that are not plain words get backticks."""
     return ".".join(part if _PLAIN.match(part) else "`" + part.replace("`", "``") + "`" for part in name.split("."))
 
 
 def quoted(text: str) -> str:
-    """A text literal of Spark's SQL."""
+    """Return a text literal of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def options(**given: object) -> str:
-    """A map of options; underscores in names become hyphens."""
+    """Return a map of options in SQL; underscores in names become hyphens."""
     pairs = ", ".join(f"{quoted(name.replace('_', '-'))}, {quoted(str(value))}" for name, value in given.items())
     return f"map({pairs})"
 
 
 def call(procedure: str, table: str, **arguments: str) -> str:
-    """A procedure of the current catalog; arguments are SQL."""
+    """Return a call of a procedure in the current catalog; argument values are SQL."""
     parts = [f"table => {quoted(sql_name(table))}", *(f"{name} => {sql}" for name, sql in arguments.items())]
     return f"CALL system.{procedure}({', '.join(parts)})"
 
 
 def sort(table: str, column: str, files: Files, *, ordered: bool = False) -> tuple[str, ...]:
-    """Sort what is written from now on, and what is there, into files as large as today's.
+    """Return statements that sort future writes and existing data, keeping the average file size.
 
     Parameters
     ----------
     ordered
-        The table's sort order begins with the column already.
+        The table's sort order already begins with the column.
     """
     size = max(1, round(float(files.bytes.mean()))) if len(files.bytes) else 1
     order = f"{sql_name(column)} ASC NULLS FIRST"
@@ -62,14 +62,14 @@ def sort(table: str, column: str, files: Files, *, ordered: bool = False) -> tup
 
 
 def add_partition_field(table: str, column: str, transform: str, instead_of: str | None = None) -> tuple[str, ...]:
-    """A partition field for what is written from now on, and what is there written anew with it.
+    """Return statements that add a partition field and rewrite existing data with it.
 
     Parameters
     ----------
     transform
-        With ``{}`` for the column.
+        The transform, with ``{}`` for the column.
     instead_of
-        The name of a field that the new one makes needless.
+        Name of a partition field that the new one makes redundant.
     """
     made = transform.format(sql_name(column))
     change = (
@@ -82,38 +82,38 @@ def add_partition_field(table: str, column: str, transform: str, instead_of: str
 
 
 def set_property(table: str, name: str, value: str) -> str:
-    """A table property."""
+    """Return a statement that sets a table property."""
     return f"ALTER TABLE {sql_name(table)} SET TBLPROPERTIES ({quoted(name)} = {quoted(value)})"
 
 
 Kind: TypeAlias = Literal["bounds", "deletes", "manifests", "metrics", "old-spec", "partition", "small-files", "sort"]
-#: What writes all data anew, and the share of the cost that must be left at most.
+#: Kinds that rewrite all data, and the cost that may remain at most for a suggestion to be worth it.
 _REWRITES = frozenset(("bounds", "metrics", "old-spec", "partition", "sort"))
 _WORTH = 0.9
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """One thing that would help.
+    """A change that would help a filter.
 
     Attributes
     ----------
     kind
         ``sort``, ``partition``, ``old-spec``, ``metrics``, ``bounds``, ``small-files``, ``deletes`` or ``manifests``.
     title, why
-        A phrase; and sentences with the numbers behind it.
+        A short title, and an explanation with the numbers behind it.
     unit
         What is counted: ``data files``, ``delete files`` or ``manifests``.
     before, after
-        What the plan reads now, and would read; None where nothing can be said.
+        What the plan reads now, and what it would read; None if unknown.
     basis
-        ``estimate``, ``at most`` (a limit that the gain does not pass), or ``exact``.
+        ``estimate``, ``at most`` (an upper limit of the gain), or ``exact``.
     statements
-        SQL for Spark, to be read before it is run.
+        SQL for Spark; review it before running it.
     assumes
-        What the estimate takes for granted.
+        Assumptions of the estimate.
     column
-        The filter's column that it is about.
+        The filter column that the suggestion is about.
     """
 
     kind: Kind
@@ -129,20 +129,20 @@ class Suggestion:
 
     @property
     def files_saved(self) -> int:
-        """Fewer files to open; 0 where nothing can be said."""
+        """Number of files saved; 0 if unknown."""
         return 0 if self.before is None or self.after is None else self.before.files - self.after.files
 
     @property
     def bytes_saved(self) -> int:
-        """Fewer bytes to read; 0 where nothing can be said."""
+        """Number of bytes saved; 0 if unknown."""
         return 0 if self.before is None or self.after is None else self.before.bytes - self.after.bytes
 
     @property
     def helps(self) -> bool:
-        """Whether it is worth the work; true where nothing can be said.
+        """True if the suggestion is worth the work, or if the saving is unknown.
 
-        Bytes are weighed with the files to open (`Reading.cost`). To write the table anew for one filter must save a
-        tenth of that.
+        The cost includes bytes and the files to open (`Reading.cost`). Rewriting the table for one filter must save at
+        least a tenth of it.
         """
         if self.before is None or self.after is None:
             return True
@@ -150,5 +150,5 @@ class Suggestion:
 
 
 def amount(count: int, one: str) -> str:
-    """``1 file``, ``2 files``."""
+    """Return a count with its noun: ``1 file``, ``2 files``."""
     return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"

@@ -1,4 +1,4 @@
-"""Values of two sides as numbers that compare: equal codes for partition tuples, ranks for bounds."""
+"""Convert values of two sides to comparable numbers: equal codes for partition tuples, ranks for bounds."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _NAN = np.float64("nan").view(np.int64)
 
 
 def partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: EntryBatch) -> tuple[Ints, Ints]:
-    """Equal numbers for equal partitions: the same spec id, and tuples of equal values (spec, "Scan Planning").
+    """Return equal numbers for equal partitions: the same spec id and equal tuples (spec, "Scan Planning").
 
-    A field with an unknown transform counts, and so does a void one, whose values are null. What has no counterpart on
-    the other side is -1 among the files and -2 among the deletes.
+    Fields with unknown transforms count, and so do void fields, whose values are null. A partition without counterpart
+    on the other side is -1 among the files and -2 among the deletes.
     """
     specs: list[Ints] = [
         np.asarray(pc.fill_null(whole(b.entries["partition_spec_id"]), -1), np.int64) for b in (files, deletes)
@@ -61,10 +61,11 @@ def _dense(code: Ints) -> Ints:
 
 
 def equal_codes(a: pa.Array, b: pa.Array) -> Ints:
-    """Codes of the values of ``a``, then ``b``: null equals null, NaN equals NaN, -0.0 does not equal 0.0.
+    """Return codes for the values of ``a``, then ``b``; equal values have equal codes.
 
-    Floats compare as Java's ``doubleToLongBits`` (spec, "Scan Planning", note 3). Values of different types compare by
-    value where one is a promotion of the other, and else as text.
+    Null equals null, NaN equals NaN, and -0.0 does not equal 0.0: floats compare as Java's ``doubleToLongBits`` (spec,
+    "Scan Planning", note 3). Values of different types compare by value if one type is a promotion of the other,
+    otherwise as text.
     """
     sides = [_bits(a), _bits(b)]
     kinds = {s.type for s in sides if not pa.types.is_null(s.type)}
@@ -80,7 +81,7 @@ def equal_codes(a: pa.Array, b: pa.Array) -> Ints:
 
 
 def _bits(values: pa.Array) -> pa.Array:
-    """Values whose equality is that of the spec; a float as its bits, NaN as one."""
+    """Return values whose equality is that of the spec; floats as their bits, with a single NaN."""
     if pa.types.is_floating(values.type):
         null = np.asarray(values.is_null())
         plain = np.asarray(pc.fill_null(values.cast(pa.float64()), 0.0))
@@ -100,7 +101,7 @@ def _plain(values: pa.Array) -> pa.Array:
 
 
 def _common(kinds: set[pa.DataType]) -> pa.DataType | None:
-    """A type that holds the values of all of these."""
+    """Return a type that holds the values of all these types; None if there is none."""
     if all(pa.types.is_integer(k) for k in kinds):
         return pa.int64()
     if all(pa.types.is_floating(k) for k in kinds):
@@ -115,9 +116,9 @@ def _common(kinds: set[pa.DataType]) -> pa.DataType | None:
 
 
 def ranks(*arrays: pa.Array) -> list[Ints] | None:
-    """Places of values in one order, from 0; -1 for null and NaN. None where the types have no common order.
+    """Return the ranks of values in one order, from 0; -1 for null and NaN. None if the types cannot be compared.
 
-    Text is ordered by its bytes in UTF-8, as Iceberg orders it.
+    Text is ordered by its UTF-8 bytes, as in Iceberg.
     """
     sides = [_plain(a) for a in arrays]
     kinds = {s.type for s in sides if not pa.types.is_null(s.type)}
@@ -137,7 +138,7 @@ def ranks(*arrays: pa.Array) -> list[Ints] | None:
 
 
 def expand(start: Ints, stop: Ints) -> tuple[Ints, Ints]:
-    """All numbers of some ranges: which range each is of, and the number."""
+    """Return all numbers of some ranges: the index of the range of each, and the number."""
     sizes = np.maximum(stop - start, 0)
     owner = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
     first = np.cumsum(sizes) - sizes

@@ -1,4 +1,4 @@
-"""The live deletes of a state that may concern some data files, as one batch."""
+"""Read the live deletes of a state that may apply to some data files, as one batch."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBatch) -> list[int]:
-    """The rows of a root whose deletes may apply to some of these data files; nothing is read.
+    """Return the rows of a root whose deletes may apply to some of these data files, without reading manifests.
 
-    The number at which a manifest was added is at least that of each delete in it, so that it is left out if that is
-    below every data file's. In versions 1 to 3 a manifest is of one spec, and its partition summaries say of each
-    field which values there are: it is left out if no data file of the spec has one of them. An unpartitioned spec
-    stays, as its equality deletes are global. A V4 root has statistics of the fields' columns and expressions instead,
-    and its manifests need not be of one spec: see `_near_by_statistics`.
+    A manifest's sequence number is at least that of each delete in it, so a manifest is left out if that number is
+    below those of all data files. In versions 1 to 3 a manifest has one spec, and its partition summaries limit the
+    values of each field: it is left out if no data file of the spec has such a value. Manifests of an unpartitioned
+    spec are kept, as their equality deletes are global. A V4 root has metrics of the fields' columns and expressions
+    instead, and its manifests may hold several specs: see `_near_by_statistics`.
     """
     if not len(files) or not rows:
         return []
@@ -54,13 +54,13 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
 
 
 def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: EntryBatch) -> Mask:
-    """Judge which manifests of a V4 root may hold a delete for one of the data files, by the root's statistics.
+    """Return which manifests of a V4 root may hold a delete for one of the data files, by the root's metrics.
 
-    A V4 manifest may hold entries of any spec, whatever spec its own entry names, and statistics of a partition field's
+    A V4 manifest may hold entries of any spec, whatever spec its own entry names, and metrics of a partition field's
     column do not bound deletes of a spec without that field. So a manifest is left out only where no such delete could
-    apply: all data files are of the spec that the root gives the manifest (deletes of other specs do not apply to
-    them), and the table has no unpartitioned spec, whose equality deletes are global. A field of which some data file's
-    value is null or NaN is not judged: a null may also be a value that could not be rebuilt from statistics.
+    apply: all data files have the spec that the root gives for the manifest (deletes of other specs do not apply to
+    them), and the table has no unpartitioned spec, whose equality deletes are global. A field is ignored if its value
+    is null or NaN for some data file: a null may also be a value that could not be rebuilt from metrics.
     """
     near = np.ones(len(rows), dtype=bool)
     numbers = pc.unique(whole(files.entries["partition_spec_id"])).to_pylist()
@@ -94,7 +94,7 @@ def _between(lowest: Ints, highest: Ints, values: Ints) -> Mask:
 
 
 def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: EntryBatch) -> Mask:
-    """Which manifests of a spec may have the partition of one of its data files."""
+    """Return which manifests of a spec may contain the partition of one of its data files."""
     near = np.ones(len(manifests), dtype=bool)
     same = pc.fill_null(pc.equal(whole(files.entries["partition_spec_id"]), spec.spec_id), False)
     tuples = None if files.partition is None else files.partition.filter(same)
@@ -116,14 +116,14 @@ def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: En
 
 
 def _has_one(summary: pa.StructArray, kind: Any, values: pa.Array) -> Mask:
-    """Which summaries of one field admit one of these values."""
+    """Return which summaries of one field admit one of these values."""
     low, low_damaged = decode_values(kind, pc.struct_field(summary, "lower_bound"))
     high, high_damaged = decode_values(kind, pc.struct_field(summary, "upper_bound"))
     order = ranks(low, high, values)
     if order is None:
         return np.ones(len(summary), dtype=bool)
     lowest, highest, there = order
-    turned = (highest >= 0) & (lowest > highest)  # the wrong way round they say nothing, as in delete files
+    turned = (highest >= 0) & (lowest > highest)  # bounds in the wrong order prove nothing, as in delete files
     found = _between(lowest, highest, there)
     found |= bool_array(low_damaged) | bool_array(high_damaged) | turned
     if values.null_count:
@@ -138,22 +138,23 @@ _DELETES = pa.array([int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_
 
 @dataclass(frozen=True, eq=False)
 class DeleteFiles:
-    """Live delete files and deletion vectors, a row each.
+    """Live delete files and deletion vectors, one row each.
 
     Attributes
     ----------
     batch
-        Their entries and tuples; statistics of ``file_path`` and of equality columns.
+        Their entries and partition tuples; column metrics of ``file_path`` and of equality columns.
     vector, position, equality
-        bool: what each is. A vector is a position delete with a place in a file, or one that is a Puffin file.
+        Boolean masks of the three kinds. A deletion vector is a position delete that has the field ``deletion_vector``,
+        or is in Puffin format.
     sequence
         Data sequence numbers; null counts as 0.
     referenced
-        The one data file that a delete names, by ``referenced_file`` or by equal bounds of ``file_path``.
+        The one data file that a delete references, by ``referenced_file`` or by equal bounds of ``file_path``.
     by_bounds
-        bool: `referenced` is told by bounds alone.
+        True where `referenced` is known from bounds only.
     skipped
-        How many manifests of deletes were not read: none of their deletes can apply.
+        Number of delete manifests that were not read because none of their deletes can apply.
     """
 
     batch: EntryBatch
@@ -172,15 +173,15 @@ class DeleteFiles:
 def live_deletes(
     state: TableState, *, manifests: Iterable[int] | None = None, files: EntryBatch | None = None
 ) -> DeleteFiles:
-    """Read the deletes of a state's snapshot; the root's own are always among them.
+    """Read the deletes of a state's snapshot, always including those in the root itself.
 
     Parameters
     ----------
     manifests
-        Rows of the root; by default all that may hold deletes: manifests of deletes, and in the V4 draft, where a
-        vector stands on the entry of its data file, those of data.
+        Rows of the root; by default all manifests that may hold deletes: delete manifests and, in the V4 draft, where a
+        deletion vector is stored on the entry of its data file, data manifests.
     files
-        Manifests whose deletes surely apply to none of these data files are not read.
+        Skip manifests whose deletes certainly apply to none of these data files.
     """
     root = state.root()
     if root is None:
@@ -201,7 +202,7 @@ def live_deletes(
 
 
 def _of_leaf(leaf: Manifest) -> EntryBatch | None:
-    """The live deletes of one manifest, with the statistics that matching looks at."""
+    """Return the live deletes of one manifest with the column metrics needed for matching; None if there are none."""
     entries = leaf.entries
     mask = bool_array(pc.is_in(entries["content_type"], _DELETES)) & bool_array(live(entries))
     if not mask.any():
@@ -225,15 +226,15 @@ def _is_vector(entries: pa.Table) -> Mask:
 
 
 def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
-    """Deletes as a batch to be matched."""
+    """Concatenate deletes and classify them for matching."""
     batch = concat_batches(batches)
     entries = batch.entries
     equality = bool_array(pc.equal(entries["content_type"], int(ContentType.EQUALITY_DELETE)))
     vector = _is_vector(entries)
-    said = whole(entries["referenced_file"])
-    said = pc.if_else(pc.equal(said, ""), pa.scalar(None, pa.string()), said)
-    named = pc.coalesce(said, _one_path(batch))
-    by_bounds = bool_array(said.is_null()) & bool_array(named.is_valid())
+    given = whole(entries["referenced_file"])
+    given = pc.if_else(pc.equal(given, ""), pa.scalar(None, pa.string()), given)
+    named = pc.coalesce(given, _one_path(batch))
+    by_bounds = bool_array(given.is_null()) & bool_array(named.is_valid())
     return DeleteFiles(
         batch,
         vector,
@@ -247,13 +248,13 @@ def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
 
 
 def _one_path(batch: EntryBatch) -> pa.StringArray:
-    """The path that both bounds of ``file_path`` are (Java: ``ContentFileUtil.referencedDataFile``)."""
+    """Return the path that both bounds of ``file_path`` equal (Java: ``ContentFileUtil.referencedDataFile``)."""
     low, high = path_bounds(batch)
     return pc.if_else(pc.fill_null(pc.equal(low, high), False), low, pa.scalar(None, pa.string()))
 
 
 def path_bounds(batch: EntryBatch) -> tuple[pa.StringArray, pa.StringArray]:
-    """The bounds of ``file_path``; null where there are none, or where they are no text."""
+    """Return the bounds of ``file_path``; null where they are missing or are not text."""
     stats = batch.stats.get(FILE_PATH_ID)
     if stats is None:
         return pa.nulls(len(batch), pa.string()), pa.nulls(len(batch), pa.string())
@@ -264,7 +265,7 @@ def path_bounds(batch: EntryBatch) -> tuple[pa.StringArray, pa.StringArray]:
 def _text(values: pa.Array) -> pa.StringArray:
     try:
         return values.cast(pa.binary()).cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a damaged one among them: each by itself
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # at least one is not UTF-8: decode them one by one
         return pa.array([_decoded(v) for v in values.to_pylist()], pa.string())
 
 

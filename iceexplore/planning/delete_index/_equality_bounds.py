@@ -1,4 +1,4 @@
-"""What the bounds and counts of equality columns say of pairs of a data file and a delete file."""
+"""Compare bounds and counts of equality columns between data files and delete files."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from iceexplore.planning.delete_index._codes import Ints, Mask, ranks
 
 __all__ = ["END", "Intervals", "cut_off", "equality_intervals", "reaching", "trusted"]
 
-#: Beyond every place.
+#: Above every rank.
 END = 1 << 31
-#: What writers cut text to unless told otherwise (``write.metadata.metrics.default``).
+#: Length to which writers truncate text by default (``write.metadata.metrics.default``).
 _USUAL_CUT = 16
 _METRICS = "write.metadata.metrics."
 
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Where the values of one column may lie, in one order for data files and deletes.
+    """Ranges of one column's values, in a common order for data files and deletes.
 
     Attributes
     ----------
     file_low, file_high, delete_low, delete_high
-        Places, both ends included; 0 and `END` where nothing is known, `END` + 1 and -1 where there is surely no value.
+        Inclusive ranks; 0 and `END` where unknown, `END` + 1 and -1 where there certainly is no value.
     file_extra, delete_extra
-        Bits: 1, it may hold nulls; 2, it may hold NaN. Null equals null, and NaN equals NaN.
+        Bit 1: may hold nulls; bit 2: may hold NaN. Null equals null, and NaN equals NaN.
     used
-        bool, one per delete: whether the column is one of those it matches by.
+        One boolean per delete: whether it matches by this column.
     """
 
     file_low: Ints
@@ -46,7 +46,7 @@ class Intervals:
     used: Mask | None = field(default=None)
 
     def apart(self, files: Ints, deletes: Ints) -> Mask:
-        """Which pairs surely have no value in common."""
+        """Return which pairs certainly have no value in common."""
         out: Mask = self.file_low[files] > self.delete_high[deletes]
         out |= self.delete_low[deletes] > self.file_high[files]
         if self.file_extra is not None and self.delete_extra is not None:
@@ -56,12 +56,12 @@ class Intervals:
         return out
 
     def widened(self) -> Intervals:
-        """Intervals alone that meet wherever a pair is not surely apart."""
+        """Return plain intervals that overlap for every pair that may have a value in common."""
         if self.file_extra is None or self.delete_extra is None or self.used is None:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
-        # A file without values has nulls or NaN alone: what meets it is wide, or not in common at all.
+        # A file without values holds only nulls or NaN: a delete that overlaps it was widened, or shares nothing.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),
@@ -72,12 +72,12 @@ class Intervals:
 def equality_intervals(
     metadata: TableMetadata, files: EntryBatch, deletes: EntryBatch, column: int, used: Mask
 ) -> Intervals | None:
-    """What statistics say of one equality column; None if they can exclude no pair.
+    """Return the intervals of one equality column; None if they cannot exclude any pair.
 
     Parameters
     ----------
     used
-        Which deletes match by the column; of the others nothing is said.
+        Which deletes match by the column; the others are not restricted by it.
     """
     ours, theirs = files.stats.get(column), deletes.stats.get(column)
     if ours is None or theirs is None or not used.any():
@@ -95,7 +95,7 @@ def equality_intervals(
 
 
 def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple[Ints, Ints, Ints]:
-    # One bound without the other, as of a damaged file, and bounds the wrong way round say nothing (as in Java).
+    # A single bound, as in a damaged file, and bounds in the wrong order prove nothing (as in Java).
     known = (low >= 0) & (high >= low)
     low, high = np.where(known, low, 0), np.where(known, high, END)
     values, nulls, nans = (pc.struct_field(stats, n) for n in ("value_count", "null_count", "nan_count"))
@@ -111,13 +111,13 @@ def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple
 
 
 def _required(metadata: TableMetadata, column: int) -> bool:
-    """Whether no row can have a null: a top-level column that was required in every schema that has it."""
+    """Return whether no row can be null: a top-level column that is required in every schema that has it."""
     found = [f for s in metadata.schemas for f in s.fields if f.field_id == column]
     return bool(found) and all(f.required for f in found)
 
 
 def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.StructArray:
-    """Statistics of a column without the bounds that may be cut off, are not tight (V4), or are NaN."""
+    """Return column metrics without bounds that may be truncated, are not tight (V4), or are NaN."""
     children: dict[str, pa.Array] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     loose = bool_array(pc.invert(children["tight_bounds"]))
     sure = bool_array(children["tight_bounds"])
@@ -132,14 +132,14 @@ def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.S
 
 
 def reaching(stats: pa.StructArray) -> pa.StructArray:
-    """Return statistics whose upper bounds of text and bytes take in what begins with them, as `equality_intervals`.
+    """Return metrics whose upper bounds of text and bytes include all longer values, as in `equality_intervals`.
 
-    A bound may have been cut, and not counted up, at a length that nothing tells: a delete must not be left out by it.
+    A bound may have been truncated without being incremented, at an unknown length; no delete may be lost by that.
     """
     children: dict[str, pa.Array] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     upper = children["upper"]
     if pa.types.is_string(upper.type):
-        children["upper"] = pc.binary_join_element_wise(upper, "\U0010ffff" * 4, "")  # the last character of all
+        children["upper"] = pc.binary_join_element_wise(upper, "\U0010ffff" * 4, "")  # the highest code point
     elif pa.types.is_binary(upper.type):
         children["upper"] = pc.binary_join_element_wise(upper, b"\xff" * 64, b"")
     else:
@@ -148,7 +148,7 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
 
 
 def cut_off(metadata: TableMetadata, column: int | None, values: pa.Array) -> Mask:
-    """Which text or binary bounds are as long as the table's properties, or writers by themselves, cut them to."""
+    """Return which text or binary bounds have a length to which table properties or writers' defaults truncate."""
     if pa.types.is_string(values.type):
         length = pc.utf8_length(values)
     elif pa.types.is_binary(values.type):
@@ -165,11 +165,11 @@ def cut_off(metadata: TableMetadata, column: int | None, values: pa.Array) -> Ma
 def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
     properties: Mapping[str, Any] = metadata.properties
     known = None if column is None else metadata.all_fields().get(column)
-    said = [properties.get(_METRICS + "default")]
+    modes = [properties.get(_METRICS + "default")]
     if known is not None:
-        said.append(properties.get(f"{_METRICS}column.{known[0]}"))
+        modes.append(properties.get(f"{_METRICS}column.{known[0]}"))
     out = {_USUAL_CUT}
-    for mode in said:
+    for mode in modes:
         number = str(mode or "").lower().removeprefix("truncate(").removesuffix(")")
         if number.isascii() and number.isdigit() and len(number) < 10:
             out.add(int(number))
@@ -177,9 +177,9 @@ def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
 
 
 def _beyond(upper: pa.Array) -> pa.Array:
-    """An upper bound of text takes in what begins with it: a writer may have cut it and not counted it up."""
+    """Extend an upper bound of text or bytes to all longer values: a writer may not have incremented it."""
     if pa.types.is_string(upper.type):
-        return pc.binary_join_element_wise(upper.cast(pa.binary()), b"\xff", b"")  # in no UTF-8
+        return pc.binary_join_element_wise(upper.cast(pa.binary()), b"\xff", b"")  # 0xff occurs in no UTF-8 text
     if pa.types.is_binary(upper.type):
         return pc.binary_join_element_wise(upper, b"\xff" * 64, b"")
     return upper

@@ -1,4 +1,4 @@
-"""Deletes by data file as list arrays, stretches shared where making every pair would not fit into memory."""
+"""Store the deletes of each data file in list arrays; ranges are shared where all pairs would not fit into memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Stretches:
-    """Of each data file ``size`` of the values, from ``start`` on."""
+    """For each data file, ``size`` of the values from ``start`` on."""
 
     values: _Longs
     start: _Longs
@@ -33,7 +33,7 @@ class Stretches:
 
     @classmethod
     def of(cls, lists: pa.ListViewArray | pa.ListArray) -> Stretches:
-        """The lists of an array without nulls; nothing is copied per list."""
+        """Return the lists of an array without nulls, without copying the lists."""
         values = np.asarray(lists.values).astype(np.int64)
         offsets = np.asarray(lists.offsets).astype(np.int64)
         if pa.types.is_list(lists.type):
@@ -41,7 +41,7 @@ class Stretches:
         return cls(values, offsets, np.asarray(lists.sizes).astype(np.int64))
 
     def totals(self, amounts: _Longs) -> _Longs:
-        """Per data file the sum of what each of its deletes amounts to; ``amounts`` is by delete."""
+        """Return the sum over each data file's deletes; ``amounts`` has one value per delete."""
         before = np.concatenate([[0], np.cumsum(amounts[self.values])])
         held = self.size > 0
         out = np.zeros(len(self.size), dtype=np.int64)
@@ -49,7 +49,7 @@ class Stretches:
         return out
 
     def uses(self, count: int) -> _Longs:
-        """Of each of ``count`` deletes, in how many lists it is."""
+        """Return for each of ``count`` deletes the number of lists that contain it."""
         held = self.size > 0
         change = np.zeros(len(self.values) + 1, dtype=np.int64)
         np.add.at(change, self.start[held], 1)
@@ -59,7 +59,7 @@ class Stretches:
         return out
 
     def names(self, names: pa.Array, most: int) -> pa.ListArray:
-        """The names of each data file's deletes; where all would be more than ``most``, as many of each as fit."""
+        """Return the names of each data file's deletes; fewer per file if there would be more than ``most``."""
         size = self.size
         if int(size.sum()) > most:
             size = np.minimum(size, max(1, most // max(1, len(size))))
@@ -69,12 +69,12 @@ class Stretches:
         return pa.ListArray.from_arrays(pa.array(np.concatenate([[0], ends]).astype(np.int32)), flat)
 
 
-#: Numbers in a list array that are no longer shared.
+#: Maximum number of values in a list array whose ranges are not shared.
 MOST_VALUES = 1 << 28
 
 
 class Lists:
-    """A list of deletes for each of some files: numbers in `values` from `start` on, `size` of them."""
+    """A list of deletes for each of some files: `size` numbers of `values` from `start` on."""
 
     def __init__(self, values: Ints, start: Ints, size: Ints) -> None:
         self.values = values
@@ -82,7 +82,7 @@ class Lists:
         self.size = size
 
     def used(self) -> Mask:
-        """Which of `values` stand in a list."""
+        """Return which of `values` are in a list."""
         change = np.zeros(len(self.values) + 1, dtype=np.int64)
         there = self.size > 0
         np.add.at(change, self.start[there], 1)
@@ -90,7 +90,7 @@ class Lists:
         return np.cumsum(change[:-1]) > 0
 
     def array(self, renamed: Ints) -> pa.ListViewArray:
-        """As an Arrow array, with other numbers for the deletes."""
+        """Return the lists as an Arrow array, with new numbers for the deletes."""
         used = self.used()
         places = np.concatenate([[0], np.cumsum(used)])
         start = np.where(self.size > 0, places[self.start], 0)
@@ -101,24 +101,24 @@ class Lists:
 
 
 def no_lists(count: int) -> pa.ListViewArray:
-    """Empty lists."""
+    """Return empty lists."""
     zeros = pa.array(np.zeros(count, dtype=np.int32))
     return pa.ListViewArray.from_arrays(zeros, zeros, pa.array([], pa.int32()))
 
 
 def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
-    """The lists of some files, from pairs and stretches; no pair is in two of them.
+    """Combine disjoint pairs and ranges into the lists of some files.
 
     Parameters
     ----------
     without
-        Files that get an empty list.
+        Files whose list stays empty.
 
     Raises
     ------
     UnsupportedError
-        More than 268,435,456 pairs that cannot share a stretch: many deletes that name their data file beside as many
-        that are of a whole partition.
+        There are more than 268,435,456 pairs that cannot share a range: many deletes that reference their data file
+        besides many that apply to a whole partition.
     """
     stretches = [f for f in found if isinstance(f, Spans) and bool((f.stop > f.start).any())]
     pairs = [f for f in found if not isinstance(f, Spans) and len(f[0])]

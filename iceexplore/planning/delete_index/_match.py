@@ -1,4 +1,4 @@
-"""Which deletes apply to which data files (spec, "Scan Planning")."""
+"""Match deletes with the data files to which they apply (spec, "Scan Planning")."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ def match_deletes(
     manifests: Iterable[int] | None = None,
     replaced: bool = False,
 ) -> MatchedDeletes:
-    """The deletes of a state's snapshot that apply to some of its data files (spec, "Scan Planning").
+    """Return the deletes of a state's snapshot that apply to the given data files (spec, "Scan Planning").
 
-    A deletion vector or position delete applies where its data sequence number is not below the data file's, an
-    equality delete where it is above; both in the same spec and partition, but for equality deletes of an
-    unpartitioned spec, which are global. A vector takes the place of all position delete files of its data file.
-    A position delete does not apply to data files that it does not name or whose location falls out of its bounds of
-    ``file_path``, an equality delete not where bounds and counts of its equality columns show that no row is equal.
-    Bounds that are missing, damaged, NaN, or may be cut off exclude nothing. Columns that a delete file has besides
-    its equality columns are not looked at.
+    A deletion vector or position delete applies if its data sequence number is not below that of the data file, an
+    equality delete if it is above. Both apply only within the same spec and partition, except for equality deletes of
+    an unpartitioned spec, which are global. A deletion vector replaces all position delete files of its data file. A
+    position delete does not apply to data files that it does not reference or whose location is outside its bounds of
+    ``file_path``; an equality delete does not apply where bounds and counts of its equality columns show that no row is
+    equal. Bounds that are missing, damaged, NaN or possibly truncated exclude nothing. Other columns of an equality
+    delete file are ignored.
 
-    What is wrong is noted in ``state.problems``: several vectors for one data file (the newest counts), deletes that
-    name a data file of another partition or a newer one (they do not apply), and deletes whose spelling of the data
-    file differs in scheme or authority, or leads to the same file of a moved table (they do).
+    Faults are added to ``state.problems``: several deletion vectors for one data file (the newest is used); deletes
+    that reference a data file of another partition or a newer one (they do not apply); and deletes that reference their
+    data file with another scheme or authority, or by another location of a moved table (they do apply).
 
     Parameters
     ----------
     files
-        Data files with their tuples. Statistics are used where they are there: those of `equality_columns`.
+        Data files with their partition tuples, and the column metrics of `equality_columns` if available.
     filter
-        What the scan asks for: an equality delete is left out if no row equal to one of its rows can match.
+        The filter of the scan: an equality delete is left out if no row equal to one of its rows can match.
     manifests
-        Rows of the root, the manifests to be read for deletes; by default all that may hold them. In the V4 draft
-        vectors stand on the entries of their data files, so manifests of data belong to them.
+        Row numbers in the root of the manifests to read for deletes; by default all that may hold them. In the V4
+        draft, deletion vectors are stored on the entries of their data files, so this includes data manifests.
     replaced
-        Keep the position delete files that a vector takes the place of, for who wants to remove them.
+        Also return the position delete files that a deletion vector replaces, for example in order to remove them.
 
     Returns
     -------
@@ -74,12 +74,12 @@ def match_deletes(
 
 
 def equality_columns(state: TableState, manifests: Iterable[int] | None = None) -> list[int]:
-    """The columns by which live equality deletes match; statistics of these are what `match_deletes` looks at.
+    """Return the field ids by which live equality deletes match; `match_deletes` uses the metrics of these columns.
 
     Parameters
     ----------
     manifests
-        As of `match_deletes`.
+        As in `match_deletes`.
     """
     found = live_deletes(state, manifests=manifests)
     ids = pc.unique(pc.list_flatten(found.batch.entries["equality_ids"].filter(pa.array(found.equality))))
@@ -88,7 +88,7 @@ def equality_columns(state: TableState, manifests: Iterable[int] | None = None) 
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """How some deletes and some data files meet."""
+    """A delete index: some deletes, some data files, and the pairs between them."""
 
     state: TableState
     files: EntryBatch
@@ -97,24 +97,24 @@ class Matching:
 
     @cached_property
     def file_sequence(self) -> Ints:
-        """Data sequence numbers of the files; null counts as 0."""
+        """Return the files' data sequence numbers; null counts as 0."""
         return np.asarray(pc.fill_null(whole(self.files.entries["sequence_number"]), 0))
 
     @cached_property
     def groups(self) -> tuple[Ints, Ints]:
-        """The partition of each file, and of each delete."""
+        """Return a number for the partition of each file, and of each delete; equal partitions have equal numbers."""
         return partition_codes(self.state.metadata, self.files, self.found.batch)
 
     @cached_property
     def is_global(self) -> Mask:
-        """Equality deletes of an unpartitioned spec."""
+        """Return which deletes are equality deletes of an unpartitioned spec."""
         specs = np.asarray(pc.fill_null(whole(self.found.batch.entries["partition_spec_id"]), -1))
         wide = [s.spec_id for s in self.state.metadata.partition_specs if s.is_unpartitioned]
         return self.found.equality & np.isin(specs, wide)
 
     @cached_property
     def ruled_out(self) -> Mask:
-        """Equality deletes none of whose rows can match the filter, by their equality columns."""
+        """Return which equality deletes cannot have a row that matches the filter, by their equality columns."""
         out = np.zeros(len(self.found), dtype=bool)
         rows = np.flatnonzero(self.found.equality)
         if self.filter is None or not len(rows):
@@ -130,12 +130,12 @@ class Matching:
 
     @cached_property
     def named(self) -> tuple[Ints, Ints, Mask]:
-        """Pairs of a data file and a delete that names it, and which deletes spell it otherwise."""
+        """Return pairs of a data file and a delete that references it, and which deletes use another location."""
         return named_files(self.state, whole(self.files.entries["location"]), self.found.referenced)
 
     @cached_property
     def in_scope(self) -> Mask:
-        """Which of the pairs in `named` are of one partition, the data file not newer."""
+        """Return which pairs of `named` are of one partition, with a data file not newer than the delete."""
         files, deletes, _ = self.named
         near = self.groups[0][files] == self.groups[1][deletes]
         out: Mask = near & (self.file_sequence[files] <= self.found.sequence[deletes])
@@ -143,17 +143,17 @@ class Matching:
 
     @cached_property
     def vector(self) -> Ints:
-        """The deletion vector of each file; -1 where it has none."""
+        """Return the deletion vector of each file; -1 where it has none."""
         files, deletes, _ = self.named
         mine = self.in_scope & self.found.vector[deletes]
         files, deletes = files[mine], deletes[mine]
         order = np.lexsort((deletes, self.found.sequence[deletes]))
         out = np.full(len(self.files), -1, dtype=np.int64)
-        out[files[order]] = deletes[order]  # of several the last one stays
+        out[files[order]] = deletes[order]  # if there are several, the newest is assigned last
         return out
 
     def position_pairs(self) -> list[Found]:
-        """Position delete files by data file, as if there were no vectors."""
+        """Return pairs of data files and position delete files, as if there were no deletion vectors."""
         files, deletes, _ = self.named
         mine = self.in_scope & self.found.position[deletes]
         rows = np.flatnonzero(self.of_partition)
@@ -163,8 +163,10 @@ class Matching:
 
     @cached_property
     def of_partition(self) -> Mask:
-        """Position deletes that name no data file. A bound may be a path that was cut off: what names no file by its
-        bounds is asked by its range."""
+        """Return which position deletes reference no data file.
+
+        A bound may be a truncated path, so a delete whose equal bounds match no file is compared by its range.
+        """
         lost = self.found.by_bounds.copy()
         lost[self.named[1]] = False
         out: Mask = self.found.position & (lost | bool_array(self.found.referenced.is_null()))
@@ -172,12 +174,12 @@ class Matching:
 
     @property
     def position_scope(self) -> Scope:
-        """Data files and the position deletes of their partition."""
+        """Return the scope of data files and the position deletes of their partition."""
         rows = np.flatnonzero(self.of_partition)
         return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
 
     def path_intervals(self, rows: Ints) -> list[Intervals]:
-        """The bounds of ``file_path`` of some deletes, if there are any; nothing is said of the others."""
+        """Return the ``file_path`` bounds of some deletes as intervals; an empty list if there are no bounds."""
         low, high = path_bounds(self.found.batch)
         mine = np.zeros(len(self.found), dtype=bool)
         mine[rows] = True
@@ -192,7 +194,7 @@ class Matching:
 
     @cached_property
     def equality_bounds(self) -> dict[int, Intervals]:
-        """What statistics say of each equality column, where they can exclude a pair."""
+        """Return the intervals of each equality column whose metrics can exclude a pair."""
         out = {}
         wanted = self.found.equality & ~self.ruled_out
         for column in self.found.batch.stats:
@@ -203,11 +205,11 @@ class Matching:
         return out
 
     def equality_pairs(self) -> list[Found]:
-        """Equality delete files by data file."""
+        """Return pairs of data files and equality delete files."""
         return [joined(scope, list(self.equality_bounds.values())) for scope in self.equality_scopes()]
 
     def equality_scopes(self) -> list[Scope]:
-        """Data files and equality deletes: those of their partition, and the global ones."""
+        """Return the scopes of equality deletes, without empty ones: within partitions, and global."""
         wanted = self.found.equality & ~self.ruled_out
         below = self.found.sequence - 1
         near, wide = np.flatnonzero(wanted & ~self.is_global), np.flatnonzero(wanted & self.is_global)
@@ -216,7 +218,7 @@ class Matching:
         return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]
 
     def result(self, *, replaced: bool = False) -> MatchedDeletes:
-        """What applies; faults are noted."""
+        """Return the deletes that apply to each file, and add faults to the state's problems."""
         count = len(self.files)
         if not len(self.found):
             return MatchedDeletes(EntryBatch.empty(), pa.nulls(count, pa.int32()), no_lists(count), no_lists(count))
@@ -239,11 +241,11 @@ class Matching:
         )
 
     def _note(self) -> None:
-        """Note what is wrong with deletes that name one data file."""
+        """Add problems of deletes that reference one data file."""
         nameless = self.found.vector & bool_array(self.found.referenced.is_null())
         for at in np.flatnonzero(nameless)[:_MOST_NOTES].tolist():
             where = self.found.batch.entries["location"][at].as_py()
-            text = "A deletion vector does not say of which data file it is; it is not applied."
+            text = "A deletion vector references no data file; it is not applied."
             self.state.problems.add(problem("delete-scope", where, text, field="143 referenced_data_file"))
         files, deletes, otherwise = self.named
         applies = self.in_scope
@@ -259,29 +261,29 @@ class Matching:
         referenced = self.found.referenced[delete].as_py()
         more = f" ({count} such pairs)" if count > _MOST_NOTES else ""
         if kind == "otherwise":
-            how = "with another scheme or authority; it is applied by its path"
+            how = "with another scheme or authority; it is applied because the paths are equal"
             if path_only(referenced) != path_only(name):
-                how = "otherwise; it is applied because both lead to one file"
-            text = f"A delete spells its data file {how}{more}."
+                how = "by another location; it is applied because both locations lead to one file"
+            text = f"A delete references its data file {how}{more}."
             field = "143 referenced_data_file"
             item = problem("delete-path", where, text, field=field, found=referenced, expected=name)
         elif kind == "double":
-            text = f"Data file {name} has several deletion vectors; the newest counts{more}."
+            text = f"Data file {name} has several deletion vectors; the newest is used{more}."
             item = problem("delete-scope", where, text, field="143 referenced_data_file", severity="error")
         else:
             ours, theirs = int(self.file_sequence[file]), int(self.found.sequence[delete])
-            why = f"sequence number {theirs} is below its {ours}" if theirs < ours else "it is of another partition"
-            text = f"A delete that names data file {name} does not apply to it: {why}{more}."
+            why = f"sequence number {theirs} is below its {ours}" if theirs < ours else "its partition differs"
+            text = f"A delete that references data file {name} does not apply to it: {why}{more}."
             item = problem("delete-scope", where, text)
         self.state.problems.add(item)
 
 
-#: Notes of one kind.
+#: Maximum number of problems that are added for one kind of fault.
 _MOST_NOTES = 5
 
 
 def _matches_by(batch: EntryBatch, column: int) -> Mask:
-    """Which equality deletes match by a column."""
+    """Return which equality deletes match by a column."""
     ids = whole(batch.entries["equality_ids"])
     out = np.zeros(len(batch), dtype=bool)
     parents = np.asarray(pc.list_parent_indices(ids))

@@ -1,8 +1,8 @@
-"""Which data file a delete names: by the location as written, by what it means, by where it leads, or by its path.
+"""Find the data file that a delete references: by its location as written, its canonical form, its file, or its path.
 
-Of a table that has moved, several spellings may lead to one file: two prefixes are the same folder now, or a damaged
-path was followed by its end (`iceexplore.storage.Storage.place`). A delete applies wherever its file is found, or rows
-that it removed would come back.
+In a table that has moved, several locations may lead to one file: two prefixes are the same folder now, or a broken
+path was resolved by its last parts (`iceexplore.storage.Storage.place`). A delete applies wherever its file is found;
+otherwise the rows that it removed would reappear.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ _HEAD = r"^[A-Za-z][A-Za-z0-9+.\-]+:(?://[^/]*)?"
 def named_files(
     state: TableState, locations: pa.StringArray, referenced: pa.StringArray
 ) -> tuple[Ints, Ints, Mask]:
-    """The pairs of a data file and a delete that names it.
+    """Return the pairs of a data file and a delete that references it.
 
     Parameters
     ----------
     locations
-        Of the data files.
+        Locations of the data files.
     referenced
-        The data file that each delete names; null for none.
+        The data file that each delete references; null for none.
 
     Returns
     -------
     files, deletes
-        Places in the two arrays.
+        Indices into the two arrays.
     otherwise
-        Whether the delete spells its data file otherwise: both lead to one file of a moved table, or have one path,
-        and scheme or authority differ. A path counts if no live data file of the state has the location as the delete
-        spells it, and only one has the path.
+        Whether the delete uses another location for its data file: both lead to one file of a moved table, or the paths
+        are equal and scheme or authority differ. Paths are compared only if no live data file of the state has the
+        location as written in the delete, and only one has the path.
     """
     locations = pc.fill_null(locations, "")
-    coded = referenced.dictionary_encode()  # the deletes' names are hashed, usually the fewer and shorter list
+    coded = referenced.dictionary_encode()  # hash the deletes' references, usually the shorter list
     theirs = np.asarray(pc.fill_null(coded.indices, -1)).astype(np.int64)
     ours = np.asarray(pc.fill_null(pc.index_in(locations, value_set=coded.dictionary), -1)).astype(np.int64)
     met = np.zeros(len(coded.dictionary), dtype=bool)
     met[ours[ours >= 0]] = True
     lost = np.flatnonzero(theirs >= 0)
     lost = lost[~met[theirs[lost]]]
-    # A data file that no delete spells has a number of its own.
+    # A data file that no delete references by this location gets a number that no delete has.
     other = ours < 0
     ours[other] = len(met) + np.flatnonzero(other)
     otherwise = np.zeros(len(referenced), dtype=bool)
@@ -75,14 +75,14 @@ def _by_meaning(
     theirs: Ints,
     otherwise: Mask,
 ) -> None:
-    """Give deletes whose spelling no data file has the code of the file they mean; equal file names are compared."""
+    """Give deletes that match no location the number of the file they mean, among files with the same name."""
     names = referenced.take(pa.array(lost))
     near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
     first: dict[str, int] = {}
     if not len(near) or not len(lost):
         return
     texts = locations.take(pa.array(near)).to_pylist()
-    for text, row in zip(texts, near.tolist(), strict=True):  # a file that stands twice has one code
+    for text, row in zip(texts, near.tolist(), strict=True):  # a file that is listed twice has one number
         ours[row] = first.setdefault(text, int(ours[row]))
     by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
     by_file: dict[str, int] = {}
@@ -111,9 +111,9 @@ def _by_meaning(
 
 
 def _alike(locations: pa.StringArray, names: pa.StringArray, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
-    """Return data files, and those of some deletes (`lost`), that may mean one file.
+    """Return the data files and the deletes (of `lost`) that may mean the same file.
 
-    They have one file name, and one path, but in a table that has ``moved``.
+    They share the file name and, unless the table has ``moved``, the path.
     """
     ours, theirs = _last(locations), _last(names)
     near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))
@@ -128,13 +128,13 @@ def _alike(locations: pa.StringArray, names: pa.StringArray, lost: Ints, *, move
 
 
 def _last(values: pa.StringArray) -> pa.StringArray:
-    """What follows the last slash."""
+    """Return the part after the last slash."""
     parts = pc.split_pattern(values, "/", max_splits=1, reverse=True)
     return parts.flatten().take(pa.array(np.asarray(parts.offsets)[1:] - 1))
 
 
 def live_places(state: TableState, paths: Collection[str]) -> dict[str, str]:
-    """The locations of the live data files that have one of these paths, by what they mean; all manifests are read."""
+    """Return live data files with one of these paths, by canonical location; this reads all data manifests."""
     root = state.root()
     if root is None:
         return {}
@@ -159,20 +159,20 @@ def path_intervals(
     cut: Callable[[pa.Array], Mask],
     prefixes: Sequence[str] = (),
 ) -> Intervals:
-    """Data files and bounds of ``file_path`` in the order of their paths, without scheme and authority.
+    """Return data files and bounds of ``file_path`` as intervals in the order of paths, without scheme and authority.
 
-    Bounds that are missing, cut off, of different schemes, or hard to compare exclude no data file, and an upper bound
-    takes in every path that begins with it.
+    Bounds that are missing, truncated, of different schemes or hard to compare exclude no data file, and an upper bound
+    includes every path that begins with it.
 
     Parameters
     ----------
     low, high
-        Of the delete files.
+        Bounds of the delete files.
     cut
-        Which texts may be cut off.
+        Function that returns which texts may be truncated.
     prefixes
-        Of a moved table those that lead somewhere, the longest first (`Storage.prefixes`). Bounds under one exclude
-        data files under the same one alone: a path that is spelled otherwise may lead to a file between them.
+        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). Bounds with one prefix exclude only
+        data files with the same prefix: another location may lead to a file between the bounds.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)
@@ -180,7 +180,7 @@ def path_intervals(
     known &= ~_odd(low) & ~_odd(high) & ~cut(low) & ~cut(high)
     if prefixes:
         mine, lows, highs = (_prefix_of(values, prefixes) for values in (locations, low, high))
-        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # that of most files
+        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # the prefix of most files
         free |= mine != usual
         known &= (lows == usual) & (highs == usual)
     return Intervals(
@@ -189,7 +189,7 @@ def path_intervals(
 
 
 def _prefix_of(values: pa.StringArray, prefixes: Sequence[str]) -> Ints:
-    """Return which of some prefixes each location is under, by its path; -1 for none."""
+    """Return the index of the prefix that each location's path is under; -1 for none."""
     tails = _tail(values)
     out = np.full(len(values), -1, dtype=np.int64)
     for i, prefix in enumerate(prefixes):
@@ -198,25 +198,25 @@ def _prefix_of(values: pa.StringArray, prefixes: Sequence[str]) -> Ints:
 
 
 def _places(locations: pa.StringArray, low: pa.StringArray, high: pa.StringArray) -> list[Ints]:
-    beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")  # in no UTF-8
+    beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")  # 0xff occurs in no UTF-8 text
     order = ranks(_tail(locations), _tail(low), beyond)
-    assert order is not None  # text has one order
+    assert order is not None  # texts are always comparable
     return order
 
 
 def _tail(values: pa.StringArray) -> pa.StringArray:
-    """The path, without scheme and authority."""
+    """Return the path without scheme and authority."""
     return pc.replace_substring_regex(values, _HEAD + "/", "/")
 
 
 def _head(values: pa.StringArray) -> pa.StringArray:
-    """Scheme and authority; the empty text where there are none."""
+    """Return scheme and authority; the empty string if there are none."""
     found = pc.struct_field(pc.extract_regex(values, f"(?P<head>{_HEAD})/"), "head")
     return pc.if_else(values.is_null(), pa.scalar(None, pa.string()), pc.fill_null(found, ""))
 
 
 def _odd(values: pa.StringArray) -> Mask:
-    """Locations whose path may be spelled in another way, or that are cut off before it begins."""
+    """Return which locations have a path that can be written differently, or are truncated before the path."""
     odd = bool_array(pc.match_substring_regex(_tail(values), r"//|(^|/)\.\.?(/|$)|/$|^[^/]*:"))
     odd |= bool_array(pc.match_substring_regex(values, r"^(?i:file)://[^/]")) | bool_array(values.is_null())
     out: Mask = odd

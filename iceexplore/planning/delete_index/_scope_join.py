@@ -1,4 +1,4 @@
-"""Pairs of data files and deletes in one scope: by group and sequence number, or by overlapping intervals."""
+"""Join data files and deletes by group and sequence number, or by overlapping intervals."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from iceexplore.planning.delete_index._equality_bounds import END, Intervals
 
 __all__ = ["Found", "Scope", "Spans", "joined", "pieces", "total_of"]
 
-#: Pairs looked at one by one, and at once.
+#: Maximum number of pairs that are compared, in total and at a time.
 MOST_PAIRS = 1 << 25
 _AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Deletes that apply to files without pairs being made: a stretch of `order` for each file.
+    """Deletes that apply to files, as a range of `order` for each file instead of explicit pairs.
 
     Attributes
     ----------
     order
-        Deletes.
+        Numbers of the deletes.
     start, stop
-        One per file; empty where stop is not above start.
+        One value per file; the range is empty where stop is not above start.
     """
 
     order: Ints
@@ -36,22 +36,22 @@ class Spans:
     stop: Ints
 
 
-#: Pairs of a file and a delete, or stretches.
+#: Explicit pairs of a file and a delete, or ranges.
 Found: TypeAlias = tuple[Ints, Ints] | Spans
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """What can meet: files and deletes of the same group, the file at or below the delete's sequence number.
+    """Candidates for a join: deletes apply to files of the same group whose sequence number is not above theirs.
 
     Attributes
     ----------
     file_group, delete_group
-        A negative group of a file meets nothing.
+        A file with a negative group matches nothing.
     file_sequence, delete_sequence
-        For equality deletes one less than the delete's data sequence number.
+        For equality deletes, one less than the delete's data sequence number.
     deletes
-        Which deletes take part: numbers of those that `delete_group` and `delete_sequence` are of.
+        The deletes that take part, as indices into `delete_group` and `delete_sequence`.
     """
 
     file_group: Ints
@@ -61,7 +61,7 @@ class Scope:
     deletes: Ints
 
     def spans(self) -> Spans:
-        """The deletes of each file's group that are not older than it, as stretches of one order."""
+        """Return, for each file, the deletes of its group that are not older, as ranges of one order."""
         group, sequence = self.delete_group[self.deletes], self.delete_sequence[self.deletes]
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1
@@ -74,14 +74,14 @@ class Scope:
         return Spans(self.deletes[order], start, stop)
 
     def overlapping(self, intervals: Intervals) -> tuple[Spans, Spans]:
-        """What meets in one column, whatever its sequence number, in two ways that no pair shares.
+        """Return the pairs that overlap in one column, ignoring sequence numbers, as two disjoint sets.
 
         Returns
         -------
         by_file
-            Of each file the deletes that begin within it.
+            For each file, the deletes whose interval begins within the file's.
         by_delete
-            Of each of `deletes` the files that begin within it, after its begin.
+            For each of `deletes`, the files whose interval begins within the delete's, after its beginning.
         """
         wide = intervals.widened()
         width = END + 2
@@ -101,10 +101,10 @@ class Scope:
 
 
 def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
-    """The pairs in a scope that no column keeps apart; as stretches where that takes no pair out, or is too much.
+    """Return the pairs in a scope that no column excludes; as ranges if none is excluded or there are too many.
 
     With more than `MOST_PAIRS` candidates in every column, bounds are not compared: all deletes in scope apply, which
-    is slower to read and just as right.
+    is slower to read but equally correct.
     """
     spans = scope.spans()
     total = total_of(spans)
@@ -138,12 +138,12 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
 
 
 def total_of(spans: Spans) -> int:
-    """How many pairs there are."""
+    """Return the number of pairs."""
     return int(np.maximum(spans.stop - spans.start, 0).sum())
 
 
 def pieces(spans: Spans) -> Iterator[tuple[Ints, Ints]]:
-    """All pairs, a limited number at once: which stretch, and what is in it."""
+    """Yield all pairs in chunks: the index of the range, and the values in it."""
     sizes = np.maximum(spans.stop - spans.start, 0)
     ends = np.cumsum(sizes)
     cuts = np.unique(np.searchsorted(ends, np.arange(_AT_ONCE, int(ends[-1]) + _AT_ONCE, _AT_ONCE), "left") + 1)

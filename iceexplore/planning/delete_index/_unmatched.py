@@ -1,4 +1,4 @@
-"""Deletes that are not applied, each with its reason."""
+"""Explain why deletes are not applied."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ Reason = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Reasons:
-    """Codes and sentences for deletes (rows of ``matching.found``) and data files (rows of ``matching.files``)."""
+    """Codes and reasons for deletes (rows of ``matching.found``) and data files (rows of ``matching.files``)."""
 
     matching: Matching
 
     def of_vector(self, file: int, delete: int) -> Reason:
-        """A position delete, or another vector, of a data file that has a deletion vector."""
+        """Explain why a position delete or another vector is ignored for a data file that has a deletion vector."""
         m = self.matching
         newest = int(m.vector[file])
         place = m.found.batch.entries["location"][newest].as_py()
         if m.found.vector[delete]:
             older, newer = int(m.found.sequence[delete]), int(m.found.sequence[newest])
-            return "vector", f"the newer deletion vector of sequence {newer} counts, not that of sequence {older}"
-        return "vector", f"a deletion vector takes its place: {place}"
+            return "vector", f"the newer deletion vector, of sequence {newer}, replaces that of sequence {older}"
+        return "vector", f"a deletion vector replaces it: {place}"
 
     def of_path(self, file: int, delete: int) -> Reason:
-        """A position delete file whose bounds of ``file_path`` leave out a data file of its partition."""
+        """Explain that a position delete's bounds of ``file_path`` exclude a data file of its partition."""
         low, high = (b[delete].as_py() for b in path_bounds(self.matching.found.batch))
-        return "file-path", f"its positions are in files from {low} to {high}"
+        return "file-path", f"its positions belong to files from {low} to {high}"
 
     def of_bounds(self, file: int, delete: int) -> Reason:
-        """An equality delete whose statistics show that it has no value of the data file's."""
+        """Explain that an equality delete's metrics exclude all values of the data file."""
         m = self.matching
         pair = np.array([file]), np.array([delete])
         column = next(c for c, found in m.equality_bounds.items() if found.apart(*pair)[0])
@@ -66,7 +66,7 @@ class Reasons:
             if stats["null_count"] and stats["null_count"] == stats["value_count"]:
                 return "bounds", f"every {name} of the {who} is null, and none of the {other} is"
         a, b = (self._range(s, f.type) for s in (theirs, ours))
-        return "bounds", f"bounds of {name}, {a}, do not meet {b}"
+        return "bounds", f"bounds of {name}, {a}, do not overlap {b}"
 
     @staticmethod
     def _stats(batch: EntryBatch, row: int, column: int) -> dict[str, Any]:
@@ -79,37 +79,37 @@ class Reasons:
         return " to ".join("?" if v is None else human_value(kind, "identity", v) for v in values)
 
     def alone(self, delete: int, live: dict[str, str]) -> Reason:
-        """Why a delete is in scope of no data file of the plan.
+        """Explain why a delete is in scope of no data file of the plan.
 
         Parameters
         ----------
         live
-            Live data files of the state: the location of each by what it means.
+            Live data files of the state: their locations by canonical location.
         """
         m = self.matching
         if m.ruled_out[delete]:
             return "filter", self._filter_sentence(delete)
-        said = m.found.referenced[delete].as_py()
-        if m.found.vector[delete] and said is None:
-            return "no-file", "it does not say of which data file it is"
-        if said is not None:
+        referenced = m.found.referenced[delete].as_py()
+        if m.found.vector[delete] and referenced is None:
+            return "no-file", "it references no data file"
+        if referenced is not None:
             mine = np.flatnonzero(m.named[1] == delete)
-            return self._apart(int(m.named[0][mine[0]]), delete) if len(mine) else self._nowhere(said, live)
+            return self._apart(int(m.named[0][mine[0]]), delete) if len(mine) else self._nowhere(referenced, live)
         return self._no_place(delete)
 
     def _filter_sentence(self, delete: int) -> str:
         m = self.matching
-        said = []
+        ranges = []
         for column, stats in m.found.batch.stats.items():
             found = stats[delete].as_py()
             if found and column in (m.found.batch.entries["equality_ids"][delete].as_py() or ()):
                 name, f = m.state.metadata.all_fields().get(column, (str(column), None))
-                said.append(f"{name} {self._range(found, f.type)}" if f is not None else name)
+                ranges.append(f"{name} {self._range(found, f.type)}" if f is not None else name)
         what = "" if m.filter is None else m.filter.text
-        return f"the filter {what} rules it out: its rows have {', '.join(said) or 'no matching partition'}"
+        return f"the filter {what} excludes it: its rows have {', '.join(ranges) or 'no matching partition'}"
 
     def _apart(self, file: int, delete: int) -> Reason:
-        """A data file that is named, in another partition or newer."""
+        """Explain that the referenced data file is in another partition or newer."""
         m = self.matching
         if m.groups[0][file] != m.groups[1][delete]:
             one = partition_texts(m.state, m.files.take([file]))
@@ -121,18 +121,18 @@ class Reasons:
             )
         return "sequence", f"its sequence {m.found.sequence[delete]} is below the data file's {m.file_sequence[file]}"
 
-    def _nowhere(self, said: str, live: dict[str, str]) -> Reason:
-        if canonical(said) in live:
-            return "not-in-plan", f"its data file is not in the plan: {said}"
-        others = [place for place in live if path_only(place) == path_only(said)]
+    def _nowhere(self, referenced: str, live: dict[str, str]) -> Reason:
+        if canonical(referenced) in live:
+            return "not-in-plan", f"its data file is not in the plan: {referenced}"
+        others = [place for place in live if path_only(place) == path_only(referenced)]
         if len(others) > 1:
-            return "path", f"{len(others)} live data files have the path of {said} under other schemes or hosts"
+            return "path", f"{len(others)} live data files have the path of {referenced} with other schemes or hosts"
         if others:
-            return "not-in-plan", f"its data file, spelled {said}, is not in the plan: {live[others[0]]}"
-        return "dangling", f"its data file is not live: {said}"
+            return "not-in-plan", f"its data file, referenced as {referenced}, is not in the plan: {live[others[0]]}"
+        return "dangling", f"its data file is not live: {referenced}"
 
     def _no_place(self, delete: int) -> Reason:
-        """A delete of a partition, or of the whole table."""
+        """Explain why a delete that applies to a partition, or to the whole table, matches no data file."""
         m = self.matching
         if m.is_global[delete]:
             mine, where = np.arange(len(m.files)), "the plan"
@@ -152,8 +152,8 @@ def _place(text: str | None, spec: int | None) -> str:
     return f"{text or 'unpartitioned'} (spec {spec})"
 
 
-#: ``code``: ``bounds``, ``dangling``, ``file-path``, ``filter``, ``no-file``, ``not-in-plan``, ``partition``, ``path``,
-#: ``sequence``, ``vector``; ``more`` in a last row that counts what is not shown.
+#: Values of ``code`` are ``bounds``, ``dangling``, ``file-path``, ``filter``, ``no-file``, ``not-in-plan``,
+#: ``partition``, ``path``, ``sequence`` and ``vector``; ``more`` marks a last row that counts the rows not shown.
 UNMATCHED_SCHEMA = pa.schema(
     [
         ("delete_file", pa.string()), ("kind", pa.string()), ("sequence_number", pa.int64()),
@@ -170,22 +170,23 @@ def unmatched_deletes(
     filter: Filter | None = None,  # noqa: A002
     limit: int = 1000,
 ) -> pa.Table:
-    """Deletes that are not applied: those in scope of no data file, and pairs in scope that are skipped all the same.
+    """Return deletes that are not applied: those that match no data file, and single pairs that are skipped.
 
-    All manifests of deletes are read, and, where a delete names a data file that is not among ``files``, those of data.
+    This reads all delete manifests and, if a delete references a data file that is not in ``files``, all data
+    manifests.
 
     Parameters
     ----------
     files, matched, filter
-        Data files, and what `match_deletes` made of them with this filter.
+        The data files, the result of `match_deletes` for them, and its filter.
     limit
-        How many rows there are at most; one more counts what is not shown.
+        Maximum number of rows; one more row counts those that are not shown.
 
     Returns
     -------
     pyarrow.Table
-        Of `UNMATCHED_SCHEMA`. Without a ``data_file`` a row is of the delete as a whole: it is in scope of no data
-        file. With one it is of a pair: sequence numbers and partition would have it apply.
+        Of `UNMATCHED_SCHEMA`. A row without ``data_file`` describes a delete that is in scope of no data file; a row
+        with one describes a pair to which sequence numbers and partition alone would apply the delete.
     """
     found = live_deletes(state)
     matching = Matching(state, files, found, filter)
@@ -220,7 +221,7 @@ def _row(m: Matching, delete: int, file: int | None, code: str, reason: str) -> 
 
 
 def applied_of(found: DeleteFiles, matched: MatchedDeletes) -> Mask:
-    """Which deletes apply to a data file: told by their place, in a Puffin file with the offset."""
+    """Return which deletes apply to a data file; deletes are identified by location, Puffin offset and data file."""
     keys = [_keys(batch) for batch in (found.batch, matched.deletes)]
     if not len(keys[1]):
         return np.zeros(len(found), dtype=bool)
@@ -234,11 +235,11 @@ def _keys(batch: EntryBatch) -> pa.StringArray:
 
 
 class _Scopes:
-    """The pairs in scope, by sequence numbers and partitions alone."""
+    """The pairs in scope by sequence numbers and partitions alone."""
 
     def __init__(self, matching: Matching, applied: Mask) -> None:
         self.matching = m = matching
-        # What names one file by its bounds, and that is not there, is not said of every file of its partition.
+        # A delete whose equal bounds name one file is not in scope of every file of its partition.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))
@@ -247,7 +248,7 @@ class _Scopes:
         self.reached = self._reached()
 
     def _reached(self) -> Mask:
-        """Which deletes are in scope of a data file."""
+        """Return which deletes are in scope of at least one data file."""
         m = self.matching
         out = np.zeros(len(m.found), dtype=bool)
         out[m.named[1][m.in_scope]] = True
@@ -260,7 +261,7 @@ class _Scopes:
         return out
 
     def skipped(self, matched: MatchedDeletes) -> tuple[int, int]:
-        """How many pairs in scope are not applied: of vectors and position deletes, and of equality deletes."""
+        """Count the pairs in scope that are not applied: of vectors and position deletes, and of equality deletes."""
         by_position, by_value = (
             int(pc.sum(pc.list_value_length(a), min_count=0).as_py()) for a in (matched.positions, matched.equality)
         )
@@ -269,7 +270,7 @@ class _Scopes:
         return max(0, here - by_position), max(0, sum(map(total_of, self._equality)) - by_value)
 
     def positions(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
-        """Skipped pairs of a data file and a vector or position delete."""
+        """Yield skipped pairs of a data file and a deletion vector or position delete, with the reason."""
         m = self.matching
         files, deletes, _ = m.named
         taken = m.vector
@@ -287,7 +288,7 @@ class _Scopes:
                 yield f, d, reasons.of_path(f, d) if apart[at] else reasons.of_vector(f, d)
 
     def equality(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
-        """Skipped pairs of a data file and an equality delete."""
+        """Yield skipped pairs of a data file and an equality delete, with the reason."""
         columns = list(self.matching.equality_bounds.values())
         for spans in self._equality:
             for files, deletes in pieces(spans):

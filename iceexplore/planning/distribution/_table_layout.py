@@ -1,4 +1,4 @@
-"""Where bytes, rows, small files and deletes sit: data files in groups, as a data frame and as bars."""
+"""Show how bytes, rows, small files and deletes are distributed over groups of data files."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _Longs = npt.NDArray[np.int64]
 
 
 def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Per data file: rows that vectors and position deletes remove, and whether any delete applies.
+    """Return per data file the rows that vectors and position deletes remove, and whether any delete applies.
 
-    A position delete file that reaches several data files is shared out evenly among them: what it says of each
-    stands in its rows, which nobody has read. A row that two position delete files name counts twice. Of no file more
-    rows are removed than it has.
+    The rows of a position delete file that applies to several data files are divided evenly among them, because the
+    actual numbers are in its rows, which are not read. A row that two position delete files delete counts twice. A file
+    never loses more rows than it has.
     """
     matched = tasks.matched
     removes = counted(matched.deletes, "record_count")
@@ -55,7 +55,7 @@ def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray
 
 @dataclass(frozen=True)
 class Reached:
-    """How many deletes reach each of some groups of data files, each delete once a group.
+    """Number of deletes that apply to each group of data files, each delete once per group.
 
     Attributes
     ----------
@@ -71,12 +71,12 @@ class Reached:
 
     @cached_property
     def equality(self) -> _Longs:
-        """Equality delete files."""
+        """Count equality delete files."""
         return self._lists(Stretches.of(self.tasks.matched.equality))
 
     @cached_property
     def deletes(self) -> _Longs:
-        """Delete files and deletion vectors of all kinds: none is of two."""
+        """Count delete files and deletion vectors of all kinds; no delete has two kinds."""
         vector = np.asarray(pc.fill_null(self.tasks.matched.vector, -1)).astype(np.int64)
         there = vector >= 0
         vectors = self._pairs(self.codes[there], vector[there])
@@ -87,8 +87,11 @@ class Reached:
         return np.bincount(np.unique(codes * width + deletes) // width, minlength=self.count)
 
     def _lists(self, lists: Stretches) -> _Longs:
-        """Stretches of one group that overlap are one; those of a group alone, without a repetition, are not looked
-        into."""
+        """Count distinct deletes per group.
+
+        Overlapping ranges of one group are merged. A range that is alone in its group and has no repeated value is
+        counted without looking at its values.
+        """
         out = np.zeros(self.count, dtype=np.int64)
         held = np.flatnonzero(lists.size > 0)
         if not len(held):
@@ -103,7 +106,7 @@ class Reached:
         group = begin // room
         begin, stop = begin - group * room, stop - group * room
         alone = np.bincount(group, minlength=self.count)[group] == 1
-        # Two equal values in a stretch: one of them has the other before it, not before the stretch.
+        # If a value occurs twice in a range, one of them has its previous occurrence inside the range, not before it.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)
@@ -116,7 +119,7 @@ class Reached:
 
 
 def _previous(values: _Longs) -> _Longs:
-    """Where each value stood before; -1 for nowhere."""
+    """Return the previous index of each value; -1 if there is none."""
     order = np.argsort(values, kind="stable")
     out = np.full(len(values), -1, dtype=np.int64)
     same = values[order][1:] == values[order][:-1]
@@ -125,33 +128,34 @@ def _previous(values: _Longs) -> _Longs:
 
 
 By: TypeAlias = Literal["age", "partition", "size", "snapshot", "spec"]
-#: ``write.target-file-size-bytes`` where the table has none (Java: ``TableProperties``), and the share of it below
-#: which ``rewrite_data_files`` takes a file for too small (Java: ``MIN_FILE_SIZE_DEFAULT_RATIO``).
+#: ``write.target-file-size-bytes`` if the table has none (Java: ``TableProperties``), and the fraction of it below
+#: which ``rewrite_data_files`` considers a file too small (Java: ``MIN_FILE_SIZE_DEFAULT_RATIO``).
 _TARGET = 512 * 1024 * 1024
 _SMALL = 0.75
-#: Bars of a picture; the frame has every group.
+#: Bars in a picture; the frame has every group.
 _SHOWN = 14
 
 
 @dataclass(frozen=True, repr=False)
 class TableLayout(BarPicture):
-    """Data files by group. Shows itself as bars; `frame` has every group and number.
+    """Data files by group, shown as bars; `frame` has every group and number.
 
     Attributes
     ----------
     name
-        The table's, for the picture.
+        The table's name, for the picture.
     by
-        What the files were grouped by.
+        The grouping.
     table
-        A row per group, in the groups' own order (partitions by value, snapshots and ages by time, sizes upwards): its
-        name; ``files``, ``bytes``, ``rows``; ``small_files`` and ``small_bytes``, of files below `small`;
-        ``files_with_deletes``; ``delete_files``, each counted once in each group that it reaches; ``deleted_rows``,
-        by deletion vectors and position deletes, one that reaches several files being shared out evenly among them;
-        ``equality_deletes``, files whose rows nobody can count without reading data. Damaged numbers count as 0.
+        One row per group, in the order of the grouping (partitions by value, snapshots and ages by time, sizes
+        ascending): its label; ``files``, ``bytes``, ``rows``; ``small_files`` and ``small_bytes``, of files below
+        `small`; ``files_with_deletes``; ``delete_files``, each counted once in every group to which it applies;
+        ``deleted_rows``, by deletion vectors and position deletes, where one that applies to several files is divided
+        evenly among them; ``equality_deletes``, files whose deleted rows cannot be counted without reading data.
+        Damaged numbers count as 0.
     small
-        Bytes below which a file counts as small: 75 % of ``write.target-file-size-bytes``, as ``rewrite_data_files``
-        has it.
+        Size in bytes below which a file counts as small: 75 % of ``write.target-file-size-bytes``, as in
+        ``rewrite_data_files``.
     """
 
     name: str
@@ -161,7 +165,7 @@ class TableLayout(BarPicture):
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """`table` for pandas, with the share of rows that are deleted (``deleted_share``, null without rows)."""
+        """Return `table` for pandas, with the share of deleted rows (``deleted_share``, null without rows)."""
         deleted = pc.divide(self.table["deleted_rows"], pc.if_else(pc.equal(self.table["rows"], 0), None, self._rows))
         return to_frame(self.table.append_column("deleted_share", deleted))
 
@@ -170,7 +174,7 @@ class TableLayout(BarPicture):
         return self.table["rows"].cast(pa.float64())
 
     def chart(self, max_rows: int = _SHOWN) -> BarChart:
-        """The groups as bars; of more than ``max_rows`` the largest by bytes, the rest in one row."""
+        """Return the groups as bars; beyond ``max_rows`` only the largest by bytes, and one row for the rest."""
         count = self.table.num_rows
         shown = np.arange(count)
         rest = np.array([], dtype=np.int64)
@@ -178,20 +182,20 @@ class TableLayout(BarPicture):
             order = np.argsort(-np.asarray(self.table["bytes"]), kind="stable")
             shown, rest = order[: max_rows - 1], order[max_rows - 1 :]
             if self.by != "partition":
-                shown = np.sort(shown)  # ages, sizes and snapshots have an order of their own
+                shown = np.sort(shown)  # keep the natural order of ages, sizes and snapshots
         rows = [self._row(str(r[self.table.column_names[0]]), r) for r in self._records(shown)]
         if len(rest):
             summed = {n: sum(r[n] or 0 for r in self._records(rest)) for n in _NUMBERS}
             rows.append(self._row(f"{len(rest):,} more", summed))
         total = {n: sum(r[n] or 0 for r in self._records(np.arange(count))) for n in ("files", "bytes", "rows")}
-        said = f"{total['files']:,} files, {human_bytes(int(total['bytes']))}, {total['rows']:,} rows"
+        text = f"{total['files']:,} files, {human_bytes(int(total['bytes']))}, {total['rows']:,} rows"
         if any(r.bars[0] and r.bars[0].rest for r in rows):
-            said += f"; a small file is below {human_bytes(self.small)}"
+            text += f"; a small file is below {human_bytes(self.small)}"
         heads = ("files", "bytes", "rows", "deleted rows")
-        if not any(b and b.value for r in rows for b in r.bars[:2]):  # pale alone would tell nothing
+        if not any(b and b.value for r in rows for b in r.bars[:2]):  # only pale bars would mean nothing
             rows = [replace(r, bars=tuple(b and Bar(b.value + b.rest, b.text) for b in r.bars)) for r in rows]
-            return BarChart(f"{self.name} by {self.by}", said, heads, tuple(rows))
-        return BarChart(f"{self.name} by {self.by}", said, heads, tuple(rows), "full-size files, data", "small files")
+            return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows))
+        return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows), "full-size files, data", "small files")
 
     def _records(self, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
         return list(self.table.take(pa.array(rows)).to_pylist())
@@ -202,15 +206,15 @@ class TableLayout(BarPicture):
         which = "small" if small == count == 1 else "all small" if small == count else f"{small:,} small"
         files = f"{count:,} ({which})" if small else f"{count:,}"
         size = int(r["bytes"])
-        said = f"{gone:,.0f}" + (f" ({gone / rows:.1%})" if rows and gone else "")
+        text = f"{gone:,.0f}" + (f" ({gone / rows:.1%})" if rows and gone else "")
         equality = int(r["equality_deletes"])
         if equality:
-            said = f"{said} + {equality:,} equality" if gone else f"? ({equality:,} equality)"
+            text = f"{text} + {equality:,} equality" if gone else f"? ({equality:,} equality)"
         bars = (
             Bar(count - small, files, small),
             Bar(size - int(r["small_bytes"]), human_bytes(size), int(r["small_bytes"])),
             Bar(rows, f"{rows:,}"),
-            Bar(gone, said),
+            Bar(gone, text),
         )
         return BarRow(label, "", bars, f"{label}\n{r['files']:,} files, {int(r['files_with_deletes']):,} with deletes")
 
@@ -222,27 +226,27 @@ _NUMBERS = (
 
 
 def small_limit(properties: Any) -> int:
-    """Bytes below which a file is small; a target size that is no number counts as Iceberg's default."""
+    """Return the size in bytes below which a file is small; an invalid target size counts as Iceberg's default."""
     text = str(properties.get("write.target-file-size-bytes", ""))
     target = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
     return int((target or _TARGET) * _SMALL)
 
 
 def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> TableLayout:
-    """Group data files and add up what they hold.
+    """Group data files and sum up their contents.
 
     Parameters
     ----------
     by
-        ``partition``; ``spec``, the partition spec that they were written with; ``snapshot``, the one that added them;
-        ``age``, how long before the snapshot shown that was; ``size``, in powers of two (a histogram).
+        ``partition``; ``spec``, the partition spec of the file; ``snapshot``, the one that added it; ``age``, the time
+        between that snapshot and the shown one; ``size``, in powers of two (a histogram).
 
     Raises
     ------
     OptionError
-        Another word.
+        ``by`` is none of these.
     """
-    if by not in list(GROUPINGS):  # a list, which asks for no hash
+    if by not in list(GROUPINGS):  # a list, so that unhashable values can be compared
         raise OptionError(f"by={by!r}: choose one of {', '.join(map(repr, GROUPINGS))}")
     groups = GROUPINGS[by](state, tasks.files)
     count = groups.columns.num_rows
@@ -270,7 +274,7 @@ def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> T
 
 
 def _sum(codes: npt.NDArray[np.int64], values: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
-    """Whole numbers added up by group, exactly."""
+    """Return exact integer sums by group."""
     out = np.zeros(count, dtype=np.int64)
     order = np.argsort(codes, kind="stable")
     if len(order):

@@ -1,12 +1,13 @@
-"""What is known of a column in some files or manifests: bounds, and whether there are nulls and NaN; a value per row.
+"""Column metrics of files and manifests, one row each: bounds, and whether the column has nulls or NaN.
 
-Three sources say it: statistics of files (spec, "Data File Fields"; V4: ``content_stats``), partition tuples, and the
-partition summaries of a manifest list (spec, "Manifest Lists", ``field_summary``). What is not said is unknown, and
-proves nothing. Bounds need not be values of the column (V4 says with ``tight_bounds`` where they are): no rule here
-takes one for a value unless both are equal, and then every value is what they are.
+They come from three sources: column metrics of files (spec, "Data File Fields"; V4: ``content_stats``), partition
+tuples, and the partition summaries of a manifest list (spec, "Manifest Lists", ``field_summary``). A missing metric
+means unknown and proves nothing. A bound need not be a value that occurs in the column (V4's ``tight_bounds`` marks
+those that are), so no rule uses a bound as a value unless lower and upper are equal: then every value equals them.
 
-Of bounds that have crossed neither is believed. Healthy tables have some: Java's ``UUID.compareTo`` takes both halves
-for signed, so that for Iceberg 1.11 the UUIDs from 8 to f lie below those from 0 to 7.
+Where the lower bound is above the upper one, both are ignored. This also happens in healthy tables: Java's
+``UUID.compareTo`` compares both halves as signed numbers, so Iceberg 1.11 orders UUIDs that begin with 8 to f below
+those that begin with 0 to 7.
 """
 
 from __future__ import annotations
@@ -24,28 +25,28 @@ from iceexplore.metadata import Type, arrow_type
 
 __all__ = ["Evidence", "Mask", "aligned", "comparable", "known"]
 
-#: A boolean per row.
+#: One boolean per row.
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a column, a value per row.
+    """Metrics of one column, one row per file or manifest.
 
     Attributes
     ----------
     lower, upper
-        Of the column's type; null where not known.
+        Arrays of the column's type; null where unknown.
     no_null, all_null
-        Where surely no row, surely every row is null.
+        True where it is certain that no row is null, or that every row is.
     no_nan, all_nan
-        Where surely no value, surely every value that is not left out below a null struct, is NaN.
+        True where it is certain that no value is NaN, or that every value is (rows below a null struct do not count).
     nothing
-        Where every value is null or NaN: no comparison is true.
+        True where every value is null or NaN, so that no comparison can be true.
     exact
-        Lower is upper, and a row's only value: a partition tuple's.
+        The lower bound equals the upper bound and is the only value in the file, as in a partition tuple.
     value_count, null_count
-        int64, for people; None where nothing is counted.
+        int64 arrays, for display; None where nothing is counted.
     """
 
     lower: pa.Array
@@ -66,21 +67,21 @@ class Evidence:
     def of_stats(
         cls, stats: pa.StructArray, records: pa.Array | None = None, *, nested: bool = False, required: bool = False
     ) -> Evidence:
-        """From a column of `EntryBatch.stats`.
+        """Build column metrics from a column of `EntryBatch.stats`.
 
         Parameters
         ----------
         stats
-            Lower, upper and counts.
+            Struct array of lower and upper bound and counts.
         records
-            int64, rows of each file: below 0 (files imported by old versions) nothing is known; it stands in for a
-            missing value count. None: not known.
+            int64 array of the files' record counts. Where it is negative (files imported by old versions), no metric is
+            used; it also replaces a missing value count. None if unknown.
         nested
-            The column stands in a struct, which may be null where it is counted neither as a value nor as a null (ORC
-            counts only what is inside): its null count of 0 is believed where the values are as many as the rows.
+            The column is inside a struct. ORC counts neither a value nor a null where the struct itself is null, so a
+            null count of 0 is trusted only where there are as many values as rows.
         required
-            No schema ever let the column be null. It is believed of files that hold the column, as values or bounds
-            show (one that lacks it reads as null), and that count no null.
+            No schema ever allowed nulls in the column. Applied only to files that contain the column, as values or
+            bounds show (a missing column reads as null), and whose null count is not above 0.
         """
         part = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
         lower, upper, values = part["lower"], part["upper"], part["value_count"]
@@ -100,12 +101,12 @@ class Evidence:
         nested: bool = False,
         required: bool = False,
     ) -> Evidence:
-        """The same from bounds of the column's type and counts, int64, each by itself."""
+        """Build column metrics from bounds of the column's type and from int64 counts; see `of_stats`."""
         floating = pa.types.is_floating(lower.type)
         use = np.ones(len(lower), np.bool_)
         if records is not None:
             use = known(pc.greater_equal(records, 0)) | np.asarray(records.is_null())
-        # A count of 0 rows proves nothing by itself: it would make every column one without values.
+        # A record count of 0 must not replace a value count: it would claim that every column has no values.
         rows = None if records is None else pc.if_else(pc.greater(records, 0), records, pa.scalar(None, pa.int64()))
         counted = values if rows is None or not values.null_count else pc.coalesce(values, rows)
         no_null = known(pc.equal(nulls, 0)) & use
@@ -120,10 +121,10 @@ class Evidence:
         if floating:
             no_nan = known(pc.equal(nans, 0)) & use
             all_nan = known(pc.equal(nans, counted)) & use
-            if not nested:  # a value count is of nulls, too: where all of it is NaN there is none
+            if not nested:  # value counts include nulls: if all values are NaN, none is null
                 no_null |= all_nan & known(pc.greater(counted, 0)) & uncounted
             nothing = all_null | all_nan | (known(pc.equal(pc.add(nulls, nans), counted)) & use)
-            # Old ORC files have NaN for a bound where the first value is NaN, whatever else there is (Java:
+            # Old ORC files have NaN as a bound where the first value is NaN, whatever the other values are (Java:
             # InclusiveMetricsEvaluator).
             lower, upper = (_without(b, known(pc.is_nan(b))) for b in (lower, upper))
         if not use.all():
@@ -133,7 +134,7 @@ class Evidence:
 
     @classmethod
     def of_values(cls, values: pa.Array) -> Evidence:
-        """From partition values: each file has one, null and NaN too."""
+        """Build exact column metrics from partition values, one per file, which may be null or NaN."""
         null = np.asarray(values.is_null())
         floating = pa.types.is_floating(values.type)
         nan = known(pc.is_nan(values)) if floating else np.zeros(len(values), np.bool_)
@@ -148,13 +149,13 @@ class Evidence:
         contains_nan: pa.Array,
         unbounded: Mask,
     ) -> Evidence:
-        """From the summaries of a partition field.
+        """Build column metrics from the summaries of a partition field in a manifest list.
 
         Parameters
         ----------
         unbounded
-            Where there is no lower bound (not: one that is damaged): "null if all values are null or NaN" (spec).
-            It is believed where the summary has a null or may have NaN.
+            True where the lower bound is missing, which is not the same as damaged: "null if all values are null or
+            NaN" (spec). It is trusted only where the summary contains a null or may contain NaN.
         """
         floating = pa.types.is_floating(lower.type)
         null, no_null = known(contains_null), known(pc.invert(contains_null))
@@ -167,7 +168,7 @@ class Evidence:
         return cls(lower, upper, no_null, nothing & null & no_nan, no_nan, nothing & nan & no_null, nothing)
 
     def take(self, rows: Any) -> Evidence:
-        """Of these rows; -1 is a row of which nothing is known."""
+        """Return the metrics of these rows; row -1 yields unknown metrics."""
         at = np.asarray(rows)
         there = at >= 0
         places = pa.array(at, pa.int64(), mask=~there)
@@ -193,7 +194,7 @@ class Evidence:
 
 
 def known(mask: pa.Array | pa.ChunkedArray) -> Mask:
-    """A comparison's outcome, false where it is not known."""
+    """Return the result of a comparison, False where it is unknown (null)."""
     filled = pc.fill_null(mask, False)
     return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
 
@@ -203,7 +204,7 @@ def _without(values: pa.Array, gone: Mask) -> pa.Array:
 
 
 def _uncrossed(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Bounds, without those of which the lower one is above the upper one."""
+    """Return the bounds, both null where the lower one is above the upper one."""
     if pa.types.is_null(lower.type) or pa.types.is_nested(lower.type):
         return lower, upper
     crossed = known(pc.greater(comparable(lower), comparable(upper)))
@@ -211,7 +212,7 @@ def _uncrossed(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def comparable(values: pa.Array) -> pa.Array:
-    """The values as a type that Arrow compares; integers, booleans and times as int64."""
+    """Cast values to a type that Arrow can compare: integers, booleans and times to int64, fixed to binary."""
     kind = values.type
     if pa.types.is_date32(kind):
         values = values.cast(pa.int32())
@@ -225,15 +226,15 @@ def comparable(values: pa.Array) -> pa.Array:
 
 
 def aligned(values: pa.Array, kind: Type | None) -> pa.Array | None:
-    """Values in the form and unit of a predicate's literals; None where the types have nothing to do with each other.
+    """Convert values to the unit of a predicate's literals; return None if the types are not comparable.
 
-    A filter may be of an older schema than the one by which bounds were decoded, or the tuples of a file of another
-    type than the spec says: what is not the same kind of value proves nothing.
+    The filter may be bound to an older schema than the one that the bounds were decoded with, or a file's tuple may
+    have another type than the spec states. Values of a different kind prove nothing.
 
     Parameters
     ----------
     kind
-        The predicate's type; None takes the values as they are.
+        The predicate's type; None keeps the type of the values.
     """
     if pa.types.is_null(values.type) or pa.types.is_nested(values.type):
         return None
@@ -248,7 +249,7 @@ def aligned(values: pa.Array, kind: Type | None) -> pa.Array | None:
     )  # fmt: skip
     if same:
         return comparable(values)
-    numbers = (pa.types.is_date32, pa.types.is_integer)  # a day is a date, or an int as some writers leave it
+    numbers = (pa.types.is_date32, pa.types.is_integer)  # some writers store the result of day as int, not as date
     if any(test(found) for test in numbers) and any(test(wanted) for test in numbers):
         return comparable(values)
     return None

@@ -1,4 +1,4 @@
-"""Why files and manifests are pruned: the term that decided, by what, and what the metadata said."""
+"""Explain why files and manifests are pruned: the deciding term, the kind of evidence, and the values."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ _WORDS = {
     "not-in": "not in", "is-null": "is null", "not-null": "is not null", "is-nan": "is NaN", "not-nan": "is not NaN",
     "starts-with": "begins with", "not-starts-with": "does not begin with",
 }  # fmt: skip
-#: As many literals of a list are named.
+#: Lists of literals name at most this many.
 _NAMED = 5
 
 
 def term_text(p: Predicate) -> str:
-    """A predicate for people: as it was written, or made of its parts."""
+    """Return a predicate as text: as the user wrote it, or composed of its parts."""
     return p.text or _question(p, p.name or f"column {p.field_id}", "identity", p.type)
 
 
 def said_by(
     p: Predicate, witness: Witness, by: str, rows: Any, thing: str
 ) -> tuple[pa.StringArray, pa.StringArray, pa.Array, pa.StringArray]:
-    """Lower and upper bound, null count and the sentence, one of each per row.
+    """Return lower bound, upper bound, null count and an explanation for each row.
 
     Parameters
     ----------
     p
         The term.
     by
-        ``counts`` or ``bounds``: what of the witness rules the rows out.
+        ``counts`` or ``bounds``: the part of the evidence that excludes the rows.
     rows
-        Rows of the evidence.
+        Row numbers in the evidence.
     thing
         ``file`` or ``manifest``.
     """
@@ -63,18 +63,18 @@ def said_by(
     nulls = pa.nulls(len(e), pa.int64()) if e.null_count is None else e.null_count
     partition = witness.by == "partition"
     subject = f"{witness.name} of the {thing}'s partition{'s' if thing == 'manifest' else ''}" if partition else ""
-    if by == "counts" and not e.exact:  # of a tuple the value says it all
+    if by == "counts" and not e.exact:  # a partition value explains counts and bounds alike
         known = _counted(p, e.all_null, e.nothing, witness.name, subject)
     else:
         quoted = witness.type is not None and type_base(witness.type) == "string"
         known = _ranged(subject or witness.name, shown(lower, quoted), shown(upper, quoted))
-    asked = term_text(p)
+    text = term_text(p)
     if partition and witness.inclusive is not None and witness.transform != "identity":
         want = _question(witness.inclusive, witness.name, witness.transform, witness.type)
-        asked = f"rows of {asked} are where {want}"
+        text = f"rows of {text} are where {want}"
     else:
-        asked = f"no row has {asked}"
-    return lower, upper, nulls, pc.binary_join_element_wise(known, asked, ": ")
+        text = f"no row has {text}"
+    return lower, upper, nulls, pc.binary_join_element_wise(known, text, ": ")
 
 
 def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: str) -> pa.StringArray:
@@ -89,7 +89,7 @@ def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: st
 
 
 def _ranged(who: str, lower: pa.StringArray, upper: pa.StringArray) -> pa.StringArray:
-    """``id is 10 to 20``, ``id is 10``, ``id is at least 10``, ``id is null``."""
+    """Return texts such as ``id is 10 to 20``, ``id is 10``, ``id is at least 10``, ``id is null``."""
     low, high = lower.is_valid(), upper.is_valid()
     one = pc.fill_null(pc.equal(lower, upper), False)
     exact = pc.binary_join_element_wise(f"{who} is ", lower, "")
@@ -116,47 +116,47 @@ def _literals(values: Sequence[Any], transform: str, kind: Type | None) -> list[
     return [f"'{t}'" for t in texts] if type_base(kind) == "string" else texts
 
 
-#: ``by``: ``partition``, ``counts`` (nulls and NaN), ``bounds``, or ``filter`` where it is never true.
+#: ``by`` is ``partition``, ``counts`` (nulls and NaN), ``bounds``, or ``filter`` if the filter is never true.
 WHY_SCHEMA = pa.schema(
     [
         ("term", pa.string()), ("by", pa.string()), ("column", pa.string()), ("lower", pa.string()),
         ("upper", pa.string()), ("null_count", pa.int64()), ("why", pa.string()),
     ]
 )  # fmt: skip
-#: What had to be looked at, from the nearest to the farthest.
+#: Kinds of evidence, from the cheapest to the most detailed.
 _DEPTH = ("filter", "partition", "counts", "bounds")
 _Cases: TypeAlias = npt.NDArray[np.int64]
 
 
 def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, rows: Any) -> pa.Table:
-    """Why data files are pruned.
+    """Explain why data files are pruned.
 
     Parameters
     ----------
     batch
-        Data files with their tuples, and the statistics of the filter's columns.
+        Data files with their partition tuples and the column metrics of the filter's columns.
     rows
-        The rows of the batch that are asked for.
+        The rows of the batch to explain.
 
     Returns
     -------
     pyarrow.Table
-        Of `WHY_SCHEMA`, one row per row asked for; null where the file is not pruned. Of an ``or`` every branch has a
-        reason: terms and sentences are joined, ``by`` is what was farthest from the root (bounds after counts after
-        the partition), and bounds are those of the one column, if it is one.
+        Of `WHY_SCHEMA`, one row per requested row; null where the file is not pruned. An ``or`` has a reason for each
+        branch: terms and explanations are joined, ``by`` is the most detailed kind of evidence (partition, then counts,
+        then bounds), and bounds are given only if there is a single column.
     """
     picked = batch.take(np.asarray(rows, np.int64))
     witnesses = FileWitnesses(picked, metadata)
     found = _Explanation(len(picked), witnesses, "file")
     cases = found.visit(wanted.expression)
     if wanted.partition:
-        same, told = same_partition(wanted.partition, picked, metadata, witnesses)
-        cases = found.first(found.constant(_other_partition(wanted, "file"), told & ~same), cases)
+        same, is_known = same_partition(wanted.partition, picked, metadata, witnesses)
+        cases = found.first(found.constant(_other_partition(wanted, "file"), is_known & ~same), cases)
     return found.table(cases)
 
 
 def explain_manifests(state: TableState, root: Manifest, rows: Any, wanted: Filter) -> pa.Table:
-    """Why manifests of data files are pruned, see `explain_files`; rows of the root, in this order."""
+    """Explain why manifests of data files are pruned; ``rows`` are rows of the root. See `explain_files`."""
     picked = np.asarray(rows, np.int64)
     witnesses = ManifestWitnesses(state, root, picked)
     found = _Explanation(len(picked), witnesses, "manifest")
@@ -167,7 +167,7 @@ def explain_manifests(state: TableState, root: Manifest, rows: Any, wanted: Filt
 
 @dataclass(frozen=True)
 class _Constant:
-    """A reason without values."""
+    """A reason that needs no values."""
 
     term: str
     by: str
@@ -176,7 +176,7 @@ class _Constant:
 
 @dataclass(frozen=True, eq=False)
 class _Said:
-    """What one witness says against a term."""
+    """A term that one source of evidence proves false."""
 
     term: Predicate
     witness: Witness
@@ -185,22 +185,22 @@ class _Said:
 
 @dataclass(frozen=True)
 class _Joined:
-    """The reasons of every branch of an ``or``, by their numbers."""
+    """The reasons of all branches of an ``or``, by their numbers."""
 
     parts: tuple[int, ...]
 
 
-_NEVER = _Constant("false", "filter", "the filter is true of no row")
+_NEVER = _Constant("false", "filter", "the filter matches no row")
 
 
 def _other_partition(wanted: Filter, thing: str) -> _Constant:
-    asked = f"partition {dict(wanted.partition)}"
-    return _Constant(asked, "partition", f"the {thing} is of another partition than {dict(wanted.partition)}")
+    text = f"partition {dict(wanted.partition)}"
+    return _Constant(text, "partition", f"the {thing} belongs to another partition than {dict(wanted.partition)}")
 
 
 @dataclass
 class _Explanation:
-    """Numbers the reasons that occur, and says per row which it is; -1: not pruned."""
+    """Reasons numbered as they occur, and the reason of each row; -1 where it is not pruned."""
 
     rows: int
     witnesses: Witnesses
@@ -208,7 +208,7 @@ class _Explanation:
     reasons: list[_Constant | _Said | _Joined] = field(default_factory=list)
 
     def visit(self, node: Expression) -> _Cases:
-        """Of an ``and`` the first child that rules a row out is its reason, of an ``or`` all of them."""
+        """Return the reason per row: the first child that excludes it for ``and``, all children for ``or``."""
         match node:
             case Always(value):
                 return self.constant(_NEVER, np.full(self.rows, not value))
@@ -228,18 +228,18 @@ class _Explanation:
         return out
 
     def constant(self, reason: _Constant, mask: Mask) -> _Cases:
-        """One reason where a mask is true."""
+        """Return this reason where the mask is true, -1 elsewhere."""
         return np.where(mask, self._number(reason), -1) if mask.any() else np.full(self.rows, -1, np.int64)
 
     def first(self, *cases: _Cases) -> _Cases:
-        """Per row the first reason there is."""
+        """Return the first reason of each row."""
         out = np.full(self.rows, -1, np.int64)
         for each in cases:
             out = np.where(out < 0, each, out)
         return out
 
     def table(self, cases: _Cases) -> pa.Table:
-        """The reasons of all rows."""
+        """Return the reasons of all rows as a table of `WHY_SCHEMA`."""
         parts, order = [], []
         for number in np.unique(cases).tolist():
             at = np.flatnonzero(cases == number)
@@ -284,7 +284,7 @@ class _Explanation:
 
 
 def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
-    """Terms and sentences of all branches; the column and its bounds where there is one column alone."""
+    """Join the terms and explanations of all branches; keep the bounds if all branches use one column."""
     terms, bys, columns = ([t[name][0].as_py() for t in parts] for name in ("term", "by", "column"))
     named = list(dict.fromkeys(c for c in columns if c is not None))
     alone = (

@@ -1,4 +1,4 @@
-"""Who can say something about a predicate: of a file its partition tuple and its statistics."""
+"""Evaluate predicates on data files by their partition tuples and column metrics."""
 
 from __future__ import annotations
 
@@ -38,15 +38,16 @@ class Witness:
     Attributes
     ----------
     inclusive, strict
-        What the evidence is asked: the predicate itself, or its projections; None where one says nothing.
+        The predicates that are evaluated: the predicate itself, or its projections; None where a projection proves
+        nothing.
     where
-        The rows that it speaks of; None for all.
+        The rows to which the evidence applies; None for all.
     by
         ``partition`` or ``statistics``.
     name
-        Of the column or partition field.
+        Name of the column or partition field.
     transform, type
-        How its values are to be read.
+        Transform and type of the values, for display.
     """
 
     inclusive: Predicate | None
@@ -59,14 +60,14 @@ class Witness:
     type: Type | None
 
     def may(self) -> Mask:
-        """False where surely no row matches."""
+        """Return False for each row where certainly no row of the file matches."""
         if self.inclusive is None:
             return np.ones(len(self.evidence), np.bool_)
         found = may_match(self.inclusive, self.evidence)
         return found if self.where is None else found | ~self.where
 
     def must(self) -> Mask:
-        """True where surely every row matches."""
+        """Return True for each row where certainly every row of the file matches."""
         if self.strict is None:
             return np.zeros(len(self.evidence), np.bool_)
         found = must_match(self.strict, self.evidence)
@@ -77,7 +78,7 @@ Witnesses: TypeAlias = Callable[[Predicate], Sequence[Witness]]
 
 
 def all_may(expression: Expression, rows: int, witnesses: Witnesses) -> Mask:
-    """False where surely no row matches the expression."""
+    """Return False for each file of which certainly no row matches the expression."""
 
     def leaf(p: Predicate) -> Mask:
         return all_masks((w.may() for w in witnesses(p)), rows)
@@ -86,7 +87,7 @@ def all_may(expression: Expression, rows: int, witnesses: Witnesses) -> Mask:
 
 
 def all_must(expression: Expression, rows: int, witnesses: Witnesses) -> Mask:
-    """True where surely every row matches the expression."""
+    """Return True for each file of which certainly every row matches the expression."""
 
     def leaf(p: Predicate) -> Mask:
         return any_mask((w.must() for w in witnesses(p)), rows)
@@ -97,7 +98,7 @@ def all_must(expression: Expression, rows: int, witnesses: Witnesses) -> Mask:
 def partition_questions(
     p: Predicate, spec: PartitionSpec, metadata: TableMetadata
 ) -> Iterator[tuple[PartitionColumn, Predicate | None, Predicate | None]]:
-    """The fields of a spec that are made of a predicate's column, and what it says of each: inclusive, strict."""
+    """Yield each partition field derived from a predicate's column, with the inclusive and the strict projection."""
     for column in partition_columns(metadata, spec):
         if column.source is None or column.source.field_id != p.field_id:
             continue
@@ -111,10 +112,10 @@ def partition_questions(
 def believed(
     evidence: Evidence, where: Mask | None, transform: str, field_id: int, metadata: TableMetadata
 ) -> Mask | None:
-    """The rows of `where` (None: all) whose partition values are what the transform makes of the column.
+    """Return the rows of `where` (None: all) whose partition values can be trusted to be the transform's result.
 
-    Java truncates the lowest integers to one of the highest. Tuples that have this number, and ranges that it is in,
-    prove nothing; a column that was promoted may have that of either type.
+    In Java, truncating the lowest integers wraps around to one of the highest. Tuples with that number, and ranges that
+    include it, prove nothing. A promoted column may have the wrapped number of either type.
     """
     if not transform.startswith("truncate"):
         return where
@@ -130,15 +131,16 @@ def believed(
 
 
 def top_level_ids(metadata: TableMetadata) -> frozenset[int]:
-    """The columns that stand in no struct."""
+    """Return the field ids of the columns that are not inside a struct."""
     return frozenset(f.field_id for s in metadata.schemas for f in s.fields)
 
 
 def always_required(metadata: TableMetadata, field_id: int) -> bool:
-    """Whether no row can have a null: a top-level column that every schema of the table requires.
+    """Return whether the column cannot be null in any row: top level, and required in every schema of the table.
 
-    A schema that lacks the column counts against it, as files of that time read as null, unless a default stands in
-    for it. So does one that is no longer listed (the ids have a gap): it may have let the column be null.
+    A schema without the column may have written files in which the column reads as null, unless it has an initial
+    default. The same holds for a schema that is no longer listed (a gap in the schema ids): the column may have been
+    optional in it.
     """
     ids = {s.schema_id for s in metadata.schemas}
     found = [f for s in metadata.schemas for f in s.fields if f.field_id == field_id]
@@ -148,12 +150,12 @@ def always_required(metadata: TableMetadata, field_id: int) -> bool:
 
 
 class FileWitnesses:
-    """Those of the files of a batch.
+    """Evidence about the files of a batch, for each predicate.
 
     Parameters
     ----------
     statistics
-        False leaves the partition tuples alone: of delete files, whose statistics are of what they delete.
+        False uses partition tuples only: the column metrics of delete files describe the deleted rows.
     """
 
     def __init__(self, batch: EntryBatch, metadata: TableMetadata, *, statistics: bool = True) -> None:
@@ -172,11 +174,11 @@ class FileWitnesses:
                 self._specs.append((spec, None if mine.all() else mine))
 
     def __call__(self, p: Predicate) -> list[Witness]:
-        """What is known about one predicate, the tuples first."""
+        """Return the evidence about one predicate, partition tuples first."""
         return self.tuples(p) + self.statistics(p)
 
     def tuples(self, p: Predicate) -> list[Witness]:
-        """What partition tuples say."""
+        """Return the evidence from partition tuples."""
         out = []
         for spec, mine in self._specs:
             for column, may, must in partition_questions(p, spec, self._metadata):
@@ -189,7 +191,7 @@ class FileWitnesses:
         return out
 
     def statistics(self, p: Predicate) -> list[Witness]:
-        """What bounds and counts say."""
+        """Return the evidence from bounds and counts."""
         stats = self._batch.stats.get(p.field_id) if self._statistics else None
         if stats is None:
             return []
@@ -200,7 +202,7 @@ class FileWitnesses:
         return [Witness(p, p, self._evidence[p.field_id], None, "statistics", p.name, "identity", p.type)]
 
     def value(self, key: str) -> pa.Array | None:
-        """The partition values of a field, by its id as text."""
+        """Return the partition values of a field, given by its id as text; None if the batch has none."""
         partition = self._batch.partition
         at = -1 if partition is None else partition.type.get_field_index(key)
         return None if partition is None or at < 0 else pc.struct_field(partition, [at])
@@ -214,9 +216,10 @@ class FileWitnesses:
         return self._values[key]
 
     def _believed(self, found: Evidence, field_id: int, mine: Mask | None, transform: str) -> Mask | None:
-        """Not a null where the column has bounds: that value was not readable, or is missing.
+        """Exclude a null partition value of a file whose column has bounds: it was unreadable, or is missing.
 
-        Nor, of V4, whose values are rebuilt from them, the lower bound of an identity that has another upper one.
+        Also exclude an identity value that equals the lower bound while the upper bound differs: V4 tuples are rebuilt
+        from bounds.
         """
         stats = self._batch.stats.get(field_id)
         if stats is None:

@@ -1,4 +1,4 @@
-"""Filters: expressions over a table's columns and partial partition tuples, judged by what metadata says of files."""
+"""Filters on rows: an expression over columns, a partial partition tuple, or both, evaluated on file metadata."""
 
 from __future__ import annotations
 
@@ -39,80 +39,80 @@ __all__ = [
     "tuple_predicate",
 ]
 
-#: Codes of three per term are gathered in 64 bits; after this many terms those that occur are counted anew.
+#: Three outcomes per term are packed into 64 bits; after this many terms the combinations are renumbered.
 _TERMS_AT_ONCE = 20
 
 
 def residuals(
     wanted: Filter, batch: EntryBatch, metadata: TableMetadata
 ) -> tuple[pa.Int32Array, tuple[Expression, ...]]:
-    """What the partition of each file leaves to ask of its rows.
+    """Return the residual of a filter for each data file.
 
-    A term that the tuple proves is true of every row (strict projection) goes, one of which it proves that it is true
-    of none (inclusive projection) makes its branch `NEVER`. Statistics are not asked: `Filter.judge` says which files
-    match as a whole.
+    As in Iceberg's residual evaluator, a term that the partition tuple proves true of every row (strict projection) is
+    dropped; one that it proves false of every row (inclusive projection) turns its branch into `NEVER`. Column metrics
+    are not used; `Filter.judge` returns which files match completely.
 
     Parameters
     ----------
     batch
-        Data files with their tuples.
+        Data files with their partition tuples.
 
     Returns
     -------
     tuple
-        int32, one per file: its place among the expressions; and these, each once. The first is the whole filter,
-        whether or not a file has it.
+        An int32 array with the index of each file's residual, and the distinct residuals. The first residual is always
+        the whole filter, even if no file has it.
     """
     n = len(batch)
     terms = list(dict.fromkeys(predicates(wanted.expression)))
     witnesses = FileWitnesses(batch, metadata, statistics=False)
     codes: npt.NDArray[np.int64] = np.zeros(n, np.int64)
-    told: dict[Predicate, npt.NDArray[np.int8]] = {}
+    decided: dict[Predicate, npt.NDArray[np.int8]] = {}
     for p in terms:
         found = witnesses.tuples(p)
         if not found:
             continue
         always = any_mask((w.must() for w in found), n)
         never = ~all_masks((w.may() for w in found), n)
-        told[p] = always.astype(np.int8) - (never & ~always)
-        codes = codes * 3 + (told[p] + 1)
-        if len(told) % _TERMS_AT_ONCE == 0:
+        decided[p] = always.astype(np.int8) - (never & ~always)
+        codes = codes * 3 + (decided[p] + 1)
+        if len(decided) % _TERMS_AT_ONCE == 0:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-    if not told:
+    if not decided:
         return pa.array(np.zeros(n, np.int32)), (wanted.expression,)
     _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
     places: dict[Expression, int] = {wanted.expression: 0}
     number = np.zeros(len(first), np.int32)
     for i, row in enumerate(first.tolist()):
-        left = _left(wanted.expression, {p: int(t[row]) for p, t in told.items()})
+        left = _left(wanted.expression, {p: int(t[row]) for p, t in decided.items()})
         number[i] = places.setdefault(left, len(places))
     return pa.array(number[kind] if n else number, pa.int32()), tuple(places)
 
 
-def _left(expression: Expression, told: Mapping[Any, int]) -> Expression:
+def _left(expression: Expression, decided: Mapping[Any, int]) -> Expression:
     match expression:
         case And(children):
-            return all_of(*(_left(c, told) for c in children))
+            return all_of(*(_left(c, decided) for c in children))
         case Or(children):
-            return any_of(*(_left(c, told) for c in children))
+            return any_of(*(_left(c, decided) for c in children))
         case Predicate():
-            sign = told.get(expression, 0)
+            sign = decided.get(expression, 0)
             return ALWAYS if sign > 0 else NEVER if sign < 0 else expression
     return expression
 
 
 @dataclass(frozen=True)
 class Filter:
-    """A condition on rows: an expression, and a partial partition tuple, either of which may be missing.
+    """A condition on rows: an expression and a partial partition tuple, each of which may be missing.
 
     Attributes
     ----------
     text
-        For people.
+        The filter as text, for display.
     expression
         `ALWAYS` matches every row.
     partition
-        By partition field name; fields that are not named match anything.
+        Values by partition field name; fields that are not named match any value.
     """
 
     text: str
@@ -121,51 +121,51 @@ class Filter:
 
     @property
     def field_ids(self) -> list[int]:
-        """The columns that the expression names."""
+        """Return the sorted field ids of the columns in the expression."""
         return sorted({p.field_id for p in predicates(self.expression)})
 
     @property
     def names(self) -> list[str]:
-        """Their dotted names, in the order of the expression."""
+        """Return the columns' dotted names, in the order of the expression."""
         return list(dict.fromkeys(p.name for p in predicates(self.expression)))
 
     def judge(self, batch: EntryBatch, metadata: TableMetadata) -> tuple[pa.BooleanArray, pa.BooleanArray]:
-        """Per file: whether some row may match, and whether every row surely does.
+        """Return per file whether some row may match, and whether every row certainly matches.
 
         Parameters
         ----------
         batch
-            Data files with their tuples, and the statistics of at least `field_ids`. Files without statistics (or a
-            batch that leaves them out) are judged by their tuples alone.
+            Data files with their partition tuples and the column metrics of at least `field_ids`. Without column
+            metrics, only the tuples count.
 
         Notes
         -----
-        A file of a negative record count (imported by old versions) is judged by its tuple alone. A record count of 0
-        prunes nothing, other than in Java: hardly any writer adds a file without rows, and a count that is wrong would
-        take away those of the file.
+        For a file with a negative record count (imported by old versions) only the tuple counts. Unlike in Java, a
+        record count of 0 prunes nothing: writers hardly ever add a file without rows, and a wrong count would hide the
+        rows of the file.
         """
         n = len(batch)
         witnesses = FileWitnesses(batch, metadata)
         may = all_may(self.expression, n, witnesses)
         must = all_must(self.expression, n, witnesses)
         if self.partition:
-            same, told = same_partition(self.partition, batch, metadata, witnesses)
-            may, must = may & (same | ~told), must & same & told
+            same, is_known = same_partition(self.partition, batch, metadata, witnesses)
+            may, must = may & (same | ~is_known), must & same & is_known
         return pa.array(may), pa.array(may & must)
 
 
 def same_partition(
     partition: Mapping[str, Any], batch: EntryBatch, metadata: TableMetadata, witnesses: FileWitnesses
 ) -> tuple[Mask, Mask]:
-    """Per file: whether its tuple is of a partial one, and whether that can be told."""
+    """Return per file whether its tuple matches a partial one, and whether that is known."""
     n = len(batch)
-    same, told = np.ones(n, np.bool_), np.zeros(n, np.bool_)
+    same, is_known = np.ones(n, np.bool_), np.zeros(n, np.bool_)
     numbers = batch.entries["partition_spec_id"]
     for number in pc.unique(numbers).to_pylist():
         spec = None if number is None else metadata.spec(number)
         columns = {} if spec is None else {c.field.name: c for c in partition_columns(metadata, spec)}
         if not partition.keys() <= columns.keys():
-            continue  # files of another spec: nobody knows without reading them
+            continue  # a file of another spec may hold such rows: unknown without reading it
         mine = known(pc.equal(numbers, number))
         for name, given in partition.items():
             values = witnesses.value(columns[name].key)
@@ -174,12 +174,12 @@ def same_partition(
                 break
             same &= ~mine | hit
         else:
-            told |= mine
-    return same, told
+            is_known |= mine
+    return same, is_known
 
 
 def tuple_predicate(column: PartitionColumn, given: Any) -> Predicate:
-    """That a partition field has this value."""
+    """Return the predicate that a partition field has the given value."""
     found = tuples_of([column], [{column.field.name: given}], "partition")
     wanted = comparable(pc.struct_field(found, [0]))[0].as_py()
     if wanted is None:
@@ -196,7 +196,7 @@ def make_filter(metadata: TableMetadata, schema: Schema, where: Any, partition: 
     ----------
     where
         SQL text (``id > 5 and day = date '2024-05-17'``, see `parse_filter`), a PyIceberg expression, a filter that was
-        made of this schema before (alone), or None.
+        made from this schema before (only without a partition), or None.
     partition
         A dictionary by partition field, of any of the table's specs, or None.
 
@@ -210,10 +210,10 @@ def make_filter(metadata: TableMetadata, schema: Schema, where: Any, partition: 
     if partition is not None:
         _check_partition(metadata, partition)
     expression = ALWAYS if where is None else bind_filter(schema, where)
-    said = [] if where is None else [str(where)]
+    texts = [] if where is None else [str(where)]
     if partition is not None:
-        said.append(f"partition {dict(partition)}")
-    return Filter(" in ".join(said) or "every row", expression, dict(partition or {}))
+        texts.append(f"partition {dict(partition)}")
+    return Filter(" in ".join(texts) or "every row", expression, dict(partition or {}))
 
 
 def _check_partition(metadata: TableMetadata, partition: Any) -> None:

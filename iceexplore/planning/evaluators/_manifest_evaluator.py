@@ -1,4 +1,4 @@
-"""Which manifests of a root may hold a matching file: by partition summaries, or by a V4 root's own statistics."""
+"""Select the manifests that may hold a matching file, by partition summaries or by the column metrics of a V4 root."""
 
 from __future__ import annotations
 
@@ -44,22 +44,23 @@ _Rows = npt.NDArray[Any]
 def may_hold(
     state: TableState, root: Manifest, rows: _Rows, wanted: Filter, *, files: Literal["data", "deletes"] = "data"
 ) -> pa.BooleanArray:
-    """Which of a root's manifests may hold a matching file.
+    """Return which manifests of a root may hold a matching file.
 
     Parameters
     ----------
     rows
-        Rows of the root, manifests.
+        Row numbers of manifests in the root.
     files
-        ``deletes``: manifests of delete files, of which the partitions alone are judged: whether one may hold a delete
-        of a row that matches. Their other statistics are of the deletes: of paths and positions, or of columns in which
-        an equality delete may hold what a row was, not what it is. Unpartitioned equality deletes are always kept. A
-        manifest of a V4 root, which may hold deletes of any spec, is judged by those fields alone that all specs have.
+        ``data``, or ``deletes`` for manifests of delete files: whether one may hold a delete that applies to a matching
+        row. Only partition values count then, because other metrics of delete manifests describe the deletes: paths and
+        positions, or columns in which an equality delete may hold an earlier value of a row. Unpartitioned equality
+        deletes are always kept. A manifest of a V4 root may hold deletes of any spec, so only partition fields that all
+        specs share are used.
 
     Returns
     -------
     pyarrow.BooleanArray
-        One per row. A manifest of a spec that the table does not have, or of which the root says nothing, may.
+        One value per row; True for a manifest of an unknown spec or without any metrics in the root.
     """
     if files not in ("data", "deletes"):
         raise OptionError(f"files={files!r}: 'data' or 'deletes'")
@@ -68,14 +69,14 @@ def may_hold(
 
 
 class ManifestWitnesses:
-    """What a root says of its manifests.
+    """Evidence that a root has about its manifests.
 
     Parameters
     ----------
     rows
-        Rows of the root; evidence is in their order.
+        Row numbers in the root; evidence has the same order.
     statistics
-        Whether a V4 root's aggregated statistics of columns and expressions count, beside those of partition fields.
+        Also use a V4 root's aggregated metrics of columns and expressions, besides those of partition fields.
     """
 
     def __init__(self, state: TableState, root: Manifest, rows: _Rows, *, statistics: bool = True) -> None:
@@ -83,7 +84,7 @@ class ManifestWitnesses:
         self._root = root
         self._rows = np.asarray(rows, np.int64)
         self._statistics = statistics
-        # A V4 manifest may hold deletes of any spec: those of a spec without the field are not bounded by it.
+        # A V4 manifest may hold deletes of any spec; a field's metrics do not cover those of a spec without the field.
         self._mixed = not statistics and root.dialect.has_root_manifest
         self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
         self._columns: dict[int, Evidence | None] = {}
@@ -93,7 +94,7 @@ class ManifestWitnesses:
         self.specs: list[tuple[PartitionSpec, Mask]] = [(spec, mine) for spec, mine in found if spec is not None]
 
     def __call__(self, p: Predicate) -> list[Witness]:
-        """What is known about one predicate, partitions first."""
+        """Return the evidence about one predicate, partition fields first."""
         out = []
         for spec, mine in self.specs:
             for column, may, _ in partition_questions(p, spec, self._metadata):
@@ -105,7 +106,7 @@ class ManifestWitnesses:
         return out + self.statistics(p) if self._statistics else out
 
     def statistics(self, p: Predicate) -> list[Witness]:
-        """What a V4 root's aggregated statistics say: of the column, and of the expressions that are made of it."""
+        """Return the evidence from a V4 root's aggregated metrics of the column and of expressions on it."""
         out = []
         found = self._column(p.field_id)
         if found is not None:
@@ -123,7 +124,7 @@ class ManifestWitnesses:
         return out
 
     def may_have(self, wanted: Filter) -> Mask:
-        """Which manifests may hold a file of the filter's partial tuple."""
+        """Return which manifests may hold a file of the filter's partial partition tuple."""
         may = np.ones(len(self._rows), np.bool_)
         for spec, mine in self.specs if wanted.partition else ():
             for column in partition_columns(self._metadata, spec):
@@ -136,18 +137,18 @@ class ManifestWitnesses:
         return may
 
     def _bounds(self, field: PartitionField) -> bool:
-        """Return whether what the root says of a partition field holds for every file that a manifest may have."""
+        """Return whether the root's metrics of a partition field cover every file that a manifest may hold."""
         same = (field.source_ids, field.transform)
         specs = self._metadata.partition_specs
         return not self._mixed or all(any((f.source_ids, f.transform) == same for f in s.fields) for s in specs)
 
     def _column(self, number: int) -> Evidence | None:
-        """A V4 root's statistics of a column or an expression."""
+        """Return a V4 root's metrics of a column or an expression; None where it has none."""
         if number not in self._columns:
             found = self._root.stats(number)
-            told = (found.value_count, found.lower, found.null_count)
+            given = (found.value_count, found.lower, found.null_count)
             made = None
-            if not pa.types.is_nested(found.lower.type) and any(a.null_count < len(a) for a in told):
+            if not pa.types.is_nested(found.lower.type) and any(a.null_count < len(a) for a in given):
                 nested = number not in top_level_ids(self._metadata) | self._expressions
                 names = ("lower", "upper", "value_count", "null_count", "nan_count")
                 stats = pa.StructArray.from_arrays([getattr(found, n) for n in names], names)
@@ -156,13 +157,13 @@ class ManifestWitnesses:
         return self._columns[number]
 
     def fields(self, spec: PartitionSpec, mine: Mask) -> dict[str, Evidence]:
-        """What is known of a spec's partition fields, by their ids as text; ``mine`` are the manifests of the spec."""
+        """Return the metrics of a spec's partition fields by field id as text; ``mine`` masks the spec's manifests."""
         if spec.spec_id not in self._fields:
             self._fields[spec.spec_id] = self._summaries(spec, mine) or self._derived(spec)
         return self._fields[spec.spec_id]
 
     def _derived(self, spec: PartitionSpec) -> dict[str, Evidence]:
-        """From a V4 root: identity fields have their column's statistics, others their expression's."""
+        """Derive them from a V4 root: from column metrics for identity fields, from expression metrics for others."""
         out = {}
         for f in spec.fields:
             if len(f.source_ids) != 1 or not is_known_transform(f.transform):
@@ -179,7 +180,7 @@ class ManifestWitnesses:
         return out
 
     def _summaries(self, spec: PartitionSpec, mine: Mask) -> dict[str, Evidence]:
-        """The partition summaries of a manifest list; a manifest whose summaries are not those of its spec has none."""
+        """Read the partition summaries of a manifest list; skip manifests whose summaries do not fit their spec."""
         column = whole(self._root.entries["partition_summaries"]).take(pa.array(self._rows))
         lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0))
         there = mine & (lengths == len(spec.fields))

@@ -1,8 +1,8 @@
-"""What evidence proves of a predicate: surely no row matches, surely every row does, or neither.
+"""Evaluate predicates on column metrics: certainly no row matches, certainly every row does, or neither.
 
-The rules are Iceberg's ``InclusiveMetricsEvaluator``, ``StrictMetricsEvaluator`` and ``ManifestEvaluator``, columnar,
-with SQL's nulls: a null satisfies ``is-null`` and ``not-nan`` alone (Iceberg's evaluators let nulls match ``!=``, ``not
-in`` and ``not starts with``, and so keep files that have no matching row).
+The rules are those of Iceberg's ``InclusiveMetricsEvaluator``, ``StrictMetricsEvaluator`` and ``ManifestEvaluator`` on
+Arrow columns, but with SQL's null semantics: a null satisfies only ``is-null`` and ``not-nan``. (Iceberg's evaluators
+let nulls match ``!=``, ``not in`` and ``not starts with``, and so keep files without a matching row.)
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["all_masks", "any_mask", "bounds_deny", "counts_deny", "may_match", "
 
 _TESTS = frozenset(("is-null", "not-null", "is-nan", "not-nan"))
 _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError, ValueError, OverflowError)
-#: Of text and bytes longer lists are judged by their lowest and highest value (Java gives up on them).
+#: Longer lists of texts or bytes are reduced to their lowest and highest value (Java keeps all files then).
 _LONG_LIST = 200
 
 
 def walk(expression: Expression, rows: int, leaf: Callable[[Predicate], Mask]) -> Mask:
-    """And, or and what is always or never true, over a mask per predicate."""
+    """Combine the masks of an expression's predicates with its ``and``, ``or`` and constants."""
     match expression:
         case Always(value):
             return np.full(rows, value)
@@ -38,7 +38,7 @@ def walk(expression: Expression, rows: int, leaf: Callable[[Predicate], Mask]) -
 
 
 def all_masks(masks: Iterable[Mask], rows: int) -> Mask:
-    """Where all of them are true."""
+    """Return where all masks are true."""
     out = np.ones(rows, np.bool_)
     for mask in masks:
         out &= mask
@@ -46,7 +46,7 @@ def all_masks(masks: Iterable[Mask], rows: int) -> Mask:
 
 
 def any_mask(masks: Iterable[Mask], rows: int) -> Mask:
-    """Where one of them is true."""
+    """Return where any mask is true."""
     out = np.zeros(rows, np.bool_)
     for mask in masks:
         out |= mask
@@ -54,12 +54,12 @@ def any_mask(masks: Iterable[Mask], rows: int) -> Mask:
 
 
 def may_match(p: Predicate, e: Evidence) -> Mask:
-    """False only where surely no row matches."""
+    """Return False only where certainly no row matches."""
     return ~(counts_deny(p, e) | bounds_deny(p, e))
 
 
 def counts_deny(p: Predicate, e: Evidence) -> Mask:
-    """Where nulls and NaN alone show that no row matches."""
+    """Return where null and NaN counts alone prove that no row matches."""
     match p.op:
         case "is-null":
             return e.no_null
@@ -68,13 +68,13 @@ def counts_deny(p: Predicate, e: Evidence) -> Mask:
         case "is-nan":
             return e.no_nan | e.all_null
         case "not-nan":
-            # Rows below a null struct are no NaN: they have to be known not to be there.
+            # Rows below a null struct satisfy not-nan: there must not be any.
             return e.all_nan & e.no_null
     return e.nothing
 
 
 def bounds_deny(p: Predicate, e: Evidence) -> Mask:
-    """Where the bounds show that no row matches."""
+    """Return where the bounds prove that no row matches."""
     no = np.zeros(len(e), np.bool_)
     if p.op in _TESTS:
         return no
@@ -105,7 +105,7 @@ def bounds_deny(p: Predicate, e: Evidence) -> Mask:
 
 
 def must_match(p: Predicate, e: Evidence) -> Mask:
-    """True only where surely every row matches."""
+    """Return True only where certainly every row matches."""
     match p.op:
         case "is-null":
             return e.all_null
@@ -146,7 +146,7 @@ def must_match(p: Predicate, e: Evidence) -> Mask:
 
 
 def satisfied(p: Predicate, values: pa.Array) -> Mask | None:
-    """Whether each value itself satisfies the predicate; None where they are not of the predicate's type."""
+    """Return whether each value satisfies the predicate; None if the values do not have the predicate's type."""
     null: Mask = np.asarray(values.is_null())
     nan: Mask = known(pc.is_nan(values)) if pa.types.is_floating(values.type) else np.zeros(len(values), np.bool_)
     out: Mask
@@ -187,7 +187,7 @@ def _sides(p: Predicate, e: Evidence) -> tuple[pa.Array, pa.Array, list[pa.Scala
 
 
 def _scalars(p: Predicate, kind: pa.DataType) -> list[pa.Scalar] | None:
-    """The literals as values of the type that is compared; None where they do not fit it."""
+    """Convert the literals to the type of the comparison; return None if one does not fit."""
     try:
         return [_scalar(v, kind) for v in p.literals]
     except _REFUSED:
@@ -196,11 +196,11 @@ def _scalars(p: Predicate, kind: pa.DataType) -> list[pa.Scalar] | None:
 
 def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_int64(kind):
-        value = int(value)  # booleans, too
+        value = int(value)  # also for booleans
     if pa.types.is_decimal(kind):
         try:
             return pa.scalar(value, kind)
-        except pa.ArrowInvalid:  # its own scale or precision: the comparison has to find common ones
+        except pa.ArrowInvalid:  # another scale or precision: let Arrow find a common one, or raise
             own = pa.scalar(value)
             pc.equal(pa.scalar(None, kind), own)
             return own
@@ -208,10 +208,10 @@ def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
 
 
 def _among(values: pa.Array, literals: list[pa.Scalar]) -> Mask:
-    """Which values are one of the literals."""
+    """Return which values equal one of the literals."""
     if len(literals) > 8 and all(x.type == values.type for x in literals):
         wanted = pa.array([x.as_py() for x in literals], values.type)
-        if pa.types.is_floating(values.type):  # is_in tells -0.0 from 0.0, which are equal
+        if pa.types.is_floating(values.type):  # is_in distinguishes -0.0 and 0.0, which are equal
             zero = pa.scalar(0, values.type)
             values, wanted = pc.add(values, zero), pc.add(wanted, zero)
         return known(pc.is_in(values, value_set=wanted))
@@ -222,7 +222,7 @@ def _among(values: pa.Array, literals: list[pa.Scalar]) -> Mask:
 
 
 def _outside(low: pa.Array, high: pa.Array, literals: list[pa.Scalar]) -> Mask:
-    """Where no literal is between the bounds."""
+    """Return where no literal is between the bounds."""
     if len(literals) > 8 and (pa.types.is_integer(low.type) or pa.types.is_floating(low.type)):
         return _none_between(low, high, np.sort(np.array([x.as_py() for x in literals])))
     if len(literals) > _LONG_LIST:
@@ -232,7 +232,7 @@ def _outside(low: pa.Array, high: pa.Array, literals: list[pa.Scalar]) -> Mask:
 
 
 def _none_between(low: pa.Array, high: pa.Array, ordered: Any) -> Mask:
-    """The same of many numbers: the first that is not below the lower bound is above the upper one."""
+    """Return the same for many numbers: the first literal not below the lower bound must be above the upper bound."""
     floor = np.asarray(pc.fill_null(low, ordered[0].item()))
     first = np.searchsorted(ordered, floor)
     beyond = first == len(ordered)
@@ -242,7 +242,7 @@ def _none_between(low: pa.Array, high: pa.Array, ordered: Any) -> Mask:
 
 
 def _each_outside(low: pa.Array, high: pa.Array, literals: list[pa.Scalar]) -> Mask:
-    """Where each literal is known to be below the lower or above the upper bound."""
+    """Return where each literal is known to be below the lower or above the upper bound."""
     out = np.ones(len(low), np.bool_)
     for x in literals:
         out &= known(pc.greater(low, x)) | known(pc.less(high, x))
@@ -254,7 +254,7 @@ def _starts(values: pa.Array, prefix: Any) -> Mask:
 
 
 def _apart(low: pa.Array, high: pa.Array, prefix: Any) -> Mask:
-    """No value between the bounds begins with the prefix."""
+    """Return where no value between the bounds begins with the prefix."""
     cut = pc.utf8_slice_codeunits if pa.types.is_string(low.type) else pc.binary_slice
     x = pa.scalar(prefix, low.type)
     return known(pc.greater(cut(low, 0, len(prefix)), x)) | known(pc.less(cut(high, 0, len(prefix)), x))

@@ -1,4 +1,4 @@
-"""Partition tuples as people give them, as Arrow holds them, and as conflict checks name them."""
+"""Convert partition tuples: from users' dictionaries to Arrow, and to comparable keys for conflict checks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["PartitionColumn", "partition_columns", "partition_keys", "tuples_of"
 
 @dataclass(frozen=True)
 class PartitionColumn:
-    """A field of a spec with its result's type, and the column that it is made of (None: dropped, or several)."""
+    """A partition field with its result type and its source column (None: dropped, or several columns)."""
 
     field: PartitionField
     type: Type
@@ -41,12 +41,12 @@ class PartitionColumn:
 
     @property
     def key(self) -> str:
-        """The child's name in a batch's partition: the field id."""
+        """Return the name of the field in a batch's partition struct: its field id as text."""
         return str(self.field.field_id)
 
 
 def partition_columns(metadata: TableMetadata, spec: PartitionSpec) -> list[PartitionColumn]:
-    """The fields of a spec."""
+    """Return the partition fields of a spec with their types and source columns."""
     columns = metadata.all_fields()
     out = []
     for field, kind in zip(spec.fields, partition_type(spec, metadata).fields, strict=True):
@@ -56,16 +56,16 @@ def partition_columns(metadata: TableMetadata, spec: PartitionSpec) -> list[Part
 
 
 def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str = "partitions") -> pa.StructArray:
-    """Partition tuples given as dictionaries by partition field name, checked and typed.
+    """Convert partition tuples, given as dictionaries by partition field name, to a typed struct array.
 
-    Values are those of the transform's result: the value itself for ``identity`` and ``truncate``, the bucket's
-    number, ``"2024"``, ``"2024-05"``, ``"2024-05-17"`` or ``"2024-05-17-06"`` (or a date or datetime) for times; a
-    plain integer is what Iceberg stores: units since 1970.
+    Values are results of the transform: the value itself for ``identity`` and ``truncate``, the number of a bucket,
+    ``"2024"``, ``"2024-05"``, ``"2024-05-17"`` or ``"2024-05-17-06"`` (or a date or datetime) for times. A plain
+    integer is the stored number: units since 1970.
 
     Raises
     ------
     OptionError
-        An unknown or missing field, a value of another type.
+        There is an unknown or missing field, or a value of another type.
     """
     names = [c.field.name for c in columns]
     values: dict[str, list[Any]] = {n: [] for n in names}
@@ -87,7 +87,7 @@ def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str
 
 
 def _stored(column: PartitionColumn, value: Any, where: str) -> Any:
-    """What a transform's result is stored as."""
+    """Return the number or value that Iceberg stores for a transform's result."""
     if value is None:
         return None
     name, width = transform_parts(column.field.transform)
@@ -117,7 +117,7 @@ def _stored(column: PartitionColumn, value: Any, where: str) -> Any:
             case "day" if isinstance(value, datetime):
                 return value.date()
     except (ValueError, TypeError) as error:
-        raise OptionError(f"{where} = {value!r} is no value of {column.field.transform}: {error}") from None
+        raise OptionError(f"{where} = {value!r} is not a value of {column.field.transform}: {error}") from None
     return value
 
 
@@ -145,12 +145,12 @@ def _year(value: Any) -> int:
 
 
 def typed_values(kind: Type, values: Sequence[Any], what: str) -> pa.Array:
-    """Python values as an array of the type's Arrow type; text is accepted for dates, times, decimals and UUIDs.
+    """Convert Python values to an array of the Arrow type; text is accepted for dates, times, decimals and UUIDs.
 
     Raises
     ------
     OptionError
-        A value that does not fit the type.
+        A value does not fit the type.
     """
     if pa.types.is_null(arrow_type(kind)):
         if any(v is not None for v in values):
@@ -169,14 +169,14 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> pa.Array:
 
 def _plain(base: str, value: Any) -> Any:
     if hasattr(value, "item") and not isinstance(value, (bytes, str)):
-        value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value  # numpy's scalars
+        value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value  # unwrap numpy scalars
     match base:
         case "boolean" if not isinstance(value, bool):
-            raise TypeError(f"{value!r} is no boolean")
+            raise TypeError(f"{value!r} is not a boolean")
         case "string" if not isinstance(value, str):
-            raise TypeError(f"{value!r} is no string")
+            raise TypeError(f"{value!r} is not a string")
         case "int" | "long" | "float" | "double" if isinstance(value, (str, bool)):
-            raise TypeError(f"{value!r} is no {base}")
+            raise TypeError(f"{value!r} is not a valid {base}")
         case "decimal":
             return Decimal(str(value))
         case "uuid" if isinstance(value, str):
@@ -193,12 +193,12 @@ def _plain(base: str, value: Any) -> Any:
 def partition_keys(
     spec_ids: pa.Array, partition: pa.StructArray | None, metadata: TableMetadata
 ) -> frozenset[tuple[int, str]]:
-    """The distinct partitions of some files, comparable between states: spec id, and the tuple as JSON.
+    """Return the distinct partitions of some files, comparable between table states: spec id, and the tuple as JSON.
 
     Parameters
     ----------
     spec_ids, partition
-        ``partition_spec_id`` and the tuples of a batch or a manifest, as long as each other.
+        ``partition_spec_id`` and the tuples of a batch or a manifest, of equal length.
     """
     columns = {"spec": spec_ids.combine_chunks() if isinstance(spec_ids, pa.ChunkedArray) else spec_ids}
     if partition is not None:

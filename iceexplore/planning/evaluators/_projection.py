@@ -1,9 +1,9 @@
-"""What a predicate of a column says of a partition field that is made of it (spec, "Scan Planning").
+"""Project a predicate on a column to a partition field derived from that column (spec, "Scan Planning").
 
-The inclusive projection is true of the partition of every row that satisfies the predicate: where it is false, no row
-matches. The strict projection is false of the partition of every row that does not: where it is true, all rows match.
-After Iceberg's ``Transform.project`` and ``projectStrict``; closer than these where a transform leaves a value whole:
-a day of a date, and text or bytes not longer than a truncation's width.
+The inclusive projection is true for the partition of every row that satisfies the predicate: where it is false, no row
+matches. The strict projection is false for the partition of every row that does not: where it is true, all rows match.
+They follow Iceberg's ``Transform.project`` and ``projectStrict``, and are tighter where a transform keeps the whole
+value: the day of a date, and text or bytes not longer than the width of a truncation.
 """
 
 from __future__ import annotations
@@ -29,22 +29,23 @@ _INT = PrimitiveType("int")
 
 
 def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Predicate | None:
-    """The predicate of the partition value that follows from a predicate of the source column, or that it follows from.
+    """Return the predicate on the partition value that a predicate on the source column implies, or is implied by.
 
     Parameters
     ----------
     transform
-        As the spec has it. One that is not known, and ``void``, say nothing.
+        Transform in the spec's notation. An unknown transform and ``void`` have no projection.
     source
-        The column's type in which the predicate's literals are stored.
+        The column type in which the literals are stored.
     strict
-        False: true of the tuple of every row that matches. True: true of a tuple only if all its rows match.
+        False: the result holds for the tuple of every matching row. True: it holds only for tuples whose rows all
+        match.
 
     Returns
     -------
     Predicate or None
-        Its field id and name are those of ``p``, its type is that of the literals: the source's or, of buckets and
-        times, ``int``. None where nothing can be said.
+        A predicate with the field id and name of ``p`` and the type of its literals: the source's, or ``int`` for
+        buckets and times. None if nothing can be derived.
     """
     name, width = transform_parts(transform)
     base = type_base(source)
@@ -55,7 +56,7 @@ def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Pred
     if p.op in ("is-null", "not-null") or whole:
         return _of(p, p.op, p.literals, source if whole else _INT)
     if p.op in ("is-nan", "not-nan"):
-        return None  # no other transform takes floating numbers
+        return None  # floating-point columns have only identity partition fields
     if name == "bucket":
         wanted = ("!=", "not-in") if strict else ("=", "in")
         return _of(p, p.op, _distinct(map(apply, p.literals)), _INT) if p.op in wanted else None
@@ -78,7 +79,7 @@ def _distinct(values: Any) -> tuple[Any, ...]:
 
 
 def _ordered(p: Predicate, apply: Callable[[Any], Any], strict: bool, kind: Type) -> Predicate | None:
-    """Of a transform of whole numbers that keeps their order (Java: ``ProjectionUtil.truncateLong``)."""
+    """Project on an order-preserving transform of integers (Java: ``ProjectionUtil.truncateLong``)."""
     x: Any = p.literals[0] if p.literals else None
     if strict:
         match p.op:
@@ -108,14 +109,14 @@ def _ordered(p: Predicate, apply: Callable[[Any], Any], strict: bool, kind: Type
 
 
 def _decimal(p: Predicate, source: Type, width: int, strict: bool) -> Predicate | None:
-    """By the integers under the decimals: Python's own arithmetic rounds to 28 digits."""
+    """Project via the unscaled integers of decimals, because Python's decimal arithmetic rounds to 28 digits."""
     parameters = decimal_parameters(source)
     if parameters is None:
         return None
     scale = parameters[1]
     numbers = [unscaled(v, scale) for v in p.literals]
     if any(decimal_of(n, scale) != v for n, v in zip(numbers, p.literals, strict=True)):
-        return None  # finer than any value of the column: the next one is not a step away
+        return None  # finer than the column's scale: the next value is not one step away
     out = _ordered(_of(p, p.op, numbers, source), lambda n: n - n % width, strict, source)
     if out is None or any(abs(n) >= 10**38 for n in out.literals):
         return None
@@ -123,7 +124,7 @@ def _decimal(p: Predicate, source: Type, width: int, strict: bool) -> Predicate 
 
 
 def _prefix(p: Predicate, width: int, source: Type, strict: bool) -> Predicate | None:
-    """Of text (in code points) and bytes that are cut off: a result shorter than the width is the whole value."""
+    """Project on truncated text (in code points) or bytes: a result shorter than the width is the whole value."""
     x = p.literals[0] if p.literals else ""
     cut, short, fits = x[:width], len(x) < width, len(x) <= width
     match p.op:
@@ -146,7 +147,7 @@ def _prefix(p: Predicate, width: int, source: Type, strict: bool) -> Predicate |
             whole = [v for v in p.literals if len(v) < width]
             return _of(p, "not-in", whole, source) if whole else None
         case "<":
-            # A prefix is not above its value: below x as the value is, if x is not cut off itself.
+            # A prefix is never above its value: below x exactly as the value is, if x itself is not cut off.
             return _of(p, "<" if strict or fits else "<=", (cut,), source)
         case "<=":
             if strict:
@@ -160,18 +161,19 @@ def _prefix(p: Predicate, width: int, source: Type, strict: bool) -> Predicate |
 
 
 def _within(p: Predicate, source: Type) -> Predicate | None:
-    """Not where the width of a truncation leads below the type's lowest value: Java's integers wrap around there.
+    """Drop the projection if truncation goes below the type's lowest value, where Java's integers wrap around.
 
-    Partition values of such source values are not used at all; see `believed`.
+    Partition values that wrapped around are ignored; see `believed`.
     """
     lowest = -(2**31) if type_base(source) == "int" else -(2**63)
     return None if any(v < lowest for v in p.literals) else p
 
 
 def _before_1970(p: Predicate, strict: bool) -> Predicate:
-    """Room for old files: up to 0.10 Iceberg wrote times before 1970 one unit too high where they are no whole unit.
+    """Widen a projection for old files: Iceberg up to 0.10 wrote times before 1970 one unit too high.
 
-    Java: ``ProjectionUtil.fixInclusiveTimeProjection`` and ``fixStrictTimeProjection``.
+    It did so unless the time was a whole unit. Java: ``ProjectionUtil.fixInclusiveTimeProjection`` and
+    ``fixStrictTimeProjection``.
     """
     x: Any = p.literals[0] if p.literals else 0
     match p.op:

@@ -1,4 +1,4 @@
-"""Which rows an expression selects: Arrow's kernels, a batch at a time."""
+"""Evaluate an expression on rows with Arrow's kernels, one batch at a time."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _NULL_SATISFIES = frozenset(("is-null", "not-nan"))
 
 
 def evaluate(expression: Expression, table: pa.Table) -> pa.BooleanArray:
-    """Which rows an expression selects.
+    """Return which rows an expression selects.
 
     Parameters
     ----------
     table
-        Columns are found by field id, ``PARQUET:field_id`` in the metadata of their fields, also inside structs, where
-        a null struct makes a null. A column that is not there is null in every row. Values are of the column's
-        `arrow_type`, or of a type that casts to it without loss (dictionaries, extension types, other widths).
+        Columns are found by field id (``PARQUET:field_id`` in the metadata of the Arrow fields), also inside structs,
+        where a null struct makes its children null. A missing column is null in every row. Values have the column's
+        `arrow_type`, or a type that casts to it without loss (dictionaries, extension types, other widths).
 
     Returns
     -------
     pyarrow.BooleanArray
-        As long as the table, never null: a row for which the expression is unknown is not selected.
+        One value per row, never null: a row for which the expression is unknown is not selected.
 
     Raises
     ------
     pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError
-        A column holds values of another type than the predicate's.
+        A column holds values of another type than the predicate.
     """
     wanted = {p.field_id for p in predicates(expression)}
     paths = _paths(table.schema, (), wanted)
@@ -52,7 +52,7 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.BooleanArray:
 
 
 def _paths(fields: Iterable[pa.Field], path: tuple[int, ...], wanted: set[int]) -> dict[int, tuple[int, ...]]:
-    """Where the wanted fields stand, by field id."""
+    """Return the path of each wanted field, as indices by field id."""
     out: dict[int, tuple[int, ...]] = {}
     for i, field in enumerate(fields):
         here = (*path, i)
@@ -87,16 +87,16 @@ def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: l
 def _values(p: Predicate, column: pa.Array, path: tuple[int, ...]) -> pa.Array:
     values = _plain(column)
     for i in path:
-        values = _plain(pc.struct_field(values, [i]))  # with the nulls of the struct
+        values = _plain(pc.struct_field(values, [i]))  # null where the struct is null
     if p.op in _PRESENCE or p.type is None:
         return values
     wanted = arrow_type(p.type)
-    # A fixed is any binary here, and comparing takes every width of bytes.
+    # `arrow_type` of fixed is plain binary, and comparisons accept any width.
     return values if values.type == wanted or pa.types.is_fixed_size_binary(values.type) else values.cast(wanted)
 
 
 def _plain(values: pa.Array) -> pa.Array:
-    """Without extension types and dictionaries."""
+    """Return the values without extension types and dictionaries."""
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     return values.dictionary_decode() if isinstance(values, pa.DictionaryArray) else values

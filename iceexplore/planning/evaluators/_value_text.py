@@ -1,4 +1,4 @@
-"""Columns of values as people read them: `human_value`, without a Python object per value where types allow."""
+"""Format columns of values as `human_value` does, without a Python object per value where the type allows."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from iceexplore.metadata import PrimitiveType, Type, arrow_type, human_value, tr
 __all__ = ["human_texts", "shown"]
 
 _SPECIAL = frozenset(("year", "month", "day", "hour"))
-#: Seconds of the years 1 to 9999: what Arrow prints like ISO 8601.
+#: Seconds of the years 1 to 9999, which Arrow prints in ISO 8601.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
-#: A value in a sentence is cut off after as many characters.
+#: Longer values are cut off in sentences.
 _LONGEST = 60
 
 
 def human_texts(values: pa.Array, kind: Type | None, transform: str = "identity") -> pa.StringArray:
-    """The values as text; null stays null.
+    """Return the values as text; null stays null.
 
     Parameters
     ----------
     kind
-        The type of the values; None where it is not known.
+        The type of the values; None if unknown.
     transform
-        The partition transform of which they are results.
+        The partition transform that the values are results of.
     """
     found = values.type
     if pa.types.is_null(found):
@@ -36,7 +36,7 @@ def human_texts(values: pa.Array, kind: Type | None, transform: str = "identity"
             return values.cast(pa.string())
         if pa.types.is_boolean(found):
             return values.cast(pa.string())
-        if pa.types.is_decimal(found) and found.scale <= 6:  # finer ones Python writes with an exponent
+        if pa.types.is_decimal(found) and found.scale <= 6:  # Python writes finer scales with an exponent
             return values.cast(pa.string())
         if pa.types.is_floating(found):
             return _floats(values, kind)
@@ -46,7 +46,7 @@ def human_texts(values: pa.Array, kind: Type | None, transform: str = "identity"
 
 
 def shown(texts: pa.StringArray, quoted: bool) -> pa.StringArray:
-    """Texts for a sentence: long ones cut off, of text columns in quotes."""
+    """Return texts for use in a sentence: long ones cut off, those of text columns in quotes."""
     if (pc.max(pc.utf8_length(texts)).as_py() or 0) > _LONGEST:
         cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, _LONGEST), "…", "")
         texts = pc.if_else(pc.fill_null(pc.greater(pc.utf8_length(texts), _LONGEST), False), cut, texts)
@@ -54,7 +54,7 @@ def shown(texts: pa.StringArray, quoted: bool) -> pa.StringArray:
 
 
 def _by_value(values: pa.Array, kind: Type | None, transform: str) -> pa.StringArray:
-    """Each distinct value once."""
+    """Format each distinct value once."""
     encoded = values.dictionary_encode()
     distinct = encoded.dictionary
     if pa.types.is_date32(distinct.type):
@@ -75,7 +75,7 @@ def _kind_of(found: pa.DataType) -> Type | None:
 
 
 def _floats(values: pa.Array, kind: Type | None) -> pa.StringArray:
-    """Java writes numbers from 0.001 to 10,000,000 plainly, as Arrow does but for the ``.0`` of whole ones."""
+    """Format floats as Java does: like Arrow from 0.001 to 10,000,000, but with ``.0`` for whole numbers."""
     magnitude = pc.abs(values)
     plain = pc.and_(pc.greater_equal(magnitude, 1e-3), pc.less(magnitude, 1e6))
     plain = pc.fill_null(plain, True)
@@ -96,7 +96,7 @@ def _plain_years(values: pa.Array) -> bool:
 
 
 def _timestamps(values: pa.Array) -> pa.StringArray:
-    """ISO 8601 with as many digits of the second as are needed."""
+    """Format timestamps in ISO 8601 with as many fractional digits as needed."""
     plain = values.cast(pa.int64()).cast(pa.timestamp(values.type.unit)).cast(pa.string())
     texts = pc.utf8_rtrim(pc.utf8_rtrim(pc.replace_substring(plain, " ", "T"), "0"), ".")
     return pc.binary_join_element_wise(texts, "+00:00", "") if values.type.tz is not None else texts

@@ -1,4 +1,4 @@
-"""Which group each data file is in: by partition, spec, snapshot, age or size. Arrays of a value per file."""
+"""Assign data files to groups by partition, spec, snapshot, age or size, as arrays with one value per file."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from iceexplore.planning.evaluators._partition_values import partition_columns
 __all__ = ["GROUPINGS", "Groups", "counted", "partition_codes", "partition_texts"]
 
 _DAY = 86_400_000
-#: Up to so many milliseconds before the snapshot shown.
+#: Upper limits in milliseconds before the shown snapshot, with their labels.
 _AGES = (
     (3_600_000, "under an hour"), (_DAY, "under a day"), (7 * _DAY, "under a week"), (30 * _DAY, "under 30 days"),
     (90 * _DAY, "under 90 days"), (365 * _DAY, "under a year"),
 )  # fmt: skip
 _OLDER = "a year and more"
 _UNKNOWN = "snapshot no longer kept"
-#: No file has more bytes or rows: a larger number is damage, and would not add up.
+#: A larger number of bytes or rows must be damage, and sums of it could overflow.
 _MOST = 2**50
 
 
 @dataclass(frozen=True)
 class Groups:
-    """A group per file.
+    """The group of each file.
 
     Attributes
     ----------
     codes
-        int64 per file: its group.
+        int64, one per file: the number of its group.
     columns
-        What a group is called, a value per group; the first column is its name for people.
+        Descriptions of the groups, one row each; the first column is the label.
     """
 
     codes: npt.NDArray[np.int64]
@@ -47,7 +47,7 @@ class Groups:
 
 
 def _by_partition(state: TableState, files: EntryBatch) -> Groups:
-    """Spec and tuple. Values become text once per distinct value of a field, not once a file."""
+    """Group files by spec and partition tuple. Values are formatted once per distinct value, not once per file."""
     keys = _tuples(files)
     codes, firsts = _distinct(keys)
     groups = {name: array.take(firsts) for name, array in keys.items()}
@@ -73,12 +73,12 @@ def _by_partition(state: TableState, files: EntryBatch) -> Groups:
 
 
 def partition_codes(files: EntryBatch) -> npt.NDArray[np.int64]:
-    """The number of each file's partition, from 0: the same for the same spec and tuple."""
+    """Return the number of each file's partition, from 0; files of equal spec and tuple have equal numbers."""
     return _distinct(_tuples(files))[0]
 
 
 def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
-    """Bytes or rows of each file. What is not known or below 0 counts as none, and no file as more than 2⁵⁰."""
+    """Return bytes or rows of each file; unknown or negative numbers become 0, larger ones at most 2⁵⁰."""
     return np.clip(np.asarray(pc.fill_null(whole(files.entries[name]), 0)).astype(np.int64), 0, _MOST)
 
 
@@ -90,7 +90,7 @@ def _tuples(files: EntryBatch) -> dict[str, pa.Array]:
 
 
 def _texts(values: pa.Array, kind: Any, transform: str) -> pa.Array:
-    """Values for people."""
+    """Return the values as text."""
     encoded = pc.dictionary_encode(values, null_encoding="encode")
     words = pa.array([human_value(kind, transform, _plain(v)) for v in encoded.dictionary], pa.string())
     return words.take(encoded.indices)
@@ -99,7 +99,7 @@ def _texts(values: pa.Array, kind: Any, transform: str) -> pa.Array:
 def _plain(value: pa.Scalar) -> Any:
     try:
         return value.as_py()
-    except (ValueError, OverflowError):  # no calendar reaches there
+    except (ValueError, OverflowError):  # outside the calendar's range
         return value.value
 
 
@@ -117,7 +117,7 @@ def _spec_text(metadata: TableMetadata, number: int | None) -> str:
 
 
 def _by_snapshot(state: TableState, files: EntryBatch) -> Groups:
-    """The snapshot that added each file, the oldest first; those that are not kept before them."""
+    """Group files by the snapshot that added them, oldest first; expired snapshots come before them."""
     ids = whole(files.entries["snapshot_id"])
     codes, firsts = _distinct({"snapshot": ids})
     numbers = ids.take(firsts).to_pylist()
@@ -140,7 +140,7 @@ def _by_snapshot(state: TableState, files: EntryBatch) -> Groups:
 
 
 def _by_age(state: TableState, files: EntryBatch) -> Groups:
-    """How long before the snapshot shown each file was added."""
+    """Group files by their age at the time of the shown snapshot."""
     ids = whole(files.entries["snapshot_id"])
     times = {s.snapshot_id: s.timestamp_ms for s in state.metadata.snapshots}
     now = state.snapshot.timestamp_ms if state.snapshot is not None else max(times.values(), default=0)
@@ -156,7 +156,7 @@ def _by_age(state: TableState, files: EntryBatch) -> Groups:
 
 
 def _by_size(state: TableState, files: EntryBatch) -> Groups:
-    """Powers of two from the smallest file's to the largest's; empty ranges between them stay: it is a histogram."""
+    """Group files by size in powers of two, including empty ranges between others, as a histogram needs."""
     sizes = counted(files, "file_size_in_bytes")
     powers = np.frexp(np.maximum(sizes, 1).astype(np.float64))[1].astype(np.int64) - 1
     low, high = (int(powers.min()), int(powers.max())) if len(powers) else (0, -1)
@@ -175,7 +175,7 @@ def _size(power: int) -> str:
     return human_bytes(2**power).replace(".0 ", " ")
 
 
-#: By the word that is asked for.
+#: Grouping functions by name.
 GROUPINGS: dict[str, Callable[[TableState, EntryBatch], Groups]] = {
     "age": _by_age,
     "partition": _by_partition,
@@ -186,19 +186,19 @@ GROUPINGS: dict[str, Callable[[TableState, EntryBatch], Groups]] = {
 
 
 def _distinct(keys: dict[str, pa.Array]) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """A code per row for the combination of its keys, in the keys' order, and each code's first row."""
+    """Return a code per row for the combination of its keys, in the order of the keys, and each code's first row."""
     count = len(next(iter(keys.values())))
     total = np.zeros(count, dtype=np.int64)
     for array in keys.values():
         own = _ordered(array)
         total = _ordered(pa.array(total * (int(own.max(initial=0)) + 1) + own))
     firsts = np.empty(int(total.max(initial=-1)) + 1, dtype=np.int64)
-    firsts[total[::-1]] = np.arange(count - 1, -1, -1)  # of several the last write counts: the first row
+    firsts[total[::-1]] = np.arange(count - 1, -1, -1)  # for repeated indices the last assignment wins: the first row
     return total, pa.array(firsts)
 
 
 def _ordered(array: pa.Array) -> npt.NDArray[np.int64]:
-    """Codes in the order of the values, null first."""
+    """Return codes in the order of the values, null first."""
     encoded = pc.dictionary_encode(array, null_encoding="encode")
     order = np.asarray(pc.array_sort_indices(encoded.dictionary, null_placement="at_start")).astype(np.int64)
     places = np.empty(len(order), dtype=np.int64)
@@ -218,13 +218,13 @@ def _sorted(groups: Groups, by: npt.NDArray[np.int64]) -> Groups:
 
 
 def _used(codes: npt.NDArray[np.int64], columns: pa.Table) -> Groups:
-    """Groups without files left out."""
+    """Drop groups without files."""
     there, dense = np.unique(codes, return_inverse=True)
     return Groups(dense.astype(np.int64), columns.take(pa.array(there)))
 
 
 def partition_texts(state: TableState, files: EntryBatch) -> pa.Array:
-    """Return the partition of each file as text for people."""
+    """Return the partition of each file as text."""
     if not len(files):
         return pa.array([], pa.string())
     groups = GROUPINGS["partition"](state, files)

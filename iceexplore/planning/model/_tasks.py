@@ -1,4 +1,4 @@
-"""What a plan hands to whoever reads: data files, the deletes that apply to each, and what is left to filter."""
+"""Data that a plan passes to a reader: data files, the deletes that apply to each, and residual filters."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ class MatchedDeletes:
     Attributes
     ----------
     deletes
-        Delete files and deletion vectors that apply to at least one of the data files, each once, without statistics.
+        Delete files and deletion vectors that apply to at least one of the data files, each once, without column
+        metrics.
     vector
-        int32, null where a file has no deletion vector. Where it has one, it has no `positions`.
+        int32, null where a file has no deletion vector. A file with a deletion vector has no `positions`.
     positions, equality
-        list_view<int32>, never null: position and equality delete files. Lists of different files may be one and the
-        same stretch of the array's values: ask by row, or flatten what `take` gives.
+        list_view<int32>, never null: position and equality delete files. Lists of different files may share the same
+        range of values, so access them by row, or flatten the result of `take`.
     referenced
-        One per row of `deletes`: the one data file that it names, by ``referenced_file`` or by equal bounds of
-        ``file_path`` (Java: ``ContentFileUtil.referencedDataFile``); null where it may concern several.
+        One per row of `deletes`: the single data file that it references, by ``referenced_file`` or by equal bounds of
+        ``file_path`` (Java: ``ContentFileUtil.referencedDataFile``); null where it may apply to several.
     """
 
     deletes: EntryBatch = field(default_factory=EntryBatch.empty)
@@ -40,7 +41,7 @@ class MatchedDeletes:
     referenced: pa.StringArray = field(default_factory=lambda: _NO_NAMES)
 
     def take(self, rows: pa.Array) -> MatchedDeletes:
-        """Those of these data files; `deletes` stays whole."""
+        """Return the deletes of these data files; `deletes` is not reduced."""
         return MatchedDeletes(
             self.deletes,
             self.vector.take(rows),
@@ -60,17 +61,17 @@ class FileTasks:
     Attributes
     ----------
     files
-        Entries and tuples; statistics of the filter's columns.
+        Entries, partition tuples, and the column metrics of the filter's columns.
     root_row
-        int64: the row, in the root, of the leaf that has the file; null for the root's own files.
+        int64: the root row of the manifest that lists the file; null for the root's own files.
     whole
-        bool: metadata proves that every row matches the filter.
+        Boolean: metadata proves that every row matches the filter.
     residual
-        int32: which of `residuals` is left to ask of the file's rows.
+        int32: index into `residuals` of the filter that the file's rows must satisfy.
     residuals
-        What partition tuples leave of the filter; the first is the whole filter.
+        Residuals of the filter by partition tuple; the first is the whole filter.
     matched
-        The deletes that apply.
+        The deletes that apply to each file.
     """
 
     files: EntryBatch
@@ -84,7 +85,7 @@ class FileTasks:
         return f"<FileTasks: {len(self.files)} data files>"
 
     def take(self, rows: pa.Array) -> FileTasks:
-        """Some of the tasks, in this order."""
+        """Return some of the tasks, in this order."""
         return FileTasks(
             self.files.take(rows), self.root_row.take(rows), self.whole.take(rows), self.residual.take(rows),
             self.residuals, self.matched.take(rows),

@@ -1,4 +1,4 @@
-"""A plan in numbers, and its card."""
+"""Summarize a plan in numbers and as a card."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["plan_card", "plan_totals", "reasons"]
 
 _SHOWN_REASONS = 8
-#: Errors on a card, and as many doubts.
+#: Number of errors that a card shows, and of doubts.
 _MOST_PROBLEMS = 5
-#: Beyond so many pruned files the card gives no reasons: each of them is judged again for that.
+#: With more pruned files the card gives no reasons, because each pruned file is evaluated again for them.
 _MOST_JUDGED = 200_000
 
 
 def plan_totals(plan: PlannedScan) -> dict[str, int | None]:
-    """The plan in numbers; None where it is not known."""
+    """Return the plan's totals by name; None where a number is unknown."""
     return plan.once("plan_totals", lambda: _plan_totals(plan))
 
 
@@ -65,7 +65,7 @@ def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
 
 
 def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
-    """What ruled how much out: level, term, what it was judged by, files; the most first."""
+    """Return how much each reason excludes, the most first: level, term, kind of evidence, files."""
     table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):
         return []
@@ -76,7 +76,7 @@ def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
 
 
 def plan_card(plan: PlannedScan) -> Card:
-    """What a plan shows of itself."""
+    """Build the card of a plan."""
     numbers = plan_totals(plan)
     total = numbers["files_in_table"]
     of = "" if total is None else f" of {total:,}"
@@ -91,7 +91,7 @@ def plan_card(plan: PlannedScan) -> Card:
     if plan.columns is not None:
         facts.insert(4, ("Columns", ", ".join(plan.columns)))
     if plan.files.residuals and len(plan.files):
-        facts.append(("Match wholly", f"{numbers['whole_files']:,} files, by metadata"))
+        facts.append(("Match completely", f"{numbers['whole_files']:,} files, by metadata"))
     badges = [f"Iceberg v{plan.state.metadata.format_version}"]
     if plan.state.travel:
         badges.append(plan.state.travel)
@@ -140,13 +140,13 @@ def _waterfall(plan: PlannedScan) -> CardTable:
         for r in rows
     )
     heads = ("left", "manifests", "files", "rows", "bytes", "row groups")
-    return CardTable("What is left after each level", heads, lines, right=frozenset({1, 2, 3, 4, 5}))
+    return CardTable("What remains after each level", heads, lines, right=frozenset({1, 2, 3, 4, 5}))
 
 
 def _reasons(plan: PlannedScan) -> CardTable | None:
     pruned = sum(leaf.files - leaf.kept_files for leaf in plan.leaves)
     if pruned > _MOST_JUDGED:
-        text = f"{pruned:,} files were pruned in their manifests: plan.skipped says why"
+        text = f"{pruned:,} files were pruned in their manifests: see plan.skipped for reasons"
         return CardTable("Why the rest is not read", ("",), ((text,),))
     found = reasons(plan)
     if not found:
@@ -162,8 +162,8 @@ def _reasons(plan: PlannedScan) -> CardTable | None:
     )
     left = len(found) - len(lines)
     return CardTable(
-        "Why the rest is not read", ("skipped", "by the", "term", "judged by"), lines,
-        note=f"{left} more in plan.skipped" if left > 0 else "each in plan.skipped", code=frozenset({2}),
+        "Why the rest is not read", ("skipped", "by the", "term", "evidence"), lines,
+        note=f"{left} more in plan.skipped" if left > 0 else "details in plan.skipped", code=frozenset({2}),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Two plans side by side: what both read, what one of them reads alone, and their numbers."""
+"""Compare two plans: what both read, what only one of them reads, and their numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 def asked(a: PlannedScan, b: PlannedScan) -> list[tuple[str, str, str]]:
-    """What is not the same of two plans before a file is looked at: what, and how it is in each."""
+    """Return the settings in which two plans differ: the setting, and its value in each plan."""
     both = [_facts(plan) for plan in (a, b)]
     return [(what, both[0][what], both[1][what]) for what in both[0] if both[0][what] != both[1][what]]
 
@@ -51,38 +51,38 @@ def _facts(plan: PlannedScan) -> dict[str, str]:
         "format version": str(metadata.format_version),
         "schema": str(state.schema.schema_id),
         "partition spec": "not known" if spec is None else format_spec(spec, metadata),
-        "row groups": "looked at" if plan.row_groups is not None else "not looked at",
+        "row groups": "checked" if plan.row_groups is not None else "not checked",
         "split size": human_bytes(plan.options.size),
     }
 
 
 def _after(plan: PlannedScan) -> str:
-    """Where an incremental plan begins."""
+    """Return the snapshot after which an incremental plan begins, as text."""
     if plan.appends is None:
         return "not incremental"
-    return "the oldest one" if plan.appends.after is None else str(plan.appends.after)
+    return "the oldest" if plan.appends.after is None else str(plan.appends.after)
 
 
 def snapshot_words(state: TableState) -> str:
-    """A state's snapshot, and its time."""
+    """Return a state's snapshot id and its time as text."""
     found = state.snapshot
     return "none" if found is None else f"{found.snapshot_id} of {format_ms(found.timestamp_ms).partition('.')[0]}"
 
 
 def told(differing: list[tuple[str, str, str]], counts: Mapping[str, int], numbers: Mapping[str, int | None]) -> str:
-    """What came of it.
+    """Summarize the differences in a few sentences.
 
     Parameters
     ----------
     differing
-        Of `asked`.
+        The result of `asked`.
     counts
-        How many data files ``both``, ``a`` alone and ``b`` alone read.
+        Number of data files that ``both``, only ``a`` and only ``b`` read.
     numbers
-        By how much ``b`` reads more: ``files``, ``rows``, ``bytes``, ``metadata_bytes``.
+        How much more ``b`` reads: ``files``, ``rows``, ``bytes``, ``metadata_bytes``.
     """
     names = ", ".join(what for what, _, _ in differing)
-    first = f"The plans differ in {names}." if differing else "Both plans were asked the same of the same state."
+    first = f"The plans differ in {names}." if differing else "Both plans have the same settings and table state."
     if not counts["a"] and not counts["b"]:
         files = f"They read the same {amount(counts['both'], 'data file')}."
     elif not counts["both"]:
@@ -95,13 +95,13 @@ def told(differing: list[tuple[str, str, str]], counts: Mapping[str, int], numbe
     changed = [_more(numbers.get("files") or 0, "data file"), _more(numbers.get("rows") or 0, "row")]
     if size:
         changed.append(f"{human_bytes(abs(size))} {'more' if size > 0 else 'less'}")
-    said = ", ".join(text for text in changed if text)
+    changes = ", ".join(text for text in changed if text)
     looked = numbers.get("metadata_bytes") or 0
     out = [first, files]
-    if said:
-        out.append(f"Than a, b reads {said}.")
+    if changes:
+        out.append(f"Compared with a, b reads {changes}.")
     if looked:
-        out.append(f"To plan it looks at {human_bytes(abs(looked))} {'more' if looked > 0 else 'less'} of metadata.")
+        out.append(f"Planning it reads {human_bytes(abs(looked))} {'more' if looked > 0 else 'less'} metadata.")
     return " ".join(out)
 
 
@@ -115,13 +115,15 @@ _GONE = "not in its snapshot"
 
 
 def absent_from(plan: PlannedScan, locations: pa.Array) -> pa.Table:
-    """Why a plan does not read these data files. Its manifests are read, pruned ones too, until all are found.
+    """Explain why a plan does not read these data files.
+
+    The plan's manifests, including pruned ones, are read until all files are found.
 
     Returns
     -------
     pyarrow.Table
-        Of `ABSENT_SCHEMA`, a row per location: ``absent`` is ``skipped`` with the term that decided, or ``not in its
-        snapshot`` (of an incremental plan: not among the files that its appends added).
+        Of `ABSENT_SCHEMA`, one row per location: ``absent`` is ``skipped``, with the deciding term, or ``not in its
+        snapshot`` (for an incremental plan: not among the files that its appends added).
     """
     rows: list[pa.Table] = []
     places: list[np.ndarray] = []
@@ -147,7 +149,7 @@ def absent_from(plan: PlannedScan, locations: pa.Array) -> pa.Table:
     return pa.table([absent, *found.take(there).columns], schema=ABSENT_SCHEMA)
 
 
-#: Totals in the order they are shown, and what they are called.
+#: Totals in display order, with their descriptions.
 _WORDS = {
     "files": "data files read",
     "rows": "rows in them",
@@ -155,9 +157,9 @@ _WORDS = {
     "whole_files": "files of which every row matches",
     "splits": "splits",
     "skipped_files": "data files skipped",
-    "files_in_table": "data files in all",
+    "files_in_table": "data files in total",
     "manifests": "data manifests read",
-    "manifests_in_table": "data manifests in all",
+    "manifests_in_table": "data manifests in total",
     "delete_manifests": "delete manifests read",
     "deletes": "deletes that apply",
     "files_with_deletes": "files with deletes",
@@ -165,10 +167,10 @@ _WORDS = {
     "rows_deleted_by_vectors": "rows deleted by vectors",
     "row_groups": "row groups read",
     "row_groups_in_files": "row groups in these files",
-    "metadata_files": "files looked at for planning",
-    "metadata_bytes": "bytes of them",
+    "metadata_files": "metadata files read for planning",
+    "metadata_bytes": "bytes in them",
 }
-#: Of a plan's tasks what may differ between two plans that read the same file.
+#: Columns of a plan's tasks that may differ between two plans that read the same file.
 _ASKED = ("residual", "whole", "deletes", "delete_bytes")
 _SHOWN = 8
 _NAMES = ("read_by", "file_path", "partition", "rows", "bytes")
@@ -177,7 +179,7 @@ _DIFFERENCES = pa.schema([(name, pa.string()) for name in ("what", "a", "b")])
 
 @dataclass(frozen=True, eq=False)
 class PlanComparison:
-    """Two plans side by side; shows itself as a card.
+    """Two plans side by side, shown as a card.
 
     Attributes
     ----------
@@ -190,7 +192,7 @@ class PlanComparison:
 
     @cached_property
     def files_arrow(self) -> pa.Table:
-        """`files` as Arrow."""
+        """Return `files` as an Arrow table."""
         mine, other = tasks_table(self.a), tasks_table(self.b)
         of_b = pc.index_in(whole(mine["file_path"]), value_set=whole(other["file_path"]))
         alone = np.asarray(pc.invert(pc.is_in(whole(other["file_path"]), value_set=whole(mine["file_path"]))))
@@ -208,20 +210,26 @@ class PlanComparison:
 
     @cached_property
     def files(self) -> pd.DataFrame:
-        """A row per data file of either: ``read_by`` ("both", "a", "b"), and what each plan says of it (``whole_a``,
-        ``whole_b``, ``residual_a``, ...; null where it does not read the file)."""
+        """One row per data file of either plan: ``read_by`` ("both", "a", "b"), and the columns of each plan.
+
+        The columns of each plan are ``whole_a``, ``whole_b``, ``residual_a`` and so on; null if the plan does not read
+        the file.
+        """
         return to_frame(self.files_arrow)
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """What the plans were asked, where it is not the same: ``what`` (filter, columns, table, snapshot, from
-        snapshot, format version, schema, partition spec, row groups, split size), ``a``, ``b``."""
+        """Settings in which the plans differ: ``what``, ``a`` and ``b``.
+
+        ``what`` is one of filter, columns, table, snapshot, from snapshot, format version, schema, partition spec, row
+        groups, split size.
+        """
         rows = [{"what": what, "a": x, "b": y} for what, x, y in self._asked]
         return to_frame(pa.Table.from_pylist(rows, schema=_DIFFERENCES))
 
     @cached_property
     def alone_arrow(self) -> pa.Table:
-        """`alone` as Arrow."""
+        """Return `alone` as an Arrow table."""
         parts = []
         for who, other in (("a", self.b), ("b", self.a)):
             mine = self.files_arrow.filter(pc.equal(self.files_arrow["read_by"], who)).select(_NAMES)
@@ -233,14 +241,16 @@ class PlanComparison:
 
     @cached_property
     def alone(self) -> pd.DataFrame:
-        """A row per data file that one of them reads alone, and why the other does not: ``absent`` ("skipped", or "not
-        in its snapshot"), and of what is skipped the term that decided, ``by`` what, its bounds, and ``why``, a
-        sentence. Manifests that the other plan pruned are read."""
+        """One row per data file that only one plan reads, with the reason why the other does not.
+
+        ``absent`` is "skipped" or "not in its snapshot". For a skipped file there are the deciding term, ``by`` (the
+        kind of evidence), bounds, and ``why``, a sentence. Manifests that the other plan pruned are read for this.
+        """
         return to_frame(self.alone_arrow)
 
     @cached_property
     def summary(self) -> str:
-        """What differs, in a few sentences."""
+        """Summarize the differences in a few sentences."""
         more = dict(zip(*(self.numbers_arrow[n].to_pylist() for n in ("number", "difference")), strict=True))
         return told(self._asked, self._counts, more)
 
@@ -255,7 +265,7 @@ class PlanComparison:
 
     @cached_property
     def numbers_arrow(self) -> pa.Table:
-        """`numbers` as Arrow."""
+        """Return `numbers` as an Arrow table."""
         found = [_numbers(plan) for plan in (self.a, self.b)]
         names = [n for n in _WORDS if any(n in f for f in found)]
         a, b = ([f.get(n) for n in names] for f in found)
@@ -265,7 +275,7 @@ class PlanComparison:
 
     @cached_property
     def numbers(self) -> pd.DataFrame:
-        """A row per number of the plans: ``a``, ``b`` and the difference; null where one is not known."""
+        """One row per number of the plans: ``a``, ``b`` and the difference; null where a number is unknown."""
         return to_frame(self.numbers_arrow)
 
     def __repr__(self) -> str:
@@ -276,9 +286,9 @@ class PlanComparison:
 
 
 def compare_plans(a: PlannedScan, b: Any) -> PlanComparison:
-    """See `ScanPlan.compare`."""
+    """Compare two plans; see `ScanPlan.compare`."""
     if not isinstance(b, PlannedScan):
-        raise OptionError(f"compare() takes another plan, made by t.plan(...); got {type(b).__name__}")
+        raise OptionError(f"compare() takes another plan from t.plan(...), not {type(b).__name__}")
     return PlanComparison(a, b)
 
 
@@ -301,7 +311,7 @@ def _card(comparison: PlanComparison) -> Card:
             f"{by[key]['rows_sum'] or 0:,}" if key in by else "0",
             human_bytes(by[key]["bytes_sum"] or 0) if key in by else human_bytes(0),
         )
-        for key, words in (("both", "both"), ("a", "a alone"), ("b", "b alone"))
+        for key, words in (("both", "both"), ("a", "only a"), ("b", "only b"))
     )
     numbers = tuple(
         (r["means"], _text(r["number"], r["a"]), _text(r["number"], r["b"]), _signed(r["number"], r["difference"]))
@@ -309,7 +319,7 @@ def _card(comparison: PlanComparison) -> Card:
         if r["a"] or r["b"] or r["number"] in ("files", "rows", "bytes")
     )
     tables = [
-        CardTable("Data files that are read", ("by", "files", "rows", "bytes"), lines, right=frozenset({1, 2, 3})),
+        CardTable("Data files read", ("by", "files", "rows", "bytes"), lines, right=frozenset({1, 2, 3})),
         CardTable("In numbers", ("", "a", "b", "b − a"), numbers, right=frozenset({1, 2, 3})),
     ]
     if comparison._asked:
@@ -322,9 +332,9 @@ def _card(comparison: PlanComparison) -> Card:
             for r in alone.select(["read_by", "file_path", "partition"]).slice(0, _SHOWN).to_pylist()
         )
         left = len(alone) - len(shown)
-        note = f"{left:,} more in .files; why, in .alone" if left > 0 else "why, in .alone"
+        note = f"{left:,} more in .files; reasons in .alone" if left > 0 else "reasons in .alone"
         tables.append(
-            CardTable("Read by one alone", ("by", "file", "partition"), shown, note, open=False, code=frozenset({1}))
+            CardTable("Read by one only", ("by", "file", "partition"), shown, note, open=False, code=frozenset({1}))
         )
     return Card(
         title="Two plans",

@@ -1,4 +1,4 @@
-"""Values that a table's columns have, and filters made of them: for people who do not know the table yet."""
+"""Suggest values and filters of a table to people who do not know it yet."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _TEMPORAL = frozenset(("date", "time", "timestamp", "timestamp_ns", "timestamptz
 
 @dataclass(frozen=True)
 class Examples:
-    """What can be asked of a table.
+    """Example values and filters of a table.
 
     Attributes
     ----------
     values
-        By field id up to five values as SQL, ascending: bounds of some files. A text may be cut off, as bounds are.
+        Up to five values as SQL by field id, ascending: bounds of some files. A text may be truncated, as bounds are.
     filters
-        Up to four filters; none where nothing is known of any column.
+        Up to four filters; none if no column has known values.
     """
 
     values: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Examples:
 
 
 def examples_of(state: TableState) -> Examples:
-    """Examples of one manifest's bounds: of the first 500 files in it, and of the first 200 columns that have any."""
+    """Return examples from the bounds in one manifest: of its first 500 files and first 200 columns with metrics."""
     leaf = _first_leaf(state)
     if leaf is None:
         return Examples()
@@ -68,7 +68,7 @@ def examples_of(state: TableState) -> Examples:
 
 
 def _first_leaf(state: TableState) -> Manifest | None:
-    """A manifest that has data files, or those of a V4 root itself."""
+    """Return a manifest with data files, or a V4 root itself if it has some."""
     root = state.root()
     if root is None:
         return None
@@ -80,19 +80,19 @@ def _first_leaf(state: TableState) -> Manifest | None:
 
 
 def _bounds(stats: pa.StructArray, kind: Type) -> list[Any]:
-    """Distinct bounds as Iceberg stores them, ascending."""
+    """Return distinct bounds as Iceberg stores them, ascending."""
     if isinstance(kind, StructType | ListType | MapType) or type_base(kind) not in COMPARABLE:
         return []
     both = [comparable(pc.struct_field(stats, name)) for name in ("lower", "upper")]
     found = {v for array in both for v in array.drop_null().to_pylist()}
     try:
         return sorted(found)
-    except TypeError:  # bounds of another type than the schema says
+    except TypeError:  # bounds of another type than the schema's
         return []
 
 
 def _text(value: Any, kind: Type) -> str | None:
-    """As SQL, the way people write it; None of what is long or no number."""
+    """Return a value as people write it in SQL; None if it is too long, not printable, or not finite."""
     base = type_base(kind)
     if isinstance(value, float):
         return str(np.float32(value) if base == "float" else value) if math.isfinite(value) else None
@@ -105,7 +105,7 @@ def _text(value: Any, kind: Type) -> str | None:
 
 
 def _some(found: Sequence[str]) -> tuple[str, ...]:
-    """A few of them: the first, the last, and between."""
+    """Return a few of the values: the first, the last, and some between."""
     if len(found) <= _VALUES:
         return tuple(found)
     at = np.linspace(0, len(found) - 1, _VALUES).round().astype(int)
@@ -113,7 +113,7 @@ def _some(found: Sequence[str]) -> tuple[str, ...]:
 
 
 def _order(state: TableState, ids: list[int]) -> list[int]:
-    """What the table is partitioned by comes first, then identifiers, then the order of the schema."""
+    """Order columns: partition sources first, then identifier fields, then the order of the schema."""
     sources = [i for spec in state.metadata.partition_specs for f in spec.fields for i in f.source_ids]
     first = [*sources[::-1], *sorted(state.schema.identifier_field_ids)]
     place = {c.field.field_id: i for i, c in enumerate(Columns(state.schema).every())}
@@ -121,7 +121,7 @@ def _order(state: TableState, ids: list[int]) -> list[int]:
 
 
 def _filters(columns: Sequence[Column], middle: Mapping[int, str], nulls: Sequence[Column]) -> Iterator[str]:
-    """One per kind of column, two of them together, and one for nulls."""
+    """Yield one filter per kind of column, then two of them combined, or one for nulls."""
     made: list[str] = []
     kinds: set[str] = set()
     for column in columns:
@@ -133,7 +133,7 @@ def _filters(columns: Sequence[Column], middle: Mapping[int, str], nulls: Sequen
         sign = "=" if base in ("int", "long", "string", "boolean", "uuid") else ">="
         value = middle[column.field.field_id]
         if base.startswith("timestamp") and value[5:6] == "-":
-            value = f"{value[:11]}'"  # the day says enough
+            value = f"{value[:11]}'"  # the day is enough
         made.append(f"{name_sql(column.name)} {sign} {value}")
     yield from made
     if len(made) > 1:

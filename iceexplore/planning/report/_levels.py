@@ -1,4 +1,4 @@
-"""What is left after each level of a plan: manifests, files, bytes and rows, with what is not known left open."""
+"""Count what remains after each level of a plan: manifests, files, bytes and rows, null where unknown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
 
-#: ``known``: where the numbers of files, rows and bytes come from, and which of them are not known, and why.
+#: ``known`` gives the source of the numbers of files, rows and bytes, and which are unknown and why.
 LEVELS_SCHEMA = pa.schema(
     [
         ("level", pa.string()), ("manifests", pa.int64()), ("files", pa.int64()), ("rows", pa.int64()),
@@ -29,12 +29,12 @@ LEVELS_SCHEMA = pa.schema(
 
 _UNITS = ("files", "rows", "bytes")
 LEAF_LEVEL = "after the leaf manifests"
-#: Of ``known``: bytes of data files alone are fewer.
+#: Part of ``known``: the number of bytes includes delete files, so that of data files is lower.
 WITH_DELETES = "with those of delete files"
 
 
 class Counts(NamedTuple):
-    """Of some data files; None where it is not known."""
+    """Counts of some data files; None where unknown."""
 
     files: int | None
     rows: int | None
@@ -42,17 +42,17 @@ class Counts(NamedTuple):
 
 
 def root_level(plan: PlannedScan) -> str:
-    """What the first level is called: a manifest list, or a root manifest."""
+    """Return the name of the first level: manifest list or root manifest."""
     return "root manifest" if any(s.root.dialect.has_root_manifest for s in plan.roots) else "manifest list"
 
 
 def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
-    """A row per level, of `LEVELS_SCHEMA`: what is left after it.
+    """Return one row per level, of `LEVELS_SCHEMA`: what remains after it.
 
     Parameters
     ----------
     exact
-        Read the manifests that were pruned, too, for what the root does not say of them.
+        Also read pruned manifests, for numbers that the root does not contain.
     """
     name = root_level(plan)
     read = [leaf for leaf in plan.leaves if leaf.root_row is not None]
@@ -67,7 +67,7 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
     rows.append(
         _row(
             LEAF_LEVEL,
-            # One that could not be read is not pruned: its files are not known.
+            # A manifest that could not be read is not pruned, because its files are unknown.
             sum(1 for leaf in read if leaf.kept_files or not leaf.readable),
             Counts(len(entries), _total(entries["record_count"]), _total(entries["file_size_in_bytes"])),
             f"counted in the manifests{_damaged(plan)}",
@@ -80,14 +80,14 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
 
 
 def pruned_counts(scan: RootScan) -> list[Counts]:
-    """What the root says of each manifest that is not read: live files and rows; bytes it never says.
+    """Return the root's counts of live files and rows for each unread manifest; a root has no bytes.
 
-    A count that is null is unknown. Where a manifest DV removes entries the files are known and their rows are not.
+    A null count means unknown. Where a manifest DV removes entries, the number of files is known but not that of rows.
     """
     rows = scan.pruned
     if not len(rows):
         return []
-    if scan.added_by is not None:  # counts of a manifest do not tell whose files it has
+    if scan.added_by is not None:  # a manifest's counts do not show which snapshot added its files
         return [Counts(None, None, None)] * len(rows)
     removals = Removals(scan.root)
     picked = scan.root.entries.select(["location", "manifest_stats"]).take(pa.array(rows))
@@ -103,7 +103,7 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
 
 
 def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
-    """Every live file of the snapshot (of an incremental plan, every file that the appends added)."""
+    """Count all live files of the snapshot (of an incremental plan, all files that the appends added)."""
     manifests = sum(len(scan.rows) for scan in plan.roots)
     seen = [sum(getattr(leaf, unit) for leaf in plan.leaves) for unit in _UNITS]
     start = "appended" if plan.appends is not None else "the table"
@@ -119,29 +119,29 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
         return _row(start, manifests, Counts(*seen), known)
     files, held, size = (_sum([total, *values]) for total, values in zip(seen, zip(*pruned, strict=True), strict=True))
     source = "files and rows by the root's counts" if None not in (files, held) else "not counted by the root"
-    said = [source]
+    sources = [source]
     if size is None:
         size, text = _summary_bytes(plan)
-        said.append(text)
+        sources.append(text)
     missing = [n for n, v in (("files", files), ("rows", held), ("bytes", size)) if v is None]
     if missing:
-        said.append(f"{' and '.join(missing)} of the pruned manifests are not known: levels(exact=True) reads them")
-    return _row(start, manifests, Counts(files, held, size), "; ".join(said) + _damaged(plan))
+        sources.append(f"{' and '.join(missing)} of the pruned manifests are not known: levels(exact=True) reads them")
+    return _row(start, manifests, Counts(files, held, size), "; ".join(sources) + _damaged(plan))
 
 
 def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
-    """All bytes, as the snapshot's summary claims; it counts delete files with them."""
+    """Return the total bytes in the snapshot's summary, which includes delete files, and a text about the source."""
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))
     if plan.appends is not None or total is None:
-        return None, "no bytes in the root"
+        return None, "the root has no byte counts"
     if deletes != 0:
         return total, f"bytes by the snapshot's summary, {WITH_DELETES}"
     return total, "bytes by the snapshot's summary"
 
 
 def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
-    """Bytes are the file's, by the share of its row groups that is left: footers count before compression."""
+    """Estimate bytes as the file's size by the share of row groups that remain: footers count uncompressed bytes."""
     table = plan.row_groups
     assert table is not None
     may = np.asarray(pc.fill_null(whole(table["may"]), True))

@@ -1,4 +1,4 @@
-"""Why one manifest or file of a plan is read, or is not: each term of the filter beside what is known of it."""
+"""Explain why one manifest or file of a plan is read or skipped: each term of the filter and the evidence about it."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ __all__ = ["DeleteOf", "NodeEvidence", "Term", "node_evidence"]
 Verdict: TypeAlias = Literal["no row", "some rows may", "every row"]
 _NOTHING = "nothing is known of it"
 _SHOWN_DELETES = 50
-#: A filter can have thousands of terms: each is judged by itself.
+#: A filter can have thousands of terms, and each is evaluated separately.
 _SHOWN_TERMS = 60
 
 
 @dataclass(frozen=True)
 class Term:
-    """A term of the filter, what is known, and what that proves.
+    """A term of the filter, the evidence about it, and what it proves.
 
     Attributes
     ----------
     term
-        As it was written.
+        The term as the user wrote it.
     by
-        ``partition``, ``statistics``, or empty where nothing is known.
+        ``partition``, ``statistics``, or empty if nothing is known.
     known
-        ``id is 10 to 20; 3 nulls``.
+        The evidence, such as ``id is 10 to 20; 3 nulls``.
     verdict
-        Whether rows can match this term: ``no row``, ``some rows may``, ``every row``.
+        Whether rows can match the term: ``no row``, ``some rows may``, ``every row``.
     """
 
     term: str
@@ -58,7 +58,7 @@ class Term:
 
 @dataclass(frozen=True)
 class DeleteOf:
-    """A delete that applies to a data file: ``vector``, ``position`` or ``equality``."""
+    """A delete that applies to a data file; ``kind`` is ``vector``, ``position`` or ``equality``."""
 
     kind: str
     location: str
@@ -67,20 +67,21 @@ class DeleteOf:
 
 @dataclass(frozen=True)
 class NodeEvidence:
-    """Why a manifest or a file is read, or is not.
+    """The reason why a manifest or a file is read or skipped.
 
     Attributes
     ----------
     read
         Whether the plan reads it.
     why
-        A sentence or two.
+        The reason, in a sentence or two.
     terms
-        Every term of the filter (the first sixty), the tuple's evidence before the statistics'.
+        The first sixty terms of the filter; evidence from the partition tuple comes before column metrics.
     residual
-        Of a file that is read what must be asked of its rows, as SQL; None where every row matches, or of a manifest.
+        For a file that is read, the filter that its rows must satisfy, as SQL; None for a manifest, or if every row
+        matches.
     deletes, delete_count
-        Those that apply to the file, the first fifty; and how many.
+        The first fifty deletes that apply to the file, and the number of all.
     """
 
     read: bool
@@ -92,13 +93,13 @@ class NodeEvidence:
 
 
 def node_evidence(nodes: PlanNodes, node_id: str) -> NodeEvidence | None:
-    """Why a node of a plan is read, or is not; None of a node that is no manifest or data file of the plan.
+    """Explain why a node of a plan is read or skipped; None if it is not a manifest or data file of the plan.
 
-    A manifest is read for a file of it, pruned or not.
+    To explain a file, its manifest is read, even if the plan pruned it.
     """
     plan = nodes.plan
     kind, _, rest = node_id.partition(":")
-    snapshot, *numbers = rest.split(":")  # whose id may be negative
+    snapshot, *numbers = rest.split(":")  # the snapshot id may be negative
     if not plan.roots or snapshot != str(plan.roots[0].snapshot.snapshot_id):
         return None
     if not all(n.isascii() and n.isdecimal() for n in numbers):
@@ -123,9 +124,9 @@ def _of_manifest(nodes: PlanNodes, scan: RootScan, row: int) -> NodeEvidence | N
             return NodeEvidence(False, "It has no live file.", terms)
         why = explain_manifests(plan.state, scan.root, rows, plan.filter)["why"][0].as_py()
         return NodeEvidence(False, _because("It is not opened", why), terms)
-    said = f"It was read: what the root says of it admits matching rows. {leaf.kept_files:,} of its "
-    said += f"{amount(leaf.files, 'data file')} {'is' if leaf.kept_files == 1 else 'are'} read."
-    return NodeEvidence(True, said, terms)
+    why = f"It was read: according to the root, it may have matching rows. {leaf.kept_files:,} of its "
+    why += f"{amount(leaf.files, 'data file')} {'is' if leaf.kept_files == 1 else 'are'} read."
+    return NodeEvidence(True, why, terms)
 
 
 def _of_file(nodes: PlanNodes, scan: RootScan, row: int | None, at: int) -> NodeEvidence | None:
@@ -148,9 +149,9 @@ def _of_file(nodes: PlanNodes, scan: RootScan, row: int | None, at: int) -> Node
         return NodeEvidence(False, _not_read(nodes, scan, row, one), terms)
     record = task_records(plan, [task])[0]
     if record["whole"]:
-        why = "Metadata proves that every row matches." if plan.filter.field_ids else "There is no condition."
+        why = "Metadata proves that every row matches." if plan.filter.field_ids else "There is no filter."
     else:
-        why = "Nothing that metadata says of it rules out a matching row, so that it must be read."
+        why = "Its metadata does not exclude matching rows, so it must be read."
     groups = record.get("row_groups")
     if groups:
         why += f" {record['row_groups_read']:,} of {amount(groups, 'row group')} may hold one."
@@ -171,9 +172,9 @@ def _not_read(nodes: PlanNodes, scan: RootScan, row: int | None, one: EntryBatch
 def _terms(nodes: PlanNodes, witnesses: Witnesses) -> tuple[Term, ...]:
     out = []
     for p in list(dict.fromkeys(predicates(nodes.plan.filter.expression)))[:_SHOWN_TERMS]:
-        said = [w for w in witnesses(p) if w.where is None or bool(w.where[0])]
-        told = [Term(term_text(p), w.by, _known(w), _verdict(w)) for w in said]
-        out += [t for t in told if t.known != _NOTHING] or [Term(term_text(p), "", _NOTHING, "some rows may")]
+        sources = [w for w in witnesses(p) if w.where is None or bool(w.where[0])]
+        terms = [Term(term_text(p), w.by, _known(w), _verdict(w)) for w in sources]
+        out += [t for t in terms if t.known != _NOTHING] or [Term(term_text(p), "", _NOTHING, "some rows may")]
     return tuple(out)
 
 
@@ -182,22 +183,22 @@ def _verdict(w: Witness) -> Verdict:
 
 
 def _known(w: Witness) -> str:
-    """What one source says of the first row."""
+    """Describe the evidence of one source about the first row."""
     e = w.evidence.take([0])
     quoted = w.type is not None and type_base(w.type) == "string" and w.transform == "identity"
     low, high = (shown(human_texts(b, w.type, w.transform), quoted)[0].as_py() for b in (e.lower, e.upper))
     if bool(e.all_null[0]):
         return f"{w.name} is {'null' if e.exact else 'always null'}"
     if low is None and high is None:
-        said = f"{w.name} is NaN" if bool(e.all_nan[0]) else ""
+        text = f"{w.name} is NaN" if bool(e.all_nan[0]) else ""
     elif low is None or high is None:
-        said = f"{w.name} is at most {high}" if low is None else f"{w.name} is at least {low}"
+        text = f"{w.name} is at most {high}" if low is None else f"{w.name} is at least {low}"
     else:
-        said = f"{w.name} is {low}" if low == high else f"{w.name} is {low} to {high}"
+        text = f"{w.name} is {low}" if low == high else f"{w.name} is {low} to {high}"
     nulls = None if e.null_count is None else e.null_count[0].as_py()
     if nulls is not None:
-        said += f"{'; ' if said else w.name + ' has '}{amount(nulls, 'null') if nulls else 'no nulls'}"
-    return said or _NOTHING
+        text += f"{'; ' if text else w.name + ' has '}{amount(nulls, 'null') if nulls else 'no nulls'}"
+    return text or _NOTHING
 
 
 def _deletes(nodes: PlanNodes, task: int) -> tuple[tuple[DeleteOf, ...], int]:
@@ -218,5 +219,5 @@ def _deletes(nodes: PlanNodes, task: int) -> tuple[tuple[DeleteOf, ...], int]:
     return out, len(pairs)
 
 
-def _because(said: str, why: Any) -> str:
-    return f"{said}: {why}." if why else f"{said}."
+def _because(text: str, why: Any) -> str:
+    return f"{text}: {why}." if why else f"{text}."

@@ -1,6 +1,6 @@
-"""A plan's manifests and files, a few at a time: those that are read, and those that are skipped with what decided.
+"""Show a plan's manifests and files, a few at a time: those that are read, and those that are skipped, with reasons.
 
-For views that unfold. A picture of the whole plan is `iceexplore.planning.PlanTree`.
+For views that expand nodes. `iceexplore.planning.PlanTree` draws the whole plan.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Group", "PlanNodes"]
 
-#: Files that stand in a root itself, or in a manifest; manifests. Each read or skipped.
+#: Data files in a root or in a manifest, and manifests; each read or skipped.
 GroupName: TypeAlias = Literal["read", "manifests", "skipped-manifests", "skipped"]
 
 
 @dataclass(frozen=True)
 class Group:
-    """What of one kind stands below a node.
+    """The children of one kind that a node has.
 
     Attributes
     ----------
     name
-        ``read`` and ``skipped``: data files; ``manifests`` and ``skipped-manifests``.
+        ``read`` and ``skipped`` for data files; ``manifests`` and ``skipped-manifests``.
     count
-        How many there are.
+        Their number.
     """
 
     name: GroupName
@@ -49,20 +49,21 @@ class Group:
 
 
 class PlanNodes:
-    """The nodes of a plan by id: those of `iceexplore.graph.Tree`, of the plan's snapshot.
+    """The nodes of a plan by id; ids are those of `iceexplore.graph.Tree` for the plan's snapshot.
 
-    ``root:<snapshot>`` has manifests, and in V4 files of its own; a manifest has files. What is skipped has the mark
-    ``pruned``, and what decided is its first line. A manifest that was read is judged again for it; it is in the cache.
+    ``root:<snapshot>`` has manifests and, in V4, files of its own; a manifest has files. A skipped node has the mark
+    ``pruned``, and its first line is the reason. To find the reason, a manifest that was read is evaluated again; it is
+    in the cache.
 
     Parameters
     ----------
     plan
-        Of one snapshot, not an incremental one.
+        A plan of one snapshot, not an incremental one.
 
     Raises
     ------
     OptionError
-        The plan is of several snapshots.
+        The plan covers several snapshots.
     """
 
     def __init__(self, plan: PlannedScan) -> None:
@@ -74,12 +75,12 @@ class PlanNodes:
         self._starts = {leaf.root_row: int(start) for leaf, start in zip(plan.leaves, ends, strict=False)}
         self._leaves = {leaf.root_row: leaf for leaf in plan.leaves}
         named = [leaf for leaf in plan.leaves if leaf.root_row is not None]
-        #: Those of which a file is read come first, else in the order of the root.
+        #: Manifests with files that are read come first; otherwise in the order of the root.
         self._read = sorted(named, key=lambda leaf: leaf.kept_files == 0)
 
     @property
     def root(self) -> SceneNode | None:
-        """The topmost node; None where the table has no snapshot."""
+        """The topmost node; None if the table has no snapshot."""
         if self._scan is None:
             return None
         scan = self._scan
@@ -89,7 +90,7 @@ class PlanNodes:
         return SceneNode(node_id, kind, basename(place), root_lines(scan, own, False), level=0, tooltip=place)
 
     def groups(self, node_id: str) -> tuple[Group, ...]:
-        """What stands below a node, in the order in which it is shown; nothing below a file."""
+        """Return the groups of a node's children in display order; empty for a file."""
         if self._scan is None or node_id.startswith("file:"):
             return ()
         row = self._row(node_id)
@@ -104,7 +105,7 @@ class PlanNodes:
         return tuple(g for g in found if g.count)
 
     def nodes(self, node_id: str, group: GroupName, start: int, count: int) -> list[SceneNode]:
-        """Some of a group below a node, in order.
+        """Return a slice of a group of a node's children, in order.
 
         Raises
         ------
@@ -122,27 +123,27 @@ class PlanNodes:
         return self._files(leaf, start, count) if group == "read" else self._skipped(leaf, start, count)
 
     def manifest(self, row: int | None) -> Manifest | None:
-        """The manifest in a row of the root, or (None) the root's own files as one; read if it is not in the cache."""
+        """Return the manifest in a row of the root, or the root's own files for None; read if not cached."""
         assert self._scan is not None
         rows = [] if row is None else [row]
         found = leaves_of(self.plan.state, self._scan, parts_of(self.plan.filter.field_ids), rows)
         return next((leaf for leaf in found if leaf.root_row == row), None)
 
     def manifest_id(self, row: int) -> str:
-        """The node of the manifest in a row of the root."""
+        """Return the node id of the manifest in a row of the root."""
         assert self._scan is not None
         return f"manifest:{self._scan.snapshot.snapshot_id}:{row}"
 
     def file_id(self, row: int | None, ordinal: int) -> str:
-        """The node of a data file, by its manifest's row in the root (None: the root itself) and its ordinal there."""
+        """Return the node id of a data file by its manifest's row (None: the root itself) and its ordinal there."""
         return self._file_ids(row, [ordinal])[0]
 
     def leaf_scan(self, row: int | None) -> LeafScan | None:
-        """What the plan met in a manifest; None of one that it did not read."""
+        """Return the counts that planning found in a manifest; None if the plan did not read it."""
         return self._leaves.get(row)
 
     def ordinal(self, row: int | None, at: int) -> int:
-        """The ordinal of the data file in a row of its manifest, or of the root: the way back from `file_rows`."""
+        """Return the ordinal of the data file in a row of its manifest or of the root; the inverse of `file_rows`."""
         assert self._scan is not None
         if not self._scan.root.dialect.deletion_vectors_on_entries:
             return at
@@ -152,9 +153,10 @@ class PlanNodes:
         return int(manifest.entries["ordinal"][at].as_py())
 
     def file_rows(self, row: int | None, ordinals: Any) -> list[int]:
-        """The rows, in its manifest or in the root, of data files by their ordinals: what their ids are made of.
+        """Return the rows of data files in their manifest or in the root, by ordinal; node ids contain them.
 
-        In the V4 draft a row of the file is two entries, a data file and its vector, of one ordinal.
+        In the V4 draft, one row of the manifest file becomes two entries, a data file and its deletion vector, with one
+        ordinal.
         """
         numbers = [int(n) for n in ordinals]
         assert self._scan is not None
@@ -168,12 +170,12 @@ class PlanNodes:
         return [known.get(n, n) for n in numbers]
 
     def _row(self, node_id: str) -> int | None:
-        """The row in the root of a manifest by id; None of the root itself."""
+        """Return the root row of a manifest node; None for the root itself."""
         kind, _, rest = node_id.partition(":")
-        snapshot, *rows = rest.split(":")  # whose id may be negative
+        snapshot, *rows = rest.split(":")  # the snapshot id may be negative
         scan = self._scan
         if scan is None or snapshot != str(scan.snapshot.snapshot_id) or not all(map(str.isdecimal, rows)):
-            raise OptionError(f"node {node_id[:80]!r} is none of this plan's")
+            raise OptionError(f"node {node_id[:80]!r} is not part of this plan")
         if kind == "manifest" and len(rows) == 1:
             return int(rows[0])
         if kind == "root" and not rows:
@@ -213,14 +215,14 @@ class PlanNodes:
         for node_id, record in zip(ids, records, strict=True):
             path = record["file_path"]
             badge = "all match" if record["whole"] and self.plan.filter.field_ids else None
-            why = record["why"]  # of its row groups
+            why = record["why"]  # the first skipped row group
             marks: Any = frozenset({"pruned"} if why is not None and not record["row_groups_read"] else ())
             lines = (*file_lines(record), *([evidence(why)] if why is not None else []))
             out.append(SceneNode(node_id, "data-file", basename(path), lines, badge, marks, level=2, tooltip=path))
         return out
 
     def task(self, row: int | None, ordinal: int) -> int | None:
-        """Which task a data file is; None if it is not read."""
+        """Return the number of a data file's task; None if the file is not read."""
         leaf = self._leaves.get(row)
         if leaf is None or not leaf.kept_files:
             return None
@@ -241,13 +243,13 @@ class PlanNodes:
         ids = self._file_ids(leaf.root_row, entries["ordinal"].to_pylist())
         out = []
         for node_id, entry, record in zip(ids, entries.to_pylist(), why, strict=True):
-            said = {"name": entry["location"], "rows": entry["record_count"], "bytes": entry["file_size_in_bytes"]}
-            out.append(_cut(node_id, "data-file", {**record, **said, "files": 1}, "file"))
+            sizes = {"name": entry["location"], "rows": entry["record_count"], "bytes": entry["file_size_in_bytes"]}
+            out.append(_cut(node_id, "data-file", {**record, **sizes, "files": 1}, "file"))
         return out
 
 
 def _cut(node_id: str, kind: str, record: dict[str, Any], what: str) -> SceneNode:
-    """Something that is skipped: what decided, and its size as far as it is known."""
+    """Return a node for a skipped item: the reason, and its size as far as known."""
     size = held(record["rows"], record["bytes"], record["files"] if what == "manifest" else None)
     lines = tuple(line for line in (evidence(record), size) if line)
     tooltip = "\n".join(filter(None, (record["name"], record["why"])))

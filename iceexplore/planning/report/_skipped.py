@@ -1,4 +1,4 @@
-"""Everything that a plan does not read, with the level and the term that ruled it out. Judged again when asked for."""
+"""List everything that a plan does not read, with the level and the term that excluded it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SKIPPED_SCHEMA", "skipped_files", "skipped_manifests", "skipped_table"]
 
-#: What of an explanation is shown, and what is skipped.
+#: Columns of an explanation that are kept.
 _WHY = ("term", "by", "column", "lower", "upper", "null_count", "why")
 SKIPPED_SCHEMA = pa.schema(
     [
@@ -31,10 +31,11 @@ SKIPPED_SCHEMA = pa.schema(
 
 
 def skipped_table(plan: PlannedScan) -> pa.Table:
-    """A row per manifest, data file and row group that is not read, of `SKIPPED_SCHEMA`, in the order of the root.
+    """Return one row per manifest, data file and row group that is not read, in the order of the root.
 
-    ``root_row`` is the manifest's row in the root (of a data file that of its manifest; null for the root's own files),
-    ``ordinal`` a data file's in its manifest, or a row group's in its file.
+    The table has `SKIPPED_SCHEMA`. ``root_row`` is the manifest's row in the root (for a data file that of its
+    manifest; null for the root's own files); ``ordinal`` is the number of a data file in its manifest, or of a row
+    group in its file. Pruned files are evaluated again on the first call.
     """
     return plan.once("skipped", lambda: _skipped_table(plan))
 
@@ -55,7 +56,7 @@ def _skipped_table(plan: PlannedScan) -> pa.Table:
 
 
 def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
-    """The manifests of one root that are not read, in its order."""
+    """Return the manifests of one root that are not read, in its order."""
     entries = scan.root.entries.take(pa.array(scan.pruned))
     files, rows, size = zip(*pruned_counts(scan), strict=True)
     filled = scan.filled[~(scan.filled & scan.may)]
@@ -73,7 +74,7 @@ def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
 
 
 def skipped_files(plan: PlannedScan, scan: RootScan, leaf: Manifest) -> pa.Table:
-    """The data files of one manifest, or of a V4 root itself, that are not read, in its order."""
+    """Return the unread data files of one manifest, or of a V4 root itself, in its order."""
     level = root_level(plan) if leaf.root_row is None else "leaf manifest"
     batch, rows = pruned_of(plan.state, scan, leaf, plan.filter)
     why = explain_files(plan.filter, batch, plan.state.metadata, rows)

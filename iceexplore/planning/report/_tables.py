@@ -1,4 +1,4 @@
-"""A plan's tasks and deletes as tables for people."""
+"""Present a plan's tasks, deletes and reads as tables."""
 
 from __future__ import annotations
 
@@ -38,8 +38,11 @@ READS_SCHEMA = pa.schema(
 
 
 def reads_table(plan: PlannedScan) -> pa.Table:
-    """A row per file, of `READS_SCHEMA`. What was in the cache already took no time; ``bytes`` are those of a manifest
-    as a whole, of a footer or a vector those that were read."""
+    """Return one row per file that planning read, of `READS_SCHEMA`.
+
+    A cached file took no time. ``bytes`` is the size of a whole manifest, but for a footer or a deletion vector the
+    bytes that were read.
+    """
     return plan.once("reads", lambda: _reads_table(plan))
 
 
@@ -71,10 +74,10 @@ def _reads_table(plan: PlannedScan) -> pa.Table:
 
 
 def task_records(plan: PlannedScan, tasks: Any) -> list[dict[str, Any]]:
-    """The plan's table of tasks, of some of them on end.
+    """Return rows of the plan's table of tasks, for consecutive tasks, with additional columns.
 
-    Besides ``ordinal``; ``left``: what is left of the filter, if not all of it or nothing; ``row_groups`` and
-    ``row_groups_read`` where they are known; ``why``: of the first row group that is skipped.
+    These are ``ordinal``; ``left``, the residual filter if it is neither the whole filter nor empty; ``row_groups`` and
+    ``row_groups_read`` if known; and ``why``, the first row group that is skipped.
     """
     if not len(tasks):
         return []
@@ -101,12 +104,12 @@ def task_records(plan: PlannedScan, tasks: Any) -> list[dict[str, Any]]:
     return out
 
 
-#: Names of delete files in all of a plan's tasks together; each file names fewer of its deletes where there are more.
+#: Limit for names of delete files in all tasks together; each task names fewer of its deletes if there are more.
 _MOST_NAMES = 10_000_000
 
 
 def tasks_table(plan: PlannedScan) -> pa.Table:
-    """A row per data file that is read, in the order of the plan."""
+    """Return one row per data file that is read, in the order of the plan."""
     return plan.once("tasks", lambda: _tasks_table(plan))
 
 
@@ -144,7 +147,7 @@ def _tasks_table(plan: PlannedScan) -> pa.Table:
 
 
 def deletes_table(plan: PlannedScan) -> pa.Table:
-    """A row per delete file or deletion vector that applies to a data file of the plan."""
+    """Return one row per delete file or deletion vector that applies to a data file of the plan."""
     return plan.once("deletes", lambda: _deletes_table(plan))
 
 
@@ -172,7 +175,7 @@ def _deletes_table(plan: PlannedScan) -> pa.Table:
 
 
 def _row_groups(table: pa.Table, count: int) -> dict[str, Any]:
-    """Row groups of each file, and how many are left; null where a file's are not known."""
+    """Return the row groups of each file, and how many remain; null where a file's are unknown."""
     file = np.asarray(whole(table["file"])).astype(np.int64)
     known = np.asarray(whole(table["row_group"]).is_valid())
     may = np.asarray(pc.fill_null(whole(table["may"]), True))
@@ -193,7 +196,7 @@ def _kinds(matched: MatchedDeletes) -> pa.Array:
 
 
 def _uses(matched: MatchedDeletes) -> npt.NDArray[np.int64]:
-    """How many data files each delete applies to."""
+    """Return the number of data files to which each delete applies."""
     count = len(matched.deletes)
     out = np.bincount(np.asarray(pc.drop_null(matched.vector)).astype(np.int64), minlength=count).astype(np.int64)
     return out + sum(Stretches.of(lists).uses(count) for lists in (matched.positions, matched.equality))

@@ -1,4 +1,4 @@
-"""The plan as a tree: what is read, what is skipped and why, and which deletes apply to which file."""
+"""Draw a plan as a tree: what is read, what is skipped and why, and which deletes apply to which file."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ __all__ = ["PlanTree"]
 
 @dataclass(frozen=True, repr=False)
 class PlanTree:
-    """A plan drawn: the table, its root, manifests, data files and their deletes.
+    """A drawn plan: the table, its root, manifests, data files and their deletes.
 
-    What is skipped is grey, with a sign, the term of the filter that decided and the values that did. What is many is
-    folded into nodes that say how many they hold.
+    Skipped nodes are grey and marked, with the deciding term of the filter and the values. Large groups are folded into
+    nodes that show their count.
 
     Attributes
     ----------
     plan
-        What is drawn.
+        The plan.
     max_nodes
-        About so many nodes; the rest is folded.
+        Approximate number of nodes; the rest is folded.
     """
 
     plan: PlannedScan
@@ -55,23 +55,23 @@ class PlanTree:
         return plan_scene(self.plan, self.max_nodes)
 
     def scene(self) -> Scene:
-        """The nodes and edges as renderers take them."""
+        """Return the nodes and edges in the form that renderers take."""
         return self._scene
 
     def to_text(self) -> str:
-        """The tree as lines; what is skipped has the sign ⊘."""
+        """Return the tree as lines of text; skipped nodes are marked with ⊘."""
         return text(self._scene)
 
     def to_svg(self, theme: Theme = "auto") -> Svg:
-        """The tree as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
+        """Return the tree as a standalone SVG. ``theme`` is ``light``, ``dark``, or ``auto`` to follow the viewer."""
         return svg(self._scene, theme=theme)
 
     def to_mermaid(self, max_nodes: int = 150) -> Mermaid:
-        """The tree as a Mermaid flowchart, within Mermaid's limits."""
+        """Return the tree as a Mermaid flowchart, within Mermaid's limits."""
         return mermaid(self._scene, max_nodes=max_nodes)
 
     def to_graphviz(self) -> Any:
-        """The tree as a ``graphviz.Digraph``; ``.source`` is its DOT text, ``.render()`` needs the program dot."""
+        """Return a ``graphviz.Digraph``; ``.source`` is its DOT text, ``.render()`` needs the program dot."""
         return graphviz(self._scene)
 
     def __repr__(self) -> str:

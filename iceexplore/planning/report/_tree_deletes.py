@@ -1,4 +1,4 @@
-"""The deletes of a drawn plan: those that apply to files that are shown, and what of the rest is skipped."""
+"""Draw the deletes of a plan: those that apply to shown files, and those that are skipped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_deletes"]
 
 _KINDS = {"vector": "deletion-vector", "position": "position-delete", "equality": "equality-delete"}
-#: More edges hide what they show: a delete says to how many files it applies.
+#: More edges would clutter the picture; each delete shows to how many files it applies.
 _MOST_EDGES = 80
 _MOST_OF_A_FILE = 200
 _FOLDED: frozenset[Mark] = frozenset({"folded"})
@@ -31,16 +31,16 @@ _SKIPPED: frozenset[Mark] = frozenset({"pruned"})
 
 
 def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneNode], room: int) -> list[SceneEdge]:
-    """Append the nodes of deletes, and give the edges to the files that are shown.
+    """Append nodes for deletes, and return the edges to the shown files.
 
     Parameters
     ----------
     shown
-        Nodes of data files by their place in the plan.
+        Node ids of data files by task number.
     nodes
-        The drawing so far.
+        The drawing so far; nodes are appended.
     room
-        Deletes that may be shown; the rest is folded.
+        Maximum number of deletes; the rest is folded.
     """
     root = plan.roots[0].root
     matched = plan.files.matched
@@ -69,7 +69,7 @@ def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneN
     idle = _idle(plan) if len(plan) else 0
     if idle:
         verb = "applies" if idle == 1 else "apply"
-        lines = (f"{verb} to no data file that is read", "unmatched_deletes of the plan says why")
+        lines = (f"{verb} to no data file that is read", "see .unmatched_deletes for the reasons")
         label = amount(idle, "other delete" if applied else "delete")
         marks: frozenset[Mark] = _SKIPPED | _FOLDED if idle > 1 else _SKIPPED
         nodes.append(SceneNode("deletes:idle", "more", label, lines, None, marks, parent, level))
@@ -83,7 +83,7 @@ def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneN
 
 
 def _manifests(root: Manifest, read: list[int], applied: int) -> SceneNode:
-    """The manifests of deletes that were read."""
+    """Return the node of the delete manifests that were read."""
     place = root.entries["location"][read[0]].as_py()
     label = basename(place) if len(read) == 1 else amount(len(read), "delete manifest")
     line = "1 delete applies" if applied == 1 else f"{applied:,} deletes apply"
@@ -92,13 +92,13 @@ def _manifests(root: Manifest, read: list[int], applied: int) -> SceneNode:
 
 
 def _idle(plan: PlannedScan) -> int:
-    """How many deletes of the manifests that were read apply to no file of the plan."""
+    """Return the number of deletes, in manifests that were read, that apply to no file of the plan."""
     found = live_deletes(plan.state, manifests=plan.delete_rows, files=plan.files.files)
     return len(found) - int(applied_of(found, plan.files.matched).sum())
 
 
 def _skipped(plan: PlannedScan, manifests: list[int], read: set[int]) -> dict[str, list[int]]:
-    """Manifests of deletes that are not read, by the reason."""
+    """Group the delete manifests that are not read by reason."""
     root = plan.roots[0].root
     rows = [row for row in manifests if row not in read]
     if not rows:
@@ -114,11 +114,11 @@ def _skipped(plan: PlannedScan, manifests: list[int], read: set[int]) -> dict[st
     out: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
         if row in wanted:
-            reason = "no data file that is read is of its partitions, and older"
+            reason = "no data file that is read is in its partitions and older"
         elif empty[i]:
             reason = "it has no live delete"
         elif owned[i]:
-            reason = "its deletes are of a data manifest with no file that is read"
+            reason = "its deletes belong to a data manifest of which no file is read"
         else:
             reason = "its partitions do not match the filter"
         out.setdefault(reason, []).append(row)
@@ -126,7 +126,7 @@ def _skipped(plan: PlannedScan, manifests: list[int], read: set[int]) -> dict[st
 
 
 def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
-    """The deletes of one file, the first of them where they are very many."""
+    """Return the deletes of one file, or only the first of very many."""
     vector = matched.vector[task].as_py()
     found = [] if vector is None else [vector]
     for lists in (matched.positions, matched.equality):
@@ -135,7 +135,7 @@ def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
 
 
 def _records(plan: PlannedScan, picked: list[int]) -> list[dict[str, Any]]:
-    """Kind, place and words of some deletes."""
+    """Return kind, location and label lines of some deletes."""
     if not picked:
         return []
     records: list[dict[str, Any]] = (
@@ -144,7 +144,7 @@ def _records(plan: PlannedScan, picked: list[int]) -> list[dict[str, Any]]:
         .to_pylist()
     )
     for record in records:
-        rows = "by equal values" if record["kind"] == "equality" else f"{amount(record['rows'] or 0, 'row')} named"
+        rows = "by equal values" if record["kind"] == "equality" else f"{amount(record['rows'] or 0, 'row')} deleted"
         lines = [f"{rows} · {human_bytes(record['bytes'] or 0)}"]
         if record["tasks"] > 1:
             lines.append(f"applies to {record['tasks']:,} files")

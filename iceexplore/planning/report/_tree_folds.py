@@ -1,4 +1,4 @@
-"""What a plan skips, as it is drawn: a few things by themselves, many as one per term, each with what decided."""
+"""Draw what a plan skips: a few items as single nodes, many as one node per term, each with the evidence."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _BY = {"partition": "partition", "bounds": "bounds", "row-group bounds": "row gr
 
 @dataclass(frozen=True)
 class Cut:
-    """Something that is skipped: a manifest, a file, or a fold of many.
+    """A node for a skipped manifest or file, or for many.
 
     Attributes
     ----------
     label, lines, tooltip
-        Its name or number; the term that decided and the values that did; the long form.
+        Name or count; the deciding term and values; the full explanation.
     count
-        How many things it stands for.
+        Number of items that the node represents.
     """
 
     label: str
@@ -35,18 +35,18 @@ class Cut:
 
 
 def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
-    """Draw what is skipped.
+    """Draw skipped items.
 
     Parameters
     ----------
     why
-        Of `SKIPPED_SCHEMA`.
+        A table of `SKIPPED_SCHEMA`.
     what
         ``file`` or ``manifest``.
     single
-        Up to so many stand for themselves.
+        Up to this many items get single nodes.
     most
-        More are folded into so many groups of one term at most, and one of all other terms.
+        More are folded into at most this many groups of one term each, and one group for all other terms.
     """
     if len(why) <= single:
         return [_one(record, what) for record in why.to_pylist()]
@@ -64,15 +64,15 @@ def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
 
 
 def evidence(record: Mapping[str, Any]) -> str:
-    """What decided: ``partition: region is b``, ``bounds: id is 0 to 9``; else the whole sentence."""
+    """Return the deciding evidence, as ``partition: region is b`` or ``bounds: id is 0 to 9``; else the explanation."""
     low, high, by = record["lower"], record["upper"], record["by"]
     if record["column"] is None or by not in _BY or (low is None and high is None):
         return str(record["why"] or "").removesuffix(f": no row has {record['term']}")
     if low is None or high is None:
-        said = f"at most {high}" if low is None else f"at least {low}"
+        text = f"at most {high}" if low is None else f"at least {low}"
     else:
-        said = low if low == high else f"{low} to {high}"
-    return f"{_BY[by]}: {record['column']} is {said}"
+        text = low if low == high else f"{low} to {high}"
+    return f"{_BY[by]}: {record['column']} is {text}"
 
 
 def _one(record: Mapping[str, Any], what: str) -> Cut:
@@ -82,7 +82,7 @@ def _one(record: Mapping[str, Any], what: str) -> Cut:
 
 
 def _groups(why: pa.Table) -> list[dict[str, Any]]:
-    """Per term, and what it was judged by: how many, the first of them, their sums, and how many ranges decided."""
+    """Group by term and evidence: count, first row, sums, and the number of different ranges."""
     table = why.select(["term", "by", "column", "lower", "upper", "files", "rows", "bytes"])
     table = table.append_column("row", pa.array(np.arange(len(why))))
     sums: list[tuple[Any, str]] = [("row", "min"), ("row", "count")]
@@ -101,14 +101,14 @@ def _fold(group: Mapping[str, Any], why: pa.Table, what: str) -> Cut:
     first = why.slice(group["row_min"], 1).to_pylist()[0]
     if count == 1:
         return _one(first, what)
-    said, more = evidence(first), group["ranges"] - 1
+    text, more = evidence(first), group["ranges"] - 1
     if more:
-        said += f" in the first; {amount(more, 'other range')}"
+        text += f" in the first; {amount(more, 'other range')}"
     files, rows, size = (
         group[f"{name}_sum"] if group[f"{name}_count"] == count else None for name in ("files", "rows", "bytes")
     )
     amounts = held(rows, size, files if what == "manifest" else None)
-    lines = tuple(line for line in (group["term"], said, amounts) if line)
+    lines = tuple(line for line in (group["term"], text, amounts) if line)
     return Cut(f"{amount(count, what)} skipped", lines, _example(why, group["row_min"]), count)
 
 

@@ -1,4 +1,4 @@
-"""The words on the nodes of a drawn plan."""
+"""Label the nodes of a drawn plan."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["amount", "basename", "damage", "file_lines", "held", "leaf_lines", "
 
 
 def amount(count: int, one: str) -> str:
-    """``1 file``, ``2,000 files``."""
+    """Return a count with its noun: ``1 file``, ``2,000 files``."""
     return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
 
 
 def share_of(part: float, whole: float) -> str:
-    """``33%``; neither nothing nor all is said of what is not: ``<1%``, ``>99%``."""
+    """Return a share as text: ``33%``; ``<1%`` and ``>99%`` where rounding would show 0% or 100%."""
     if 0 < part < 0.005 * whole:
         return "<1%"
     if 0.995 * whole < part < whole:
@@ -30,14 +30,14 @@ def share_of(part: float, whole: float) -> str:
 
 
 def basename(location: str | None) -> str:
-    """The last part of a location."""
+    """Return the last part of a location."""
     if not location:
         return "(no location)"
     return location.rstrip("/").rpartition("/")[2] or location
 
 
 def held(rows: int | None, size: int | None, files: int | None = None) -> str:
-    """``12 files · 60 rows · 2.4 KiB``; what is not known is left out."""
+    """Return ``12 files · 60 rows · 2.4 KiB``, without parts that are None."""
     parts = [
         None if files is None else amount(files, "file"),
         None if rows is None else amount(rows, "row"),
@@ -47,7 +47,7 @@ def held(rows: int | None, size: int | None, files: int | None = None) -> str:
 
 
 def damage(plan: PlannedScan) -> str:
-    """That a plan lacks files or deletes because of damage; its notes say which."""
+    """Describe that a plan lacks files or deletes because of damage; empty if it does not. Its notes name them."""
     known = 0 if plan.appends is None else len(plan.appends.notes)
     if len(plan.notes) <= known:
         return "; incomplete, as counts contradict each other" if plan.doubts else ""
@@ -59,25 +59,25 @@ def damage(plan: PlannedScan) -> str:
 
 
 def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[str, ...]:
-    """How many manifests of a root, and of its own files, are read; and whose it is, where there are several."""
+    """Return the lines of a root: read manifests and own files, and its snapshot if ``snapshot`` is set."""
     lines = [f"snapshot {scan.snapshot.snapshot_id}"] if snapshot else []
     if len(scan.rows):
         lines.append(f"{len(scan.kept):,} of {amount(len(scan.rows), 'manifest')} read")
     if own is not None and own.files:
         lines.append(f"{own.kept_files:,} of its own {amount(own.files, 'file')} read")
     if any(p.severity == "error" for p in scan.root.problems):
-        lines.append("not all of it could be read")
+        lines.append("only partly readable")
     return tuple(lines) if lines else ("no data files",)
 
 
 def leaf_lines(leaf: LeafScan) -> tuple[str, ...]:
-    """How many files of a manifest are read, and its bytes."""
+    """Return the lines of a manifest: read files and its size."""
     lines = [f"{leaf.kept_files:,} of {amount(leaf.files, 'file')} read", human_bytes(leaf.length)]
-    return tuple(lines) if leaf.readable else (*lines, "not all of it could be read")
+    return tuple(lines) if leaf.readable else (*lines, "only partly readable")
 
 
 def file_lines(task: Mapping[str, Any]) -> tuple[str, ...]:
-    """Partition, rows and bytes, deletes, row groups; and what is left of the filter, where that is not all of it."""
+    """Return the lines of a data file: partition, rows and bytes, deletes, row groups, and a residual filter."""
     lines = [] if task["partition"] in (None, "unpartitioned") else [task["partition"]]
     lines.append(held(task["rows"] or 0, task["bytes"] or 0))
     if task["deletes"]:

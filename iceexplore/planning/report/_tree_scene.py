@@ -1,4 +1,4 @@
-"""The nodes and edges of a drawn plan. Only what is shown becomes objects."""
+"""Build the nodes and edges of a drawn plan. Objects are created only for what is shown."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_scene"]
 
-#: So many skipped things stand for themselves where there is room; more are folded into one node per term.
+#: Up to this many skipped items get nodes of their own if there is room; more are folded into one node per term.
 _SINGLE = 2
 _TERMS = 4
 
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A manifest that is shown, or the root's own files: the node that its files hang on, and what is skipped."""
+    """A shown manifest, or the root's own files: the parent node of its files, and what is skipped."""
 
     leaf: LeafScan
     node: SceneNode | None
@@ -51,7 +51,7 @@ class _Root:
 
     @property
     def count(self) -> int:
-        """Nodes without those of files that are read."""
+        """Number of nodes, without those of files that are read."""
         return 1 + len(self.cuts) + bool(self.folded) + sum(bool(f.node) + len(f.cuts) for f in self.leaves)
 
 
@@ -61,8 +61,8 @@ def plan_scene(plan: PlannedScan, max_nodes: int) -> Scene:
     Parameters
     ----------
     max_nodes
-        About so many nodes; the rest is folded. A manifest that is shown has a node at least for what is read of it
-        and for what is not, so that there may be somewhat more.
+        Approximate number of nodes; the rest is folded. A shown manifest has at least one node for what is read of it
+        and one for what is skipped, so there may be somewhat more.
     """
     return _Drawing(plan, max_nodes).scene()
 
@@ -74,13 +74,13 @@ class _Drawing:
         self.nodes: list[SceneNode] = []
         ends = np.cumsum([0, *(leaf.kept_files for leaf in plan.leaves)])
         self.starts = {id(leaf): int(start) for leaf, start in zip(plan.leaves, ends, strict=False)}
-        self.shown: dict[int, str] = {}  # task: node
+        self.shown: dict[int, str] = {}  # task number to node id
         self.read = [0] * len(plan.roots)
         for leaf in plan.leaves:
             self.read[leaf.scan] += leaf.kept_files
 
     def scene(self) -> Scene:
-        """Everything."""
+        """Return the whole drawing."""
         plan = self.plan
         self.nodes.append(self.table())
         shown, folded = self.chosen()
@@ -101,11 +101,11 @@ class _Drawing:
         return Scene(f"{plan.state.name}: {plan.filter.text}", self.said(), tuple(self.nodes), tuple(edges), wrap=3)
 
     def room(self, part: int) -> int:
-        """A part of the nodes that there may be."""
+        """Return a fraction of the node budget, at least 2."""
         return max(2, self.budget // part)
 
     def said(self) -> str:
-        """The plan in a sentence."""
+        """Summarize the plan in a sentence."""
         plan = self.plan
         if not plan.roots and plan.appends is None:
             return "the table has no snapshot: there is nothing to read"
@@ -114,12 +114,12 @@ class _Drawing:
         opened, rows = sum(len(s.kept) for s in plan.roots), sum(len(s.rows) for s in plan.roots)
         of = f"{len(plan):,} of {amount(met, 'data file')}" if met else "no data file"
         within = f" in {amount(opened, 'manifest')}" if opened else ""
-        said = f"reads {of}{within}, {human_bytes(size)}"
+        text = f"reads {of}{within}, {human_bytes(size)}"
         rest = f"; {amount(rows - opened, 'manifest')} not opened" if rows > opened else ""
-        return said + rest + damage(plan)
+        return text + rest + damage(plan)
 
     def table(self) -> SceneNode:
-        """The table, and which snapshots are planned."""
+        """Return the node of the table, with the planned snapshots."""
         plan = self.plan
         snapshot, appends = plan.state.snapshot, plan.appends
         if appends is not None:
@@ -131,7 +131,7 @@ class _Drawing:
         return SceneNode("table", "table", plan.state.name, tuple(lines), version)
 
     def chosen(self) -> tuple[list[int], list[int]]:
-        """The roots that are shown, those of which a file is read first, and the others."""
+        """Return the indices of roots that are shown, preferring those with files that are read, and of the others."""
         every = list(range(len(self.plan.roots)))
         room = self.room(8)
         if len(every) <= room:
@@ -140,7 +140,7 @@ class _Drawing:
         return [i for i in every if i in picked], [i for i in every if i not in picked]
 
     def root(self, index: int, roots: int) -> _Root:
-        """A root, and which of its manifests are shown: first those with files that are read."""
+        """Return a root and its shown manifests, preferring those with files that are read."""
         plan, scan = self.plan, self.plan.roots[index]
         mine = [leaf for leaf in plan.leaves if leaf.scan == index]
         own = next((leaf for leaf in mine if leaf.root_row is None), None)
@@ -170,7 +170,7 @@ class _Drawing:
         return _Root(node, leaves, folded, gone)
 
     def reasons(self, index: int, leaves: Sequence[LeafScan]) -> dict[int | None, pa.Table]:
-        """What is skipped in each of some manifests of a root, which are in the cache."""
+        """Return the skipped files of some manifests of a root; these manifests are in the cache."""
         plan, scan = self.plan, self.plan.roots[index]
         wanted = {leaf.root_row for leaf in leaves if leaf.kept_files < leaf.files}
         if not wanted:
@@ -180,7 +180,7 @@ class _Drawing:
         return {leaf.root_row: skipped_files(plan, scan, leaf) for leaf in found if leaf.root_row in wanted}
 
     def leaf(self, group: _Leaf, count: int) -> None:
-        """A manifest, the files that are read, and what is skipped."""
+        """Add the nodes of a manifest, its files that are read, and what is skipped."""
         if group.node is not None:
             self.nodes.append(group.node)
         start = self.starts[id(group.leaf)]
@@ -194,18 +194,18 @@ class _Drawing:
             self.cut(group.parent, group.level, "data-file", cut)
 
     def rest(self, root: _Root) -> None:
-        """What a root has besides the manifests that are shown."""
+        """Add nodes for what a root has besides the shown manifests."""
         if root.folded:
             kept, files = (sum(getattr(leaf, n) for leaf in root.folded) for n in ("kept_files", "files"))
             lines = [f"{kept:,} of {amount(files, 'file')} read"]
             if kept < files:
-                lines.append("the plan's skipped says why not all")
+                lines.append("see .skipped for the reasons")
             self.more(root.node.id, 2, f"{len(root.folded):,} more manifests read", *lines)
         for cut in root.cuts:
             self.cut(root.node.id, 2, "data-manifest", cut)
 
     def other_roots(self, folded: Sequence[int]) -> None:
-        """Appends that are not shown."""
+        """Add a node for appends that are not shown."""
         scans = [self.plan.roots[i] for i in folded]
         opened, rows = sum(len(s.kept) for s in scans), sum(len(s.rows) for s in scans)
         within = set(folded)
@@ -215,7 +215,7 @@ class _Drawing:
         self.more("table", 1, f"{len(folded):,} more appends", *lines)
 
     def file(self, task: int, record: dict[str, Any], group: _Leaf) -> None:
-        """A data file that is read; grey if none of its row groups is."""
+        """Add the node of a data file that is read; grey if none of its row groups is."""
         name = f"file:{task}"
         self.shown[task] = name
         badge = "all match" if record["whole"] and self.plan.filter.field_ids else None
@@ -232,7 +232,7 @@ class _Drawing:
         )
 
     def cut(self, parent: str, level: int, kind: str, cut: Cut) -> None:
-        """A node for what is skipped."""
+        """Add a node for skipped items."""
         marks: set[Mark] = {"pruned"} if cut.count == 1 else {"pruned", "folded"}
         name = f"skipped:{len(self.nodes)}"
         self.nodes.append(
@@ -240,7 +240,7 @@ class _Drawing:
         )
 
     def more(self, parent: str, level: int, label: str, *lines: str) -> None:
-        """A fold of what is read."""
+        """Add a node that folds items that are read."""
         marks: frozenset[Mark] = frozenset({"folded"})
         self.nodes.append(SceneNode(f"more:{len(self.nodes)}", "more", label, lines, None, marks, parent, level))
 

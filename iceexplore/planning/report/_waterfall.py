@@ -1,4 +1,4 @@
-"""What is left after each level of a plan, as bars: manifests, files, bytes and rows."""
+"""Draw what remains after each level of a plan as bars: manifests, files, bytes and rows."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Waterfall", "waterfall_of"]
 
-#: Where more was skipped, the terms that did it are not counted: each explanation judges again.
+#: If more was skipped, terms are not counted: every explanation evaluates the metadata again.
 _EXPLAINED = 100_000
 _TERMS = 2
-_AT_MOST = "at most so many rows"
+_AT_MOST = "upper limit"
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
 _UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
 _OPTIONAL = ("manifests", "row_groups")
-#: What is left, and whether it is an upper limit.
+#: A remaining amount, and whether it is an upper limit.
 _Measure: TypeAlias = tuple[int | None, bool]
 
 
 @dataclass(frozen=True, repr=False)
 class Waterfall(BarPicture):
-    """What is left after each level. Shows itself as bars.
+    """The amounts that remain after each level, shown as bars.
 
     Attributes
     ----------
     title, description
-        What was planned, and what it comes to.
+        The filter, and a summary.
     levels
-        A row per level: ``level``, ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups`` (null where it is not
-        known), ``known`` (where the numbers come from), ``note`` (what decided).
+        One row per level: ``level``, ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups`` (null where
+        unknown), ``known`` (the source of the numbers), ``note`` (the reasons).
     """
 
     title: str
@@ -51,9 +51,9 @@ class Waterfall(BarPicture):
     levels: pa.Table
 
     def chart(self) -> BarChart:
-        """A row per level, a column per measure; pale is what the level took away.
+        """Return one row per level and one column per measure; the pale part is what the level removed.
 
-        A measure that there is none of has no column, and where nothing stands in manifests their level has no row.
+        A measure that is always 0 has no column, and the level of leaf manifests has no row if there are no manifests.
         """
         records = self.levels.to_pylist()
         units = [u for u in _UNITS if u not in _OPTIONAL or any(r[u] for r in records)]
@@ -71,27 +71,27 @@ class Waterfall(BarPicture):
             rows.append(BarRow(record["level"], record["note"] or "", bars, tooltip))
             before = {u: before[u] if record[u] is None else (record[u], most.get(u, False)) for u in units}
         heads = tuple(u.replace("_", " ") for u in units)
-        return BarChart(self.title, self.description, heads, tuple(rows), "left", "gone at this level")
+        return BarChart(self.title, self.description, heads, tuple(rows), "left", "removed at this level")
 
 
 def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | None:
-    """A bar and its text. ``most``: at most so many, for data files; nothing is a share of such a number."""
+    """Return a bar and its text; ``most`` marks an upper limit, of which no share is shown."""
     if value is None:
         return None if unit in _OPTIONAL else Bar(0.0, "not known")
-    said = human_bytes(value) if unit == "bytes" else f"{value:,}"
+    text = human_bytes(value) if unit == "bytes" else f"{value:,}"
     there, at_most = before
     gone = max(0, there - value) if there is not None else 0
     share = f" ({share_of(value, there)})" if there and gone and not at_most else ""
-    return Bar(float(value), ("up to " if most and value else "") + said + share, float(gone))
+    return Bar(float(value), ("up to " if most and value else "") + text + share, float(gone))
 
 
 def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
-    """The levels of a plan, deletes as the last.
+    """Return the levels of a plan, with deletes as the last level.
 
     Parameters
     ----------
     exact
-        Read the manifests that were pruned, too, for what the root does not say of them.
+        Also read pruned manifests, for numbers that the root does not contain.
     """
     table = levels_table(plan, exact=exact)
     notes = _notes(plan, table)
@@ -104,7 +104,7 @@ def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
 
 
 def _said(plan: PlannedScan, first: Mapping[str, Any]) -> str:
-    """The plan in a sentence."""
+    """Summarize the plan in a sentence."""
     if not plan.roots and plan.appends is None:
         return "the table has no snapshot: there is nothing to read"
     count, size = len(plan), pc.sum(plan.files.files.entries["file_size_in_bytes"]).as_py() or 0
@@ -118,7 +118,7 @@ def _said(plan: PlannedScan, first: Mapping[str, Any]) -> str:
 
 
 def _notes(plan: PlannedScan, levels: pa.Table) -> list[str]:
-    """Per level which terms skipped most, and how many; of very many that they are not counted. And what is lost."""
+    """Return a note per level: the terms that skipped most, and manifests that cannot be read."""
     notes = _skipped(plan, levels)
     lost = sum(1 for leaf in plan.leaves if leaf.root_row is not None and not leaf.readable)
     names = levels["level"].to_pylist()
@@ -133,7 +133,7 @@ def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
     names = levels["level"].to_pylist()
     skipped = sum(len(scan.pruned) for scan in plan.roots) + sum(f.files - f.kept_files for f in plan.leaves)
     if skipped > _EXPLAINED:
-        return ["" if i == 0 else "the plan's skipped says which terms" for i in range(len(names))]
+        return ["" if i == 0 else "see .skipped for the terms" for i in range(len(names))]
     if not skipped and plan.row_groups is None:
         return notes
     table = skipped_table(plan).select(["level", "kind", "term", "by"])
@@ -153,7 +153,7 @@ def _note(record: Mapping[str, Any]) -> str:
 
 
 def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
-    """The rows that deletes leave, of the files that are read; empty where there are none."""
+    """Return the level of rows that remain after deletes; empty if there are none."""
     entries = plan.files.matched.deletes.entries
     if not len(entries):
         return {}
@@ -168,11 +168,11 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     note = ", ".join(amount(n, word) for n, word in parts if n)
     last = levels.slice(levels.num_rows - 1).to_pylist()[0]
     gone, touched = deleted_rows(plan.files)
-    rows, known = last["rows"] - round(float(gone.sum())), "rows by the counts of vectors and position deletes"
+    rows, known = last["rows"] - round(float(gone.sum())), "rows counted from vectors and position deletes"
     if plan.row_groups is not None and rows < last["rows"] and last["row_groups"] < len(plan.row_groups):
-        rows, known = None, "how many of the deleted rows are in row groups that are skipped is not known"
+        rows, known = None, "unknown how many of the deleted rows are in skipped row groups"
     elif equality:
-        known += f"; what equality deletes remove is not counted: {_AT_MOST}"
+        known += f"; rows removed by equality deletes are not counted: {_AT_MOST}"
     return {
         "level": "after deletes", "files": last["files"], "bytes": last["bytes"],
         "rows": None if rows is None else max(0, rows), "known": known,

@@ -1,4 +1,4 @@
-"""Parquet's split block Bloom filters: what they say of a value is "surely not" or "perhaps".
+"""Read Parquet's split block Bloom filters, which show that a value is certainly absent or possibly present.
 
 Source: parquet-format, ``BloomFilter.md``, and ``BloomFilterHeader`` of ``parquet.thrift``.
 """
@@ -15,10 +15,10 @@ from iceexplore.storage import Storage
 
 __all__ = ["BloomFilter", "read_bloom_filter"]
 
-#: ``parquet-format``: a block is eight words of 32 bits; what a filter may take follows parquet-mr's and Arrow's limit.
+#: A block has eight words of 32 bits (parquet-format); the size limit is that of parquet-mr and Arrow.
 _BLOCK = 32
 _MAX_BYTES = 128 * 1024 * 1024
-#: A header is some 15 bytes; no more than this is looked at for one.
+#: A header has about 15 bytes; this many bytes are read to parse one.
 _HEADER = 256
 _SALT = np.array(
     [0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31], np.uint32
@@ -26,19 +26,19 @@ _SALT = np.array(
 
 
 class BloomFilter:
-    """A filter's blocks.
+    """The blocks of a Bloom filter.
 
     Parameters
     ----------
     words
-        uint32, blocks × 8.
+        Array of uint32 with one row of 8 words per block.
     """
 
     def __init__(self, words: np.ndarray[Any, np.dtype[np.uint32]]) -> None:
         self.words = words
 
     def may_contain(self, encoded: bytes) -> bool:
-        """Whether a value may be among those hashed, given its plain encoding (of byte arrays: without the length)."""
+        """Return whether the filter may contain a value, given its plain encoding (byte arrays without the length)."""
         import xxhash
 
         digest = xxhash.xxh64_intdigest(encoded)  # seed 0
@@ -49,19 +49,19 @@ class BloomFilter:
 
 
 def read_bloom_filter(storage: Storage, location: str, offset: int, length: int | None) -> BloomFilter:
-    """Read a filter that a footer names.
+    """Read the filter to which a footer refers.
 
     Parameters
     ----------
     offset, length
-        ``bloom_filter_offset`` and ``bloom_filter_length``, bytes; older writers leave the length out.
+        ``bloom_filter_offset`` and ``bloom_filter_length`` in bytes; None for the length, which older writers omit.
 
     Raises
     ------
     FormatError
-        A header that is none, or blocks that are not where it says.
+        The header is invalid, or the blocks are outside the file.
     UnsupportedError
-        Another algorithm, hash or compression than the one that the format has.
+        The algorithm, hash or compression is not the one that parquet-format defines.
     """
     if length is not None and not 0 < length <= _MAX_BYTES + _HEADER:
         raise _bad(f"a Bloom filter of {length:,} bytes", location, offset)
@@ -81,15 +81,15 @@ def read_bloom_filter(storage: Storage, location: str, offset: int, length: int 
 
 
 def _checked(header: dict[int, Any], location: str, offset: int) -> int:
-    """The bytes of the blocks, after every field of the header was looked at."""
+    """Check every field of the header and return the number of bytes in the blocks."""
     count = header.get(1)
     if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= _MAX_BYTES or count % _BLOCK:
-        raise _bad(f"a Bloom filter of {count} bytes: no number of blocks of {_BLOCK}", location, offset)
+        raise _bad(f"a Bloom filter of {count} bytes: not a multiple of {_BLOCK}", location, offset)
     for number, what in ((2, "algorithm"), (3, "hash"), (4, "compression")):
         found = header.get(number)
         if not isinstance(found, dict):
             raise _bad(f"a Bloom filter without its {what}", location, offset)
-        if 1 not in found:  # BLOCK, XXHASH and UNCOMPRESSED are the first of their unions, and all there are
+        if 1 not in found:  # BLOCK, XXHASH and UNCOMPRESSED are the only members of their unions
             raise UnsupportedError(f"{location}: a Bloom filter at byte {offset} of an unknown {what}")
     return count
 

@@ -1,4 +1,4 @@
-"""Row groups judged by their columns' bounds, null counts and Bloom filters, with the reason for each that is out."""
+"""Evaluate a filter on row groups by bounds, null counts and Bloom filters, with a reason for each pruned group."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from iceexplore.planning.row_groups._stored_values import bound_array, bound_rea
 __all__ = ["Column", "Judged", "Reason", "judge_groups", "lacking_column", "stored_column"]
 
 _Mask: TypeAlias = np.ndarray[Any, Any]
-#: More literals than this are not looked up one by one: each costs a hash for each row group.
+#: Longer lists of literals are not looked up: each literal costs a hash per row group.
 _MAX_LOOKUPS = 1_000
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the filter in one file: evidence, a value per row group; the leaf and chunks where it is stored."""
+    """A filter column in one file: metrics with one row per row group, and its Parquet leaf and chunks."""
 
     field: NestedField
     evidence: Evidence
@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a row group holds no matching row."""
+    """The reason why a row group has no matching row."""
 
     term: str
     by: str
@@ -51,14 +51,14 @@ class Reason:
 
 @dataclass(frozen=True)
 class Judged:
-    """Of each row group whether it may hold a matching row, and if not, why."""
+    """Row groups that may have a matching row, as a mask, and the reasons for the others."""
 
     may: _Mask
     reasons: list[Reason | None]
 
 
 def stored_column(groups: RowGroups, at: int, field: NestedField) -> Column:
-    """Evidence of a column that the file has, as far as the stored type stands for the column's."""
+    """Return the metrics of a column in the file, as far as the stored type can be converted to the column's type."""
     leaf = groups.leaves[at]
     chunks = tuple(g.chunks[at] for g in groups.groups)
     read = bound_reader(leaf, field.type)
@@ -80,10 +80,10 @@ def _read(read: Any, raw: Any, up: bool) -> Any:
 
 
 def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Mapping[int, pa.Scalar]) -> Column | None:
-    """Evidence of a column that the file lacks: the tuple's identity value, the initial default, or null.
+    """Return the metrics of a column that the file lacks: its identity partition value, initial default, or null.
 
-    Inside a struct a default stands only where the struct is not null, and a null in the tuple is read as null by this
-    package and Java, as the default by others. Neither says how many nulls there are.
+    Inside a struct, a default applies only where the struct is not null. A null partition value is read as null by this
+    package and by Java, but as the default by others. In both cases the metrics are unknown (None).
     """
     field = path[-1]
     rows = pa.array([g.rows for g in groups.groups], pa.int64())
@@ -108,14 +108,14 @@ def judge_groups(
     columns: Mapping[int, Column | None],
     bloom: tuple[TableState, str] | None = None,
 ) -> Judged:
-    """Judge every row group of a file.
+    """Evaluate the filter on every row group of a file.
 
     Parameters
     ----------
     columns
-        By field id; None where nothing is known.
+        Columns by field id; None where nothing is known.
     bloom
-        The table and the file whose Bloom filters may be read; None to read none.
+        The table state and the location of the file whose Bloom filters may be read; None to read none.
     """
     n = len(groups.groups)
     found = _walk(expression, n, columns, bloom)
@@ -128,7 +128,7 @@ def judge_groups(
 def _walk(expression: Expression, n: int, columns: Mapping[int, Column | None], bloom: Any) -> Judged:
     match expression:
         case Always(value):
-            never = Reason("false", "filter", None, None, None, None, "the filter is false of every row")
+            never = Reason("false", "filter", None, None, None, None, "the filter matches no row")
             return Judged(np.full(n, value), [None if value else never] * n)
         case And(children):
             out = Judged(np.full(n, True), [None] * n)
@@ -145,7 +145,7 @@ def _walk(expression: Expression, n: int, columns: Mapping[int, Column | None], 
 
 
 def _all_of(reasons: Sequence[Reason | None]) -> Reason | None:
-    """Of an ``or``: every term is out, each for its reason."""
+    """Join the reasons of all terms of an ``or``."""
     given = [r for r in reasons if r is not None]
     if not given:
         return None
@@ -173,7 +173,7 @@ def _predicate(p: Predicate, n: int, column: Column | None, bloom: Any) -> Judge
 
 
 def _perhaps(p: Predicate, column: Column, i: int, bloom: tuple[TableState, str]) -> bool:
-    """What the Bloom filter says; what is not there, or cannot be read, says perhaps."""
+    """Return whether the Bloom filter admits one of the literals; True if it is missing or unreadable."""
     if column.leaf is None or column.chunks[i].bloom_offset is None or len(p.literals) > _MAX_LOOKUPS:
         return True
     inputs: list[bytes] = []
@@ -195,21 +195,21 @@ def _perhaps(p: Predicate, column: Column, i: int, bloom: tuple[TableState, str]
 def _not_hashed(p: Predicate, column: Column) -> str:
     shown = ", ".join(human_value(column.field.type, "identity", x) for x in p.literals[:5])
     more = f" and {len(p.literals) - 5:,} more" if len(p.literals) > 5 else ""
-    return f"the Bloom filter of {p.name or column.field.name} knows no {shown}{more}"
+    return f"the Bloom filter of {p.name or column.field.name} does not contain {shown}{more}"
 
 
 def _bounds_reason(p: Predicate, column: Column, i: int) -> Reason:
     name = p.name or column.field.name
     if column.evidence.all_null[i]:
-        said = f"{name} is null in every row"
+        text = f"{name} is null in every row"
     elif p.op == "is-null":
-        said = f"{name} is null in no row"
+        text = f"{name} is null in no row"
     else:
         low, high = _shown(column, i)
-        said = f"{name} is {low if low is not None else '?'} to {high if high is not None else '?'} in its rows"
+        text = f"{name} is {low if low is not None else '?'} to {high if high is not None else '?'} in its rows"
     if column.leaf is None:
-        said += ", as the file has no such column"
-    return _reason(p, column, i, "row-group bounds", said)
+        text += ", as the file has no such column"
+    return _reason(p, column, i, "row-group bounds", text)
 
 
 def _reason(p: Predicate, column: Column, i: int, by: str, why: str) -> Reason:

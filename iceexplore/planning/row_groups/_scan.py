@@ -1,4 +1,4 @@
-"""Row groups of a plan's Parquet files, and which of them may hold a matching row, by their footers."""
+"""Find the row groups of a plan's Parquet files, and which of them may have a matching row, from their footers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = [
 
 #: The file lacks the column.
 MISSING = -1
-#: Readers disagree whether it has it.
+#: Readers disagree on whether the file has the column.
 UNCERTAIN = -2
 
 
 def struct_path(schema: Schema, field_id: int) -> tuple[NestedField, ...]:
-    """A column's fields from the top down, through structs alone; empty if it does not stand there."""
+    """Return a column's fields from the top level down through structs; empty if there is no such path."""
 
     def down(fields: Sequence[NestedField]) -> tuple[NestedField, ...]:
         for f in fields:
@@ -46,18 +46,18 @@ def struct_path(schema: Schema, field_id: int) -> tuple[NestedField, ...]:
 def leaf_of(
     leaves: Sequence[ParquetLeaf], path: Sequence[NestedField], mapping: Sequence[Mapping[str, Any]] | None
 ) -> int:
-    """The number of the leaf that holds a column, `MISSING` or `UNCERTAIN`.
+    """Return the number of the leaf that stores a column, `MISSING` or `UNCERTAIN`.
 
-    By field id where the file has any, or else by the table's name mapping. Without either Java counts the columns
-    from 1 and others go by name: a column is taken where both find the same. Whether a mapping also names the columns
-    without an id of a file that has ids elsewhere is read differently, too.
+    Leaves are found by field id if the file has any ids, otherwise by the table's name mapping. Without both, Java
+    numbers the columns from 1 and other readers use names: a column counts only if both rules agree. Readers also
+    disagree on whether a mapping applies to columns without ids in a file that has ids elsewhere.
 
     Parameters
     ----------
     path
-        From `struct_path`.
+        Result of `struct_path`.
     mapping
-        From `iceexplore.metadata.name_mapping`.
+        Result of `iceexplore.metadata.name_mapping`.
     """
     wanted = path[-1].field_id
     if any(number is not None for leaf in leaves for number in leaf.ids):
@@ -79,7 +79,7 @@ def leaf_of(
 
 
 def _mapped(path: Sequence[NestedField], mapping: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """The names that the mapping has for each field of a path."""
+    """Return the names that the mapping has for each field of a path."""
     names: list[list[str]] = []
     level: Sequence[Mapping[str, Any]] = mapping
     for f in path:
@@ -114,7 +114,7 @@ _LEAST = 8
 
 
 class _File(NamedTuple):
-    """What the plan says of one data file."""
+    """The plan's data about one file."""
 
     at: int
     location: str
@@ -126,28 +126,28 @@ class _File(NamedTuple):
 
 
 def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -> pa.Table:
-    """The row groups of the data files of a plan: where they are, and whether a row of theirs may match.
+    """Return the row groups of a plan's data files: their places, and whether they may have a matching row.
 
-    Of each file the Parquet footer is read, and no page: dictionaries and page indexes are not looked at. A row group
-    is ruled out by the bounds and null counts of its columns under each task's residual filter. Footers say nothing of
-    NaN, and their bounds may be cut, so that a row group is never said to match wholly. What cannot be read or is not
-    judged (ORC and Avro files, types that Parquet leaves without an order, damaged footers) is kept, with a sentence
-    that says so; damage goes to ``state.problems``, too.
+    Only the Parquet footer of each file is read, no pages, dictionaries or page indexes. A row group is pruned by the
+    bounds and null counts of its columns under each task's residual filter. Footers have no NaN counts, and their
+    bounds may be truncated, so a row group is never reported as matching completely. What is unreadable or not
+    evaluated (ORC and Avro files, types for which Parquet defines no order, damaged footers) is kept, with an
+    explanation in ``why``; damage is also added to ``state.problems``.
 
     Parameters
     ----------
     tasks
-        The files; ask for as few as you can: each costs at least one request.
+        The files; each costs at least one request.
     bloom
-        Read Bloom filters where ``=`` or ``in`` would be decided by one; a request for each row group and column.
+        Also read Bloom filters for ``=`` and ``in``, with one request per row group and column.
 
     Returns
     -------
     pyarrow.Table
-        `ROW_GROUP_SCHEMA`, in the order of the files. ``file`` is the row of ``tasks``; ``bytes`` are those of the
-        columns before compression; ``row_group``, ``offset`` are null for a file as a whole. ``may`` is false where
-        surely no row matches: ``term`` of the filter, ``by`` ("row-group bounds", "bloom filter", "row-count") and
-        ``why`` say what decided; ``lower``, ``upper`` and ``null_count`` are that row group's.
+        `ROW_GROUP_SCHEMA`, in the order of the files. ``file`` is the row in ``tasks``; ``bytes`` is the uncompressed
+        size of the columns; ``row_group`` and ``offset`` are null for a file as a whole. ``may`` is false where
+        certainly no row matches: then ``term`` of the filter, ``by`` ("row-group bounds", "bloom filter", "row-count")
+        and ``why`` explain it, and ``lower``, ``upper`` and ``null_count`` are those of the row group.
     """
     files = list(_files(state, tasks))
     found: list[pa.Table] = []
@@ -177,7 +177,7 @@ def _files(state: TableState, tasks: FileTasks) -> Iterator[_File]:
 
 
 def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None) -> dict[int, Any]:
-    """The tuple's identity values by source column, which stand for columns that a file lacks; None is null."""
+    """Return the identity partition values by source column, used for columns that a file lacks; null stays null."""
     spec = None if spec_id is None else state.metadata.spec(spec_id)
     partition = tasks.files.partition
     if spec is None or partition is None:
@@ -191,15 +191,15 @@ def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None
 
 
 def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | None, Judged | str]:
-    """The row groups of a file and what is known of each, or a sentence that says why nothing is."""
+    """Return the row groups of a file and their evaluation, or an explanation why they are not evaluated."""
     if file.format != "parquet":
-        return None, f"{file.format.upper()} files are not judged by their parts"
-    asked = {p.field_id: p for p in predicates(file.residual)}
+        return None, f"{file.format.upper()} files are not pruned within the file"
+    wanted = {p.field_id: p for p in predicates(file.residual)}
     mapping = name_mapping(state.metadata)
     places: dict[int, int] = {}
 
     def choose(leaves: Any) -> list[int]:
-        for number in asked:
+        for number in wanted:
             path = struct_path(state.schema, number)
             places[number] = leaf_of(leaves, path, mapping) if path else -2
         return sorted({at for at in places.values() if at >= 0})
@@ -209,7 +209,7 @@ def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | No
     except IceexploreError as error:
         state.problems.add_error(error, file.location)
         return None, f"the footer cannot be read: {error}"
-    columns = {number: _column(state, file, groups, number, p, places[number]) for number, p in asked.items()}
+    columns = {number: _column(state, file, groups, number, p, places[number]) for number, p in wanted.items()}
     filters = (state, file.location) if bloom else None
     return groups, judge_groups(file.residual, groups, columns, filters)
 

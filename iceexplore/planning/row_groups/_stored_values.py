@@ -1,7 +1,7 @@
-"""What a Parquet column stores, as the stored values of an Iceberg type; and literals as what Parquet would store.
+"""Convert stored Parquet values to Iceberg values, and literals to the bytes that Parquet would store.
 
-The mapping of types is the Iceberg spec's ("Appendix A", Parquet) with the promotions of "Schema Evolution" and what
-imported files have (milliseconds, nanoseconds, half floats, unsigned integers). What is in neither is not judged.
+Types map as in the Iceberg spec ("Appendix A", Parquet), with the promotions of "Schema Evolution" and the types of
+imported files (milliseconds, nanoseconds, half floats, unsigned integers). Other types are not evaluated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from iceexplore.metadata import Type, arrow_type, decimal_of, decimal_parameters
 
 __all__ = ["bound_array", "bound_reader", "hash_inputs", "stands_for"]
 
-#: A stored bound to a literal's form, rounded down or up (True) where the type is coarser; None is unknown.
+#: Converts a stored bound to the form of literals, rounded down or up (True) if the type is coarser; None if unknown.
 BoundReader: TypeAlias = Callable[[Any, bool], Any]
 
 _DAY_US = 86_400_000_000
@@ -29,7 +29,7 @@ _TEXT = frozenset(("String", "Enum", "JSON", "None"))
 
 
 def bound_reader(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
-    """How to read the bounds of a column of this type; None where what is stored does not stand for it."""
+    """Return a function that reads the bounds of a column of this type; None if the stored type does not fit."""
     base, physical, logical = type_base(kind), leaf.physical, leaf.logical.get("Type")
     match base:
         case "boolean" if physical == "BOOLEAN":
@@ -55,12 +55,12 @@ def bound_reader(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
 
 
 def stands_for(leaf: ParquetLeaf, kind: Type) -> bool:
-    """Whether what is stored stands for a primitive type."""
+    """Return whether the stored type can be read as a primitive type."""
     return bound_reader(leaf, kind) is not None
 
 
 def bound_array(values: Sequence[Any], kind: Type) -> pa.Array:
-    """Bounds in literals' form as an array that compares with them; what does not fit the type is null."""
+    """Return bounds as an array that compares with literals; values that do not fit the type are null."""
     target = arrow_type(kind)
     if pa.types.is_temporal(target):
         plain = pa.int32() if pa.types.is_date32(target) else pa.int64()
@@ -69,13 +69,13 @@ def bound_array(values: Sequence[Any], kind: Type) -> pa.Array:
 
 
 def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: Any) -> list[bytes] | None:
-    """What a Bloom filter of the column would have hashed of a value: its plain encoding, without a length.
+    """Return what a Bloom filter of the column would have hashed for a value: its plain encoding without length.
 
     Returns
     -------
     list of bytes or None
-        Several for zero, of which floating numbers have two; none if no stored value reads as this one; None if it
-        cannot be said (several encodings of one decimal, times that lose digits when read).
+        Two for zero, because floating-point numbers have two zeros; none if no stored value reads as this value; None
+        if unknown (several encodings of one decimal, times that lose digits when read).
     """
     base, physical, logical = type_base(kind), leaf.physical, leaf.logical.get("Type")
     if bound_reader(leaf, kind) is None or _is_unsigned(leaf) or logical == "Float16":
@@ -94,7 +94,7 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: Any) -> list[bytes] | No
             number = unscaled(Decimal(literal), scale)
             if decimal_of(number, scale) != literal:
                 return []
-            if physical == "BYTE_ARRAY":  # leading bytes of sign are allowed, so one number has many forms
+            if physical == "BYTE_ARRAY":  # extra sign bytes are allowed, so one number has many encodings
                 return None
             if physical == "FIXED_LEN_BYTE_ARRAY":
                 return _big_endian(number, leaf.length)
@@ -136,7 +136,7 @@ def _unsigned(physical: str) -> BoundReader:
 
 
 def _float(raw: Any, up: bool) -> float | None:
-    """NaN bounds are to be ignored; a zero bound may stand for either zero (parquet.thrift, ``ColumnOrder``)."""
+    """Return None for NaN; a zero bound may be either zero (parquet.thrift, ``ColumnOrder``)."""
     value = float(raw)
     if math.isnan(value):
         return None
@@ -146,7 +146,7 @@ def _float(raw: Any, up: bool) -> float | None:
 def _text(raw: bytes, up: bool) -> str | None:
     try:
         return bytes(raw).decode()
-    except UnicodeDecodeError as error:  # cut within a character: what stands before it is still a lower bound
+    except UnicodeDecodeError as error:  # truncated within a character: the part before it is still a lower bound
         return None if up else bytes(raw)[: error.start].decode()
 
 
@@ -163,7 +163,7 @@ def _decimal(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
 
 
 def _times(leaf: ParquetLeaf, base: str) -> tuple[int, int] | None:
-    """By what a stored number is multiplied and divided to be a date, time or timestamp of the table."""
+    """Return the factor and divisor that convert a stored number to the table's date, time or timestamp; else None."""
     logical, physical = leaf.logical.get("Type"), leaf.physical
     if base == "date":
         return (1, 1) if (logical, physical) == ("Date", "INT32") else None

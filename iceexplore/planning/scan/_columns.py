@@ -1,4 +1,4 @@
-"""The columns that a scan is to read: their names checked, and what their bytes are where metadata says it."""
+"""Check the column names of a scan, and find the columns' stored sizes where metadata has them."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ __all__ = ["checked_columns", "column_bytes", "leaf_ids"]
 
 
 def checked_columns(schema: Schema, columns: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Names of columns, each once; None for all.
+    """Return the column names without duplicates; None for all columns.
 
     Parameters
     ----------
     columns
-        Names, dotted inside structs; metadata columns (``_file``, ``_pos``, ...) too.
+        Column names, dotted inside structs; metadata columns (``_file``, ``_pos``, ...) are allowed.
 
     Raises
     ------
     OptionError
-        One name instead of several, none, or one that is no column; the nearest are listed.
+        There is no name, or a name is unknown; the nearest names are listed.
     """
     if columns is None:
         return None
     if not isinstance(columns, Iterable):
-        raise OptionError(f"columns={columns!r}: give names of columns")
+        raise OptionError(f"columns={columns!r}: give column names")
     given = [columns] if isinstance(columns, str) else list(columns)
     if not given:
         raise OptionError("columns=[]: name at least one column, or leave columns out for all of them")
     known = [name for name, _ in schema.walk()]
     for name in given:
         if not isinstance(name, str):
-            raise OptionError(f"columns: {name!r} is no name of a column")
+            raise OptionError(f"columns: {name!r} is not a column name")
         if name not in known and name not in METADATA_COLUMNS:
             raise OptionError(f"no column {name!r}; {nearest(name, [*known, *METADATA_COLUMNS])}")
     return tuple(dict.fromkeys(given))
 
 
 def leaf_ids(schema: Schema, columns: tuple[str, ...]) -> list[int]:
-    """The ids of the columns that are stored when these are read: those named, and everything inside them."""
+    """Return the ids of the columns that are read for these names, including everything inside them."""
 
     def wanted(name: str, field: NestedField) -> bool:
         return any(name == c or name.startswith(f"{c}.") for c in columns)
@@ -60,9 +60,9 @@ def leaf_ids(schema: Schema, columns: tuple[str, ...]) -> list[int]:
 
 
 def column_bytes(plan: PlannedScan) -> pa.Int64Array:
-    """Bytes of the plan's columns in each of its data files; null where a file does not say (V4 has no sizes).
+    """Return the bytes of the plan's columns in each data file; null where unknown (V4 has no column sizes).
 
-    Reads the manifests of the plan again, from the cache, for ``column_sizes``.
+    Reads the plan's manifests again, from the cache, for ``column_sizes``.
     """
     tasks = plan.files
     ids = leaf_ids(plan.state.schema, plan.columns or ())
@@ -85,13 +85,13 @@ def column_bytes(plan: PlannedScan) -> pa.Int64Array:
 
 
 def _data_ordinals(leaf: Manifest) -> pa.Array:
-    """The ordinals of a leaf's data files; what has another type has none (the draft's vectors share their file's)."""
+    """Return the ordinals of a leaf's data files; null for other entries (the draft's vectors repeat ordinals)."""
     is_data = pc.fill_null(pc.equal(whole(leaf.entries["content_type"]), 0), False)
     return pc.if_else(is_data, whole(leaf.entries["ordinal"]), pa.scalar(None, pa.int64()))
 
 
 def _sizes(leaf: Manifest, ids: list[int]) -> pa.Array:
-    """Bytes of these columns together; null where none of them has a size."""
+    """Return the total bytes of these columns; null where none of them has a size."""
     total: pa.Array = pa.nulls(len(leaf), pa.int64())
     for field_id in ids:
         size = leaf.stats(field_id).column_size

@@ -1,4 +1,4 @@
-"""The second level of a plan: the data files of the manifests that are left, judged one by one."""
+"""Plan the second level: evaluate the filter on the data files of the selected manifests."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = ["LeafScan", "Picked", "count_leaf", "leaves_of", "parts_of", "pick", 
 
 @dataclass(frozen=True)
 class LeafScan:
-    """What a plan met in one manifest, or among the files that stand in a V4 root itself.
+    """Counts of one manifest, or of the files in a V4 root itself.
 
     Attributes
     ----------
     scan
-        Its root: an index into the plan's roots.
+        Index of its root among the plan's roots.
     root_row
-        Its row in the root; None for the root's own files.
+        Row of the manifest in the root; None for the root's own files.
     location
-        The manifest, or the root.
+        Location of the manifest, or of the root.
     length
-        Bytes of the manifest as read; 0 where it could not be read.
+        Bytes of the manifest as read; 0 if it could not be read.
     files, rows, bytes
-        Live data files in it, their rows and bytes. A count that a damaged entry lacks counts as 0.
+        Live data files in it, their rows and bytes. A count that is missing in a damaged entry is 0.
     kept_files, kept_rows, kept_bytes
-        What of them the plan reads.
+        The part of them that the plan reads.
     readable
         Whether all of its entries could be read.
     """
@@ -62,12 +62,12 @@ class Picked:
 
 
 def parts_of(columns: Collection[int]) -> frozenset[str]:
-    """What of a manifest is decoded when statistics of these columns are wanted."""
+    """Return the parts of a manifest to decode if the metrics of these columns are needed."""
     return frozenset({"entries", "partition", "stats"} if columns else {"entries", "partition"})
 
 
 def leaves_of(state: TableState, scan: RootScan, parts: frozenset[str], rows: Iterable[int]) -> Iterator[Manifest]:
-    """The root's own files first, as a leaf, then the manifests in these rows, read ahead in threads."""
+    """Yield the root's own files as a leaf first, then the manifests in these rows, which threads read ahead."""
     direct = state.reader.direct(scan.root)
     if direct is not None:
         yield direct
@@ -79,14 +79,14 @@ def leaves_of(state: TableState, scan: RootScan, parts: frozenset[str], rows: It
 def pick(
     state: TableState, scan: RootScan, index: int, leaf: Manifest, wanted: Filter, columns: Iterable[int]
 ) -> Picked:
-    """Judge the files of one manifest.
+    """Select the matching files of one manifest.
 
     Parameters
     ----------
     index
-        Of the root among the plan's roots.
+        Index of the root among the plan's roots.
     columns
-        Whose statistics the files keep: the filter's, and others.
+        Field ids of the column metrics to keep: the filter's columns, and others.
     """
     batch = _filtered(EntryBatch.of(leaf, sorted(set(columns))), candidates(scan, leaf))
     may, must = wanted.judge(batch, state.metadata)
@@ -100,7 +100,7 @@ def pick(
 
 
 def count_leaf(scan: RootScan, leaf: Manifest) -> tuple[int, int, int]:
-    """Files, rows and bytes of a manifest that a plan without a filter reads."""
+    """Return the files, rows and bytes of a manifest that a plan without a filter reads."""
     return _counts(leaf.entries.filter(candidates(scan, leaf)))
 
 
@@ -110,18 +110,18 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
 
 
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, pa.Int64Array]:
-    """The candidates of a manifest, and the rows of those that were pruned: judged again, for an explanation."""
+    """Return the candidates of a manifest, and the rows of the pruned ones, by evaluating the filter again."""
     batch = _filtered(EntryBatch.of(leaf, wanted.field_ids), candidates(scan, leaf))
     may, _ = wanted.judge(batch, state.metadata)
     return batch, pa.array(np.flatnonzero(~np.asarray(may)), pa.int64())
 
 
 def united(picked: list[Picked]) -> tuple[EntryBatch, pa.Int64Array, pa.BooleanArray]:
-    """All files in order, the root row of the leaf of each, and which match wholly."""
+    """Concatenate the files in order; also return the root row of each, and which match completely."""
     filled = [p for p in picked if len(p.batch)]
     ordinals = [whole(p.batch.entries["ordinal"]) for p in filled]
     batch = concat_batches(p.batch for p in filled)
-    if len(filled) > 1:  # one batch is renumbered too
+    if len(filled) > 1:  # even a single batch is renumbered by concatenation
         batch = batch.with_columns(ordinal=pa.concat_arrays(ordinals))
     elif filled:
         batch = batch.with_columns(ordinal=ordinals[0])
@@ -134,5 +134,5 @@ def united(picked: list[Picked]) -> tuple[EntryBatch, pa.Int64Array, pa.BooleanA
 
 
 def _filtered(batch: EntryBatch, mask: pa.BooleanArray) -> EntryBatch:
-    """Without a copy where nothing is left out."""
+    """Filter a batch, without a copy if nothing is dropped."""
     return batch if mask.true_count == len(batch) else batch.filter(mask)

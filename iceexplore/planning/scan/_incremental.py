@@ -1,5 +1,4 @@
-"""Which snapshots an incremental plan takes files from: the appends between two snapshots, as Java's
-``IncrementalAppendScan``."""
+"""Find the appends between two snapshots for an incremental plan, as Java's ``IncrementalAppendScan`` does."""
 
 from __future__ import annotations
 
@@ -16,18 +15,18 @@ __all__ = ["Appends", "appends_between"]
 
 @dataclass(frozen=True)
 class Appends:
-    """The appends of a stretch of history.
+    """The appends in a range of snapshots.
 
     Attributes
     ----------
     after
-        Id of the snapshot after which it begins; None: with the oldest ancestor that is kept.
+        Id of the snapshot after which the range begins; None to begin with the oldest ancestor that is kept.
     last
-        The snapshot with which it ends.
+        The last snapshot of the range.
     snapshots
-        Those whose operation is ``append``, the oldest first.
+        The snapshots whose operation is ``append``, oldest first.
     notes
-        What was passed over, for people.
+        Notes on snapshots that are skipped.
     """
 
     after: int | None
@@ -37,13 +36,13 @@ class Appends:
 
 
 def appends_between(state: TableState, after: Any, upto: Any) -> Appends | None:
-    """Find the appends after one snapshot, up to and with another.
+    """Find the appends after one snapshot, up to and including another.
 
     Parameters
     ----------
     after
-        An id, the name of a ref, a Snapshot or a state of this table. The snapshot may have expired, if it is the
-        parent of one that is kept. None: from the oldest ancestor on.
+        An id, a ref name, a Snapshot or a state of this table. The snapshot may have expired if it is the parent of one
+        that is kept. None begins with the oldest ancestor.
     upto
         Likewise; None for the snapshot of ``state``.
 
@@ -55,18 +54,18 @@ def appends_between(state: TableState, after: Any, upto: Any) -> Appends | None:
     Raises
     ------
     OptionError
-        ``after`` is no ancestor of ``upto``, or one of them is a state of another table.
+        ``after`` is not an ancestor of ``upto``, or one of them is a state of another table.
     SnapshotNotFoundError
-        No such snapshot or ref.
+        There is no such snapshot or ref.
     """
     last = state.snapshot if upto is None else _state(state, upto, "to_snapshot").snapshot
     if last is None:
         if after is not None or upto is not None:
-            raise SnapshotNotFoundError(f"{state.name} has no snapshot yet: there is nothing to plan between two")
+            raise SnapshotNotFoundError(f"{state.name} has no snapshot yet, so there are no appends to plan")
         return None
     first = None if after is None else _first(state, after)
     line: list[Snapshot] = []
-    seen: set[int] = set()  # a damaged history may go round in a circle
+    seen: set[int] = set()  # a damaged history may contain a cycle
     at: Snapshot | None = last
     parent: int | None = last.snapshot_id
     while at is not None and at.snapshot_id != first and at.snapshot_id not in seen:
@@ -76,8 +75,8 @@ def appends_between(state: TableState, after: Any, upto: Any) -> Appends | None:
         at = None if parent is None else state.metadata.snapshot(parent)
     if first is not None and first not in (parent, last.snapshot_id):
         raise OptionError(
-            f"from_snapshot: snapshot {first} is no ancestor of snapshot {last.snapshot_id}, so no appends lie between "
-            f"them. The ancestors of {last.snapshot_id}: {_listed(line)}"
+            f"from_snapshot: snapshot {first} is not an ancestor of snapshot {last.snapshot_id}, so there are no "
+            f"appends between them. The ancestors of {last.snapshot_id}: {_listed(line)}"
         )
     line.reverse()
     chosen = tuple(s for s in line if s.operation == "append")
@@ -86,7 +85,7 @@ def appends_between(state: TableState, after: Any, upto: Any) -> Appends | None:
 
 def _first(state: TableState, after: Any) -> int:
     if isinstance(after, int) and not isinstance(after, bool):
-        return after  # also one that has expired
+        return after  # it may have expired
     digits = after.removeprefix("-") if isinstance(after, str) and after not in state.metadata.refs else ""
     if digits.isdecimal() and len(digits) < 20:
         return int(after)
@@ -119,9 +118,9 @@ def _notes(line: list[Snapshot], first: int | None, parent: int | None) -> tuple
     if passed:
         words = ", ".join(f"{count} of {name}" for name, count in sorted(passed.items()))
         out.append(
-            f"Appends alone are planned: {words} between the two snapshots are passed over, with the files that they "
-            "added and removed. changes(a, b, rows=True) tells what became of the rows."
+            f"Only appends are planned: {words} between the two snapshots are skipped, with the files that they "
+            "added and removed. changes(a, b, rows=True) shows what happened to the rows."
         )
     if first is None and parent is not None:
-        out.append(f"Snapshot {parent} and those before it have expired: what they appended is not planned.")
+        out.append(f"Snapshot {parent} and those before it have expired: the files that they appended are not planned.")
     return tuple(out)

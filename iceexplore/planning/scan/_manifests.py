@@ -1,4 +1,4 @@
-"""The first level of a plan: which manifests of a root are read, by their counts and by what the root says of them."""
+"""Plan the first level: select the manifests of a root by their counts and by the root's metrics."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _DELETES = {int(ContentType.DELETE_MANIFEST)}
 
 @dataclass(frozen=True, eq=False)
 class RootScan:
-    """The manifests of one root that a plan looks at.
+    """The manifests of one root that a plan considers.
 
     Attributes
     ----------
     snapshot, root
         The snapshot, and its manifest list or root manifest.
     rows
-        Rows of the root: live manifests of data files.
+        Rows of the root that are live data manifests.
     filled
-        bool, one per row: its counts admit a live file.
+        One boolean per row: the manifest's counts admit a live file.
     may
-        bool, one per row: what the root says of it admits a matching file.
+        One boolean per row: the root's metrics of the manifest admit a matching file.
     added_by
-        Of an incremental plan the snapshots whose files are wanted; None for all live files.
+        For an incremental plan, the snapshots whose files are wanted; None for all live files.
     """
 
     snapshot: Snapshot
@@ -52,30 +52,31 @@ class RootScan:
 
     @cached_property
     def kept(self) -> npt.NDArray[np.int64]:
-        """The rows whose manifests are read."""
+        """Return the rows whose manifests are read."""
         return self.rows[self.filled & self.may]
 
     @cached_property
     def pruned(self) -> npt.NDArray[np.int64]:
-        """The rows whose manifests are not read."""
+        """Return the rows whose manifests are not read."""
         return self.rows[~(self.filled & self.may)]
 
     def only(self, rows: Collection[int]) -> RootScan:
-        """Of these manifests of data files alone."""
+        """Return the scan limited to these data manifests."""
         mask = np.isin(self.rows, np.array(sorted(rows), dtype=np.int64))
         return replace(self, rows=self.rows[mask], filled=self.filled[mask], may=self.may[mask])
 
     def delete_rows(self, state: TableState, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
-        """The manifests of deletes that may hold one for the files of some manifests of data files.
+        """Return the delete manifests that may hold a delete for the files of some data manifests.
 
-        One that is affiliated to a data manifest (V4: ``referenced_file``) has deletes of that manifest's files alone.
+        A delete manifest affiliated with a data manifest (V4: ``referenced_file``) has deletes of that manifest's files
+        only.
 
         Parameters
         ----------
         wanted
-            What it says of partitions prunes: a delete with a scope has the partition of its data files.
+            Its conditions on partitions prune: a delete has the partition of its data files, unless it is global.
         read
-            The data manifests, rows of the root, that hold a file of the plan.
+            Root rows of the data manifests that hold a file of the plan.
         """
         rows = np.array(live_manifests(self.root, _DELETES), dtype=np.int64)
         if not len(rows):
@@ -105,12 +106,12 @@ def scan_root(
     added_by: frozenset[int] | None = None,
     seen: set[str] | None = None,
 ) -> RootScan:
-    """Judge the manifests of a root; nothing but the root is read.
+    """Select the manifests of a root without reading them.
 
     Parameters
     ----------
     added_by, seen
-        Only manifests that one of these snapshots added (or nobody knows who), and each location once.
+        Keep only manifests that one of these snapshots added (or whose snapshot is unknown), and each location once.
     """
     rows = np.array(live_manifests(root, _DATA), dtype=np.int64)
     if added_by is not None and seen is not None and len(rows):
@@ -124,7 +125,7 @@ def scan_root(
 
 
 def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
-    """Which entries of a leaf, or of the root's own files, are data files that the plan would read without a filter."""
+    """Return which entries of a leaf, or of the root, are data files that the plan would read without a filter."""
     mask = pc.and_(live(leaf.entries), whole(pc.fill_null(pc.equal(leaf.entries["content_type"], 0), False)))
     if scan.added_by is not None:
         ids = pa.array(sorted(scan.added_by), pa.int64())
@@ -134,11 +135,11 @@ def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
 
 
 def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Whether the counts admit a live file; a count that is null is not zero (spec, "Manifest Lists": 504-506).
+    """Return whether the counts admit a live file; a null count is not zero (spec, "Manifest Lists": 504-506).
 
-    Counts of a root that contradicts its snapshot's summary are not believed, nor are those of a manifest without
-    files that has rows, nor a count of 0 files in the V4 draft (Delta Lake 4.4 writes 0 for leaves of a full rewrite):
-    leaving the manifest out would change the rows, and reading it costs one read.
+    Counts are ignored if the root contradicts its snapshot's summary, if a manifest has rows but no files, and, in the
+    V4 draft, if they count 0 files (Delta Lake 4.4 writes 0 for leaves of a full rewrite): skipping such a manifest
+    could lose rows, and reading it costs one read.
     """
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
@@ -153,7 +154,7 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
     for unit in ("added", "existing"):
         empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
     removals = Removals(root)
-    if removals:  # a manifest DV counts stored entries, DELETED ones too: only one that removes all of them is plain
+    if removals:  # a manifest DV also counts DELETED entries: the manifest is certainly empty only if all are removed
         stored = pc.add(held, counts["deleted"]).to_pylist()
         names = whole(root.entries["location"]).take(pa.array(rows)).to_pylist()
         counted = bool_array(pc.greater(held, 0)) | (not root.dialect.deletion_vectors_on_entries)

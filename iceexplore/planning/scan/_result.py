@@ -1,4 +1,4 @@
-"""A planned scan as data: what is read and what was met on the way. Everything that shows a plan takes this."""
+"""A planned scan as data: what is read, and what planning found. All reports are built from it."""
 
 from __future__ import annotations
 
@@ -24,35 +24,36 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class PlannedScan:
-    """What a scan reads, what it skips, and what planning it took.
+    """The files that a scan reads, those that it skips, and how it was planned.
 
     Attributes
     ----------
     state, filter, columns
-        What was planned; ``columns`` is None for all. Of an incremental plan the state shows its last snapshot.
+        The planned state, filter and columns; ``columns`` is None for all. An incremental plan has the state of its
+        last snapshot.
     files
-        A row per data file that is read: what a reader works through.
+        One row per data file to read.
     options
-        How splits are made.
+        How files are split.
     roots, leaves
-        The manifest lists or root manifests, and what was met in each manifest that was read. There is one root; of an
-        incremental plan one per append, and ``root_row`` of a task counts in the root of its own.
+        The manifest lists or root manifests, and the counts of each manifest that was read. There is one root; an
+        incremental plan has one per append, and a task's ``root_row`` refers to the root of its append.
     delete_rows
-        Rows of the root: the manifests of deletes that were read.
+        Root rows of the delete manifests that were read.
     row_groups
-        Of a plan with ``row_groups=True`` a row per row group (`iceexplore.planning.row_groups_of`); else None.
+        For a plan with ``row_groups=True``, one row per row group (`iceexplore.planning.row_groups_of`); else None.
     appends
-        Of an incremental plan, its snapshots.
+        For an incremental plan, its snapshots.
     notes
-        What a reader of the plan should know: manifests that could not be read, snapshots that were passed over.
+        Notes for users: manifests that could not be read, snapshots that were skipped.
     doubts
-        Counts that contradict each other, of the snapshot's summary, its root or the manifests that were read: all of
-        them could be read, and rows may still be missing, or deleted ones come back. Where manifests were left out,
-        also what the root claims untruly of those that were read.
+        Contradictory counts in the snapshot's summary, its root or the manifests that were read. All of these were
+        readable, but rows may still be missing, or deleted rows may reappear. If manifests were pruned, also false
+        claims of the root about the manifests that were read.
     seconds
-        How long planning took.
+        Duration of planning.
     log
-        What the storage served for it; manifests that were in the cache are not among it.
+        Reads of the storage during planning; cached manifests are not included.
     """
 
     state: TableState
@@ -75,7 +76,7 @@ class PlannedScan:
         return len(self.files)
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """Return what ``make`` returned the first time that it was asked for by this name: tables are made once."""
+        """Return the result of ``make``, calling it only once per name."""
         if name not in self._made:
             self._made[name] = make()
         return cast("T", self._made[name])

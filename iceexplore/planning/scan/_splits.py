@@ -1,4 +1,4 @@
-"""Splits, and the tasks that they are combined into, as Iceberg's ``TableScanUtil`` makes them."""
+"""Split data files and combine splits into tasks, as Iceberg's ``TableScanUtil`` does."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["DeleteCounts", "SplitOptions", "combined_table", "content_sizes", "d
            "split_table"]  # fmt: skip
 
 _Longs = npt.NDArray[np.int64]
-#: ``FileFormat.isSplittable``.
+#: Formats for which ``FileFormat.isSplittable`` is true.
 _SPLITTABLE = pa.array(["avro", "orc", "parquet"])
-#: A plan of more splits is refused: a file's claimed size decides how many there are.
+#: Plans with more splits are refused: the number depends on the sizes that a manifest claims.
 _MOST_SPLITS = 50_000_000
-#: What a file may claim to have: sums with it must not overflow.
+#: Limit for a file's claimed size, so that sums do not overflow.
 _MOST_BYTES = 2**60
 
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """How splits are made: bytes of a split, bins that are open at once, and what opening a file costs in bytes."""
+    """Bytes per split, number of bins that are open at once, and the cost in bytes of opening a file."""
 
     size: int = 128 * 1024 * 1024
     lookback: int = 10
@@ -37,12 +37,12 @@ class SplitOptions:
 
     @classmethod
     def of(cls, properties: Any, **given: int | None) -> SplitOptions:
-        """Given ones first, then the table's ``read.split.*``, then Iceberg's defaults.
+        """Return options from the given values, then the table's ``read.split.*``, then Iceberg's defaults.
 
         Raises
         ------
         OptionError
-            A size or lookback below 1, or a cost below 0.
+            A size or lookback is below 1, or a cost below 0.
         """
         names = {"size": "target-size", "lookback": "planning-lookback", "open_file_cost": "open-file-cost"}
         made = {}
@@ -63,14 +63,14 @@ class SplitOptions:
 
 @dataclass(frozen=True)
 class DeleteCounts:
-    """Per data file: how many deletes apply to it, and their bytes (of a deletion vector those of the vector)."""
+    """Number of deletes that apply to each data file, and their bytes (of a deletion vector, its own bytes)."""
 
     count: _Longs
     bytes: _Longs
 
 
 def content_sizes(deletes: EntryBatch) -> _Longs:
-    """Bytes that are read of each delete: the file's, of a deletion vector its own (``ScanTaskUtil``)."""
+    """Return the bytes to read per delete: the file's size, or a deletion vector's own size (``ScanTaskUtil``)."""
     sizes = pc.coalesce(
         pc.struct_field(whole(deletes.entries["deletion_vector"]), "size_in_bytes"),
         whole(deletes.entries["file_size_in_bytes"]),
@@ -79,7 +79,7 @@ def content_sizes(deletes: EntryBatch) -> _Longs:
 
 
 def delete_counts(matched: MatchedDeletes) -> DeleteCounts:
-    """Count and bytes of the deletes of each data file."""
+    """Return the number and bytes of the deletes of each data file."""
     sizes = content_sizes(matched.deletes)
     vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
     has = vector >= 0
@@ -94,17 +94,17 @@ def delete_counts(matched: MatchedDeletes) -> DeleteCounts:
 
 
 def split_counts(tasks: FileTasks, size: int) -> _Longs:
-    """How many splits each data file has."""
+    """Return the number of splits of each data file."""
     return _Cut.of(tasks, size).counts
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """How each file is cut: at its offsets, every so many bytes, or not at all."""
+    """The way each file is split: at its offsets, at regular intervals, or not at all."""
 
     lengths: _Longs
-    offsets: _Longs  # of all files
-    starts: _Longs  # where a file's offsets begin among them
+    offsets: _Longs  # concatenated for all files
+    starts: _Longs  # index of each file's first offset
     by_offset: npt.NDArray[np.bool_]
     counts: _Longs
 
@@ -123,7 +123,7 @@ class _Cut:
         bad = np.concatenate([[0], np.cumsum(~rising)])
         last = np.full(len(held), -1, dtype=np.int64)
         last[held > 0] = flat[ends[held > 0] - 1]
-        # "Well defined" offsets end inside the file; others are taken for damaged (BaseFile.hasWellDefinedOffsets).
+        # "Well defined" offsets end inside the file; others count as damaged (BaseFile.hasWellDefinedOffsets).
         good = (held > 0) & (bad[ends] == bad[starts]) & (last < lengths)
         formats = pc.utf8_lower(whole(entries["file_format"]))
         cuttable = np.asarray(pc.fill_null(pc.is_in(formats, _SPLITTABLE), False))
@@ -133,12 +133,14 @@ class _Cut:
 
 
 def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
-    """A row per split: ``task`` (row of the tasks), ``start``, ``length``, ``rows`` (an estimate by bytes),
-    ``deletes``, ``delete_bytes``, ``weight``, and ``combined``: which combined task it is read by.
+    """Return one row per split.
 
-    A file that says where its row groups begin is cut there, any other every ``size`` bytes. What is small is then put
-    together again: bins of ``size`` bytes, where a split weighs its bytes and those of its deletes, and at least what
-    opening these files costs. Spark also adjusts the size to its parallelism (``read.split.adaptive-size.enabled``).
+    Columns are ``task`` (row of the tasks), ``start``, ``length``, ``rows`` (estimated from bytes), ``deletes``,
+    ``delete_bytes``, ``weight``, and ``combined``, the number of the combined task that reads the split.
+
+    A file with split offsets is split there, any other every ``size`` bytes. Small splits are then combined in bins of
+    ``size`` bytes. A split weighs its bytes and those of its deletes, but at least the cost of opening these files.
+    Spark also adjusts the size to its parallelism (``read.split.adaptive-size.enabled``).
 
     Raises
     ------
@@ -146,7 +148,7 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
         There would be more than 50 million splits.
     """
     cut = _Cut.of(tasks, options.size)
-    # As floats first: sizes that a damaged manifest claims may overflow.
+    # Convert to floats first: sizes that a damaged manifest claims may overflow.
     if float(np.sum(cut.counts.astype(np.float64))) > _MOST_SPLITS:
         raise OptionError(f"splits of {options.size} bytes would be more than {_MOST_SPLITS}: give a larger size")
     total = int(cut.counts.sum())
@@ -185,8 +187,11 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
 
 
 def combined_table(splits: pa.Table) -> pa.Table:
-    """A row per combined task: ``combined``, ``splits`` (neighbours in a file count as one), ``files``, ``bytes``,
-    ``rows``, ``delete_bytes`` (once a file) and ``weight``, which Iceberg packed by."""
+    """Return one row per combined task.
+
+    Columns are ``combined``, ``splits`` (adjacent splits of a file count as one), ``files``, ``bytes``, ``rows``,
+    ``delete_bytes`` (once per file) and ``weight``, by which Iceberg packs splits.
+    """
     group = np.asarray(splits["combined"])
     order = np.argsort(group, kind="stable")
     task, start, length = (np.asarray(splits[n])[order] for n in ("task", "start", "length"))
@@ -216,10 +221,10 @@ def combined_table(splits: pa.Table) -> pa.Table:
 
 
 def _packed(weights: list[int], options: SplitOptions) -> _Longs:
-    """Which bin each weight is in, bins numbered as they are handed out (``BinPacking``, the largest bin first)."""
-    numbers = np.zeros(len(weights), dtype=np.int64)  # of bins in the order they were opened
+    """Return the bin of each weight, numbered in the order they are closed (``BinPacking``, the largest bin first)."""
+    numbers = np.zeros(len(weights), dtype=np.int64)  # bins are numbered in the order they are opened
     open_bins: list[int] = []
-    fill: list[int] = []  # of the open bins
+    fill: list[int] = []  # weight in each open bin
     handed_out: list[int] = []
     opened = 0
     for i, weight in enumerate(weights):

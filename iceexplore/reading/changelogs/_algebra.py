@@ -1,4 +1,4 @@
-"""What makes a changelog of rows that were removed and added: carry-overs go, updates are paired, net changes are left.
+"""Turn removed and added rows into a changelog: drop carry-overs, pair updates, compute net changes.
 
 The rules are those of Iceberg's Spark runtime: ``RemoveCarryoverIterator``, ``ComputeUpdateIterator`` and
 ``RemoveNetCarryoverIterator``.
@@ -36,14 +36,14 @@ _INSERT, _DELETE, _BEFORE, _AFTER = "INSERT", "DELETE", "UPDATE_BEFORE", "UPDATE
 
 
 def without_carryovers(table: pa.Table) -> pa.Table:
-    """Without the rows that one snapshot both removed and added again, equal in every column.
+    """Remove the rows that one snapshot both removed and added again, equal in every column.
 
-    Of equal rows as many pairs go as there are; which of them is of no account, since they are equal.
+    Among equal rows, as many pairs are removed as there are; it does not matter which, since they are equal.
 
     Parameters
     ----------
     table
-        Rows with `CHANGE_COLUMNS`; the types are INSERT and DELETE.
+        Rows with `CHANGE_COLUMNS`; the change types are INSERT and DELETE.
     """
     if not table.num_rows:
         return table
@@ -61,24 +61,24 @@ def without_carryovers(table: pa.Table) -> pa.Table:
 
 
 def with_updates(table: pa.Table, identifiers: Mapping[str, pa.Array]) -> pa.Table:
-    """A removed and an added row with the same identifier, in one snapshot, become UPDATE_BEFORE and UPDATE_AFTER.
+    """Mark removed and added rows with the same identifier in one snapshot as UPDATE_BEFORE and UPDATE_AFTER.
 
     Parameters
     ----------
     table
         Rows with `CHANGE_COLUMNS`, without carry-overs.
     identifiers
-        The columns that tell rows apart, by name.
+        The columns that identify a row, by name.
 
     Returns
     -------
     pyarrow.Table
-        Where rows were paired, in the order of the snapshots, and in each by identifier: before, after.
+        If rows were paired, in the order of the snapshots, and by identifier within each: before, after.
 
     Raises
     ------
     OptionError
-        One snapshot removed several rows with the same identifier: which became which cannot be told.
+        One snapshot removed several rows with the same identifier, so pairs are ambiguous.
     """
     if not table.num_rows:
         return table
@@ -88,17 +88,17 @@ def with_updates(table: pa.Table, identifiers: Mapping[str, pa.Array]) -> pa.Tab
     gone, come = np.bincount(code[~inserted], minlength=size), np.bincount(code[inserted], minlength=size)
     if (gone > 1).any():
         row = int(np.flatnonzero((gone > 1)[code] & ~inserted)[0])
-        said = ", ".join(f"{name} = {array[row].as_py()!r}" for name, array in identifiers.items())
+        identifier = ", ".join(f"{name} = {array[row].as_py()!r}" for name, array in identifiers.items())
         raise OptionError(
-            f"updates cannot be told: snapshot {table[COMMIT_SNAPSHOT_ID][row].as_py()} removed several rows with "
-            f"{said}. Give identifier_columns that tell rows apart, or leave compute_updates out"
+            f"updates are ambiguous: snapshot {table[COMMIT_SNAPSHOT_ID][row].as_py()} removed several rows with "
+            f"{identifier}. Give identifier_columns that tell rows apart, or leave compute_updates out"
         )
     paired = ((gone == 1) & (come >= 1))[code]
     first = np.zeros(table.num_rows, dtype=bool)
     rows = np.flatnonzero(inserted)
     first[rows] = _nth(code[rows]) == 0
     kinds = np.where(inserted, np.where(paired & first, _AFTER, _INSERT), np.where(paired, _BEFORE, _DELETE))
-    # A pair stands where its earlier row stood; a snapshot's rows stay together.
+    # A pair is placed where its earlier row was; rows of a snapshot stay together.
     ordinal = np.asarray(table[CHANGE_ORDINAL])
     place = np.arange(table.num_rows)
     earliest = np.full(size, table.num_rows)
@@ -112,16 +112,16 @@ def with_updates(table: pa.Table, identifiers: Mapping[str, pa.Array]) -> pa.Tab
 
 
 def net_of(table: pa.Table) -> pa.Table:
-    """What is left of the changes of several snapshots once those are taken away that undo each other.
+    """Remove changes of several snapshots that cancel each other.
 
-    Of equal rows (whatever their snapshots) removals and additions cancel out, in the order of the snapshots. What is
-    left bears the ordinal and the snapshot of the first change since they were last even, as in Java.
+    Removals and additions of equal rows, in whatever snapshots, cancel each other in the order of the snapshots. The
+    remaining change has the ordinal and the snapshot of the first change after they last cancelled, as in Java.
     """
     if not table.num_rows:
         return table
     code = row_codes([table[c] for c in table.column_names if c not in CHANGE_COLUMNS], table.num_rows)
     inserted = _is(table, _INSERT)
-    # DELETE before INSERT within a snapshot: the types are sorted as text.
+    # DELETE comes before INSERT within a snapshot: change types are sorted as text.
     order = np.lexsort((inserted, np.asarray(table[CHANGE_ORDINAL]), code))
     code, sign = code[order], np.where(inserted[order], 1, -1)
     starts = np.flatnonzero(np.concatenate([[True], code[1:] != code[:-1]]))
@@ -130,7 +130,7 @@ def net_of(table: pa.Table) -> pa.Table:
     before = np.repeat(np.concatenate([[0], running])[starts], ends - starts)
     level = running - before
     left = level[ends - 1]
-    # The place after the last one where the level is 0, or the group's first.
+    # The place after the last one where the level is 0, or the beginning of the group.
     even = np.where(level == 0, np.arange(len(code)), -1)
     last_even = np.maximum.reduceat(even, starts)
     chosen = np.where(last_even < 0, starts, last_even + 1)[left != 0]
@@ -144,7 +144,7 @@ def _is(table: pa.Table, kind: str) -> npt.NDArray[np.bool_]:
 
 
 def _nth(code: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Of each row, how many with the same code come before it."""
+    """Return for each row how many rows with the same code precede it."""
     order = np.argsort(code, kind="stable")
     inner = code[order]
     starts = np.flatnonzero(np.concatenate([[True], inner[1:] != inner[:-1]])) if len(inner) else np.empty(0, np.int64)

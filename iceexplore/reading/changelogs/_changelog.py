@@ -1,4 +1,4 @@
-"""Changes by rows: what each snapshot inserted and deleted, as Iceberg's procedure ``create_changelog_view`` has it."""
+"""Compute inserted and deleted rows per snapshot, as Iceberg's procedure ``create_changelog_view`` does."""
 
 from __future__ import annotations
 
@@ -40,47 +40,48 @@ def changelog(
     compute_updates: bool | None = None,
     net_changes: bool = False,
 ) -> pa.Table:
-    """The rows that the snapshots after `before`, up to and with `after`, inserted and deleted.
+    """Return the rows that the snapshots after `before`, up to and including `after`, inserted and deleted.
 
-    As Iceberg's Spark procedure ``create_changelog_view``: rows that one snapshot deletes and inserts again unchanged
-    (copy-on-write carries them over) are left out; snapshots of operation ``replace`` change nothing, even where their
-    writer has added rows by them; columns are those of the state's schema, whatever schema was current then. Java
-    refuses tables with delete files; here a row that a position delete, a deletion vector or an equality delete newly
-    removes is a DELETE of the snapshot that added the delete, and a row that a removed delete brings back an INSERT.
+    The result is that of Iceberg's Spark procedure ``create_changelog_view``: rows that one snapshot deletes and
+    inserts again unchanged (carried over by copy-on-write) are left out; snapshots of operation ``replace`` change
+    nothing, even if their writer added rows; columns are those of the state's schema, whatever schema was current then.
+    Java rejects tables with delete files; this function reports a row that a position delete, deletion vector or
+    equality delete newly removes as a DELETE of the snapshot that added the delete, and a row that reappears because a
+    delete was removed as an INSERT.
 
     Parameters
     ----------
     before
-        None: from the beginning, as far back as the metadata has it.
+        None begins with the oldest snapshot in the metadata.
     after
-        None, of a table without a snapshot: no changes.
+        None, for a table without a snapshot: no changes.
     columns
-        Which columns of the schema to give; carry-overs and net changes go by all of them all the same.
+        Columns of the schema to return; carry-overs and net changes always compare all columns.
     where
-        A filter: only changes of rows that match. An update that makes a row match is an INSERT.
+        A filter: return only changes of matching rows. An update that makes a row match is an INSERT.
     identifier_columns
-        What tells rows apart, for updates; by default the schema's identifier fields.
+        Columns that identify a row, for updates; by default the schema's identifier fields.
     compute_updates
-        Whether a row deleted and a row inserted with the same identifier by one snapshot are UPDATE_BEFORE and
+        Whether a deleted and an inserted row with the same identifier in one snapshot become UPDATE_BEFORE and
         UPDATE_AFTER; by default if `identifier_columns` are given.
     net_changes
-        Changes of several snapshots that undo each other are left out.
+        Leave out changes of several snapshots that cancel each other.
 
     Returns
     -------
     pyarrow.Table
-        The columns, then ``_change_type``, ``_change_ordinal`` (int32, from 0: the snapshots in their order, those of
-        operation ``replace`` not counted) and ``_commit_snapshot_id``; in the order of the snapshots.
+        The columns, then ``_change_type``, ``_change_ordinal`` (int32, from 0: the number of the snapshot, not counting
+        those of operation ``replace``) and ``_commit_snapshot_id``; in the order of the snapshots.
 
     Raises
     ------
     OptionError
-        `before` is no ancestor of `after`; columns, the filter or the options make no sense; updates cannot be told,
-        because one snapshot deleted several rows of one identifier.
+        `before` is not an ancestor of `after`; columns, the filter or the options are invalid; or updates are
+        ambiguous, because one snapshot deleted several rows with one identifier.
     UnsupportedError
-        The parent of a snapshot has expired, and it has deletes.
+        The parent of a snapshot has expired, and the snapshot has deletes.
     FormatError, FileMissingError
-        A file that is needed is damaged or gone.
+        A required file is damaged or missing.
     """
     options = ChangelogOptions(state, columns, where, identifier_columns, compute_updates, net_changes)
     parts = [options.empty(), *_snapshots(state, before, after, options)]
@@ -100,12 +101,12 @@ def changelog_batches(
     identifier_columns: Iterable[str] | None = None,
     compute_updates: bool | None = None,
 ) -> Iterator[pa.Table]:
-    """`changelog` snapshot by snapshot: in memory are the changed rows of one, before its carry-overs are left out.
+    """Yield `changelog` per snapshot; memory holds the changed rows of one, before carry-overs are removed.
 
     Raises
     ------
     OptionError, UnsupportedError, FormatError, FileMissingError
-        As of `changelog`.
+        As for `changelog`.
     """
     options = ChangelogOptions(state, columns, where, identifier_columns, compute_updates, False)
     for part in _snapshots(state, before, after, options):
@@ -113,25 +114,25 @@ def changelog_batches(
 
 
 class ChangelogOptions:
-    """The arguments of a changelog, checked.
+    """The validated arguments of a changelog.
 
     Attributes
     ----------
     fields
-        Every column of the schema: rows are compared by all of them.
+        All columns of the schema, by which rows are compared.
     outputs
         The columns of the result.
     filter
-        What rows are told.
+        The filter on reported rows.
     updates, identifiers
         Whether removed and added rows are paired, and by which columns.
     net
-        Whether changes that undo each other are left out.
+        Whether changes that cancel each other are left out.
 
     Raises
     ------
     OptionError
-        They make no sense; see `changelog`.
+        The arguments are invalid; see `changelog`.
     """
 
     def __init__(
@@ -156,7 +157,7 @@ class ChangelogOptions:
         self.net = net
         self.updates = identifier_columns is not None if compute_updates is None else compute_updates
         if self.updates and net:
-            raise OptionError("net_changes=True leaves out what updates are made of: give one, or compute_updates")
+            raise OptionError("net_changes=True drops the rows that updates consist of: omit it or compute_updates")
         self.identifiers: list[Output] = []
         if self.updates:
             names = identifier_columns
@@ -166,28 +167,27 @@ class ChangelogOptions:
             self.identifiers = _own(state, names) if (names := list(names)) else []
             if not self.identifiers:
                 raise OptionError(
-                    "compute_updates needs identifier_columns: the schema has no identifier fields, by which rows "
-                    "would be told apart"
+                    "compute_updates needs identifier_columns: the schema has no identifier fields to tell rows apart"
                 )
 
     def empty(self) -> pa.Table:
-        """No changes."""
+        """Return an empty table of changes."""
         return pa.schema([*(arrow_field(f) for f in self.fields), *CHANGE_FIELDS]).empty_table()
 
     def output(self, table: pa.Table) -> pa.Table:
-        """The columns that are wanted."""
+        """Return the requested columns."""
         fields = [*(arrow_field(o.field).with_name(o.name) for o in self.outputs), *CHANGE_FIELDS]
         arrays = columns_of(table, [o.path for o in self.outputs]) + [table[f.name] for f in CHANGE_FIELDS]
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def _own(state: TableState, columns: Any) -> list[Output]:
-    """Columns of the schema by name."""
+    """Return columns of the schema by name."""
     out = chosen_columns(state.metadata, state.schema, columns)
     known = {f.field_id for _, f in state.schema.walk()}
     strange = [o.name for o in out if o.field.field_id not in known]
     if strange:
-        raise OptionError(f"columns: {strange[0]!r} is no column of the table; a changelog has rows, not places")
+        raise OptionError(f"columns: {strange[0]!r} is not a column of the table; changelogs have no metadata columns")
     return out
 
 

@@ -1,4 +1,4 @@
-"""What one snapshot changed, by data files: those that came, those that went, and those whose deletes changed."""
+"""Compare snapshots by data files: added files, removed files, and files whose deletes changed."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from iceexplore.reading.row_history._history import DATA, DELETES, LeafKey, Step
 
 __all__ = ["BEGIN_AFTER", "FileChanges", "changes_of_entries", "changes_of_step"]
 
-#: What is left to do where a snapshot's own changes are lost.
-BEGIN_AFTER = "Begin after it: changes(from, to, rows=True) leaves out the rows of `from`"
-#: A location without its scheme and authority: tables that were moved may have deletes that name the old ones.
+#: Advice if a snapshot's own changes are lost.
+BEGIN_AFTER = "Begin after it: changes(from, to, rows=True) does not include the changes of `from`"
+#: A location's scheme and authority, which may be old ones in the deletes of tables that were moved.
 _AUTHORITY = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?(?://[^/]*)?"
 
 
 @dataclass(frozen=True)
 class FileChanges:
-    """The data files that one snapshot concerns.
+    """The data files that one snapshot affects.
 
     Attributes
     ----------
     added, removed
-        Files that only the snapshot has, and that only its parent has.
+        Files that only the snapshot has, and files that only its parent has.
     kept
-        Files that both have, of which other rows may be deleted before and after.
+        Files in both, whose deleted rows may differ.
     """
 
     added: EntryBatch
@@ -43,19 +43,19 @@ class FileChanges:
 
 
 def changes_of_step(before: Step | None, after: Step, wanted: Filter) -> FileChanges:
-    """Compare a snapshot with its parent; manifests that both name are not read, but for files whose deletes changed.
+    """Compare a snapshot with its parent without reading shared manifests, except for files whose deletes changed.
 
     Parameters
     ----------
     before
-        None: the snapshot is the table's first.
+        None if the snapshot is the table's first.
     wanted
         Files in which no row can match are left out.
 
     Raises
     ------
     FormatError
-        A manifest that has to be read is damaged.
+        A required manifest is damaged.
     """
     for step in (before, after):
         if step is not None and not step.readable:
@@ -72,21 +72,21 @@ def changes_of_step(before: Step | None, after: Step, wanted: Filter) -> FileCha
 
 
 def changes_of_entries(after: Step, wanted: Filter) -> FileChanges:
-    """What a snapshot says itself that it added and removed, where its parent has expired.
+    """Return what a snapshot's own entries say it added and removed, for snapshots whose parent has expired.
 
     Raises
     ------
     UnsupportedError
-        The snapshot has deletes, or a V4 root: which rows its parent had cannot be told from it alone.
+        The snapshot has deletes, or a V4 root: the rows of its parent are unknown.
     FormatError
-        A manifest that has to be read is damaged.
+        A required manifest is damaged.
     """
     if not after.readable:
         raise _damage(after, after.root)
     number = after.snapshot.snapshot_id
     if after.deletes or after.root.dialect.has_root_manifest:
         raise UnsupportedError(
-            f"the parent of snapshot {number} has expired: which rows it deleted cannot be told. {BEGIN_AFTER}"
+            f"the parent of snapshot {number} has expired: the rows that it deleted are unknown. {BEGIN_AFTER}"
         )
     rows = {row: key for key, row in after.data.items()}
     ours = [k for row, k in rows.items() if after.root.entries["snapshot_id"][row].as_py() == number]
@@ -106,7 +106,7 @@ def changes_of_entries(after: Step, wanted: Filter) -> FileChanges:
 
 
 def _files(step: Step, keys: Iterable[LeafKey], stats: Iterable[int]) -> EntryBatch:
-    """The live data files of some manifests."""
+    """Return the live data files of some manifests."""
     found = []
     for _, leaf, batch in read_leaves(step, sorted(keys, key=lambda k: step.data[k]), DATA, stats=stats):
         if is_damaged(leaf):
@@ -125,7 +125,7 @@ def _deletes(step: Step, keys: Collection[LeafKey]) -> EntryBatch:
 
 
 def _kept(before: Step, after: Step, added: EntryBatch, wanted: Filter) -> EntryBatch:
-    """The files that stay, and to which deletes apply that only one of the two snapshots has."""
+    """Return files in both snapshots to which deletes apply that only one of them has."""
     new_keys = after.deletes.keys() - before.deletes.keys()
     old_keys = before.deletes.keys() - after.deletes.keys()
     if not (new_keys or old_keys):
@@ -163,22 +163,22 @@ def _hit(step: Step, files: EntryBatch, manifests: list[int]) -> npt.NDArray[np.
 
 
 def _concerned(step: Step, batches: Iterable[EntryBatch]) -> pa.Array | None:
-    """Return the data files that deletes by position name, as `_bare` has them; None: any file may be concerned."""
+    """Return the data files that position deletes reference, in the form of `_bare`; None if any may be affected."""
     names: list[pa.Array] = []
     for batch in batches:
         entries = batch.entries
         if pc.any(pc.equal(entries["content_type"], int(ContentType.EQUALITY_DELETE))).as_py():
             return None
-        said = whole(entries["referenced_file"])
-        names.append(said.drop_null())
-        for row in entries.filter(said.is_null()).select(["location", "file_format"]).to_pylist():
+        referenced = whole(entries["referenced_file"])
+        names.append(referenced.drop_null())
+        for row in entries.filter(referenced.is_null()).select(["location", "file_format"]).to_pylist():
             paths = position_index(step.state, row["location"], row["file_format"]).paths
             names.append(pa.array(list(paths), pa.string()))
     return _bare(pa.concat_arrays(names), step.state) if names else pa.array([], pa.string())
 
 
 def _bare(locations: pa.Array, state: TableState) -> pa.Array:
-    """Return locations without scheme and authority; of a moved table, where paths may differ, the files' names."""
+    """Return locations without scheme and authority; for a moved table, whose paths may differ, the file names."""
     if state.storage.moved:
         return pc.replace_substring_regex(locations, "^.*/", "")
     return pc.replace_substring_regex(locations, _AUTHORITY, "")
@@ -194,7 +194,7 @@ def _names(batch: EntryBatch) -> pa.Array:
 
 
 def _once(batch: EntryBatch) -> EntryBatch:
-    """Each file once, though several entries name it."""
+    """Return each file once, even if several entries list it."""
     codes = np.asarray(_names(batch).dictionary_encode(null_encoding="encode").indices)
     first = np.sort(np.unique(codes, return_index=True)[1])
     return batch if len(first) == len(batch) else batch.take(pa.array(first))
@@ -210,5 +210,5 @@ def _matching(batch: EntryBatch, step: Step, wanted: Filter) -> EntryBatch:
 def _damage(step: Step, manifest: Manifest) -> FormatError:
     why = next((p.text for p in manifest.problems), "entries of it are missing")
     return FormatError(
-        f"what snapshot {step.snapshot.snapshot_id} changed cannot be told: {why}", location=manifest.location or None
+        f"the changes of snapshot {step.snapshot.snapshot_id} are unknown: {why}", location=manifest.location or None
     )

@@ -1,4 +1,4 @@
-"""What is read for a changelog: the data files that each snapshot concerns, with their deletes before and after it."""
+"""Plan the reads for a changelog: the data files that each snapshot affects, with their deletes before and after it."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class ChangeFiles:
-    """Data files of which one snapshot changed rows, all in the same way.
+    """Data files whose rows one snapshot changed, all in the same way.
 
     Attributes
     ----------
     ordinal, snapshot_id
-        The snapshot: which one of those that are told, and its id.
+        Number of the snapshot among the reported ones, and its id.
     kind
-        ``removed`` and ``added`` files; ``kept``: other rows of them are deleted before and after.
+        ``removed`` or ``added`` files, or ``kept`` ones whose deleted rows differ before and after the snapshot.
     files
-        Entries and tuples.
+        Entries and partition tuples.
     sides
-        The deletes that apply: of removed files before the snapshot, of added ones after it, of kept ones both. None
-        where nobody knows any more.
+        The deletes that apply: before the snapshot for removed files, after it for added ones, both for kept ones. None
+        if they are unknown because the parent has expired.
     """
 
     ordinal: int
@@ -58,20 +58,21 @@ class ChangeFiles:
 
 
 def is_expired_start(metadata: TableMetadata, start: Any, after: Snapshot | None) -> bool:
-    """Whether `start` is the id of the oldest ancestor's expired parent: all that came after it is there."""
+    """Return whether `start` is the id of the oldest ancestor's expired parent: all later snapshots are available."""
     line = lineage(metadata, after)
     number = line[0].parent_snapshot_id if line else None
     return number is not None and not isinstance(start, bool) and start == number and metadata.snapshot(number) is None
 
 
 def told_snapshots(state: TableState, before: Snapshot | None, after: Snapshot | None) -> list[tuple[int, Snapshot]]:
-    """The snapshots whose changes are told, with their places in the line of ancestors: after `before`, up to and with
-    `after`, without those of operation ``replace``.
+    """Return the snapshots that a changelog reports, with their indices in the ancestry.
+
+    These are the snapshots after `before`, up to and including `after`, without those of operation ``replace``.
 
     Raises
     ------
     OptionError
-        `before` is no ancestor of `after`.
+        `before` is not an ancestor of `after`.
     """
     if after is None:
         return []
@@ -81,8 +82,8 @@ def told_snapshots(state: TableState, before: Snapshot | None, after: Snapshot |
     if before is not None:
         if before.snapshot_id not in ids:
             raise OptionError(
-                f"snapshot {before.snapshot_id} is no ancestor of {after.snapshot_id}: the changes of rows between "
-                "them are not those of one line of snapshots"
+                f"snapshot {before.snapshot_id} is not an ancestor of {after.snapshot_id}: row changes between them "
+                "do not belong to one line of snapshots"
             )
         start = ids.index(before.snapshot_id) + 1
     return [(i, s) for i, s in enumerate(line) if i >= start and s.operation != "replace"]
@@ -91,10 +92,10 @@ def told_snapshots(state: TableState, before: Snapshot | None, after: Snapshot |
 def change_files(
     state: TableState, before: Snapshot | None, after: Snapshot | None, wanted: Filter
 ) -> Iterator[list[ChangeFiles]]:
-    """What is read for the changes of each snapshot after `before`, up to and with `after`; in their order.
+    """Yield what to read for the changes of each snapshot after `before`, up to and including `after`, in order.
 
-    Manifests that a snapshot and its parent share are not read, but for files whose deletes changed. No data file is
-    read; position delete files that name no one data file are.
+    Manifests that a snapshot shares with its parent are not read, except for files whose deletes changed. Data files
+    are not read; position delete files that reference no single data file are.
 
     Parameters
     ----------
@@ -104,17 +105,17 @@ def change_files(
     Raises
     ------
     OptionError
-        `before` is no ancestor of `after`.
+        `before` is not an ancestor of `after`.
     UnsupportedError
-        The parent of a snapshot has expired, and it has deletes.
+        The parent of a snapshot has expired, and the snapshot has deletes.
     FormatError, FileMissingError
-        A file that is needed is damaged or gone.
+        A required file is damaged or missing.
     """
-    told = told_snapshots(state, before, after)
-    if after is None or not told:
+    reported = told_snapshots(state, before, after)
+    if after is None or not reported:
         return
     line = lineage(state.metadata, after)
-    for ordinal, (at, _) in enumerate(told):
+    for ordinal, (at, _) in enumerate(reported):
         yield _of_snapshot(state, line, at, ordinal, wanted)
 
 
@@ -160,16 +161,16 @@ class _Side:
 
 
 class ChangeReader:
-    """Reads the rows that one snapshot changed in some files; rows that it carries over are still among them.
+    """Reads the rows that one snapshot changed in some files, still including rows that it carries over.
 
     Parameters
     ----------
     state
-        Any state of the table: rows are read in its schema.
+        Any state of the table; rows are read in its schema.
     fields
         The columns of the rows.
     condition
-        Only rows that match.
+        Return only rows that match.
     """
 
     def __init__(
@@ -183,7 +184,7 @@ class ChangeReader:
         self._sides = [_Side(state, change.files, matched) for matched in change.sides]
 
     def read(self, row: int) -> Iterator[pa.Table]:
-        """The rows of one file, with ``_change_type``, ``_change_ordinal`` and ``_commit_snapshot_id``.
+        """Yield the rows of one file, with ``_change_type``, ``_change_ordinal`` and ``_commit_snapshot_id``.
 
         Raises
         ------
@@ -201,20 +202,20 @@ class ChangeReader:
                 yield self._told(table, ~masks[0], "DELETE" if self._change.kind == "removed" else "INSERT")
 
     def _check_left(self, row: int) -> None:
-        """A file that an expired snapshot was the last to have is often gone with it."""
+        """Raise if the file is missing: an expired snapshot may have been the last to reference it."""
         location = self._files.entries["location"][row].as_py()
         if not self._state.storage.exists(location):
             raise FileMissingError(
-                f"the parent of snapshot {self._change.snapshot_id} has expired, and with it went {location}: "
-                f"which rows it deleted cannot be told. {BEGIN_AFTER}"
+                f"the parent of snapshot {self._change.snapshot_id} has expired, and {location} was removed with it: "
+                f"the rows that it deleted are unknown. {BEGIN_AFTER}"
             )
 
     def _masked(self, row: int) -> Iterator[tuple[pa.Table, list[Mask]]]:
-        """Rows of a data file, and which of them are deleted on each side."""
+        """Yield rows of a data file, with a mask of deleted rows for each side."""
         ids = {i for side in self._sides for i in side.ids(row)}
         paths = equality_fields(self._state, ids) if ids else {}
         fields = list(self._fields)
-        for number, path in paths.items():  # columns that were dropped since
+        for number, path in paths.items():  # columns that have been dropped
             if not pruned(self._fields, {number}):
                 fields += pruned([path[0]], {number})
         gone = [side.gone(row) for side in self._sides]

@@ -1,4 +1,4 @@
-"""A file's columns in the types of a schema: by field id at every depth, promoted, filled with defaults."""
+"""Convert a file's columns to the types of a schema: by field id at every depth, promoted, with defaults filled in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from iceexplore.reading.columns._ids import children_of, is_by_name
 
 __all__ = ["Maker", "arrow_field", "arrow_fields", "constant", "converter", "same_ids"]
 
-#: Makes a column of so many rows out of the file's, or out of nothing.
+#: Converts a column of a file to the requested type.
 Maker = Callable[[pa.Array], pa.Array]
 
 #: A variant that is not shredded (Parquet's format, "Variant").
@@ -33,16 +33,17 @@ _VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.bi
 
 
 def arrow_fields(fields: Iterable[NestedField]) -> list[pa.Field]:
-    """The Arrow fields in which rows are given, field ids at every depth.
+    """Return the Arrow fields of the rows that are read, with field ids at every depth.
 
-    As `iceexplore.metadata.arrow_type`, but ``fixed`` has its length, and ``variant`` is a struct of the binary fields
-    ``metadata`` and ``value``. Nothing is declared as not null: damaged files have null where a schema forbids it.
+    Types are those of `iceexplore.metadata.arrow_type`, except that ``fixed`` has its length and ``variant`` is a
+    struct of the binary fields ``metadata`` and ``value``. Everything is nullable: damaged files have nulls where a
+    schema forbids them.
     """
     return [arrow_field(f) for f in fields]
 
 
 def arrow_field(f: NestedField, *, nullable: bool = True) -> pa.Field:
-    """The Arrow field of one field."""
+    """Return the Arrow field of one schema field."""
     return pa.field(f.name, _held(f.type), nullable=nullable, metadata={FIELD_ID: str(f.field_id)})
 
 
@@ -61,8 +62,8 @@ def _held(kind: Type) -> pa.DataType:
 
 
 def constant(f: NestedField, target: pa.DataType, rows: int, constants: Mapping[int, Any], *, given: Any = None) -> Any:
-    """A column that the file lacks: the partition's value (``constants``, by field id), the default, or null."""
-    if f.field_id in constants:  # also where it is null: the default is of columns that nothing gives
+    """Return a column that the file lacks: the partition's value (``constants``, by field id), the default, or null."""
+    if f.field_id in constants:  # even if null: defaults are only for columns without any value
         held = constants[f.field_id]
         return _as(pa.repeat(held, rows), target) if held.is_valid else pa.nulls(rows, target)
     value = f.initial_default if given is None else given
@@ -76,8 +77,11 @@ def constant(f: NestedField, target: pa.DataType, rows: int, constants: Mapping[
 
 
 def _constant_struct(kind: StructType, value: Any, target: pa.DataType, rows: int, constants: Mapping[int, Any]) -> Any:
-    """A struct: null, unless it has a default or the partition has the value of a field in it. Fields that the default
-    does not name have their own (spec, "Default values")."""
+    """Return a struct column that the file lacks.
+
+    It is null, unless the struct has a default or the partition has the value of one of its fields. Fields that the
+    struct's default does not name have their own defaults (spec, "Default values").
+    """
     held = value is not None or any(_holds(f, constants) for f in kind.fields)
     if not held:
         return pa.nulls(rows, target)
@@ -96,32 +100,32 @@ def _holds(f: NestedField, constants: Mapping[int, Any]) -> bool:
 
 
 def same_ids(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether two equal types have the same field ids in their structs."""
+    """Return whether two equal types have the same field ids in their structs."""
     ours, theirs = children_of(found), children_of(wanted)
     ids = not pa.types.is_struct(found) or [field_id(f) for f in ours] == [field_id(f) for f in theirs]
     return ids and all(same_ids(a.type, b.type) for a, b in zip(ours, theirs, strict=True))
 
 
 def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Mapping[int, Any], name: str) -> Maker:
-    """What makes a column of ``target`` out of one of ``found``.
+    """Return a function that converts a column of type ``found`` to ``target``.
 
     Parameters
     ----------
     found
         The file's type, with field ids.
     kind
-        The schema's type, of which ``target`` is the Arrow type.
+        The schema's type, whose Arrow type is ``target``.
     constants
-        Values that the partition gives, by field id; not for what lists and maps hold.
+        Values given by the partition, by field id; they do not apply inside lists and maps.
     name
-        The column's, for messages.
+        The column's name, for messages.
 
     Raises
     ------
     FormatError
-        A type that the schema's cannot have been promoted from (spec, "Schema Evolution").
+        The schema's type cannot be a promotion of the stored type (spec, "Schema Evolution").
     UnsupportedError
-        A variant that is shredded, or a type that is not known.
+        A variant is shredded, or a type is unknown.
     """
     if type_base(kind) == "unknown":
         return lambda array: pa.nulls(len(array), target)
@@ -143,12 +147,11 @@ def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Ma
         return _same
     if not is_known_type(kind):
         raise UnsupportedError(
-            f"column {name!r} has type {str(kind)[:60]!r}, which is not known: name the other columns by columns="
+            f"column {name!r} has type {str(kind)[:60]!r}, which is unknown: select the other columns with columns="
         )
     if not _promotable(found, kind):
         raise FormatError(
-            f"column {name!r} is stored as {found}, which is neither {str(kind)[:60]} nor promoted to it: its values "
-            "would be others",
+            f"column {name!r} is stored as {found}, which cannot be read as {str(kind)[:60]}: its values would change",
             field=name,
             code="stored-type",
         )
@@ -156,7 +159,7 @@ def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Ma
 
 
 def _overridden(found: pa.DataType, constants: Mapping[int, Any]) -> bool:
-    """Whether the partition gives the value of a field that is known by its name alone."""
+    """Return whether the partition gives the value of a field that was identified by name only."""
     return bool(constants) and any(
         (is_by_name(f) and field_id(f) in constants)
         or (pa.types.is_struct(f.type) and _overridden(f.type, constants))
@@ -164,8 +167,8 @@ def _overridden(found: pa.DataType, constants: Mapping[int, Any]) -> bool:
     )
 
 
-#: Of each type the stored ones that hold its values, or those that it may be promoted from. Texts are bytes to many
-#: writers, and times have other units and no zone with some; a conversion that would lose something still fails.
+#: Stored types that hold the values of each type, or that it may be promoted from. Many writers store texts as bytes,
+#: and some store times in other units and without zone; a conversion that would lose information still fails.
 _STORED: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
     "boolean": (pa.types.is_boolean,),
     "int": (pa.types.is_int8, pa.types.is_int16, pa.types.is_int32, pa.types.is_uint8, pa.types.is_uint16),
@@ -173,7 +176,7 @@ _STORED: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
     "float": (pa.types.is_float16, pa.types.is_float32),
     "double": (pa.types.is_floating,),
     "date": (pa.types.is_date,),
-    "time": (pa.types.is_time, pa.types.is_int64),  # ORC has no time: Iceberg stores its microseconds as a long
+    "time": (pa.types.is_time, pa.types.is_int64),  # ORC has no time type: Iceberg stores microseconds as a long
     "timestamp": (pa.types.is_timestamp, pa.types.is_date),
     "timestamptz": (pa.types.is_timestamp,),
     "timestamp_ns": (pa.types.is_timestamp, pa.types.is_date),
@@ -191,7 +194,7 @@ _BYTES = (
 
 
 def _promotable(found: pa.DataType, kind: Type) -> bool:
-    """Whether values that are stored as ``found`` may be read as ``kind``: of the same type, or promoted."""
+    """Return whether values stored as ``found`` may be read as ``kind``: the same type, or a promotion."""
     if isinstance(found, pa.BaseExtensionType):
         return _promotable(found.storage_type, kind)
     if pa.types.is_dictionary(found) or pa.types.is_run_end_encoded(found):
@@ -250,7 +253,7 @@ def _struct(
 
 
 def _struct_of(children: list[pa.Array], target: pa.DataType, rows: int, mask: pa.Array | None = None) -> pa.Array:
-    """Make structs of their fields; without any, as a damaged schema may ask for, only the mask has the length."""
+    """Build structs from their fields; without fields, as in a damaged schema, the mask supplies the length."""
     if not children and mask is None:
         mask = pa.repeat(pa.scalar(False), rows)
     return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
@@ -279,8 +282,8 @@ def _variant(found: pa.DataType, target: pa.DataType, name: str) -> Maker:
     if "typed_value" in names or "metadata" not in names or "value" not in names:
         shape = "is shredded" if "typed_value" in names else f"is stored as {found}"
         raise UnsupportedError(
-            f"column {name!r} is a variant that {shape}: only variants of metadata and value are read; name the other "
-            "columns by columns="
+            f"column {name!r} is a variant that {shape}: only variants of metadata and value can be read; select the "
+            "other columns with columns="
         )
     places = [names.index(child.name) for child in target]
 
@@ -293,13 +296,13 @@ def _variant(found: pa.DataType, target: pa.DataType, name: str) -> Maker:
 
 
 def _as(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """A primitive column cast: promotions, and the physical forms of one type."""
+    """Cast a primitive column: promotions, and other physical forms of the same type."""
     if array.type == target:
         return array
     if isinstance(target, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(target, _as(array, target.storage_type))
     if pa.types.is_timestamp(target) and pa.types.is_timestamp(array.type) and array.type.unit == "ns":
-        return array.cast(target, safe=False)  # INT96 and ORC come as nanoseconds
+        return array.cast(target, safe=False)  # INT96 and ORC timestamps arrive as nanoseconds
     if pa.types.is_time(target) and pa.types.is_time64(array.type):
         return array.cast(target, safe=False)
     return array.cast(target)

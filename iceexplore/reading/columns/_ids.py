@@ -1,4 +1,4 @@
-"""Field ids of a data file's columns: its own, or those of a name mapping (spec, "Column Projection")."""
+"""Identify a data file's columns by their field ids, or by a name mapping (spec, "Column Projection")."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructTy
 __all__ = ["Naming", "children_of", "has_all", "has_ids", "identified", "is_by_name", "naming_of", "no_ids_problem"]
 
 Mapping = dict[str, Any]
-#: In a field's metadata: its id is not the file's own, but that of a name.
+#: Metadata key of a field whose id comes from its name instead of the file.
 _BY_NAME = b"iceexplore:by-name"
 _NAME_MAPPING = "schema.name-mapping.default"
 
 
 @dataclass(frozen=True)
 class Naming:
-    """How columns without an id get one.
+    """The mapping that gives field ids to columns without one.
 
     Attributes
     ----------
     mapping
-        As the spec's JSON.
+        The mapping in the spec's JSON form.
     given
-        Whether it is the table's: it names any column without an id. One that was made of the schema (for tables
-        without a mapping) names columns only where no sibling has an id.
+        Whether it is the table's own, which applies to any column without an id. A mapping derived from the schema (for
+        tables without one) applies only where no sibling has an id.
     """
 
     mapping: list[Mapping]
@@ -39,10 +39,10 @@ class Naming:
 
 
 def naming_of(state: TableState) -> Naming:
-    """The table's name mapping, or one made of the schema's names.
+    """Return the table's name mapping, or one derived from the schema's names.
 
-    A mapping that takes a column for a field which the schemas have elsewhere (Hive numbers nested fields in another
-    order) would give values of one column to another: it counts as none, and there is a problem.
+    A mapping that maps a column to a field with another parent in the schemas (Hive numbers nested fields in another
+    order) would give values of one column to another: it is ignored, and a problem is added.
     """
     mapping = name_mapping(state.metadata)
     if mapping is not None:
@@ -59,7 +59,7 @@ def naming_of(state: TableState) -> Naming:
 
 
 def _parents(schemas: Iterable[Schema]) -> dict[int, int | None]:
-    """By field id the id of the field around it."""
+    """Return the id of the parent field by field id."""
     out: dict[int, int | None] = {}
 
     def walk(fields: Iterable[NestedField], parent: int | None) -> None:
@@ -73,7 +73,7 @@ def _parents(schemas: Iterable[Schema]) -> dict[int, int | None]:
 
 
 def _misfit(mapping: Iterable[Mapping], parents: dict[int, int | None], parent: int | None) -> str | None:
-    """A name of the mapping whose id is another field's."""
+    """Return a name of the mapping whose id has another parent in the schemas; None if there is none."""
     for m in mapping:
         number = m.get("field-id")
         name = (m.get("names") or ["?"])[0]
@@ -106,25 +106,25 @@ def _nested(kind: Type) -> tuple[NestedField, ...]:
 
 
 def children_of(kind: pa.DataType) -> list[pa.Field]:
-    """The fields inside a type; a map's key and value."""
+    """Return the fields inside a type, such as a map's key and value."""
     if pa.types.is_map(kind):
         return [kind.key_field, kind.item_field]
     return [kind.field(i) for i in range(kind.num_fields)]
 
 
 def has_ids(fields: Iterable[pa.Field]) -> bool:
-    """Whether any field, at any depth, has an id."""
+    """Return whether any field, at any depth, has an id."""
     return any(field_id(f) is not None or has_ids(children_of(f.type)) for f in fields)
 
 
 def no_ids_problem(location: str) -> Problem:
-    """What is noted of a file without ids, of a table without a name mapping."""
+    """Return the problem of a file without field ids in a table without a name mapping."""
     text = "The data file has no field ids, and the table no name mapping: columns are read by their names."
     return problem("data-no-field-ids", location, text, field=_NAME_MAPPING)
 
 
 def has_all(found: pa.Field, wanted: NestedField) -> bool:
-    """Whether a field has every field that is wanted inside its structs."""
+    """Return whether a field's structs contain every wanted field."""
     if not isinstance(wanted.type, StructType):
         return True
     children = {field_id(c): c for c in children_of(found.type)}
@@ -132,12 +132,12 @@ def has_all(found: pa.Field, wanted: NestedField) -> bool:
 
 
 def is_by_name(f: pa.Field) -> bool:
-    """Whether a field of `identified` has its id by its name, not by itself."""
+    """Return whether a field of `identified` got its id from its name."""
     return _BY_NAME in (f.metadata or {})
 
 
 def identified(fields: Sequence[pa.Field], naming: Naming) -> list[pa.Field]:
-    """The fields of a file, all with an id that have one by themselves or by their name."""
+    """Return the fields of a file, with ids from the file or from their names where possible."""
     return _identified(fields, naming.mapping, naming.given)
 
 
@@ -164,7 +164,7 @@ def _identified(fields: Sequence[pa.Field], mapping: Sequence[Mapping], given: b
 def _typed(kind: pa.DataType, mapping: Sequence[Mapping], given: bool) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct(_identified(children_of(kind), mapping, given))
-    # What lists and maps hold is found by its place; the names that a mapping has for it are the spec's.
+    # Elements of lists and maps are found by position; in a mapping their names are those of the spec.
     if pa.types.is_map(kind):
         key = _inner(kind.key_field, mapping, "key", given).with_nullable(False)
         return pa.map_(key, _inner(kind.item_field, mapping, "value", given))

@@ -1,4 +1,4 @@
-"""Which columns a reader wants: names to fields, metadata columns, and schemas cut down to what is needed."""
+"""Select columns: resolve names to fields, add metadata columns, and reduce schemas to what is needed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ __all__ = [
 
 _LONG = PrimitiveType("long")
 
-#: Metadata columns (spec, "Reserved Field IDs"). The type of ``_partition`` depends on the table: `chosen_columns`.
+#: Metadata columns (spec, "Reserved Field IDs"). The type of ``_partition`` depends on the table, see
+#: `partition_field`.
 FILE = NestedField(2147483646, "_file", PrimitiveType("string"), required=True)
 POS = NestedField(2147483645, "_pos", _LONG, required=True)
 DELETED = NestedField(2147483644, "_deleted", PrimitiveType("boolean"), required=True)
@@ -45,9 +46,9 @@ class Output:
     Attributes
     ----------
     name
-        As asked for: a column's, a nested field's with dots, or a metadata column's.
+        The name as requested: of a column, of a nested field with dots, or of a metadata column.
     path
-        The fields from the top of the schema to the one that is meant.
+        The fields from the top level of the schema to the selected one.
     """
 
     name: str
@@ -55,30 +56,31 @@ class Output:
 
     @property
     def field(self) -> NestedField:
-        """The field that is meant."""
+        """Return the selected field."""
         return self.path[-1]
 
 
 def chosen_columns(metadata: TableMetadata, schema: Schema, columns: Any = None) -> list[Output]:
-    """The columns of a result by their names.
+    """Resolve the columns of a result by name.
 
     Parameters
     ----------
     columns
-        None or ``"*"``: all columns of the schema. A name or several: columns, fields of structs with dots, metadata
-        columns, ``"*"`` for all columns of the schema. Case counts, unless only one name is meant without it.
+        None or ``"*"`` selects all columns of the schema. Otherwise a name or several: columns, fields of structs with
+        dots, metadata columns, ``"*"`` for all columns of the schema. Names are case-sensitive, unless only one column
+        matches without regard to case.
 
     Raises
     ------
     OptionError
-        A name that is not there (the nearest are listed), or that lies in a list or map.
+        A name does not exist (the nearest are listed), or is inside a list or map.
     """
     everything = [Output(f.name, (f,)) for f in schema.fields]
     if columns is None:
         return everything
     names = [columns] if isinstance(columns, str) else columns
     if isinstance(names, (bytes, dict)) or not isinstance(names, Iterable):
-        raise OptionError(f"columns={columns!r}: give names of columns")
+        raise OptionError(f"columns={columns!r}: give column names")
     known = {".".join(f.name for f in path): path for path in _paths((), schema.fields)}
     extra = {f.name: (f,) for f in _metadata_columns(metadata)}
     out: dict[str, Output] = {}
@@ -88,7 +90,7 @@ def chosen_columns(metadata: TableMetadata, schema: Schema, columns: Any = None)
                 out.setdefault(one.name, one)
             continue
         if not isinstance(name, str):
-            raise OptionError(f"columns: {name!r} is no name of a column")
+            raise OptionError(f"columns: {name!r} is not a column name")
         path = known.get(name) or extra.get(name) or _loose(name, known)
         if path is None:
             raise OptionError(f"columns: {_unknown(name, schema, [*known, *extra])}")
@@ -103,12 +105,12 @@ def _loose(name: str, known: dict[str, tuple[NestedField, ...]]) -> tuple[Nested
 
 def _unknown(name: str, schema: Schema, names: Sequence[str]) -> str:
     if any(name == full for full, _ in schema.walk()):
-        return f"{name!r} lies in a list or map; ask for the whole column {name.partition('.')[0]!r}"
+        return f"{name!r} is inside a list or map; select the whole column {name.partition('.')[0]!r}"
     return f"no column {name!r}; {nearest(name, names)}"
 
 
 def _paths(prefix: tuple[NestedField, ...], fields: Iterable[NestedField]) -> Iterator[tuple[NestedField, ...]]:
-    """Paths to the fields that have one value a row."""
+    """Yield the paths of fields that have one value per row."""
     for f in fields:
         path = (*prefix, f)
         yield path
@@ -122,8 +124,10 @@ def _metadata_columns(metadata: TableMetadata) -> Iterator[NestedField]:
 
 
 def partition_field(metadata: TableMetadata) -> NestedField:
-    """``_partition``: a struct of every partition field of every spec, the newest name and type first (Java:
-    ``Partitioning.partitionType``); fields of one name get their id added."""
+    """Return ``_partition``: a struct of every partition field of every spec (Java: ``Partitioning.partitionType``).
+
+    The newest name and type of a field win; fields of equal names get their id appended.
+    """
     found: dict[int, NestedField] = {}
     for spec in sorted(metadata.partition_specs, key=lambda s: (s.spec_id != metadata.default_spec_id, -s.spec_id)):
         for column in partition_columns(metadata, spec):
@@ -140,7 +144,7 @@ def partition_field(metadata: TableMetadata) -> NestedField:
 
 
 def pruned(fields: Iterable[NestedField], wanted: Collection[int]) -> list[NestedField]:
-    """The fields that are wanted, whole, and of structs that hold some of them only those."""
+    """Return the wanted fields completely, and structs that contain some of them reduced to these."""
     out = []
     for f in fields:
         if f.field_id in wanted:
@@ -157,7 +161,7 @@ def _with_type(f: NestedField, kind: StructType) -> NestedField:
 
 
 def with_ancestors(fields: Iterable[NestedField], field_id: int) -> tuple[NestedField, ...] | None:
-    """The path to a field by its id; None where it is not there, or lies in a list or map."""
+    """Return the path to a field by its id; None if it is missing, or inside a list or map."""
     for f in fields:
         if f.field_id == field_id:
             return (f,)

@@ -1,4 +1,4 @@
-"""Rows as numbers: equal rows have equal codes, whatever the columns hold."""
+"""Encode rows as numbers: equal rows have equal codes, for columns of any type."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Codes = npt.NDArray[np.int64]
 
 
 def row_codes(columns: Iterable[pa.Array | pa.ChunkedArray], rows: int) -> Codes:
-    """A code per row: two rows have the same one if and only if all their values are equal.
+    """Return a code per row: two rows have the same code if and only if all their values are equal.
 
-    Null equals null and NaN equals NaN; 0.0 and -0.0 differ (as Java's ``Objects.equals``, by which Iceberg's changelog
-    tells rows apart). Lists and maps are equal if their items are, in order.
+    Null equals null and NaN equals NaN; 0.0 and -0.0 differ (as in Java's ``Objects.equals``, with which Iceberg's
+    changelog compares rows). Lists and maps are equal if their items are, in order.
 
     Returns
     -------
     numpy.ndarray
-        int64, from 0 without gaps, in no order that means anything.
+        int64, from 0 without gaps, in arbitrary order.
     """
     code = np.zeros(rows, dtype=np.int64)
     for column in columns:
@@ -34,7 +34,7 @@ def row_codes(columns: Iterable[pa.Array | pa.ChunkedArray], rows: int) -> Codes
 
 
 def column_codes(array: pa.Array) -> Codes:
-    """The codes of one column; see `row_codes`."""
+    """Return the codes of one column; see `row_codes`."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return column_codes(array.storage)
@@ -42,7 +42,7 @@ def column_codes(array: pa.Array) -> Codes:
         return column_codes(array.dictionary_decode())
     if pa.types.is_struct(kind):
         there: Codes = np.asarray(array.is_valid()).astype(np.int64)
-        # `flatten` makes the children of a null struct null: what stands under it is of no account.
+        # `flatten` makes the children of a null struct null: values stored under it are ignored.
         children = array.flatten()
         return row_codes([pa.array(there), *children], len(array))
     if pa.types.is_map(kind):
@@ -58,11 +58,11 @@ def column_codes(array: pa.Array) -> Codes:
 
 
 def _list_codes(array: Any, items: Codes) -> Codes:
-    """Of lists by the codes of their items: the bytes of a list's codes are its value."""
+    """Return codes of lists from the codes of their items: the bytes of the items' codes represent a list."""
     raw = np.ascontiguousarray(items, dtype=np.int64)
     starts = np.asarray(array.offsets).astype(np.int64)
     lengths = np.where(np.asarray(array.is_valid()), np.diff(starts), 0)
-    # An Arrow binary array whose values are the slices: lists may share or skip items, so they are taken one by one.
+    # Build a binary array of the slices: lists may share or skip items, so they are copied one by one.
     taken = np.repeat(starts[:-1] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths) + np.arange(lengths.sum())
     data = raw[taken].tobytes()
     offsets = np.concatenate([[0], np.cumsum(lengths)]) * raw.itemsize
@@ -77,6 +77,6 @@ def _mixed(a: Codes, b: Codes) -> Codes:
     if not len(a):
         return a
     size = int(b.max()) + 1
-    # Both are below the number of rows, so their product fits.
+    # Both codes are below the number of rows, so their product fits.
     made: Codes = np.unique(a * size + b, return_inverse=True)[1].astype(np.int64)
     return made

@@ -1,4 +1,4 @@
-"""Which deletes delete which of the rows that were found, snapshot by snapshot; each delete file is read once."""
+"""Find which deletes delete which of the rows found, per snapshot; each delete file is read once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class AppliedDelete:
-    """A delete that applies to files that were found: its entry as a batch of one, and as a dictionary."""
+    """A delete that applies to some of the files: its entry as a batch of one row, and as a dictionary."""
 
     number: int
     kind: str
@@ -36,7 +36,7 @@ class AppliedDelete:
 
 
 class RowDeletes:
-    """The deletes of some data files over the snapshots of a line.
+    """The deletes of some data files in the snapshots of a line.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ class RowDeletes:
         self._masks: dict[tuple[int, str], Mask | None] = {}
 
     def at(self, step: Step) -> dict[str, tuple[int, ...]]:
-        """The numbers of the deletes that apply to each file in a snapshot; files without any are left out."""
+        """Return the numbers of the deletes that apply to each file in a snapshot, without files that have none."""
         new = [key for key in step.deletes if key not in self._held]
         self._learn(step, new)
         live = {self._numbers[k] for key in step.deletes for k in self._held[key] if k in self._numbers}
         out = {}
         for name, numbers in self._of_file.items():
             mine = [n for n in numbers if n in live]
-            # A vector takes the place of the position delete files of its data file (spec, "Deletion Vectors").
+            # A deletion vector replaces the position delete files of its data file (spec, "Deletion Vectors").
             if any(self.deletes[n].kind == "deletion-vector" for n in mine):
                 mine = [n for n in mine if self.deletes[n].kind != "position-delete"]
             if mine:
@@ -73,11 +73,11 @@ class RowDeletes:
         return out
 
     def doubt(self, step: Step) -> str | None:
-        """Why the deletes of a step, which `at` has seen, are not all known; None if they are."""
+        """Return why some deletes of a step are unknown after `at`; None if all are known."""
         return next((self._damaged[key] for key in step.deletes if key in self._damaged), None)
 
     def mask(self, number: int, name: str) -> Mask | None:
-        """Which of the rows found in a file a delete deletes; None where it cannot be read."""
+        """Return which of the rows found in a file a delete deletes; None if it cannot be read."""
         key = (number, name)
         if key not in self._masks:
             try:
@@ -93,7 +93,7 @@ class RowDeletes:
         for key, leaf, batch in read_leaves(step, keys, DELETES, partition=False):
             self._held[key] = frozenset(file_keys(batch.entries).to_pylist())
             if is_damaged(leaf):
-                self._damaged[key] = f"manifest {leaf.location} cannot be read whole"
+                self._damaged[key] = f"manifest {leaf.location} is partly unreadable"
         rows = [step.deletes[key] for key in keys if step.deletes[key] >= 0]
         matched = match_deletes(step.state, self._batch, manifests=rows)
         numbers = [self._number(matched.deletes.take([i]), k) for i, k in enumerate(self._keys(matched))]
@@ -133,7 +133,7 @@ class RowDeletes:
         return parts[0].among(found.positions) if parts else np.zeros(len(found.positions), dtype=bool)
 
     def _alone(self, delete: AppliedDelete) -> MatchedDeletes:
-        """The delete as the only one, of every file."""
+        """Return matched deletes with only this delete, applied to every file."""
         n = len(self._batch)
         one, none = pa.array([[0]] * n, pa.list_(pa.int32())), pa.array([[]] * n, pa.list_(pa.int32()))
         vector = delete.kind == "deletion-vector"

@@ -1,4 +1,4 @@
-"""What became of a row at one place: live, deleted by what, or gone with its file; and the sentences that say so."""
+"""Describe what happened to a row at one place: live, deleted (by which delete), or removed with its file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DELETE_WORDS = {
 
 @dataclass(frozen=True)
 class Commit:
-    """A snapshot as far as it is known: of one that has expired, the id alone."""
+    """A snapshot as far as it is known; for an expired one, only its id."""
 
     snapshot_id: int | None
     timestamp_ms: int | None = None
@@ -45,9 +45,9 @@ class Commit:
 
     @property
     def text(self) -> str:
-        """``snapshot 123 (overwrite, 2024-05-01 10:00:00.000 UTC)``."""
+        """The snapshot as text: ``snapshot 123 (overwrite, 2024-05-01 10:00:00.000 UTC)``."""
         if self.snapshot_id is None:
-            return "a snapshot that is not named"
+            return "an unknown snapshot"
         if not self.known:
             return f"snapshot {self.snapshot_id} (no longer in the metadata)"
         return f"snapshot {self.snapshot_id} ({self.operation or 'no operation'}, {format_ms(self.timestamp_ms)})"
@@ -62,11 +62,11 @@ class RowDelete:
     kind
         ``deletion-vector``, ``position-delete`` or ``equality-delete``.
     offset
-        Of a deletion vector, where it begins in its Puffin file.
+        Offset of a deletion vector in its Puffin file.
     by
-        The snapshot that added it, as its entry says.
+        The snapshot that added it, according to its entry.
     live
-        Whether the state that was asked still has it; of a file that was replaced or removed, False.
+        Whether the queried state still has it; False for a file that was replaced or removed.
     """
 
     kind: str
@@ -78,21 +78,21 @@ class RowDelete:
 
     @property
     def text(self) -> str:
-        """``deletion vector s3://…/x.puffin at byte 4``."""
+        """The delete as text: ``deletion vector s3://…/x.puffin at byte 4``."""
         at = "" if self.offset is None else f" at byte {self.offset}"
         return f"{_DELETE_WORDS[self.kind]} {self.location}{at}"
 
 
 @dataclass(frozen=True)
 class Seen:
-    """How a row stood in one snapshot, or in several on end.
+    """Presence of a row in one snapshot, or in several consecutive ones.
 
     Attributes
     ----------
     at, until
-        The place of the snapshot in its line, from 0, oldest first; and the last one in which it stood the same.
+        Index of the snapshot in its line, from 0, oldest first; and of the last one with the same presence.
     deletes
-        Numbers of the deletes that delete it there.
+        Numbers of the deletes that delete the row.
     """
 
     at: int
@@ -103,14 +103,14 @@ class Seen:
 
 @dataclass(frozen=True)
 class RowEvent:
-    """Something that happened to a row at a place.
+    """An event in the history of a row at a place.
 
     Attributes
     ----------
     kind
-        ``added``, ``deleted``, ``restored`` (a delete was taken back), ``gone`` (the file was removed), ``back``.
+        ``added``, ``deleted``, ``restored`` (a delete was removed), ``gone`` (the file was removed), ``back``.
     sure
-        Whether the snapshot is known; if not, it happened in this one or in one before that could not be read.
+        Whether the snapshot is known; if not, it was this one or an earlier one that could not be read.
     """
 
     kind: EventKind
@@ -121,15 +121,15 @@ class RowEvent:
 
 @dataclass(frozen=True)
 class Move:
-    """Where a row went on.
+    """The new place of a row.
 
     Attributes
     ----------
     guess
-        The rows are taken for one because their values are equal, or their identifiers; False where it is the same
-        ``_row_id``.
+        Whether the rows are considered the same because their values or identifiers are equal; False if they have the
+        same ``_row_id``.
     changed
-        Whether its values changed on the way, as far as is known.
+        Whether its values changed, as far as known.
     """
 
     file: str
@@ -139,29 +139,29 @@ class Move:
 
     @property
     def text(self) -> str:
-        """``b.parquet, position 3 (the same _row_id)``."""
+        """The new place as text: ``b.parquet, position 3 (the same _row_id)``."""
         how = f"a guess: equal {'identifiers' if self.changed else 'values'}" if self.guess else "the same _row_id"
         return f"{self.file}, position {self.position} ({how})"
 
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a row at a place.
+    """The final state of a row at a place.
 
     Attributes
     ----------
     kind
-        ``live``; ``deleted``; ``moved`` (its file went, the row is elsewhere); ``removed`` (with its file);
+        ``live``; ``deleted``; ``moved`` (its file was removed, the row is elsewhere); ``removed`` (with its file);
         ``unknown``.
     by
-        The snapshot that brought it about; None for a live row.
+        The snapshot that caused it; None for a live row.
     deletes
-        Every delete that deletes the row, the first in time first: that one is the cause. A row can be deleted, and
-        its file be removed later: it is ``deleted`` all the same.
+        All deletes that delete the row, the earliest first: that one is the cause. If a row was deleted and its file
+        was removed later, it is still ``deleted``.
     moved_to
-        Where the row went on, where that is known; also of a row that was deleted, by an update say.
+        The new place of the row, if known; also for a row that was deleted, for example by an update.
     why
-        What is in the way of knowing more.
+        The reason why more is not known.
     """
 
     kind: FateKind
@@ -173,14 +173,14 @@ class Fate:
 
     @property
     def cause(self) -> RowDelete | None:
-        """The delete that came first."""
+        """Return the earliest delete."""
         return self.deletes[0] if self.deletes else None
 
     @property
     def text(self) -> str:
         """The fate as a sentence, without a full stop."""
         within = "" if self.by is None else f"in {'' if self.sure else 'or before '}{self.by.text}"
-        goes_on = "" if self.moved_to is None else f"; goes on in {self.moved_to.text}"
+        goes_on = "" if self.moved_to is None else f"; continues in {self.moved_to.text}"
         match self.kind:
             case "live":
                 out = "live"
@@ -199,7 +199,7 @@ class Fate:
 
 
 def commit_of(metadata: TableMetadata, snapshot_id: int | None) -> Commit:
-    """What the metadata says of a snapshot."""
+    """Return the metadata's information about a snapshot."""
     found = None if snapshot_id is None else metadata.snapshot(snapshot_id)
     if found is None:
         return Commit(snapshot_id, known=False)
@@ -209,18 +209,18 @@ def commit_of(metadata: TableMetadata, snapshot_id: int | None) -> Commit:
 def timeline(
     seen: Sequence[Seen], commits: Sequence[Commit], deletes: Mapping[int, RowDelete], added_by: Commit
 ) -> list[RowEvent]:
-    """What happened to a row, from how it stood in some snapshots of a line.
+    """Derive the events of a row from its presence in some snapshots of a line.
 
     Parameters
     ----------
     seen
-        Oldest first; snapshots may be missing between them.
+        Oldest first; snapshots in between may be missing.
     commits
         The snapshots of the line.
     deletes
-        What the numbers in `seen` mean.
+        The deletes by the numbers in `seen`.
     added_by
-        The snapshot that added its file, as the entry says.
+        The snapshot that added its file, according to the entry.
     """
     places = {c.snapshot_id: i for i, c in enumerate(commits)}
     out: list[RowEvent] = []
@@ -240,10 +240,10 @@ def timeline(
             if out:
                 out.append(RowEvent("back", commits[now.at], sure=now.at == after + 1))
             else:
-                told = (
+                is_known = (
                     before is not None and now.at == after + 1 and added_by.snapshot_id != commits[now.at].snapshot_id
                 )
-                out.append(RowEvent("added", commits[now.at] if told else added_by))
+                out.append(RowEvent("added", commits[now.at] if is_known else added_by))
         if now.presence == "deleted" and was != "deleted":
             out.append(_deleted(now, after if before is not None else None, commits, deletes, places))
         elif now.presence == "live" and was == "deleted":
@@ -260,8 +260,8 @@ def _deleted(
     places: Mapping[int | None, int],
 ) -> RowEvent:
     mine = tuple(sorted((deletes[i] for i in now.deletes), key=_order))
-    # The entries say which snapshot added each delete. A delete that was there before the row was last seen live is a
-    # rewritten one, whose entry kept the snapshot: it did not delete the row then.
+    # Entries name the snapshot that added each delete. A delete that existed before the row was last seen live must be
+    # a rewritten one whose entry kept the snapshot: it did not delete the row then.
     for cause in mine:
         at = places.get(cause.by.snapshot_id)
         if after is None and (at is None or at <= now.at):
@@ -276,14 +276,14 @@ def _order(delete: RowDelete) -> tuple[int, str, int]:
 
 
 def fate_of(events: Sequence[RowEvent], last: Presence, every: Iterable[RowDelete], why: str | None = None) -> Fate:
-    """The fate of a row from its events.
+    """Derive the fate of a row from its events.
 
     Parameters
     ----------
     last
-        How it stands in the newest snapshot of the line.
+        Its presence in the newest snapshot of the line.
     every
-        Every delete that deletes it in some snapshot of the line.
+        All deletes that delete it in some snapshot of the line.
     why
         Why `last` is unknown.
     """
@@ -291,7 +291,7 @@ def fate_of(events: Sequence[RowEvent], last: Presence, every: Iterable[RowDelet
         return Fate("live")
     if last == "unknown":
         return Fate("unknown", why=why)
-    # What first took the row away, since it was last there.
+    # Find the first event that removed the row since it was last present.
     ended: RowEvent | None = None
     for event in events:
         if event.kind in ("restored", "back", "added"):
@@ -308,5 +308,5 @@ def fate_of(events: Sequence[RowEvent], last: Presence, every: Iterable[RowDelet
 
 
 def with_move(fate: Fate, move: Move) -> Fate:
-    """The fate of a row of which it is known where it went on."""
+    """Add the new place of a row to its fate."""
     return replace(fate, kind="moved" if fate.kind == "removed" else fate.kind, moved_to=move)

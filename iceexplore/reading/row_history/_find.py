@@ -1,4 +1,4 @@
-"""The data files in which rows match, over some snapshots: each manifest and each file is read once."""
+"""Find the data files with matching rows in some snapshots; each manifest and each file is read once."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _POS = "_pos"
 
 @dataclass
 class FoundFile:
-    """A data file in which rows match.
+    """A data file with matching rows.
 
     Attributes
     ----------
     file
-        Its entry, a batch of one, as the newest snapshot that has it sees it.
+        Its entry as a batch of one row, from the newest snapshot that has it.
     rows
         The matching rows: the fields that were read, ``_pos``, ``_row_id``, ``_last_updated_sequence_number``.
     """
@@ -44,30 +44,30 @@ class FoundFile:
 
     @property
     def entry(self) -> dict[str, Any]:
-        """The entry."""
+        """Return the entry as a dictionary."""
         found: dict[str, Any] = self.file.entries.to_pylist()[0]
         return found
 
     @property
     def positions(self) -> npt.NDArray[np.int64]:
-        """Where the rows are in the file."""
+        """Return the positions of the rows in the file."""
         return np.asarray(whole(self.rows[_POS]))
 
 
 @dataclass
 class Search:
-    """What was found.
+    """The result of a search.
 
     Attributes
     ----------
     files
-        Those with matching rows; the newest snapshots' first.
+        Files with matching rows, those of the newest snapshots first.
     candidates
-        How many data files could have matching rows, by metadata.
+        Number of data files that could have matching rows, according to metadata.
     unread
-        Data files that could not be read, and why.
+        Data files that could not be read, with the reason.
     complete
-        False where the search ended at its limit.
+        False if the search ended at its limit.
     """
 
     files: list[FoundFile] = field(default_factory=list)
@@ -79,13 +79,13 @@ class Search:
     _damaged: dict[LeafKey, str] = field(default_factory=dict)
 
     def doubt(self, step: Step) -> str | None:
-        """Why the data files of a step are not all known; None if they are."""
+        """Return why some data files of a step are unknown; None if all are known."""
         if not step.readable:
-            return f"{step.root.location or 'the root'} of snapshot {step.snapshot.snapshot_id} cannot be read whole"
+            return f"{step.root.location or 'the root'} of snapshot {step.snapshot.snapshot_id} is partly unreadable"
         return next((self._damaged[key] for key in step.data if key in self._damaged), None)
 
     def presence(self) -> dict[str, npt.NDArray[np.bool_]]:
-        """For each found file, in which steps it is live, as far as they could be read."""
+        """Return for each file found the steps in which it is live, as far as they could be read."""
         names = pa.array([f.location for f in self.files], pa.string())
         held: dict[LeafKey, list[str]] = {}
         for key, batch in self._by_leaf.items():
@@ -111,9 +111,9 @@ def search(
     steps
         Oldest first; the newest is searched first.
     fields
-        What to read of the rows, besides the filter's columns.
+        Fields to read in addition to the filter's columns.
     limit
-        The search ends with the file that brings it to so many rows.
+        The search ends with the file that reaches this number of rows.
     """
     made = Search(_steps=steps)
     every = _fields(state, wanted, fields)
@@ -123,7 +123,7 @@ def search(
         candidates = list(_candidates(made, steps[i], wanted, seen))
         made.candidates += sum(len(batch) for batch in candidates)
         if not made.complete:
-            continue  # the manifests are still wanted: they say how long the files that were found lived
+            continue  # manifests are still needed to know how long the files found were live
         with progress(sum(len(batch) for batch in candidates), "data files") as advance:
             for batch in candidates:
                 for row in range(len(batch)):
@@ -136,7 +136,7 @@ def search(
 
 
 def _candidates(made: Search, step: Step, wanted: Filter, seen: set[str]) -> Iterator[EntryBatch]:
-    """The files that a step's new manifests bring to light."""
+    """Yield the candidate files in manifests that no newer step has."""
     new = [key for key in step.data if key not in made._by_leaf]
     rows = np.array([step.data[key] for key in new], dtype=np.int64)
     named = rows[rows >= 0]
@@ -152,7 +152,7 @@ def _candidates(made: Search, step: Step, wanted: Filter, seen: set[str]) -> Ite
         kept = batch.filter(found)
         made._by_leaf[key] = kept
         if is_damaged(leaf):
-            made._damaged[key] = f"manifest {leaf.location} cannot be read whole"
+            made._damaged[key] = f"manifest {leaf.location} is partly unreadable"
         locations = kept.entries["location"].to_pylist()
         fresh = [n is not None and n not in seen for n in locations]
         seen.update(n for n in locations if n is not None)
@@ -183,7 +183,7 @@ def _fields(state: TableState, wanted: Filter, fields: Sequence[NestedField]) ->
 
 
 def read_rows_at(state: TableState, found: FoundFile, fields: Sequence[NestedField]) -> pa.Table:
-    """Other columns of the rows that were found in a file; in their order."""
+    """Return other columns of the rows found in a file, in their order."""
     positions = pa.array(found.positions)
     parts = []
     for table in read_data_file(state, found.file, list(fields)):

@@ -1,4 +1,4 @@
-"""A line of snapshots, and the manifests that each of them names: read once, whoever wrote them."""
+"""Read a line of snapshots and the manifests that they list, each manifest once."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from iceexplore.storage import canonical
 
 __all__ = ["DATA", "DELETES", "LeafKey", "Step", "file_keys", "is_damaged", "lineage", "read_leaves", "step_of"]
 
-#: A manifest as some snapshots read it: where it is, and which manifest DVs remove entries of it. Of the files that
-#: stand in a V4 root itself: the root, and nothing.
+#: A manifest as a snapshot reads it: its location, and the manifest DVs that remove entries of it. For files listed in
+#: a V4 root itself: the root's location, and None.
 LeafKey = tuple[str, frozenset[str] | None]
 
 DATA = frozenset({int(ContentType.DATA)})
@@ -33,7 +33,7 @@ class Step:
     Attributes
     ----------
     state
-        The table at this snapshot, read with the schema of the state that was asked.
+        The table at this snapshot, read with the schema of the queried state.
     """
 
     snapshot: Snapshot
@@ -41,22 +41,22 @@ class Step:
 
     @cached_property
     def root(self) -> Manifest:
-        """Its manifest list or root manifest; without entries where it cannot be read."""
+        """The manifest list or root manifest; without entries if it cannot be read."""
         return self.state.reader.root(self.snapshot)
 
     @cached_property
     def readable(self) -> bool:
-        """Whether all of the root could be read."""
+        """True if the root could be read completely."""
         return not is_damaged(self.root)
 
     @cached_property
     def data(self) -> Mapping[LeafKey, int]:
-        """The rows of its manifests of data files; -1 for the files in a V4 root itself."""
+        """Return the root rows of its data manifests; -1 for the files in a V4 root itself."""
         return self._keys(DATA)
 
     @cached_property
     def deletes(self) -> Mapping[LeafKey, int]:
-        """The same of its manifests of deletes."""
+        """Return the root rows of its delete manifests; -1 for the deletes in a V4 root itself."""
         return self._keys(DELETES)
 
     def _keys(self, kinds: frozenset[int]) -> dict[LeafKey, int]:
@@ -75,19 +75,19 @@ class Step:
 
 
 def lineage(metadata: TableMetadata, snapshot: Snapshot | None) -> list[Snapshot]:
-    """A snapshot and its ancestors, oldest first, as far back as the metadata has them."""
+    """Return a snapshot and its ancestors, oldest first, as far as they are in the metadata."""
     return list(ancestry(metadata, snapshot))[::-1]
 
 
 def step_of(state: TableState, snapshot: Snapshot) -> Step:
-    """A step whose rows are read as `state` shows them."""
+    """Return a step whose rows are read in the schema of `state`."""
     if state.snapshot is not None and state.snapshot.snapshot_id == snapshot.snapshot_id:
         return Step(snapshot, state)
     return Step(snapshot, state.showing(snapshot, state.schema, ref=None, travel=f"snapshot {snapshot.snapshot_id}"))
 
 
 def is_damaged(manifest: Manifest) -> bool:
-    """Whether entries of a manifest may be missing, because it could not be read, or only in part."""
+    """Return whether entries of a manifest may be missing because it could not be read completely."""
     return any(p.severity == "error" or p.code == "manifest-salvaged" for p in manifest.problems)
 
 
@@ -99,14 +99,14 @@ def read_leaves(
     stats: Iterable[int] = (),
     partition: bool = True,
 ) -> Iterator[tuple[LeafKey, Manifest, EntryBatch]]:
-    """Some manifests of a step, each with its live files of these types.
+    """Yield some manifests of a step, each with its live files of these content types.
 
     Parameters
     ----------
     kinds
         `DATA` or `DELETES`.
     stats
-        The columns whose statistics are wanted.
+        The columns whose metrics are needed.
     """
     listed = step.data if kinds == DATA else step.deletes
     ids = list(stats)
@@ -132,13 +132,13 @@ def _batch(leaf: Manifest, kinds: Collection[int], ids: list[int], partition: bo
 def _mask(leaf: Manifest, kinds: Collection[int]) -> np.ndarray:
     types = pc.is_in(leaf.entries["content_type"], pa.array(sorted(kinds), pa.int32()))
     made: np.ndarray = bool_array(live(leaf.entries)) & bool_array(types)
-    if kinds == DATA:  # what some writers list among the data: files without rows (moonlink's indexes)
+    if kinds == DATA:  # files without rows that some writers list as data files (moonlink's indexes)
         made &= ~bool_array(pc.equal(leaf.entries["file_format"], "puffin"))
     return made
 
 
 def file_keys(entries: pa.Table) -> pa.Array:
-    """What tells one file from another: its location, of a deletion vector with its offset (many share a file)."""
+    """Return keys that identify files: the location and, as vectors share Puffin files, a deletion vector's offset."""
     vector = entries["deletion_vector"].combine_chunks()
     offset = pc.struct_field(vector, "offset").cast(pa.string())
     joined = pc.binary_join_element_wise(

@@ -1,4 +1,4 @@
-"""The rows that were found, followed along a line of snapshots."""
+"""Follow the rows found along a line of snapshots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNREAD = "a delete file that may delete the row cannot be read"
 
 @dataclass(frozen=True)
 class _Span:
-    """How a data file stood in some steps on end."""
+    """Presence of a data file in some consecutive steps."""
 
     at: int
     until: int
@@ -38,7 +38,7 @@ class _Span:
 
 @dataclass(frozen=True)
 class Line:
-    """The snapshots that lead to one state, oldest first; its name is that of a branch or tag."""
+    """The snapshots that lead to one state, oldest first; the name is that of a branch or tag."""
 
     state: TableState
     name: str
@@ -47,12 +47,12 @@ class Line:
     deletes: RowDeletes
 
     def places(self, presence: Mapping[str, npt.NDArray[np.bool_]] | None) -> list[RowPlace]:
-        """The places of every row that was found in files of this line.
+        """Return the places of all rows that were found in files of this line.
 
         Parameters
         ----------
         presence
-            In which steps each file is live; None: the newest alone was looked at, where all of them are.
+            The steps in which each file is live; None if only the newest was searched, in which all of them are.
         """
         commits = [commit_of(self.state.metadata, s.snapshot.snapshot_id) for s in self.steps]
         if presence is None:
@@ -66,7 +66,7 @@ class Line:
         return out
 
     def _forwards(self, presence: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, list[_Span]]:
-        """How each file stood in every step of the line."""
+        """Return the presence of each file in all steps of the line."""
         out: dict[str, list[_Span]] = {name: [] for name in presence}
         for i, step in enumerate(self.steps):
             applied = self.deletes.at(step)
@@ -84,7 +84,7 @@ class Line:
         return out
 
     def _backwards(self, file: FoundFile) -> list[_Span]:
-        """How a file that is live in the newest step stood there, and in those before it that tell since when."""
+        """Return the presence of a live file in the newest step, and in earlier steps that date its deletes."""
         places = {s.snapshot.snapshot_id: i for i, s in enumerate(self.steps)}
         added = places.get(file.entry["snapshot_id"], 0)
         out: list[_Span] = []
@@ -101,7 +101,7 @@ class Line:
                 continue
             numbers = self.deletes.at(step).get(file.location, ())
             out.append(_Span(at, at, "live", numbers, self.deletes.doubt(step)))
-            # A row that is deleted here was so since the first of its deletes. Was it deleted before that one, too?
+            # The row has been deleted since the first of these deletes; check whether it was deleted before that, too.
             first = np.full(file.rows.num_rows, len(self.steps))
             for number in numbers:
                 mask = self.deletes.mask(number, file.location)
@@ -145,7 +145,7 @@ class Line:
 
     @staticmethod
     def _seen(span: _Span, mine: set[int], masks: Mapping[int, Any]) -> Seen:
-        """How one row stood, by the deletes that delete it."""
+        """Return the presence of one row, given the deletes that delete it."""
         deletes = tuple(n for n in span.deletes if n in mine)
         presence = span.presence
         if deletes:

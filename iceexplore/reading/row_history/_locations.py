@@ -1,4 +1,4 @@
-"""Where a row lives or lived, and what became of it there."""
+"""Find where a row is or was, and what happened to it there."""
 
 from __future__ import annotations
 
@@ -38,31 +38,33 @@ def find_rows(
     partition: Any = None,
     limit: int | None = _LIMIT,
 ) -> RowPlaces:
-    """Each place where a matching row lives or lived, and what became of it there.
+    """Find all places where a matching row is or was, and what happened to it there.
 
-    The filter prunes manifests and files as a plan does; each manifest, each candidate data file and each delete file
-    that may apply is read once (of files with matching rows further columns, where a delete or a move needs them).
+    The filter prunes manifests and files as in a plan. Each manifest, each candidate data file and each delete file
+    that may apply is read once (from files with matching rows, further columns if a delete or a move needs them).
 
     Parameters
     ----------
     where
         A filter (`iceexplore.planning.make_filter`); None matches every row.
     columns
-        Names of columns to show, besides the identifier fields and the filter's columns. Where there are neither, all.
+        Names of columns to show in addition to the identifier fields and the filter's columns. If there are none of
+        these, all columns are shown.
     history
-        False: files that are live in the state, their deleted rows included. True: also files that were removed since,
-        of every snapshot in the state's ancestry, as far back as the metadata has it. ``"branches"``: the ancestry of
-        every branch and tag besides.
+        False searches the files that are live in the state, including their deleted rows. True also searches removed
+        files of all snapshots in the state's ancestry that are in the metadata. ``"branches"`` adds the ancestry of
+        every branch and tag.
     partition
-        Only files of this partition, by partition field; files of a spec without the field are looked at, too.
+        Search only files of this partition, given by partition field; files of a spec without the field are searched,
+        too.
     limit
-        The search ends with the file that brings it to so many places; None for no limit. Every place is a Python
+        The search ends with the file that reaches this number of places; None for no limit. Every place is a Python
         object.
 
     Raises
     ------
     OptionError
-        The filter or a column makes no sense, or another argument does.
+        The filter, a column or another argument is invalid.
     """
     if history not in (False, True, "branches"):
         raise OptionError(f"history={history!r}: give False, True or 'branches'")
@@ -96,7 +98,7 @@ def find_rows(
 def _shown(
     state: TableState, columns: Iterable[str] | None, filtered: Sequence[int]
 ) -> tuple[list[NestedField], list[str]]:
-    """The top-level columns that are read to be shown, and their names."""
+    """Return the top-level columns that are read and shown, and their names."""
     wanted = {*state.schema.identifier_field_ids, *filtered}
     if columns is not None:
         wanted |= {output.path[0].field_id for output in chosen_columns(state.metadata, state.schema, columns)}
@@ -109,7 +111,7 @@ def _shown(
 
 
 def _lines(state: TableState, history: History) -> dict[str, list[Snapshot]]:
-    """The lines of snapshots by name, the state's own first; each oldest first."""
+    """Return the lines of snapshots by name, the state's own first, each with the oldest snapshot first."""
     metadata = state.metadata
     lines = {state.ref or "this state": lineage(metadata, state.snapshot)}
     if history == "branches":

@@ -1,4 +1,4 @@
-"""Where rows went on when they were moved or updated: by row id, or guessed by equal values."""
+"""Find the new places of rows that were moved or updated: by row id, or guessed from equal values."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ Key = Callable[[int], Hashable]
 
 
 def link_moves(state: TableState, files: Sequence[FoundFile], places: Sequence[RowPlace]) -> list[RowPlace]:
-    """Link each row that ended to the one that the same snapshot added in its stead, among those that were found.
+    """Link each row that ended to the row that the same snapshot added in its place, among the rows found.
 
-    First by ``_row_id`` (spec, "Row Lineage"); of rows without one, first of those that are equal in every column, and
-    went with their file, then by the identifier fields, in the order of files and positions: a guess.
+    Rows are first linked by ``_row_id`` (spec, "Row Lineage"). For rows without one, links are guesses, in the order of
+    files and positions: first rows that were removed with their file and are equal in every column, then rows with
+    equal identifier fields.
     """
     out = list(places)
     taken: set[int] = set()
@@ -72,7 +73,7 @@ def link_moves(state: TableState, files: Sequence[FoundFile], places: Sequence[R
 def _codes(
     state: TableState, files: Sequence[FoundFile], places: Sequence[RowPlace], gone: Sequence[int]
 ) -> dict[tuple[str, int], int]:
-    """Equal codes for equal rows, over every column, of the files that are concerned."""
+    """Return equal codes for rows that are equal in every column, for the files involved."""
     when = {by.snapshot_id for i in gone if (by := places[i].fate.by) is not None}
     names = {places[i].file for i in gone} | {p.file for p in places if p.added.snapshot_id in when}
     tables: list[Any] = []

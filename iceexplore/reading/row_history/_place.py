@@ -1,4 +1,4 @@
-"""One place of a row: a position of a data file, and what became of the row there."""
+"""A place of a row: a position in a data file, and what happened to the row there."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class RowPlace:
     Attributes
     ----------
     values
-        The columns that are shown, as Python values.
+        Values of the shown columns, as Python objects.
     file, position
-        The data file's location, as the table spells it, and the row's place in it, from 0.
+        The data file's location as the table has it, and the row's position in it, from 0.
     row_id
-        ``_row_id`` (version 3 and later, spec, "Row Lineage"); None before.
+        ``_row_id`` (version 3 and later, spec, "Row Lineage"); None in earlier versions.
     last_updated
         ``_last_updated_sequence_number``, likewise.
     added
         The snapshot that added the file.
     events
-        What happened to the row here, oldest first.
+        Events of the row at this place, oldest first.
     lines
-        The branches or tags in whose history this is so.
+        The branches or tags whose history contains this.
     moved_from
-        Where the row was before, if a snapshot moved or updated it.
+        The previous place of the row, if a snapshot moved or updated it.
     sequence_number
         The file's data sequence number.
     """
@@ -53,7 +53,7 @@ class RowPlace:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What is the same for a place that has one fate in several branches."""
+        """A key that is equal for the same place and fate in several branches."""
         by = None if self.fate.by is None else self.fate.by.snapshot_id
         return self.file, self.position, self.fate.kind, by
 
@@ -65,6 +65,6 @@ class RowPlace:
 
 
 def value_text(value: Any) -> str:
-    """A value for people, shortened."""
+    """Return a value as text, shortened."""
     text = "null" if value is None else value if isinstance(value, str) else str(value)
     return text if len(text) <= _WIDE else text[: _WIDE - 1] + "…"

@@ -1,4 +1,4 @@
-"""The places of rows as people look at them: a table, sentences, and the way to the story."""
+"""Present the places of rows: as a table, as sentences, and as a story."""
 
 from __future__ import annotations
 
@@ -50,24 +50,24 @@ _COLUMNS = pa.schema(
 
 @dataclass(frozen=True, eq=False)
 class RowPlaces:
-    """Every place where a matching row lives or lived. In a notebook it shows itself as a table.
+    """All places where a matching row is or was. Shown as a table in a notebook.
 
     Attributes
     ----------
     filter
-        What was looked for, as text.
+        The filter of the search, as text.
     columns
-        Names of the columns that are shown.
+        Names of the shown columns.
     places
-        In the order in which they were added, by file and position.
+        In the order in which they were added, then by file and position.
     complete
-        False where the search ended at its limit: there may be more.
+        False if the search ended at its limit: there may be more.
     candidates
-        How many data files could have held such rows, by metadata.
+        Number of data files that could hold matching rows, according to metadata.
     unread
-        Data files that could not be read, and why: rows in them are not known.
+        Data files that could not be read, with the reason: their rows are unknown.
     history_from
-        The oldest snapshot that was looked at, and whether it is the table's first: before it nothing is known.
+        The oldest snapshot that was searched; earlier history is unknown.
     """
 
     state: TableState = field(repr=False)
@@ -92,13 +92,13 @@ class RowPlaces:
 
     @property
     def live(self) -> tuple[RowPlace, ...]:
-        """Those whose row is there in the state shown."""
+        """The places whose row is live in the queried state."""
         return tuple(p for p in self.places if p.fate.kind == "live")
 
     def to_arrow(self) -> pa.Table:
-        """A row per place: the values, then ``_file``, ``_pos``, ``_row_id``, who added it, its fate, ``_story``.
+        """Return one row per place: values, ``_file``, ``_pos``, ``_row_id``, adding snapshot, fate and ``_story``.
 
-        ``_deleted_by`` is the delete that came first, ``_deletes`` how many delete the row.
+        ``_deleted_by`` is the earliest delete, ``_deletes`` the number of deletes that delete the row.
         """
         types = self.types or pa.schema([])
         columns: dict[str, pa.Array] = {}
@@ -111,17 +111,17 @@ class RowPlaces:
         return pa.table(columns)
 
     def to_pandas(self) -> pd.DataFrame:
-        """`to_arrow` as a data frame."""
+        """Return `to_arrow` as a data frame."""
         return to_frame(self.to_arrow())
 
     def story(self) -> RowStory:
-        """The life of each row across snapshots, as text and as a picture."""
+        """Return the history of each row across snapshots, as text and as a picture."""
         return story_of(self.places, self.state, self.filter, self.columns)
 
     timeline = story
 
     def card(self) -> Card:
-        """What is shown of them."""
+        """Build the card that is shown."""
         kinds: dict[str, int] = {}
         for p in self.places:
             kinds[p.fate.kind] = kinds.get(p.fate.kind, 0) + 1
@@ -137,9 +137,9 @@ class RowPlaces:
             notes.append("The search ended at its limit: there may be more; limit= raises it.")
         if self.history and self.history_from is not None:
             first = self.history_from
-            notes.append(f"The history that the metadata has begins with {first.text}.")
+            notes.append(f"The history in the metadata begins with {first.text}.")
         if not self.history:
-            notes.append("Files that were removed before this state are not looked at: history=True.")
+            notes.append("Files removed before this state are not searched; history=True includes them.")
         problems = tuple(("error", f"a data file could not be read: {why}", name) for name, why in self.unread.items())
         tables = (CardTable("Rows", columns, tuple(rows), right=frozenset({len(self.columns) + 1})),) if rows else ()
         return Card(
@@ -168,7 +168,7 @@ def _short(location: str) -> str:
 
 
 def _shortened(p: RowPlace) -> str:
-    """The fate, locations by their last part."""
+    """Return the fate with locations shortened to their last part."""
     text = p.fate.text
     places = [d.location for d in p.fate.deletes] + ([p.fate.moved_to.file] if p.fate.moved_to else [])
     for location in places:

@@ -1,4 +1,4 @@
-"""The life of rows across snapshots, as text and as a small picture: people rather look than read."""
+"""Show the history of rows across snapshots, as text and as a small picture."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from iceexplore.render import (
 
 __all__ = ["RowStory", "story_of"]
 
-#: Rows that a picture shows; the text has all of them.
+#: Rows in a picture; the text has all of them.
 _DRAWN = 12
 
 
 @dataclass(frozen=True)
 class RowStory:
-    """The places of rows in order of time, those of one row together.
+    """The places of rows in order of time, grouped by row.
 
     Attributes
     ----------
     location
-        The table's.
+        The table's location.
     rows
-        The places of each row: linked by ``_row_id``, by the identifier fields, or by a move that was guessed. Rows of
-        a table with neither are told apart by their places alone.
+        The places of each row, linked by ``_row_id``, by the identifier fields, or by a guessed move. In a table with
+        neither, rows are distinguished only by their places.
     """
 
     title: str
@@ -50,7 +50,7 @@ class RowStory:
     location: str = ""
 
     def to_text(self) -> str:
-        """A paragraph per row, a line per event, files relative to the table; nothing in it can drive a terminal."""
+        """Return a paragraph per row and a line per event, with relative file names, safe for terminals."""
         out = [self.title]
         for row in self.rows:
             lines = _paragraph(row)
@@ -58,7 +58,7 @@ class RowStory:
         return "\n".join(escape.text(line) for line in out)
 
     def scene(self) -> Scene:
-        """Snapshots, what they added, and what became of it, as renderers take them; the first rows, if many."""
+        """Return the snapshots, the places that they added, and their ends, for renderers; limited to a few rows."""
         nodes: list[SceneNode] = []
         edges: list[SceneEdge] = []
         shown = self.rows[:_DRAWN]
@@ -69,11 +69,11 @@ class RowStory:
         return Scene(self.title, words, tuple(nodes), tuple(edges))
 
     def to_svg(self, theme: Theme = "auto") -> Svg:
-        """The picture as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
+        """Return the picture as a standalone SVG; ``theme`` is ``light``, ``dark``, or ``auto`` (the viewer's)."""
         return svg(self.scene(), theme=theme)
 
     def to_mermaid(self, max_nodes: int = 150) -> Mermaid:
-        """The picture as a Mermaid flowchart."""
+        """Return the picture as a Mermaid flowchart."""
         return mermaid(self.scene(), max_nodes=max_nodes)
 
     def __repr__(self) -> str:
@@ -90,12 +90,12 @@ class RowStory:
 
 
 def story_of(places: Sequence[RowPlace], state: TableState, where: str, columns: Collection[str]) -> RowStory:
-    """Arrange the places of rows row by row, in order of time.
+    """Arrange the places of rows by row, in order of time.
 
     Parameters
     ----------
     where
-        What was looked for, as text.
+        The filter of the search, as text.
     columns
         The columns whose values the places have.
     """
@@ -135,13 +135,13 @@ def story_of(places: Sequence[RowPlace], state: TableState, where: str, columns:
 
 def _paragraph(row: Sequence[RowPlace]) -> list[str]:
     out = [_heading(row)]
-    told: list[tuple[tuple[int, int], str]] = []
+    dated: list[tuple[tuple[int, int], str]] = []
     for n, place in enumerate(row):
         several = f" [{', '.join(place.lines)}]" if any(p.lines != row[0].lines for p in row) else ""
         for event in place.events:
             when = event.by.timestamp_ms
-            told.append(((-1 if when is None else when, n), _line(event, place) + several))
-    out += [f"  {words}" for _, words in sorted(told, key=lambda t: t[0])]
+            dated.append(((-1 if when is None else when, n), _line(event, place) + several))
+    out += [f"  {words}" for _, words in sorted(dated, key=lambda t: t[0])]
     for place in row:
         if place.fate.kind in ("live", "unknown"):
             out.append(f"  {'now':23}  {place.fate.text} in {place.file}, position {place.position}")
@@ -161,7 +161,7 @@ def _line(event: RowEvent, place: RowPlace) -> str:
     when = "—" if event.by.timestamp_ms is None else format_ms(event.by.timestamp_ms).removesuffix(" UTC")
     where = f"{place.file}, position {place.position}"
     values = ", ".join(f"{k} = {value_text(v)}" for k, v in place.values.items())
-    told = {
+    text = {
         "added": f"appears in {where} ({values})",
         "deleted": f"deleted in {where} by {event.deletes[0].text}" if event.deletes else f"deleted in {where}",
         "restored": f"back in {where}: its delete was removed",
@@ -169,20 +169,20 @@ def _line(event: RowEvent, place: RowPlace) -> str:
         "back": f"{where}: the file is back",
     }[event.kind]
     if event.kind == "added" and place.moved_from is not None:
-        told += f", from {place.moved_from.text}"
+        text += f", from {place.moved_from.text}"
     doubt = "" if event.sure else "or before "
-    return f"{when:23}  {told}, {doubt}{_snapshot(event.by)}"
+    return f"{when:23}  {text}, {doubt}{_snapshot(event.by)}"
 
 
 def _snapshot(by: Commit) -> str:
     if by.snapshot_id is None:
-        return "by a snapshot that is not named"
-    said = by.operation or "no operation" if by.known else "no longer in the metadata"
-    return f"snapshot {by.snapshot_id} ({said})"
+        return "by an unknown snapshot"
+    operation = by.operation or "no operation" if by.known else "no longer in the metadata"
+    return f"snapshot {by.snapshot_id} ({operation})"
 
 
 def _draw(nodes: list[SceneNode], edges: list[SceneEdge], prefix: str, row: Sequence[RowPlace]) -> None:
-    """One row: the snapshots that added it, its places under them, and under these what ended them."""
+    """Draw one row: the snapshots that added it, its places below them, and below these what ended them."""
     drawn: set[str] = set()
     ids = {(p.file, p.position): f"{prefix}:place:{i}" for i, p in enumerate(row)}
     for i, place in enumerate(row):
@@ -221,7 +221,7 @@ def _draw(nodes: list[SceneNode], edges: list[SceneEdge], prefix: str, row: Sequ
 
 def _commit_node(node_id: str, by: Commit, line: str) -> SceneNode:
     when = () if by.timestamp_ms is None else (format_ms(by.timestamp_ms),)
-    label = f"snapshot {by.snapshot_id}" if by.snapshot_id is not None else "a snapshot that is not named"
+    label = f"snapshot {by.snapshot_id}" if by.snapshot_id is not None else "an unknown snapshot"
     return SceneNode(node_id, "snapshot", label, (*when, line), badge=by.operation, level=0)
 
 
