@@ -1,7 +1,7 @@
-"""Which dialect a file is in: decided by field ids, for the whole file, before anything else is read.
+"""Detection of a file's dialect by its field ids, before anything else is decoded.
 
-The version number in a header only tells dialects of one shape apart (v1 to v3, and what Java writes today under
-version 4): some ids mean different things in different dialects, so the shape decides first.
+Some ids mean different things in different dialects, so the shape decides first. The version number in the header only
+distinguishes dialects of the same shape: v1 to v3, and what Java writes today under version 4.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from iceexplore.manifests.model._reader_schema import Layout
 
 __all__ = ["VECTORS_BY_FILE", "dialect_of"]
 
-#: Dialects in which a deletion vector stands on the entry of its data file: data manifests hold deletes, too.
+#: Dialects with deletion vectors on their data files' entries, so that data manifests hold deletes too.
 VECTORS_BY_FILE = frozenset(("v4-draft",))
 _BY_VERSION = {"1": "v1", "2": "v2", "3": "v3", "4": "v4-java"}
 
 
 def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, location: str) -> tuple[str, bool]:
-    """The dialect of a manifest or manifest list, and whether it is a list or root (V4: its ``content`` says so).
+    """Return a file's dialect, and whether it is a manifest list or root (in V4 as its ``content`` states).
 
     Raises
     ------
     FormatError
-        An Avro or Parquet file that is neither a manifest nor a manifest list.
+        The Avro or Parquet file is neither a manifest nor a manifest list.
     """
     if layout.shape in ("v4-proposal", "v4-draft"):
         return layout.shape, metadata.get("content", "").strip().lower() == "root"
     if not layout.shape:
         raise FormatError(
-            "neither a manifest nor a manifest list: there is no field 500 (manifest_path), no field 2 (data_file), and"
+            "neither a manifest nor a manifest list: it has no field 500 (manifest_path), no field 2 (data_file), and"
             " no content entry of V4 (134 content_type with 100 location, or 147 tracking)",
             location=location,
         )
@@ -41,7 +41,7 @@ def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, lo
 
 
 def _by_fields(layout: Layout, is_list: bool) -> str:
-    """The version whose fields are there, where the header does not say it."""
+    """Return the lowest version that has all of the file's fields, for a header without a version."""
     if is_list:
         return "v3" if layout.has(520) else "v2" if layout.has(515) or layout.has(517) else "v1"
     return "v3" if layout.has(142) or layout.has(144) else "v2" if layout.has(3) or layout.has(134) else "v1"
