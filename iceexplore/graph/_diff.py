@@ -188,7 +188,7 @@ def diff(a: TableState, b: TableState) -> Diff:
 
     Leaf manifests are immutable, so a manifest in both roots with the same manifest DV is carried over without reading
     it. Only manifests in one root, and those from which the two roots remove different entries, are read: the cost
-    grows with the change, not with the table. A file that moved between root and leaf, or between leaves, is no change.
+    grows with the change, not with the table. A file moved between root and leaf, or between leaves, is not a change.
     """
     root_a, root_b = a.root(), b.root()
     by_a, by_b = _by_location(root_a), _by_location(root_b)

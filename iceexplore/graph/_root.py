@@ -144,7 +144,7 @@ def left_out(parent: Manifest, root: Manifest) -> dict[str, int]:
 
 
 def root_words(root: Manifest) -> dict[str, int]:
-    """Count a root's rows by sort, with removals counted apart; sorts without rows are left out."""
+    """Count a root's rows by kind, with removals counted apart; kinds without rows are left out."""
     mask = bools(live(root.entries))
     kinds = np.asarray(pc.fill_null(root.entries["content_type"], -1).to_numpy())
     words = {

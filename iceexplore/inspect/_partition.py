@@ -43,7 +43,7 @@ def partition_union(metadata: TableMetadata) -> PartitionUnion:
     """Return the union of all specs' fields.
 
     As in Java: the newest spec names a field, a void field takes the type of the transform it replaced, and a field
-    whose source column is not in the current schema is left out. Unlike Java, an unknown transform is no error (its
+    whose source column is not in the current schema is left out. Unlike Java, an unknown transform is not an error (its
     values show as text), and of two fields with one name the later is called ``<name>_<id>``.
     """
     if not any(spec.fields for spec in metadata.partition_specs):  # indexing 200,000 columns takes a second

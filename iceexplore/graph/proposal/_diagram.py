@@ -267,8 +267,8 @@ class _Builder:
 
 
 def _applies(pairs: list[tuple[str, str]]) -> str:
-    said = [f"{name} applies to {other}" if name else f"applies to {other}" for name, other in pairs]
-    return ", ".join(said[:2]) + (f" and {len(said) - 2} more" if len(said) > 2 else "")
+    texts = [f"{name} applies to {other}" if name else f"applies to {other}" for name, other in pairs]
+    return ", ".join(texts[:2]) + (f" and {len(texts) - 2} more" if len(texts) > 2 else "")
 
 
 def _ordered(children: Mapping[str, TableNode], applies: list[tuple[str, str]]) -> list[TableNode]:

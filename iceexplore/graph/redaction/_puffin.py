@@ -1,4 +1,4 @@
-"""Redact Puffin files: the footer like a JSON document, and all blobs but deletion vectors and, partly, sketches."""
+"""Redact Puffin files: the footer as JSON, and blobs except vectors and (unless values are redacted) sketches."""
 
 from __future__ import annotations
 

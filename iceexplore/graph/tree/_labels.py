@@ -79,7 +79,7 @@ def snapshot_lines(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _whole(value: object) -> int | None:
-    """Return a count of a summary; None if the text is no plausible number."""
+    """Return a count of a summary; None if the text is not a plausible number."""
     text = str(value)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 

@@ -136,7 +136,7 @@ def _equality_problems(
     empty = pc.equal(pc.fill_null(pc.list_value_length(ids), 0), 0)
     how: dict[str, Any] = {"code": "equality-ids-invalid", "column": "equality_ids"}
     field = "135 equality_ids"
-    out = _first(empty, some, location, field, "no columns to compare.", None, **how)
+    out = _first(empty, some, location, field, "no equality_ids: there are no columns to compare.", None, **how)
     known = set(known_ids)
     strangers = [i for i in pc.list_flatten(ids).unique().to_pylist() if i is not None and i not in known]
     if strangers and known:

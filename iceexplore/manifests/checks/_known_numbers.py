@@ -25,7 +25,7 @@ _FILES = (int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentTy
 def list_number_problems(location: str, entries: pa.Table, specs: Collection[int]) -> list[Problem]:
     """Check 517 ``content`` and 502 ``partition_spec_id`` of a v1 to v3 manifest list for unknown values."""
     kinds = _strange(entries, "content_type", _MANIFESTS)
-    text = "of a content that is neither data (0) nor deletes (1): their entries are not read."
+    text = "of a content that is neither data (0) nor deletes (1): entries of such manifests are not read."
     # Report the number in the list: the entries' content types are 3 higher.
     found = _first(kinds, entries, location, "manifests are", "manifest is", text, "517 content", "content_type", 3)
     return [*found, *spec_problems(location, entries, specs, "502 partition_spec_id")]
@@ -34,7 +34,7 @@ def list_number_problems(location: str, entries: pa.Table, specs: Collection[int
 def leaf_number_problems(location: str, entries: pa.Table) -> list[Problem]:
     """Check 0 ``status`` and 134 ``content`` of a v1 to v3 manifest's entries for unknown values."""
     kinds = _strange(entries, "content_type", _FILES)
-    text = "of a content that is not data (0), position deletes (1) or equality deletes (2) and are not read."
+    text = "of a content other than data (0), position deletes (1) and equality deletes (2): such entries are not read."
     out = _first(kinds, entries, location, "entries are", "entry is", text, "134 content", "content_type")
     states = _strange(entries, "status", (int(Status.EXISTING), int(Status.ADDED), int(Status.DELETED)))
     text = "of an unknown status (not 0 to 2): it is undefined whether the file is live."

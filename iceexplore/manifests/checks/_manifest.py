@@ -103,7 +103,7 @@ def kind_problems(
     wrong = data if deletes else pc.invert(data)
     if count := pc.sum(wrong).as_py() or 0:
         stated_kind, holds = ("deletes", "data files") if deletes else ("data", "delete files")
-        text = f"By the manifest list this manifest holds {stated_kind}, but {count} of its entries are {holds}."
+        text = f"In the manifest list this is a manifest of {stated_kind}, but {count} of its entries are {holds}."
         problems.append(problem("file-corrupt", location, text, field="517 content", found=stated_kind, expected=holds))
     if None not in (stated_spec, own_spec) and stated_spec != own_spec:
         text = f"The manifest list states partition spec {stated_spec}, the manifest itself {own_spec}."

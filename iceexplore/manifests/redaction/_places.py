@@ -81,10 +81,10 @@ class Place(Enum):
     """The role of a field, which decides how it is redacted."""
 
     RECORD = "a record whose fields are known"
-    KEEP = "counts, sizes, ids, and what else is no value"
-    LOCATION = "where a file is"
+    KEEP = "counts, sizes, ids and other numbers that are not values"
+    LOCATION = "the location of a file"
     FORMAT = "a file format"
-    FILE_KEY = "the key of a file"
+    FILE_KEY = "the encryption key of a file"
     VECTOR = "positions"
     TUPLE = "a partition tuple"
     VALUE = "a partition value"
