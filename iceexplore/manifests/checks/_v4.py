@@ -120,7 +120,7 @@ def _field_problems(location: str, entries: pa.Table, dialect: str) -> list[Prob
         elsewhere |= carried & leaf_dv & ~np.roll(manifests, 1)
     checks: list[tuple[npt.NDArray[np.bool_], str, str]] = [
         (data_dv & ~has_vector, _VECTOR, "no deletion_vector, which a position delete must have in V4."),
-        (elsewhere, _VECTOR, "a deletion_vector, which only position deletes and manifest DVs may have: it is not applied."),
+        (elsewhere, _VECTOR, "a deletion_vector, though neither position delete nor manifest DV: it is not applied."),
         (data_dv & inline, _VECTOR, "an inline deletion vector of a data file, which only manifest DVs may have."),
         (
             has_vector & inline & (offset | size),
