@@ -208,7 +208,7 @@ def test_a_vector_that_has_no_place(tmp_path: Path) -> None:
     t = ix.open(tmp_path / "t")
     assert len(t.inspect.position_deletes()) == 0
     (found,) = [p for p in t.problems if p.code == "file-corrupt"]
-    assert "has no offset or size" in found.text
+    assert "lacks its offset or size" in found.text
     assert found.field == "content_offset"
 
 

@@ -1,4 +1,4 @@
-"""The state of a table, its tree, and what changed between states."""
+"""Table states, the table tree, and the differences between states."""
 
 from iceexplore.graph._bundle import REDACTIONS, Bundle, blank_secrets, is_secret_name, write_bundle
 from iceexplore.graph._card import human_bytes, table_card, totals

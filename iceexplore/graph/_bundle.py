@@ -1,4 +1,4 @@
-"""A bundle: a table's metadata in a zip, to mail; opens again with `iceexplore.open`."""
+"""Bundles: a table's metadata in one zip, to send to others; `iceexplore.open` opens it again."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ __all__ = ["Bundle", "REDACTIONS", "blank_secrets", "is_secret_name", "write_bun
 
 @dataclass(frozen=True)
 class Bundle:
-    """What was written: the zip, its members with their bytes, what was redacted, and what is left out and why.
+    """The result of `write_bundle`: the zip, its members and their sizes, the redactions, and the omitted files.
 
-    `missing` names files as the table does, so it is for whoever made the bundle; nothing of it is in the zip.
+    `missing` gives for each omitted file the reason. It has real file locations, for the person who writes the bundle;
+    nothing of it is in the zip.
     """
 
     path: Path
@@ -38,14 +39,14 @@ class Bundle:
     missing: dict[str, str]
 
     def card(self) -> Card:
-        """The bundle as a card."""
+        """Return the bundle as a card."""
         facts = (
             ("Files", f"{len(self.members):,}"),
             ("Bytes before compression", f"{sum(self.members.values()):,}"),
             ("Redacted", ", ".join(self.redacted) or "nothing"),
         )
         rows = tuple((loc, why) for loc, why in self.missing.items())
-        tables = (CardTable("Left out", ("file", "why"), rows),) if rows else ()
+        tables = (CardTable("Left out", ("file", "reason"), rows),) if rows else ()
         return Card(f"Bundle {self.path}", facts=facts, tables=tables)
 
     def __repr__(self) -> str:
@@ -68,36 +69,37 @@ def write_bundle(
     Parameters
     ----------
     redact
-        Any of `REDACTIONS`; True is all of them, False none. What can be redacted in no way stays out, and is named
+        Any of `REDACTIONS`; True for all of them, False for none. A file that cannot be redacted is left out and listed
         in `Bundle.missing`.
 
-        ``credentials`` (the default): what a name or form tells to be a secret, wherever it stands; the user's part
-        and the query of URLs, in locations too; keys of encrypted files.
-        ``values``: bounds, partition values, defaults, blobs of statistics, the contents of properties, summaries and
-        texts, but for numbers and words that Iceberg knows there. Equal partition values stay equal.
-        ``paths``: locations, but for scheme, depth and kind of file. Equal ones stay equal.
+        ``credentials`` (the default): anything that its name or form marks as a secret, wherever it occurs; user
+        information and queries of URLs, in locations too; keys of encrypted files.
+        ``values``: bounds, partition values, defaults, blobs of statistics, and the text of properties, summaries and
+        documentation, except numbers and words that Iceberg defines. Equal partition values stay equal.
+        ``paths``: locations, except scheme, depth and kind of file. Equal locations stay equal.
         ``names``: of columns, partition fields, branches and tags, unknown keys, and all documentation.
-        With ``values`` or ``names`` go paths, which hold both. With all of them no text of the table is left, nor any
-        value. Ids, times, counts and sizes stay in each mode, and so does which values are null.
+
+        ``values`` and ``names`` imply ``paths``, as paths contain both. With all four, no text and no value of the
+        table is left. Ids, timestamps, counts, sizes, and whether a value is null always stay.
     deletes
-        Add delete files and deletion vectors; not together with ``values``, which they hold.
+        Add delete files and deletion vectors. Not possible together with ``values``, which delete files contain.
     overwrite
-        Replace a file that is there.
+        Replace an existing file.
 
     Raises
     ------
     OptionError
-        An unknown redaction, deletes together with redacted values, or no file can be there, as its folder is missing,
-        say.
+        An unknown redaction, deletes together with redacted values, or a path where no file can be written, for example
+        because its folder is missing.
     ExistsError
-        The file is there and ``overwrite`` is false. It is a FileExistsError, too.
+        The file exists and ``overwrite`` is false. It is also a FileExistsError.
     StorageError, AccessDeniedError
-        The disk refuses it: a file that was there is untouched.
+        The file cannot be written; an existing file is left unchanged.
     """
     kinds = redactions(redact)
     target = place_to_write(path, overwrite=overwrite)
     if deletes and "values" in kinds:
-        raise OptionError("delete files hold values: leave out deletes=True, or do not redact values")
+        raise OptionError("delete files contain values: leave out deletes=True, or do not redact values")
     collector = _Collector(state, kinds, deletes)
     members: dict[str, int] = {}
 
@@ -113,7 +115,7 @@ def write_bundle(
 
 
 class _Collector:
-    """Reads and redacts what goes in, one file at a time: first what others tell the length of."""
+    """Read and redact the bundle's files one at a time, referenced files before those that state their length."""
 
     def __init__(self, state: TableState, kinds: frozenset[str], deletes: bool) -> None:
         self.state = state
@@ -124,18 +126,18 @@ class _Collector:
         known = {name.split(".")[-1] for name, _ in metadata.all_fields().values()}
         known |= {f.name for spec in metadata.partition_specs for f in spec.fields}
         self.redaction = Redaction(kinds, known)
-        #: Bytes of the manifests, delete files and vectors that are written, by location.
+        #: Length after redaction of manifests, delete files and vectors, by location.
         self.lengths: dict[str, int] = {}
         self.statistics: dict[str, dict[str, int]] = {}
         self.documents = DocumentRedactor(self.redaction, self.statistics)
         self.manifests = Redactor(self.redaction, self.documents.header, metadata)
 
     def member(self, location: str) -> str:
-        """The name of a file in the zip."""
+        """Return the name of a file in the zip."""
         return self.redaction.member(member_name(self.state.storage, self.state.metadata.location, location))
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Each file's location and bytes."""
+        """Yield each file's location and bytes."""
         m = self.state.metadata
         done: set[str] = set()
         with progress(len(m.snapshots), "snapshots") as step:
@@ -162,8 +164,8 @@ class _Collector:
                         yield from self._delete_files(self.state.reader.leaf(root, row).entries, done)
                     yield from self._records(location, "manifest")
             elif kind == ContentType.MANIFEST_DV and location in vectors:
-                yield from self._vectors(location, vectors, done)  # without them the leaf reads wrong
-        if self.deletes:  # those that stand in a V4 root itself
+                yield from self._vectors(location, vectors, done)  # required: without them, removed entries look live
+        if self.deletes:  # delete files in a V4 root itself
             yield from self._delete_files(root.entries, done)
         place = root.location
         if place and snapshot.root_location and place not in done:
@@ -183,7 +185,7 @@ class _Collector:
                 yield from self._records(location, "delete-file")
 
     def _records(self, location: str, kind: str) -> Iterator[tuple[str, bytes]]:
-        """A manifest, a manifest list or a delete file; what cannot be redacted stays out, and is named."""
+        """Yield a manifest, manifest list or delete file; if it cannot be redacted, list it as missing instead."""
         try:
             data = written = self.state.storage.read(location, kind=kind)
             if self.kinds:
@@ -198,7 +200,7 @@ class _Collector:
     def _vectors(
         self, location: str, regions: Mapping[str, list[tuple[int, int]]], done: set[str]
     ) -> Iterator[tuple[str, bytes]]:
-        """A Puffin file."""
+        """Yield a Puffin file."""
         if location in done:
             return
         done.add(location)
@@ -221,7 +223,7 @@ class _Collector:
             return
         done.add(location)
         if self.redaction.blanks:
-            error = UnsupportedError("partition statistics are partition values and names of columns")
+            error = UnsupportedError("partition statistics consist of partition values and column names")
             self._left_out(location, error)
             return
         for place, data in self._records(location, "other"):
@@ -236,7 +238,7 @@ class _Collector:
                 if self.kinds:
                     document = parse_document(data, location)[0]
                     plain = to_json(self.documents.table(document))
-                    text = plain.encode("utf-8", "backslashreplace")  # of a lone surrogate that is JSON's own escape
+                    text = plain.encode("utf-8", "backslashreplace")  # a lone surrogate becomes a JSON escape
                     data = gzip.compress(text, mtime=0) if data[:2] == b"\x1f\x8b" else text
             except IceexploreError as error:
                 self._left_out(location, error)
@@ -244,12 +246,12 @@ class _Collector:
             yield location, data
 
     def _left_out(self, location: str, error: IceexploreError) -> None:
-        """Name what stays out. The names go no further than to whoever asked for the bundle: it is not in the zip."""
+        """Record a file that is left out. The record is not in the zip: only the bundle's writer sees the location."""
         self.missing[location] = str(error)
 
 
 def _vectors_of(entries: pa.Table, kinds: Iterable[int]) -> dict[str, list[tuple[int, int]]]:
-    """Offset and size of the vectors in files, by the file."""
+    """Return offset and size of the deletion vectors stored in files, by file location."""
     out: dict[str, list[tuple[int, int]]] = {}
     wanted = set(kinds)
     columns = (entries[name].to_pylist() for name in ("content_type", "location", "deletion_vector"))

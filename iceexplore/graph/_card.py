@@ -1,4 +1,4 @@
-"""The card of a table: what it is, in one look, from its metadata file (and at most its manifest list or root)."""
+"""The card of a table: a summary of its metadata file and, at most, its manifest list or root manifest."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ _SHOWN_PROBLEMS = 20
 
 
 def totals(state: TableState, *, read_leaves: bool = True) -> Totals:
-    """Files, rows, deletes and bytes of the snapshot, as its summary claims; None where it does not say.
+    """Return file, row, delete and byte totals of the snapshot, as its summary states them; None if unknown.
 
     Keys: ``data_files``, ``records``, ``delete_files``, ``position_deletes``, ``equality_deletes``, ``bytes``.
-    Counts of files and rows that the summary lacks come from the manifest list or root manifest (one small read). A
-    root says how many entries a manifest DV removes, not how many rows they have: for the rows the leaves with one are
-    read, or with ``read_leaves=False`` the rows are unknown.
+    If the summary lacks the number of data files or rows, the missing counts of data files, rows and delete files come
+    from the manifest list or root manifest (one small read). A root states how many entries a manifest DV removes, but
+    not their rows: to count the rows, the leaves with a manifest DV are read, or the count is None with
+    ``read_leaves=False``.
     """
     keys = {
         "data_files": "total-data-files",
@@ -58,7 +59,7 @@ def totals(state: TableState, *, read_leaves: bool = True) -> Totals:
 
 
 def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> Totals:
-    """Live data files, their rows, and live delete files, by the root; None where that does not say."""
+    """Count live data files, their rows and live delete files from the root; None where the root does not say."""
     entries = root.entries
     mine = live(entries)
     out: Totals = {"data_files": 0, "records": 0, "delete_files": 0}
@@ -81,9 +82,9 @@ def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> T
         is_data = record["content_type"] == ContentType.DATA_MANIFEST
         gone = removed.of(record["location"])
         files, rows = (_live_count(record["manifest_stats"], unit) for unit in ("files", "rows"))
-        if root.dialect.deletion_vectors_on_entries:  # Delta Lake 4.4 writes 0 for what it does not count
+        if root.dialect.deletion_vectors_on_entries:  # Delta Lake 4.4 writes 0 for counts that it does not compute
             files, rows = files or None, rows or None
-            if is_data:  # nor does the root count the vectors on entries of data files
+            if is_data:  # the root does not count the deletion vectors on data files' entries either
                 add("delete_files", None)
         left = None if files is None or gone.entries is None or gone.entries > files else files - gone.entries
         add("data_files" if is_data else "delete_files", left)
@@ -100,7 +101,7 @@ def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> T
 
 
 def _live_count(stats: dict[str, int | None] | None, unit: str) -> Any:
-    """Added and existing together; None where one of them is not known."""
+    """Return the sum of added and existing; None if either is unknown."""
     added, existing = (stats or {}).get(f"added_{unit}_count"), (stats or {}).get(f"existing_{unit}_count")
     return None if added is None or existing is None else added + existing
 
@@ -108,7 +109,7 @@ def _live_count(stats: dict[str, int | None] | None, unit: str) -> Any:
 def _whole(text: str | None) -> int | None:
     try:
         return None if text is None else int(text)
-    except ValueError:  # of any text, also one of 5,000 digits
+    except ValueError:  # not a number, or too long for int()
         return None
 
 
@@ -118,7 +119,7 @@ def _grouped(text: str) -> str:
 
 
 def table_card(state: TableState) -> Card:
-    """The card: what the table is, its schema with evolution marks, refs, last snapshots, totals, problems."""
+    """Return the table's card: facts, schema with evolution marks, refs, last snapshots, totals and problems."""
     m = state.metadata
     facts = [*_size_facts(state), ("Partitioning", _partitioning(m)), ("Sort order", _sorting(m))]
     if m.table_uuid:
@@ -126,7 +127,7 @@ def table_card(state: TableState) -> Card:
     problems = tuple((p.severity, p.text, p.where) for p in list(state.problems)[:_SHOWN_PROBLEMS])
     left = len(state.problems) - len(problems)
     if left > 0:
-        problems = (*problems, ("info", f"{left} more problems: t.problems", ""))
+        problems = (*problems, ("info", f"{left} more problems: see t.problems", ""))
     return Card(
         title=state.name,
         badges=(f"Iceberg v{m.format_version}", *((state.travel,) if state.travel else ())),
@@ -141,12 +142,12 @@ def table_card(state: TableState) -> Card:
 def _clock_note(m: TableMetadata) -> tuple[str, ...]:
     if not m.snapshots or clock(m)[1]:
         return ()
-    return ("There is no snapshot-log: the snapshots' own timestamps are the clock of at(timestamp=).",)
+    return ("The table has no snapshot-log: at(timestamp=) uses the timestamps of the snapshots.",)
 
 
 def _size_facts(state: TableState) -> list[tuple[str, str]]:
     if state.snapshot is None:
-        return [("Snapshot", "none: nothing was ever committed")]
+        return [("Snapshot", "none: nothing has been committed yet")]
     t = totals(state, read_leaves=False)
 
     def number(name: str) -> str:
@@ -169,7 +170,7 @@ def _size_facts(state: TableState) -> list[tuple[str, str]]:
 
 
 def human_bytes(size: int) -> str:
-    """A size in bytes with a binary unit: ``1.5 MiB``."""
+    """Return a size in bytes with a binary unit: ``1.5 MiB``."""
     value = float(size)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if abs(value) < 1024 or unit == "TiB":
@@ -179,8 +180,8 @@ def human_bytes(size: int) -> str:
 
 
 def _root_fact(state: TableState) -> list[tuple[str, str]]:
-    """What stands in the root manifest itself, of a table that may have one (V4)."""
-    root = state.root() if state.metadata.may_have_root_manifests else None
+    """Return the content of the root manifest itself; an empty list for a table without one (below V4)."""
+    root = state.root() if state.metadata.format_version >= 4 else None
     if root is None or not root.dialect.has_root_manifest:
         return []
     words = [f"{count:,} {word if count == 1 else word + 's'}" for word, count in root_words(root).items()]
@@ -225,13 +226,13 @@ def _fields(state: TableState) -> CardTable:
     more = len(every) - len(rows)
     note = f"schema {schema.schema_id}, one of {len(state.metadata.schemas)}"
     if more:
-        note += f"; +{more} more fields: t.inspect.schemas()"
+        note += f"; {more} more fields: t.inspect.schemas()"
     columns = ("id", "field", "type", "", "evolution", "doc")
     return CardTable("Schema", columns, rows, note, code=frozenset({1, 2}), right=frozenset({0}))
 
 
 def _evolution(m: TableMetadata, schema: Schema) -> dict[int, list[str]]:
-    """What happened to each field before this schema, by field id: added, renamed, promoted."""
+    """Return how earlier schemas differ for each field of this one, by field id: added, renamed, promoted."""
     older = sorted((s for s in m.schemas if s.schema_id < schema.schema_id), key=lambda s: s.schema_id)
     marks: dict[int, list[str]] = {}
     now = schema.by_id()
@@ -281,12 +282,12 @@ def _snapshots(state: TableState) -> CardTable:
             (here + str(s.snapshot_id), format_ms(s.timestamp_ms), s.operation or "—", refs, "  ".join(changes))
         )
     more = len(m.snapshots) - len(rows)
-    note = f"{len(m.snapshots)} in all" + (f", the last {len(rows)}" if more else "")
+    note = f"{len(m.snapshots)} in total" + (f", last {len(rows)} shown" if more else "")
     columns = ("id", "committed", "operation", "refs", "change")
     return CardTable("Snapshots", columns, tuple(rows), note, code=frozenset({0}))
 
 
 def _refs(m: TableMetadata) -> CardTable:
     rows = tuple((r.name, r.type, str(r.snapshot_id)) for r in list(m.refs.values())[:20])
-    columns, note = ("name", "type", "snapshot"), f"{len(m.refs)} in all"
+    columns, note = ("name", "type", "snapshot"), f"{len(m.refs)} in total"
     return CardTable("Refs", columns, rows, note, open=len(rows) > 1, code=frozenset({2}))

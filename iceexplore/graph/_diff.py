@@ -1,4 +1,4 @@
-"""What changed between two states: files, rows, deletes, manifests, schema, spec, properties."""
+"""Differences between two table states: files, rows, deletes, manifests, schema, spec, properties."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class Diff:
     Attributes
     ----------
     files_arrow
-        A row per file added or removed.
+        A row for each added or removed file.
     manifests_arrow
-        A row per manifest, and manifest DV (V4), of either root: ``change`` is added, removed or carried over.
+        A row for each manifest and manifest DV (V4) of either root; ``change`` is added, removed or carried over.
     read
-        The manifests that were read to tell, besides the two roots.
+        The manifests that were read for the comparison, besides the two roots.
     """
 
     a: TableState
@@ -81,42 +81,42 @@ class Diff:
 
     @property
     def files(self) -> pd.DataFrame:
-        """Files added and removed: content, location, rows, bytes, for a DV its data file and offset."""
+        """The added and removed files: content, location, rows, bytes, and for a DV its data file and offset."""
         return to_frame(self.files_arrow)
 
     @property
     def manifests(self) -> pd.DataFrame:
-        """Manifests and manifest DVs added, removed and carried over."""
+        """The manifests and manifest DVs that were added, removed or carried over."""
         return to_frame(self.manifests_arrow)
 
     @cached_property
     def carried(self) -> dict[str, tuple[int, int]]:
-        """By content, the files and rows that both states have.
+        """The number of files and rows that both states have, by content.
 
-        Counted by the roots as far as these tell: leaves with deletes, and those from which a manifest DV removes
-        entries, are read.
+        Counts come from the roots where these suffice. Leaves with deletes, and leaves with entries that a manifest DV
+        removes, are read.
         """
         return self._carried()
 
     @cached_property
     def schema(self) -> list[Any]:
-        """Changes of the schema by field id: a renamed column is not dropped and added."""
+        """The changes of the schema by field id: a renamed column is not a dropped and an added one."""
         return list(schema_changes(self.a.schema, self.b.schema))
 
     @cached_property
     def spec(self) -> list[Any]:
-        """Changes of the default partition spec, by partition field id."""
+        """The changes of the default partition spec, by partition field id."""
         a, b = self.a.metadata.spec(), self.b.metadata.spec()
         return [] if a is None or b is None else list(spec_changes(a, b))
 
     @cached_property
     def properties(self) -> list[Any]:
-        """Table properties set, changed and removed (they belong to the metadata file, not to a snapshot)."""
+        """The table properties set, changed and removed. They belong to the metadata file, not to a snapshot."""
         return list(properties_changes(self.a.metadata.properties, self.b.metadata.properties))
 
     @cached_property
     def counts_arrow(self) -> pa.Table:
-        """A row per content: files, rows and bytes added and removed, files and rows carried over."""
+        """A row per content: added and removed files, rows and bytes, and files and rows carried over."""
         rows = []
         t = self.files_arrow
         for content in (*_CONTENT.values(), _DV):
@@ -138,15 +138,15 @@ class Diff:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing differs."""
+        """True if no file, schema, spec or property differs."""
         return not (self.files_arrow.num_rows or self.schema or self.spec or self.properties)
 
     def title(self) -> str:
-        """One line: what is compared with what."""
+        """Return one line that names the two states."""
         return f"{_label(self.a)} → {_label(self.b)}"
 
     def card(self) -> Card:
-        """The difference as a card, for text and HTML alike."""
+        """Return the difference as a card, for text and HTML."""
         rows = [
             (
                 f"{r['content']}s",
@@ -186,14 +186,14 @@ class Diff:
 def diff(a: TableState, b: TableState) -> Diff:
     """Compare two states, of one table or of two.
 
-    A manifest that both roots name with the same manifest DV is carried over and not read: a leaf never changes. Only
-    manifests that one side alone has, or of which the two sides remove other entries, are opened, so the work is that
-    of the change, not of the table. A file that moved from a root into a leaf, or between leaves, is no change.
+    Leaf manifests are immutable, so a manifest in both roots with the same manifest DV is carried over without reading
+    it. Only manifests in one root, and those from which the two roots remove different entries, are read: the cost
+    grows with the change, not with the table. A file moved between root and leaf, or between leaves, is not a change.
     """
     root_a, root_b = a.root(), b.root()
     by_a, by_b = _by_location(root_a), _by_location(root_b)
     both = {loc for loc in by_a.keys() & by_b.keys() if a.storage.key(loc) == b.storage.key(loc)}
-    # A simulation has its table's own manifests.
+    # Equal locations are equal files only in one storage, or in a simulation, which shares its table's manifests.
     same_storage = bool(both)
     shared = both
     if both and root_a is not None and root_b is not None:
@@ -207,13 +207,13 @@ def diff(a: TableState, b: TableState) -> Diff:
     removed = left.filter(pc.invert(pc.is_in(key_a, value_set=key_b)))
     added = right.filter(pc.invert(in_both_b))
     files = pa.concat_tables([file_changes("removed", removed), file_changes("added", added)])
-    # No closure: a Diff goes to other processes.
+    # Not a closure: a Diff must be picklable.
     carried = partial(_all_carried, _count(right.filter(in_both_b)), b, [by_b[loc] for loc in shared])
     return Diff(a, b, files, _manifests(root_a, root_b, same_storage), carried, tuple({**rows_a, **rows_b}))
 
 
 def _by_location(root: Manifest | None) -> dict[str, int]:
-    """The live manifests of a root by location."""
+    """Return the rows of a root's live manifests, by location."""
     if root is None:
         return {}
     rows = live_manifests(root)
@@ -222,7 +222,7 @@ def _by_location(root: Manifest | None) -> dict[str, int]:
 
 
 def _files(state: TableState, root: Manifest | None, rows: list[int]) -> pa.Table:
-    """Live data and delete files of a root itself and of some of its manifests."""
+    """Return the live data and delete files in a root itself and in some of its manifests."""
     parts = []
     if root is not None:
         direct = state.reader.direct(root)
@@ -235,7 +235,7 @@ def _files(state: TableState, root: Manifest | None, rows: list[int]) -> pa.Tabl
 
 
 def _keys(files: pa.Table) -> pa.ChunkedArray:
-    # Many DVs share one Puffin file: a DV is its file and where it begins.
+    # Many DVs share one Puffin file: location and offset identify a DV.
     offset = pc.struct_field(files["deletion_vector"], "offset")
     return pc.binary_join_element_wise(
         pc.cast(files["content_type"], pa.string()),
@@ -255,7 +255,7 @@ def _content(files: pa.Table) -> pa.ChunkedArray:
 
 
 def file_changes(change: str, files: pa.Table) -> pa.Table:
-    """Entries of files as the rows of `Diff.files_arrow`."""
+    """Return file entries as rows of `Diff.files_arrow`."""
     dv = files["deletion_vector"]
     size = pc.coalesce(pc.struct_field(dv, "size_in_bytes"), files["file_size_in_bytes"])
     columns = {
@@ -297,7 +297,7 @@ def _all_carried(
 
 
 def _carried_over(state: TableState, root: Manifest | None, rows: list[int]) -> dict[str, tuple[int, int]]:
-    """Live files of manifests that both sides have: from the root's counts where they are enough, else by reading."""
+    """Count the live files of manifests in both roots: from the root's counts where they suffice, else by reading."""
     if root is None or not rows:
         return {}
     removed = Removals(root)
@@ -307,8 +307,8 @@ def _carried_over(state: TableState, root: Manifest | None, rows: list[int]) -> 
     for row, entry in zip(rows, picked.to_pylist(), strict=True):
         stats = entry["manifest_stats"] or {}
         counts = [stats.get(f"{status}_{unit}_count") for unit in ("files", "rows") for status in ("added", "existing")]
-        # A null count means unknown, a delete manifest's counts do not tell its kinds of deletes apart, and a root does
-        # not say how many rows the entries have that a manifest DV removes.
+        # A null count means unknown, a delete manifest's counts do not distinguish kinds of deletes, and a root does
+        # not state the rows of the entries that a manifest DV removes.
         if entry["content_type"] != ContentType.DATA_MANIFEST or None in counts or removed.of(entry["location"]).rows:
             must_read.append(row)
             continue
@@ -347,13 +347,13 @@ def _manifests(a: Manifest | None, b: Manifest | None, same_storage: bool) -> pa
                 "removed_entries": pc.if_else(is_vector, rows["record_count"], pa.scalar(None, pa.int64())),
             }
         )
-        # What both have is listed once, as the second state has it.
+        # A shared entry is listed once, as in the second state.
         parts.append(part.filter(pc.invert(is_shared)) if change == "removed" else part)
     return pa.concat_tables(parts)
 
 
 def _live_root(root: Manifest | None) -> pa.Table:
-    """The live manifests and manifest DVs of a root."""
+    """Return the live manifests and manifest DVs of a root."""
     if root is None:
         return ENTRY_SCHEMA.empty_table()
     kinds = pa.array([*MANIFESTS, int(ContentType.MANIFEST_DV)], pa.int32())

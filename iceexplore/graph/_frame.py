@@ -1,4 +1,4 @@
-"""Arrow tables as data frames in which no digit is lost."""
+"""Data frames of Arrow tables, without loss of digits."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["to_frame"]
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
-    """The table as a data frame with Arrow-backed columns: 64-bit ids stay whole beside nulls, nested values Arrow.
+    """Return the table as a data frame with Arrow-backed columns: 64-bit ids stay exact beside nulls.
 
-    Its values are somebody else's text: printed, it shows signs for what would act.
+    Values come from foreign files: when the frame is displayed, control characters in them are escaped.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Snapshots, refs and history as things to look at: sequences and mappings with a table for a face."""
+"""Snapshots, refs and history as sequences and mappings that display as tables."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["Records", "RefRecords", "history", "ref_records", "snapshot_records"
 
 T = TypeVar("T")
 
-#: Rows that a table shows: a table of years of streaming has a hundred thousand snapshots.
+#: Most rows displayed: after years of streaming a table has a hundred thousand snapshots.
 _MOST = 100
 
 
 class Records(Sequence[T]):
-    """A sequence of records that shows itself as a table."""
+    """A sequence of records that displays as a table."""
 
     def __init__(self, items: Sequence[T], card: Card) -> None:
         self._items = tuple(items)
@@ -48,7 +48,7 @@ class Records(Sequence[T]):
 
 
 class RefRecords(Mapping[str, Ref]):
-    """Branches and tags by name; shows itself as a table."""
+    """Branches and tags by name; displays as a table."""
 
     def __init__(self, refs: Mapping[str, Ref], card: Card) -> None:
         self._refs = dict(refs)
@@ -71,7 +71,7 @@ class RefRecords(Mapping[str, Ref]):
 
 
 def snapshot_records(state: TableState) -> Records[Snapshot]:
-    """Every snapshot, oldest first."""
+    """Return every snapshot, oldest first."""
     ordered = in_order(state.metadata.snapshots)
     rows = tuple(
         (
@@ -85,13 +85,13 @@ def snapshot_records(state: TableState) -> Records[Snapshot]:
         for s in ordered[-_MOST:]
     )
     columns = ("snapshot id", "parent", "committed", "sequence number", "operation", "schema")
-    note = f"the last {_MOST}; t.inspect.snapshots() has them all" if len(ordered) > _MOST else ""
-    table = CardTable(f"{len(ordered)} in all", columns, rows, note, code=frozenset({0, 1}))
+    note = f"last {_MOST} shown; all: t.inspect.snapshots()" if len(ordered) > _MOST else ""
+    table = CardTable(f"{len(ordered)} in total", columns, rows, note, code=frozenset({0, 1}))
     return Records(ordered, Card(f"Snapshots of {state.name}", tables=(table,)))
 
 
 def ref_records(state: TableState) -> RefRecords:
-    """Branches and tags."""
+    """Return the branches and tags."""
 
     def age(ms: int | None) -> str:
         return "—" if ms is None else f"{ms / 86_400_000:g} days"
@@ -109,17 +109,17 @@ def ref_records(state: TableState) -> RefRecords:
     )
     columns = ("name", "type", "snapshot id", "max ref age", "min snapshots to keep", "max snapshot age")
     found = len(state.metadata.refs)
-    note = f"the first {_MOST}; t.inspect.refs() has them all" if found > _MOST else ""
-    table = CardTable(f"{found} in all", columns, rows, note, code=frozenset({2}))
+    note = f"first {_MOST} shown; all: t.inspect.refs()" if found > _MOST else ""
+    table = CardTable(f"{found} in total", columns, rows, note, code=frozenset({2}))
     return RefRecords(state.metadata.refs, Card(f"Branches and tags of {state.name}", tables=(table,)))
 
 
 def history(state: TableState) -> pd.DataFrame:
-    """What became current when.
+    """Return the history of the current snapshot, one row per change.
 
     Columns: made_current_at (UTC), snapshot_id, parent_id, is_current_ancestor, expired, operation, refs, and from the
-    summary added_data_files, deleted_data_files, added_records, deleted_records. One row per change of the current
-    snapshot; the clock is the snapshot-log, or without one the snapshots' own times.
+    summary added_data_files, deleted_data_files, added_records, deleted_records. Times come from the snapshot-log, or
+    without one from the snapshots' timestamps.
     """
     import pyarrow as pa
 

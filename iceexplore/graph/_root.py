@@ -1,4 +1,4 @@
-"""What stands in a root: manifests, and in V4 files of its own and the vectors that remove entries of its leaves."""
+"""The entries of a root: manifests and, in V4, its own files and the manifest DVs of its leaves."""
 
 from __future__ import annotations
 
@@ -34,21 +34,23 @@ __all__ = [
 ]
 
 MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)})
+#: Dialects whose roots hold files besides manifests and are called root manifests; other roots are manifest lists.
+ROOT_DIALECTS = frozenset({"v4-proposal", "v4-draft"})
 FILES = frozenset({int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)})
 
 
 @dataclass(frozen=True)
 class Removed:
-    """What the live manifest DVs of one leaf remove.
+    """The entries of one leaf that its live manifest DVs remove.
 
     Attributes
     ----------
     rows
-        Their rows in the root: one, or with delta encoding two.
+        The root's rows with these manifest DVs: one, or two with delta encoding.
     entries
-        How many entries of the leaf they remove, as the root says; None where it does not.
+        The number of removed entries that the root states; None if it does not.
     identity
-        What tells these vectors from others: two roots with the same identity of a leaf read it the same.
+        Identifies these vectors: if two roots have the same identity for a leaf, they remove the same entries of it.
     """
 
     rows: tuple[int, ...] = ()
@@ -60,20 +62,20 @@ _NOTHING = Removed()
 
 
 def live_manifests(root: Manifest, contents: Collection[int] = MANIFESTS) -> list[int]:
-    """The rows of a root that are live manifests of these types; of a v1-v3 manifest list, all of these types."""
+    """Return the rows of a root that are live manifests of these types; all of these types in a v1-v3 manifest list."""
     kinds = pa.array(sorted(contents), pa.int32())
     mask = pc.and_(live(root.entries), whole(pc.is_in(root.entries["content_type"], kinds)))
     return [int(row) for row in np.flatnonzero(bools(mask))]
 
 
 class Removals:
-    """The live manifest DVs of a root by the leaf that they are for. Reads nothing: counts are those of the root."""
+    """The live manifest DVs of a root, by leaf. Reads nothing: counts are those stated in the root."""
 
     def __init__(self, root: Manifest) -> None:
         self._by_leaf: dict[str, Removed] = {}
         if not root.dv_rows:
             return
-        # Of all leaves at once: a root may have thousands.
+        # For all leaves at once: a root may have thousands.
         every = [row for rows in root.dv_rows.values() for row in rows]
         counts = iter(removed_counts(root, every))
         keys = iter(row_keys(root.entries.take(pa.array(every, pa.int64()))).to_pylist())
@@ -83,7 +85,7 @@ class Removals:
             self._by_leaf[leaf] = Removed(tuple(rows), total, frozenset(islice(keys, len(rows))))
 
     def of(self, location: str | None) -> Removed:
-        """What is removed of the leaf at a location."""
+        """Return what manifest DVs remove of the leaf at a location."""
         return self._by_leaf.get(canonical(location), _NOTHING) if location and self._by_leaf else _NOTHING
 
     def __bool__(self) -> bool:
@@ -91,12 +93,12 @@ class Removals:
 
     @property
     def all(self) -> list[Removed]:
-        """What is removed of each leaf of which anything is."""
+        """The removals of each leaf that has any."""
         return list(self._by_leaf.values())
 
 
 def vector_rows(root: Manifest) -> list[int]:
-    """The rows of a root that have a manifest DV: entries of their own, and manifests to which one is attached."""
+    """Return the rows of a root that have a manifest DV, as an entry of its own or attached to a manifest's entry."""
     entries = root.entries
     kinds = pa.array([*MANIFESTS, int(ContentType.MANIFEST_DV)], pa.int32())
     own = whole(pc.equal(entries["content_type"], int(ContentType.MANIFEST_DV)))
@@ -105,9 +107,9 @@ def vector_rows(root: Manifest) -> list[int]:
 
 
 def removed_counts(root: Manifest, rows: list[int]) -> list[int | None]:
-    """How many entries the manifest DVs in some rows remove.
+    """Return the number of entries that the manifest DV of each given row removes; None if unknown.
 
-    One that is attached to its manifest has no count of its own: it is counted if it is inline, else unknown.
+    A DV attached to its manifest's entry has no stated count: an inline one is decoded and counted.
     """
     columns = root.entries.select(["content_type", "record_count", "deletion_vector"])
     out: list[int | None] = []
@@ -117,18 +119,18 @@ def removed_counts(root: Manifest, rows: list[int]) -> list[int | None]:
             count = None
             if (entry["deletion_vector"] or {}).get("inline_content") is not None:
                 with suppress(IceexploreError):
-                    count = len(read_manifest_dv(None, root, row))  # inline: nothing is read
+                    count = len(read_manifest_dv(None, root, row))  # inline: reads no file
         out.append(count)
     return out
 
 
 def removed_rows(root: Manifest) -> npt.NDArray[np.bool_]:
-    """Which rows of a root say that something is gone."""
+    """Return a mask of the root's rows that are not live, and so record a removal."""
     return ~bools(live(root.entries))
 
 
 def left_out(parent: Manifest, root: Manifest) -> dict[str, int]:
-    """How many live manifests, and files of its own, of the parent's root a root does not name, not even as removed."""
+    """Count the live manifests and files in the parent's root that this root does not list, not even as removed."""
     entries = parent.entries
     here = pc.is_in(entries["location"], value_set=whole(root.entries["location"]))
     gone = ~bools(whole(here)) & bools(live(entries))
@@ -141,7 +143,7 @@ def left_out(parent: Manifest, root: Manifest) -> dict[str, int]:
 
 
 def root_words(root: Manifest) -> dict[str, int]:
-    """How many rows of each sort a root has, live and removed ones apart; what it has none of is left out."""
+    """Count a root's rows by kind, with removals counted apart; kinds without rows are left out."""
     mask = bools(live(root.entries))
     kinds = np.asarray(pc.fill_null(root.entries["content_type"], -1).to_numpy())
     words = {
@@ -157,7 +159,7 @@ def root_words(root: Manifest) -> dict[str, int]:
 
 
 def row_keys(entries: pa.Table) -> pa.Array:
-    """What each entry names: type, location, and of a vector its place or its bytes (many share one file)."""
+    """Return a key that identifies each entry: type, location and, for a vector, its offset and size or its bytes."""
     vector = whole(entries["deletion_vector"])
     offset = pc.cast(pc.struct_field(vector, "offset"), pa.string())
     size = pc.cast(pc.struct_field(vector, "size_in_bytes"), pa.string())
@@ -176,7 +178,7 @@ def row_keys(entries: pa.Table) -> pa.Array:
 
 
 def _digests(inline: pa.Array) -> pa.Array:
-    """A short text for each vector that stands in the root itself: there is at most one a leaf."""
+    """Return a digest of each inline vector; there is at most one for each leaf."""
     if inline.null_count == len(inline):
         return pa.nulls(len(inline), pa.string())
     texts = [None if v is None else hashlib.blake2b(v, digest_size=16).hexdigest() for v in inline.to_pylist()]
@@ -184,7 +186,7 @@ def _digests(inline: pa.Array) -> pa.Array:
 
 
 def direct_places(root: Manifest, direct: Manifest) -> pa.Array:
-    """Where each row of a root is in the view of its own files (`ManifestReader.direct`); null for other rows."""
+    """Return, for each row of a root, its row in `ManifestReader.direct`, the root's own files; null for other rows."""
     kinds = pa.array(sorted(FILES), pa.int32())
     mine = bools(whole(pc.is_in(root.entries["content_type"], kinds)))
     if int(mine.sum()) != len(direct):
@@ -193,5 +195,5 @@ def direct_places(root: Manifest, direct: Manifest) -> pa.Array:
 
 
 def bools(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """A mask for numpy; null is false."""
+    """Return a mask for numpy; null becomes false."""
     return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False)).astype(np.bool_)

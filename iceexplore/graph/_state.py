@@ -1,4 +1,4 @@
-"""The state of a table: one metadata file, one snapshot of it, and the reader behind them. Immutable."""
+"""The state of a table: a metadata file, one of its snapshots, and the manifest reader. Immutable."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["TableState", "open_state", "refreshed", "state_of"]
 
 @dataclass(frozen=True, eq=False)
 class TableState:
-    """What a `Table` shows: everything above the storage asks this, and nothing changes it.
+    """The state that a `Table` shows; everything above reads from it. Immutable.
 
     Attributes
     ----------
     opened
-        How the metadata file was found.
+        The opened source: storage, metadata document and how it was found.
     snapshot
-        The snapshot that is shown; None for a table without one.
+        The selected snapshot; None for a table without one.
     schema
-        The schema to read that snapshot with.
+        The schema for reading that snapshot.
     ref
-        The branch or tag through which the snapshot was picked, if any.
+        The branch or tag by which the snapshot was selected, if any.
     travel
-        How this state was picked out of its metadata file, a phrase for people; None for the current state.
+        A phrase that describes a time-travelled state; None for the current state.
     """
 
     opened: Opened
@@ -54,16 +54,16 @@ class TableState:
 
     @property
     def storage(self) -> Storage:
-        """Where the bytes come from."""
+        """The storage that the table's files are read from."""
         return self.opened.storage
 
     @property
     def metadata_location(self) -> str:
-        """The metadata file, as the table spells it."""
+        """The metadata file's location, as the table spells it."""
         return self.opened.metadata_location
 
     def root(self, snapshot: Snapshot | None = None) -> Manifest | None:
-        """The manifest list or root manifest of a snapshot (by default the one shown); None without a snapshot."""
+        """Return the manifest list or root manifest of a snapshot (default: the selected one); None without one."""
         wanted = snapshot or self.snapshot
         return None if wanted is None else self.reader.root(wanted)
 
@@ -74,26 +74,26 @@ class TableState:
         rows: Iterable[int] | None = None,
         parts: frozenset[str] = frozenset({"entries"}),
     ) -> Iterator[Manifest]:
-        """The live leaf manifests of a snapshot, in the order of its root; ``rows`` of the root picks some of them.
+        """Yield the live leaf manifests of a snapshot, in the order of its root; ``rows`` of the root selects some.
 
-        Of a V4 root the view of its own files comes first, unless ``rows`` are given: see `ManifestReader.leaves`.
+        Unless ``rows`` are given, a V4 root's own files come first, as one more leaf: see `ManifestReader.leaves`.
         """
         root = self.root(snapshot)
         if root is not None:
             yield from self.reader.leaves(root, None if rows is None else list(rows), parts=parts)
 
     def showing(self, snapshot: Snapshot | None, schema: Schema, *, ref: str | None, travel: str | None) -> TableState:
-        """The same metadata file at another snapshot; everything already read stays read."""
+        """Return the same metadata file at another snapshot; what has been read stays cached."""
         return replace(self, snapshot=snapshot, schema=schema, ref=ref, travel=travel)
 
 
 def state_of(opened: Opened, *, strict: bool = False, travel: str | None = None) -> TableState:
-    """The current state of what was opened.
+    """Return the current state of an opened source.
 
     Raises
     ------
     FormatError
-        The document is no table metadata at all; with ``strict``, any fault.
+        The document is not table metadata or, with ``strict``, has any fault.
     """
     problems = Problems(strict=strict)
     for item in opened.problems:
@@ -101,7 +101,7 @@ def state_of(opened: Opened, *, strict: bool = False, travel: str | None = None)
     metadata = parse_table_metadata(opened.document, opened.metadata_location, problems)
 
     def guessed(location: str, prefix: str, folder: str) -> None:
-        text = "No known prefix fits the location: the file was found by the end of its path, under the table's folder."
+        text = "No known prefix matches this location: the file was found in the table's folder by the end of its path."
         problems.add(problem("location-guessed", location, text, found=folder, expected=prefix))
 
     opened.storage.on_rescue = guessed
@@ -128,7 +128,7 @@ def open_state(
     properties: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> TableState:
-    """Find a table's metadata (`iceexplore.storage.open_source`) and read it: one JSON file, nothing more."""
+    """Find a table's metadata (`iceexplore.storage.open_source`) and read it: one JSON file, nothing else."""
     opened = open_source(
         source, catalog=catalog, moved=moved, version=version, allow=allow, properties=properties, strict=strict
     )
@@ -136,12 +136,12 @@ def open_state(
 
 
 def refreshed(state: TableState) -> TableState:
-    """Ask the source again: a new state, of the newest metadata.
+    """Open the source again and return a new state with the newest metadata.
 
     Raises
     ------
     TableChangedError
-        Another table (another ``table-uuid``) stands there now (spec, "Table Metadata": ``table-uuid``).
+        The source now has another table, with another ``table-uuid`` (spec, "Table Metadata": ``table-uuid``).
     """
     source = state.opened.source
     new = state_of(reopen(source), strict=state.problems.strict)
@@ -149,6 +149,6 @@ def refreshed(state: TableState) -> TableState:
     if old_uuid and new_uuid and old_uuid != new_uuid:
         raise TableChangedError(
             f"{state.name}: the table at {new.metadata_location} has table-uuid {new_uuid}, this one has {old_uuid}: "
-            "it was dropped and created again. Open it anew with ix.open(...)."
+            "the table was dropped and created again. Open it again with ix.open(...)."
         )
     return new

@@ -1,4 +1,4 @@
-"""Travel in time: which snapshot, with which schema, by which clock."""
+"""Time travel: find the snapshot, its schema, and the time at which it was current."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["clock", "format_ms", "resolve_state", "snapshot_of", "to_ms", "trave
 
 
 def to_ms(when: object) -> int:
-    """A time as milliseconds since the epoch: datetime, date, ISO text, pandas Timestamp, or milliseconds.
+    """Return a time as milliseconds since the epoch.
 
-    A naive time is UTC.
+    Takes a datetime, date, ISO text, pandas Timestamp, or milliseconds. A time without a zone is UTC.
 
     Raises
     ------
     OptionError
-        It is none of these.
+        It is of another type, or not an ISO text.
     """
     if isinstance(when, bool):
         raise OptionError(f"timestamp={when!r}: give a datetime, ISO text or milliseconds since the epoch")
@@ -35,11 +35,11 @@ def to_ms(when: object) -> int:
             when = datetime.fromisoformat(text)
         except ValueError:
             raise OptionError(
-                f"timestamp={text!r} is no ISO date or time; write it like '2024-01-31' or '2024-01-31T12:00:00+00:00'"
+                f"timestamp={text!r} is not an ISO date or time; use '2024-01-31' or '2024-01-31T12:00:00+00:00'"
             ) from None
     if isinstance(when, datetime):
         aware = when if when.tzinfo else when.replace(tzinfo=UTC)
-        # Whole microseconds, not a float: a float loses milliseconds from the year 2255 on.
+        # Integer arithmetic: float seconds lose milliseconds from the year 2255 on.
         delta = aware - datetime(1970, 1, 1, tzinfo=UTC)
         return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
     if isinstance(when, date):
@@ -48,13 +48,13 @@ def to_ms(when: object) -> int:
 
 
 def clock(metadata: TableMetadata) -> tuple[list[tuple[int, int]], bool]:
-    """When each snapshot became current: (milliseconds, snapshot id), oldest first; and whether the log says so.
+    """Return when each snapshot became current: (milliseconds, snapshot id), oldest first; and if the log has this.
 
-    The snapshot-log is the clock of "as of" (spec, "Table Metadata": ``snapshot-log``). Only where a table has none
-    do the timestamps of the current snapshot's ancestors stand in for it.
+    Time travel uses the snapshot-log (spec, "Table Metadata": ``snapshot-log``). The timestamps of the current
+    snapshot's ancestors are used only for a table without one.
     """
     if metadata.snapshot_log:
-        # of one millisecond the later entry counts, as in Java
+        # Stable sort: of entries with the same millisecond the later one wins, as in Java.
         return sorted(((e.timestamp_ms, e.snapshot_id) for e in metadata.snapshot_log), key=itemgetter(0)), True
     known = in_order(ancestry(metadata, metadata.snapshot()))
     return [(s.timestamp_ms, s.snapshot_id) for s in known], False
@@ -68,14 +68,14 @@ def travel(
     ref: str | None = None,
     version: int | str | None = None,
 ) -> TableState:
-    """The table as of a snapshot, a time, a branch or tag, or a metadata file. Exactly one of them.
+    """Return the table as of a snapshot, time, branch or tag, or metadata file. Give exactly one of them.
 
     Raises
     ------
     OptionError
-        None of them, or more than one.
+        None or more than one of them is given.
     SnapshotNotFoundError
-        No such snapshot, time, ref or version; the nearest ones are listed.
+        No such snapshot, time, ref or version; the message lists the nearest ones.
     """
     every = {"snapshot": snapshot, "timestamp": timestamp, "ref": ref, "version": version}
     given = [name for name, value in every.items() if value is not None]
@@ -98,24 +98,24 @@ def travel(
 
 
 def _compare_uuids(state: TableState, other: TableState) -> None:
-    """Note on both of two metadata files, one reached from the other, that they are of two tables."""
+    """Add a problem to both of two metadata files, one reached from the other, if they belong to different tables."""
     for one, two in ((state, other), (other, state)):
         mine, its = one.metadata.table_uuid, two.metadata.table_uuid
         if not mine or not its or mine.lower() == its.lower():
             return
         logged = any(same_location(e.metadata_file, two.metadata_location) for e in one.metadata.metadata_log)
-        why = "which its metadata-log names" if logged else "which is beside it"
+        why = "which is in its metadata-log" if logged else "in the same folder"
         name = two.metadata_location.rpartition("/")[2]
         text = (
-            f"This metadata file and {name}, {why}, have two table-uuids: two tables share the folder, or one was "
-            "dropped and created again."
+            f"This metadata file and {name}, {why}, have different table-uuids: two tables share the folder, or the "
+            "table was dropped and created again."
         )
         where, field = one.metadata_location, "table-uuid"
         one.problems.add(problem("table-uuid-differs", where, text, field=field, found=mine, expected=its))
 
 
 def resolve_state(state: TableState, at: Any) -> TableState:
-    """The state that ``at`` names: a snapshot id, the name of a ref, or a state (of this or another table)."""
+    """Return the state for ``at``: a snapshot, its id, a ref, its name, or a state (of this or another table)."""
     if isinstance(at, TableState):
         return at
     if isinstance(at, Snapshot):
@@ -128,27 +128,27 @@ def resolve_state(state: TableState, at: Any) -> TableState:
 
 
 def snapshot_of(metadata: TableMetadata, snapshot_id: int, where: str) -> Snapshot:
-    """The snapshot with this id.
+    """Return the snapshot with this id.
 
     Raises
     ------
     SnapshotNotFoundError
-        There is none; the nearest ids are listed.
+        No such snapshot; the message lists the nearest ids.
     """
     found = metadata.snapshot(snapshot_id)
     if found is not None:
         return found
     ids = [s.snapshot_id for s in metadata.snapshots]
     if not ids:
-        raise SnapshotNotFoundError(f"{where} has no snapshots, so no snapshot {snapshot_id}")
+        raise SnapshotNotFoundError(f"{where} has no snapshot {snapshot_id}: it has no snapshots at all")
     similar = difflib.get_close_matches(str(snapshot_id), [str(i) for i in ids], n=3, cutoff=0.5)
     near = [int(i) for i in similar] or sorted(ids, key=lambda i: abs(i - snapshot_id))[:3]
     listed = "; ".join(f"{i} ({format_ms(s.timestamp_ms)})" for i in near if (s := metadata.snapshot(i)) is not None)
     expired = next((e for e in metadata.snapshot_log if e.snapshot_id == snapshot_id), None)
     gone = "" if expired is None else f" (it was current from {format_ms(expired.timestamp_ms)} and has expired)"
     raise SnapshotNotFoundError(
-        f"{where} has no snapshot {snapshot_id}{gone}; it has {len(ids)}, the nearest: {listed}. "
-        "All of them: t.snapshots"
+        f"{where} has no snapshot {snapshot_id}{gone}; the nearest of its {len(ids)}: {listed}. "
+        "For all of them see t.snapshots"
     )
 
 
@@ -159,7 +159,7 @@ def _snapshot(state: TableState, snapshot: object) -> Snapshot:
         wanted = int(snapshot)  # type: ignore[call-overload]
     except (TypeError, ValueError):
         raise OptionError(
-            f"snapshot={snapshot!r} is no snapshot id (a whole number); for a branch or tag use ref="
+            f"snapshot={snapshot!r} is not a snapshot id (an integer); for a branch or tag use ref="
         ) from None
     return snapshot_of(state.metadata, wanted, state.name)
 
@@ -170,20 +170,20 @@ def _showing(state: TableState, found: Snapshot, *, travel: str, ref: str | None
 
 def _at_ref(state: TableState, name: str) -> TableState:
     if not isinstance(name, str):
-        raise OptionError(f"ref={name!r}: give the name of a branch or tag; for a snapshot's id use snapshot=")
+        raise OptionError(f"ref={name!r}: give the name of a branch or tag; for a snapshot id use snapshot=")
     refs = state.metadata.refs
     ref = refs.get(name)
     if ref is None:
         near = difflib.get_close_matches(name, list(refs), n=3, cutoff=0.4) or list(refs)[:5]
         listed = ", ".join(f"{n} ({refs[n].type})" for n in near) or "none"
         raise SnapshotNotFoundError(
-            f"{state.name} has no branch or tag {name!r}; it has {len(refs)}, the nearest: {listed}"
+            f"{state.name} has no branch or tag {name!r}; the nearest of its {len(refs)}: {listed}"
         )
     found = state.metadata.snapshot(ref.snapshot_id)
     if found is None:
         raise SnapshotNotFoundError(
-            f"{ref.type} {name!r} of {state.name} names snapshot {ref.snapshot_id}, which is not in the metadata; "
-            "t.snapshots lists those that are"
+            f"{ref.type} {name!r} of {state.name} points to snapshot {ref.snapshot_id}, which is not in the metadata; "
+            "t.snapshots lists the existing ones"
         )
     return _showing(state, found, ref=name, travel=f"{ref.type} {name}")
 
@@ -203,7 +203,7 @@ def _at_time(state: TableState, ms: int) -> TableState:
         near = sorted(kept, key=lambda e: abs(e[0] - ms))[:3]
         listed = "; ".join(f"{i} (from {format_ms(t)})" for t, i in near) or "none"
         raise SnapshotNotFoundError(
-            f"at {format_ms(ms)} snapshot {snapshot_id} was current (from {format_ms(when)}), and it has expired; "
-            f"the nearest that are left: {listed}"
+            f"at {format_ms(ms)} snapshot {snapshot_id} was current (from {format_ms(when)}), but it has expired; "
+            f"the nearest that still exist: {listed}"
         )
     return _showing(state, found, travel=f"as of {format_ms(ms)}")

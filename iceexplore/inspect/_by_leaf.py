@@ -1,4 +1,4 @@
-"""Metadata tables that are made manifest by manifest: here in threads, or wherever else manifests are read."""
+"""Metadata tables that are built one manifest at a time, in local threads or on remote workers."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from iceexplore.metadata import Snapshot
 
 __all__ = ["ByLeaf", "DIRECT", "LeafCount", "LeafMaker", "LeafPlace", "ROOT"]
 
-#: Makes rows of a leaf; given its root and the leaf.
+#: Yield the table's rows for one leaf manifest; called with the root and the leaf.
 LeafMaker: TypeAlias = Callable[[Manifest, Manifest], Iterable[pa.Table]]
 
-#: How many rows that makes.
+#: Return the number of rows that a `LeafMaker` yields for the same root and leaf.
 LeafCount: TypeAlias = Callable[[Manifest, Manifest], int]
 
-#: Instead of a row of a root: the files that stand in the root itself, and the root as a whole.
+#: Used instead of a row number of a root: the file entries in the root itself (V4), and the root as a whole.
 DIRECT, ROOT = -1, -2
 
 
 @dataclass(frozen=True)
 class LeafPlace:
-    """A manifest to read: its row in the root of a snapshot (or `DIRECT`, `ROOT`), and its bytes, 0 if not known."""
+    """A manifest to read: its row in the root (or `DIRECT`, `ROOT`) and its size in bytes, 0 if unknown."""
 
     snapshot: Snapshot
     row: int
@@ -43,19 +43,21 @@ class ByLeaf:
     Attributes
     ----------
     maker
-        Given a state and the table's schema, what makes rows of a leaf.
+        Called with a state and the table's schema; returns the function that yields the rows of a leaf.
     every
-        Of the manifests of every snapshot, each once; else of the state's snapshot.
+        Read each manifest of every snapshot once, instead of those of the state's snapshot.
     contents
-        Content types of the manifests.
+        Content types of the manifests to read.
     parts
-        Of manifests, what is decoded at once.
+        Parts of a manifest that are decoded up front.
     root
-        The root has rows of its own: the maker is given it as a leaf, first.
+        The root has rows of its own: the maker gets the root as the first leaf.
     statistics
-        Columns that need the part ``stats``, where the maker can leave out columns; else it makes all.
+        Columns that need the part ``stats``, for a maker that can leave out columns. Empty for a maker that always
+        yields every column.
     count
-        How many rows it makes of a leaf of which only the part ``entries`` is decoded; None: that cannot be told.
+        Returns how many rows the maker yields for a leaf of which only the part ``entries`` is decoded; None if that
+        cannot be known from the entries.
     """
 
     maker: Callable[[TableState, pa.Schema], LeafMaker]
@@ -67,7 +69,7 @@ class ByLeaf:
     count: LeafCount | None = None
 
     def narrowed(self, schema: pa.Schema, columns: Collection[str]) -> tuple[ByLeaf, pa.Schema]:
-        """What makes these columns alone, and the schema to give to its maker; that may be of more than these."""
+        """Return a copy restricted to these columns and the schema for its maker, which may have more columns."""
         if not self.statistics:
             return self, schema
         kept = pa.schema([f for f in schema if f.name in columns])
@@ -75,20 +77,20 @@ class ByLeaf:
         return replace(self, parts=parts), kept
 
     def build(self, state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-        """All of it, in this process."""
+        """Yield the rows of all its manifests, read in this process."""
         make = self.maker(state, schema)
         for above, leaf in self.leaves(state, self.parts):
             yield from make(above, leaf)
 
     def leaves(self, state: TableState, parts: Collection[str]) -> Iterator[tuple[Manifest, Manifest]]:
-        """The manifests that it is made of, each with its root; where the root has rows of its own, it comes first."""
+        """Yield the manifests to read, each with its root; a root with rows of its own comes first."""
         root = state.root() if self.root else None
         if root is not None:
             yield root, root
         yield from (reachable_leaves if self.every else snapshot_leaves)(state, self.contents, parts)
 
     def places(self, state: TableState) -> list[LeafPlace]:
-        """The manifests that it is made of, in order: roots are read, no leaf is."""
+        """Return the manifests to read, in order. Reads roots only."""
         found = []
         if self.root and state.snapshot is not None and state.root() is not None:
             found.append(LeafPlace(state.snapshot, ROOT, 0))
@@ -100,19 +102,19 @@ class ByLeaf:
         return found
 
     def read(self, state: TableState, snapshot: Snapshot, row: int) -> tuple[Manifest, Manifest]:
-        """The root and the leaf of a place.
+        """Read the root and the leaf of a place.
 
         Raises
         ------
         FormatError
-            The root is not what it was when the places were looked up.
+            The root has changed since the places were listed.
         """
         root = state.root(snapshot)
         if root is None or row >= len(root):
-            raise FormatError(f"no row {row}", location=snapshot.root_location)
+            raise FormatError(f"the root has no row {row}", location=snapshot.root_location)
         if row == ROOT:
             return root, root
         leaf = state.reader.direct(root) if row == DIRECT else state.reader.leaf(root, row, self.parts)
         if leaf is None:
-            raise FormatError("no files stand in the root itself", location=root.location)
+            raise FormatError("the root itself holds no files", location=root.location)
         return root, leaf

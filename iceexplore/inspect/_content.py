@@ -1,4 +1,4 @@
-"""``content_entries``, the two kinds of deletion vectors, ``column_stats``: what Spark's tables leave out or hide."""
+"""``content_entries``, ``column_stats`` and the two tables of deletion vectors, which Spark does not have."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ COLUMN_STATS_SCHEMA = pa.schema(
 
 
 def content_entries_schema(state: TableState) -> pa.Schema:
-    """The columns of ``content_entries``."""
+    """Return the columns of ``content_entries``."""
     union = partition_union(state.metadata)
     return pa.schema(
         [
@@ -60,9 +60,10 @@ def content_entries_schema(state: TableState) -> pa.Schema:
 
 
 def content_entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Makes a row of every row of the root and of every live leaf, in the one shape of all format versions.
+    """Return the maker of ``content_entries``: a row for each row of the root and of every live leaf.
 
-    ``status`` is as written; ``manifest_dv`` says which row of the root (by its ordinal) removes an entry of a leaf.
+    Entries of all format versions have the same columns. ``status`` is as written; ``manifest_dv`` is the ordinal of
+    the root's row whose manifest DV removes an entry of a leaf.
     """
     union = partition_union(state.metadata)
 
@@ -79,12 +80,12 @@ def content_entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
 
 
 def count_content_entries(_root: Manifest, manifest: Manifest) -> int:
-    """How many rows `content_entries_maker` makes: none of the root's own files, which are among the root's rows."""
+    """Count the rows of `content_entries_maker`. The root's own files count once, as rows of the root."""
     return len(manifest) if manifest.is_root or manifest.root_row is not None else 0
 
 
 def _own_partition(state: TableState, root: Manifest, union: PartitionUnion) -> pa.StructArray:
-    """The partitions of a V4 root's own files; null for everything else in a root."""
+    """Return the partitions of a V4 root's own files; null for the root's other rows."""
     direct = state.reader.direct(root)
     if direct is None:
         return pa.nulls(len(root), union.type)
@@ -92,7 +93,7 @@ def _own_partition(state: TableState, root: Manifest, union: PartitionUnion) -> 
 
 
 def deletion_vectors_schema(state: TableState) -> pa.Schema:
-    """The columns of ``deletion_vectors``."""
+    """Return the columns of ``deletion_vectors``."""
     union = partition_union(state.metadata)
     return pa.schema(
         [
@@ -110,7 +111,7 @@ def deletion_vectors_schema(state: TableState) -> pa.Schema:
 
 
 def deletion_vectors_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Makes a row of each live deletion vector, as the manifest describes it (no blob is read)."""
+    """Return the maker of a row for each live deletion vector, as its manifest entry describes it; reads no blob."""
     union = partition_union(state.metadata)
 
     def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
@@ -151,7 +152,7 @@ MANIFEST_VECTORS_SCHEMA = pa.schema(
 
 
 def build_manifest_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The manifest DVs in the snapshot's root (V4), also those that it replaced (status 2); reads the root."""
+    """Yield the manifest DVs in the snapshot's root (V4), including replaced ones (status 2). Reads the root."""
     root = state.root()
     if root is None:
         return
@@ -167,7 +168,8 @@ def build_manifest_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.
     is_inline = pc.is_valid(inline)
     size = pc.coalesce(pc.binary_length(inline).cast(pa.int64()), pc.struct_field(vector, "size_in_bytes"))
     columns = [
-        # An inline one has its leaf's location, one that is attached to its leaf is in its entry.
+        # Location of the leaf. A vector with an entry of its own names it as its referenced file, or as its location
+        # if the vector is inline; an attached one is part of the leaf's entry.
         pc.if_else(attached, own("location"), pc.coalesce(own("referenced_file"), own("location"))),
         pa.array(removed_counts(root, places), pa.int64()),
         pc.if_else(is_inline, "inline", "puffin"),
@@ -183,10 +185,11 @@ def build_manifest_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.
 
 
 def column_stats_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Makes a row per live file and column that has statistics; bounds as text (binary in hexadecimal) and as written.
+    """Return the maker of a row per live file and column with statistics.
 
-    In V4 also the aggregated statistics of each live manifest (content 3 and 4), as its row in the root has them: they
-    describe the manifest as written, whatever a manifest DV removes. Statistics of an expression have its id and text.
+    Bounds are given as text (binary in hexadecimal) and as written. In V4 there are also rows for the aggregated
+    statistics of each live manifest (content 3 and 4), as its row in the root has them: they describe the manifest as
+    written, regardless of manifest DVs. Statistics of an expression have its id and text.
     """
     fields = state.metadata.all_fields()
     expressions = {e.expr_id: e for e in state.metadata.expressions}
@@ -232,7 +235,7 @@ def _live_manifest_rows(root: Manifest) -> pa.Array:
 
 
 def _any_valid(arrays: list[pa.Array]) -> pa.Array:
-    """Where at least one of the arrays has a value."""
+    """Return where at least one of the arrays has a value."""
     out = pc.is_valid(arrays[0])
     for array in arrays[1:]:
         out = pc.or_(out, pc.is_valid(array))

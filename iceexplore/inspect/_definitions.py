@@ -1,4 +1,4 @@
-"""``schemas``, ``specs``, ``expressions``, ``sort_orders``, ``properties``: the definitions in table metadata."""
+"""``schemas``, ``specs``, ``expressions``, ``sort_orders`` and ``properties``: definitions in the metadata file."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ PROPERTIES_SCHEMA = pa.schema([pa.field("key", pa.string()), pa.field("value", p
 
 
 def build_schemas(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Every field of every schema, nested ones by their full names."""
+    """Yield every field of every schema, nested ones by full name."""
     rows: list[dict[str, Any]] = []
     for s in state.metadata.schemas:
         for name, field in s.walk():
@@ -103,12 +103,12 @@ def build_schemas(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def _json(kind: Any, value: Any) -> str | None:
-    """A default as its single-value JSON (spec, Appendix D)."""
+    """Return a default in its JSON single-value form (spec, Appendix D)."""
     return None if value is None else json.dumps(default_to_json(kind, value), ensure_ascii=False)
 
 
 def build_specs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Every field of every partition spec; an unpartitioned spec is a row without a field."""
+    """Yield every field of every partition spec; an unpartitioned spec is one row without a field."""
     columns = state.metadata.all_fields()
     rows: list[dict[str, Any]] = []
     for spec in state.metadata.partition_specs:
@@ -132,14 +132,14 @@ def build_specs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def expression_text(expression: Expression, metadata: TableMetadata) -> str:
-    """An expression of V4 on its columns: ``bucket(16, id)``, ``lower(name)``."""
+    """Return a V4 expression with its column names: ``bucket(16, id)``, ``lower(name)``."""
     return format_transform(expression.transform, expression.source_ids, metadata)
 
 
 def build_expressions(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The expressions of table metadata (V4): what specs partition by, and what else may have statistics.
+    """Yield the expressions of the table metadata (V4), used by partition specs or for statistics only.
 
-    ``has_statistics`` is told by the root of the state's snapshot (one read): its own files and its manifests.
+    ``has_statistics`` comes from the root of the state's snapshot (one read): its own files and its manifests.
     """
     if not state.metadata.expressions:
         return
@@ -171,7 +171,7 @@ def build_expressions(state: TableState, schema: pa.Schema) -> Iterator[pa.Table
 
 
 def build_sort_orders(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Every field of every sort order; the unsorted order is a row without a field."""
+    """Yield every field of every sort order; the unsorted order is one row without a field."""
     columns = state.metadata.all_fields()
     rows: list[dict[str, Any]] = []
     for order in state.metadata.sort_orders:
@@ -194,5 +194,5 @@ def build_sort_orders(state: TableState, schema: pa.Schema) -> Iterator[pa.Table
 
 
 def build_properties(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The table's properties, sorted by key."""
+    """Yield the table's properties, sorted by key."""
     yield rows_table([{"key": k, "value": v} for k, v in sorted(state.metadata.properties.items())], schema)

@@ -1,4 +1,4 @@
-"""``files``, ``entries`` and their like: manifest entries as Spark shows them, column by column."""
+"""``files``, ``entries`` and related tables: manifest entries with Spark's columns."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _MAPS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts"
 
 _METRICS = "readable_metrics"
 
-#: Columns of ``files`` that are made of statistics.
+#: Columns of ``files`` that are computed from column statistics.
 STATISTICS = frozenset((*_MAPS, _METRICS))
-#: The tables of files: whether of every snapshot, and of which manifests.
+#: The tables of files: (every snapshot?, content types of the manifests).
 FILES: dict[str, tuple[bool, frozenset[int]]] = {
     "files": (False, ALL),
     "data_files": (False, DATA),
@@ -46,12 +46,12 @@ FILES: dict[str, tuple[bool, frozenset[int]]] = {
     "all_data_files": (True, DATA),
     "all_delete_files": (True, DELETES),
 }
-#: The tables of entries: whether of every snapshot.
+#: The tables of entries: every snapshot?
 ENTRIES = {"entries": False, "all_entries": True}
 
 
 def _file_fields(state: TableState) -> list[pa.Field]:
-    """The columns of a file (Java: ``DataFile.getType``)."""
+    """Return the columns of a file (Java: ``DataFile.getType``)."""
     union = partition_union(state.metadata)
     return [
         pa.field("content", pa.int32()),
@@ -78,12 +78,12 @@ def _metrics_field(state: TableState) -> pa.Field:
 
 
 def files_schema(state: TableState) -> pa.Schema:
-    """The columns of ``files``."""
+    """Return the columns of ``files``."""
     return pa.schema([*_file_fields(state), _metrics_field(state)])
 
 
 def entries_schema(state: TableState) -> pa.Schema:
-    """The columns of ``entries``."""
+    """Return the columns of ``entries``."""
     return pa.schema(
         [
             pa.field("status", pa.int32()),
@@ -97,7 +97,7 @@ def entries_schema(state: TableState) -> pa.Schema:
 
 
 def live_rows(leaf: Manifest, contents: frozenset[int] = ALL) -> pa.Array | None:
-    """Which entries are live, and files of such manifests, as a mask; None where all are."""
+    """Return a mask of the live entries that are files of such manifests; None if that is all entries."""
     mask = live(leaf.entries)
     kinds = wanted(leaf, contents)
     if kinds is not None:
@@ -106,7 +106,7 @@ def live_rows(leaf: Manifest, contents: frozenset[int] = ALL) -> pa.Array | None
 
 
 def live_position_deletes(leaf: Manifest, union: PartitionUnion) -> pa.Table:
-    """The live entries of type POSITION_DELETE of a delete manifest, files and vectors, with their partition."""
+    """Return a delete manifest's live POSITION_DELETE entries, files and vectors, with their partition."""
     rows = leaf.entries
     if union:
         rows = rows.append_column("partition", union.struct(leaf))
@@ -116,7 +116,7 @@ def live_position_deletes(leaf: Manifest, union: PartitionUnion) -> pa.Table:
 
 
 class _Builder:
-    """Makes the columns of one manifest after another."""
+    """Build the columns of one manifest after another."""
 
     def __init__(self, state: TableState, fields: list[pa.Field] | None = None) -> None:
         self.fields = _file_fields(state) if fields is None else fields
@@ -125,7 +125,7 @@ class _Builder:
         self.problems = state.problems
 
     def file(self, leaf: Manifest) -> list[pa.Array]:
-        """The columns of the files."""
+        """Return the columns of a manifest's files."""
         entries = leaf.entries
 
         def own(name: str) -> pa.Array:
@@ -150,12 +150,12 @@ class _Builder:
         return [columns[f.name] if f.name in columns else own(f.name) for f in self.fields]
 
     def readable(self, leaf: Manifest, kind: pa.StructType) -> pa.StructArray:
-        """``readable_metrics``, of the type that the table's schema has for them."""
+        """Return ``readable_metrics`` in the type that the table's schema has for them."""
         return metrics_struct(leaf, self.metrics, kind, self.problems)
 
 
 def files_maker(state: TableState, schema: pa.Schema, contents: frozenset[int]) -> LeafMaker:
-    """Makes the rows of live files of a manifest; of the columns those that the schema has, which ends with metrics."""
+    """Return the maker of the live files' rows, with the columns of `schema`; ``readable_metrics`` must be the last."""
     wanted_fields = [f for f in schema if f.name != _METRICS]
     builder = _Builder(state, wanted_fields)
     metrics = _METRICS in schema.names
@@ -172,22 +172,22 @@ def files_maker(state: TableState, schema: pa.Schema, contents: frozenset[int]) 
 
 
 def count_files(_root: Manifest, leaf: Manifest, contents: frozenset[int]) -> int:
-    """How many rows `files_maker` makes."""
+    """Count the rows of `files_maker`."""
     mask = live_rows(leaf, contents)
     return len(leaf) if mask is None else int(pc.sum(mask).as_py() or 0)
 
 
 def count_entries(_root: Manifest, leaf: Manifest) -> int:
-    """How many rows `entries_maker` makes."""
+    """Count the rows of `entries_maker`."""
     return len(leaf)
 
 
 def entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Makes a row of every entry of a manifest, deleted ones too.
+    """Return the maker of a row for each entry of a manifest, including deleted ones.
 
-    An entry of a V4 leaf that a manifest DV removes has status 2, and the snapshot is the one that wrote the vector: as
-    if the leaf had been rewritten without it, which is what a v3 commit does. A vector that was merged with an older
-    one names the newer snapshot for both.
+    An entry of a V4 leaf that a manifest DV removes gets status 2 and the id of the snapshot that wrote the vector: as
+    if the leaf had been rewritten without it, which is what a v3 commit does. If a vector was merged with an older one,
+    both removals get the newer snapshot.
     """
     builder = _Builder(state)
 
@@ -202,7 +202,7 @@ def entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
 
 
 def _removed(root: Manifest, leaf: Manifest) -> dict[str, pa.Array]:
-    """Status and snapshot where manifest DVs remove entries; nothing where none does."""
+    """Return status and snapshot with the removals of manifest DVs applied; an empty dict if none removes an entry."""
     vector, status = whole(leaf.entries.column("manifest_dv")), whole(leaf.entries.column("status"))
     if vector.null_count == len(vector):
         return {}

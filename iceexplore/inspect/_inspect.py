@@ -20,18 +20,18 @@ __all__ = ["DEFINITIONS", "Inspect"]
 
 
 def _metadata_file(name: str, doc: str, schema: pa.Schema, build: Any, *, spark: bool = True) -> Definition:
-    """A table of fixed columns that shows the metadata file."""
+    """Define a table with fixed columns that shows the metadata file."""
     return Definition(name, doc, lambda state: schema, build, travels=False, spark=spark)
 
 
 def _snapshot(name: str, doc: str, schema: Any, build: Any, *, spark: bool = True) -> Definition:
-    """A table that shows the state's snapshot."""
+    """Define a table that shows the state's snapshot."""
     columns = (lambda state: schema) if isinstance(schema, pa.Schema) else schema
     return Definition(name, doc, columns, build, travels=True, spark=spark)
 
 
 def _by_leaf(name: str, doc: str, schema: Any, made: ByLeaf, *, spark: bool = True) -> Definition:
-    """A table that is made manifest by manifest."""
+    """Define a table that is built one manifest at a time."""
     columns = (lambda state: schema) if isinstance(schema, pa.Schema) else schema
     return Definition(name, doc, columns, made.build, travels=not made.every, spark=spark, by_leaf=made)
 
@@ -53,18 +53,18 @@ def _entries_table(name: str, doc: str) -> Definition:
     return _by_leaf(name, doc, _files.entries_schema, made)
 
 
-_ALL_DOC = "live in a manifest of any snapshot; one may be there twice."
+_ALL_DOC = "that are live in a manifest of any snapshot; a file may occur twice."
 
-#: Every metadata table: Spark's sixteen, then ours.
+#: Every metadata table: Spark's sixteen, then those that only iceexplore has.
 DEFINITIONS: dict[str, Definition] = {
     d.name: d
     for d in (
         _metadata_file("snapshots", "Every snapshot in the metadata.", _log.SNAPSHOTS_SCHEMA, _log.build_snapshots),
-        _metadata_file("history", "Which snapshot became current when.", _log.HISTORY_SCHEMA, _log.build_history),
+        _metadata_file("history", "When each snapshot became current.", _log.HISTORY_SCHEMA, _log.build_history),
         _metadata_file("refs", "Branches and tags.", _log.REFS_SCHEMA, _log.build_refs),
         _metadata_file(
             "metadata_log_entries",
-            "Earlier metadata files, and this one last.",
+            "Earlier metadata files and, last, the current one.",
             _log.METADATA_LOG_SCHEMA,
             _log.build_metadata_log,
         ),
@@ -77,7 +77,7 @@ DEFINITIONS: dict[str, Definition] = {
             _manifests.ALL_MANIFESTS_SCHEMA,
             _manifests.build_all_manifests,
         ),
-        _files_table("files", "The live data files and delete files of the snapshot, those in a V4 root itself too."),
+        _files_table("files", "The live data and delete files of the snapshot, including those in a V4 root itself."),
         _files_table("data_files", "The live data files of the snapshot."),
         _files_table("delete_files", "The live delete files and deletion vectors of the snapshot."),
         _files_table("all_files", f"Data and delete files {_ALL_DOC}"),
@@ -85,24 +85,24 @@ DEFINITIONS: dict[str, Definition] = {
         _files_table("all_delete_files", f"Delete files {_ALL_DOC}"),
         _entries_table(
             "entries",
-            "The manifest entries of the snapshot, also those that delete a file or (V4) that a manifest DV removes.",
+            "The manifest entries of the snapshot, including deleted ones and (V4) those that a manifest DV removes.",
         ),
-        _entries_table("all_entries", "The manifest entries of every snapshot, also those that delete a file."),
+        _entries_table("all_entries", "The manifest entries of every snapshot, including deleted ones."),
         _snapshot(
             "partitions",
-            "The live files of the snapshot, added up by partition.",
+            "The live files of the snapshot, summed by partition.",
             _partitions.partitions_schema,
             _partitions.build_partitions,
         ),
         _by_leaf(
             "position_deletes",
-            "Every position that a delete file or deletion vector of the snapshot deletes; reads these files.",
+            "Every position that the snapshot's delete files and deletion vectors delete; reads these files.",
             _position_deletes.position_deletes_schema,
             ByLeaf(_position_deletes.position_deletes_maker, contents=DELETES, parts=("entries", "partition")),
         ),
         _by_leaf(
             "content_entries",
-            "Every row of the snapshot's root and manifests in the one shape of all format versions.",
+            "Every row of the snapshot's root and manifests, in the same columns for all format versions.",
             _content.content_entries_schema,
             ByLeaf(
                 _content.content_entries_maker,
@@ -121,14 +121,14 @@ DEFINITIONS: dict[str, Definition] = {
         ),
         _snapshot(
             "manifest_deletion_vectors",
-            "The manifest DVs in the snapshot's root, those that it replaced too (V4).",
+            "The manifest DVs in the snapshot's root, including replaced ones (V4).",
             _content.MANIFEST_VECTORS_SCHEMA,
             _content.build_manifest_vectors,
             spark=False,
         ),
         _snapshot(
             "puffin_blobs",
-            "The blobs in statistics files and in the snapshot's deletion-vector files; reads their footers.",
+            "The blobs in statistics files and the snapshot's deletion-vector files; reads their footers.",
             _puffin.PUFFIN_BLOBS_SCHEMA,
             _puffin.build_puffin_blobs,
             spark=False,
@@ -180,15 +180,15 @@ DEFINITIONS: dict[str, Definition] = {
 
 
 class Inspect:
-    """The metadata tables of a table: Spark's, with its names, columns and values, and some more.
+    """The metadata tables of a table: Spark's, with its names, columns and values, and ten more.
 
-    ``t.inspect.files()`` is a pandas data frame, ``t.inspect.files.arrow()`` an Arrow table,
-    ``t.inspect.files(spark=spark)`` a Spark data frame; ``t.inspect["files"]`` is the same as ``t.inspect.files``. Of a
-    time-travelled table those show the snapshot that travel in Spark (``VERSION AS OF``); the others show the metadata
-    file.
+    ``t.inspect.files()`` returns a pandas data frame, ``t.inspect.files.arrow()`` an Arrow table and
+    ``t.inspect.files(spark=spark)`` a Spark data frame; ``t.inspect["files"]`` is the same as ``t.inspect.files``. On a
+    time-travelled table, the tables that follow ``VERSION AS OF`` in Spark show its snapshot; the others show the
+    metadata file.
     """
 
-    # Named for editors and type checkers; `__getattr__` makes them.
+    # Declared for editors and type checkers; `__getattr__` creates them.
     snapshots: MetadataTable
     history: MetadataTable
     refs: MetadataTable
@@ -223,11 +223,11 @@ class Inspect:
     def __getattr__(self, name: str) -> MetadataTable:
         if name in DEFINITIONS:
             return MetadataTable(self._state, DEFINITIONS[name], self._on_spark)
-        raise AttributeError(f"no metadata table {name!r}; there are {', '.join(DEFINITIONS)}")
+        raise AttributeError(f"no metadata table {name!r}; choose from {', '.join(DEFINITIONS)}")
 
     def __getitem__(self, name: str) -> MetadataTable:
         if name not in DEFINITIONS:
-            raise OptionError(f"no metadata table {name!r}; there are {', '.join(DEFINITIONS)}")
+            raise OptionError(f"no metadata table {name!r}; choose from {', '.join(DEFINITIONS)}")
         return MetadataTable(self._state, DEFINITIONS[name], self._on_spark)
 
     def __iter__(self) -> Iterator[str]:
@@ -245,9 +245,9 @@ class Inspect:
     def __repr__(self) -> str:
         width = max(map(len, DEFINITIONS)) + 3
         lines = [f"  {f'.{name}()':{width}}  {scope:13}  {doc}" for name, scope, doc in self._rows()]
-        head = f"Metadata tables of {self._state.name}; (flat=True) for plain columns, .arrow() for Arrow:"
+        head = f"Metadata tables of {self._state.name}; (flat=True) flattens structs, .arrow() returns Arrow:"
         return "\n".join([head, *lines])
 
     def _repr_html_(self) -> str:
         caption = f"Metadata tables of {self._state.name}: .inspect.files() is pandas, .inspect.files.arrow() is Arrow"
-        return str(html_table(("table", "shows", "what it is"), self._rows(), caption))
+        return str(html_table(("table", "shows", "description"), self._rows(), caption))

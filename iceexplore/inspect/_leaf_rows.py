@@ -1,4 +1,4 @@
-"""A metadata table whose rows are made when they are looked at: millions of them would not fit."""
+"""A metadata table whose rows are built on access, for tables with too many rows to hold in memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from iceexplore.inspect._source import in_parallel
 
 __all__ = ["LeafRows"]
 
-#: Bytes of rows that are kept, besides those of the manifest that was read last.
+#: Bytes of rows that are cached, besides those of the manifest that was read last.
 _KEPT_BYTES = 64 << 20
 
 
 class LeafRows:
-    """The rows of a metadata table, by their places; entries are read once to count them, statistics are not.
+    """The rows of a metadata table, read by row number.
+
+    All entries are decoded once to count the rows; statistics are decoded only for rows that are read.
 
     Attributes
     ----------
@@ -44,32 +46,32 @@ class LeafRows:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the rows that are kept."""
+        """The memory of the cached rows."""
         return sum(table.nbytes for table in self._kept.values())
 
     @property
     def row_nbytes(self) -> float:
-        """About the memory of one row, as far as rows were made; 0 before."""
+        """The approximate memory of one row, from the cached rows; 0 before any row was read."""
         rows: int = sum(table.num_rows for table in self._kept.values())
         return self.nbytes / max(1, rows)
 
     def to_make(self, rows: npt.NDArray[np.int64]) -> int:
-        """How many rows `take` has to make for these: all of each manifest that is not kept."""
+        """Return how many rows `take` must build for these: all rows of each manifest that is not cached."""
         leaves = set(np.unique(np.searchsorted(self._begins, rows, side="right") - 1).tolist()) - self._kept.keys()
         return sum(int(self._begins[leaf + 1] - self._begins[leaf]) for leaf in leaves)
 
     def take(self, rows: npt.NDArray[np.int64]) -> pa.Table:
-        """Rows by their places, in that order; only their manifests are read.
+        """Return rows by number, in the given order. Reads only their manifests.
 
         Raises
         ------
         IndexError
-            There is no such row.
+            A row number is out of range.
         FormatError, FileMissingError
-            A manifest is damaged now, and problems are strict; or it has other rows than before.
+            A manifest is damaged and problems are strict, or its number of rows has changed.
         """
         if len(rows) and not (rows.min() >= 0 and rows.max() < len(self)):
-            raise IndexError(f"rows {rows.min()} to {rows.max()} of {len(self)}")
+            raise IndexError(f"rows {rows.min()} to {rows.max()} are out of range: the table has {len(self)} rows")
         leaves = np.searchsorted(self._begins, rows, side="right") - 1
         wanted = np.unique(leaves).tolist()
         there = {leaf: self._kept[leaf] for leaf in wanted if leaf in self._kept}
@@ -90,7 +92,7 @@ class LeafRows:
         return pa.concat_tables(parts).take(pa.array(np.argsort(np.concatenate(places))))
 
     def parts(self, columns: Collection[str]) -> Iterator[pa.Table]:
-        """All rows, a manifest at a time, of these columns alone. Closing it ends the reading."""
+        """Yield all rows, one manifest at a time, with these columns only. Closing the iterator stops reading."""
         made, schema = self._by_leaf.narrowed(self.schema, columns)
         wanted = [name for name in self.schema.names if name in columns]
         for table in made.build(self._state, schema):
@@ -102,12 +104,12 @@ class LeafRows:
             self._kept.popitem(last=False)
 
     def _make(self, number: int) -> pa.Table:
-        """The rows of one manifest."""
+        """Return the rows of one manifest."""
         place = self._places[number]
         root, leaf = self._by_leaf.read(self._state, place.snapshot, place.row)
         make = self._by_leaf.maker(self._state, self.schema)
         made = pa.concat_tables([self.schema.empty_table(), *make(root, leaf)]).combine_chunks()
         before = int(self._begins[number + 1] - self._begins[number])
         if made.num_rows != before:
-            raise FormatError(f"it had {before:,} rows, and has {made.num_rows:,} now", location=leaf.location)
+            raise FormatError(f"the manifest had {before:,} rows and now has {made.num_rows:,}", location=leaf.location)
         return made

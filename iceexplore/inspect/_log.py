@@ -1,6 +1,6 @@
-"""``snapshots``, ``history``, ``refs``, ``metadata_log_entries``: what the metadata file alone says.
+"""``snapshots``, ``history``, ``refs`` and ``metadata_log_entries``: tables from the metadata file alone.
 
-Spark cannot travel in these (Java: ``BaseMetadataTable.TIME_TRAVEL_TABLE_TYPES``): they show the metadata file.
+Spark cannot time-travel in these (Java: ``BaseMetadataTable.TIME_TRAVEL_TABLE_TYPES``): they show the metadata file.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ METADATA_LOG_SCHEMA = pa.schema(
 
 
 def rows_table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Records (of table metadata: few) as a table."""
+    """Return a table of records of the table metadata (few, so built row by row)."""
     columns = {field.name: [row[field.name] for row in rows] for field in schema}
     return pa.table([_column(columns[f.name], f.type) for f in schema], schema=schema)
 
@@ -83,12 +83,12 @@ def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
 def _one(value: Any, kind: pa.DataType) -> pa.Array:
     try:
         return pa.array([value], kind)
-    except (OverflowError, pa.ArrowInvalid, pa.ArrowTypeError):  # a damaged number: only it is left out
+    except (OverflowError, pa.ArrowInvalid, pa.ArrowTypeError):  # a damaged number: only this value becomes null
         return pa.nulls(1, kind)
 
 
 def _text(value: Any) -> Any:
-    """A lone surrogate, which JSON can hold and Arrow cannot, as its escape."""
+    """Return a value with lone surrogates, which JSON can hold and Arrow cannot, escaped."""
     match value:
         case str():
             return json_safe(value)
@@ -100,7 +100,7 @@ def _text(value: Any) -> Any:
 
 
 def build_snapshots(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Every snapshot, in the metadata's order; the summary without its operation, which is a column."""
+    """Yield every snapshot, in the metadata's order; the operation is a column and not in the summary."""
     rows = []
     for s in state.metadata.snapshots:
         summary = None if s.summary is None else [(k, v) for k, v in s.summary.items() if k != "operation"]
@@ -128,7 +128,7 @@ def _current_ancestors(metadata: TableMetadata) -> set[int]:
 
 
 def build_history(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The snapshot log."""
+    """Yield the snapshot log."""
     metadata = state.metadata
     ancestors = _current_ancestors(metadata)
     by_id = {s.snapshot_id: s for s in metadata.snapshots}
@@ -147,7 +147,7 @@ def build_history(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def build_refs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Branches and tags."""
+    """Yield the branches and tags."""
     rows = [
         {
             "name": r.name,
@@ -163,7 +163,7 @@ def build_refs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def build_metadata_log(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Earlier metadata files and this one, each with the snapshot that was current then by the snapshot log."""
+    """Yield earlier metadata files and this one, each with the snapshot current at that time by the snapshot log."""
     metadata = state.metadata
     by_id = {s.snapshot_id: s for s in metadata.snapshots}
     files: list[tuple[int | None, str]] = [(e.timestamp_ms, e.metadata_file) for e in metadata.metadata_log]

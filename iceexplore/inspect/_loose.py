@@ -1,4 +1,4 @@
-"""A file without its table: what it is by its content, what its header says, and its records."""
+"""A file opened without its table: its kind, recognized by content, its header and its records."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ if TYPE_CHECKING:
 __all__ = ["LooseFile", "open_file", "open_loose_storage"]
 
 
-#: The file, and where a deletion vector is in it: ``offset`` and ``size``.
+#: Storage and location of the file, and the ``offset`` and ``size`` of a deletion vector in it.
 _Place = tuple[Storage, str, int | None, int | None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LooseFile:
-    """One file of a table, shown by itself. Immutable; records are read when they are asked for.
+    """One file of a table, opened without the table. Immutable; records are read on demand.
 
     Attributes
     ----------
     location
-        Where it is.
+        Location of the file.
     kind
-        ``manifest``, ``manifest list``, ``root manifest``, ``table metadata``, ``puffin``, ``deletion vector``,
-        ``parquet``, ``orc``, ``avro`` or ``json``: by its content, not by its name. A V4 root that holds data files
-        alone is like a leaf; where its key-value metadata do not tell, its name does, and ``manifest`` is either where
-        that does not, too. Of manifests ``header["known by"]`` says which it was.
+        ``manifest``, ``manifest list``, ``root manifest``, ``table metadata``, ``view metadata``, ``puffin``,
+        ``deletion vector``, ``parquet``, ``orc``, ``avro`` or ``json``, recognized by content, not by name. Exception:
+        a V4 root that holds only data files looks like a leaf. If its key-value metadata does not decide, its name
+        does; if that does not either, the kind is ``manifest``. For manifests, ``header["known by"]`` has the evidence.
     size
-        Bytes of the file; of a deletion vector that was cut out, of the vector.
+        Bytes of the file, or of the deletion vector if ``offset`` and ``size`` were given.
     header
-        What the file says of itself: key-value metadata, counts, codec, dialect, the JSON document.
+        Key-value metadata, counts, codec and dialect, or the JSON document.
     schema
-        The schema as the format has it: parsed Avro JSON, an Arrow schema, or the current schema of table metadata.
+        The schema in the format's own form: parsed Avro JSON, an Arrow schema, or the current schema of table metadata.
     problems
-        What is wrong with it.
+        Faults found in the file.
     """
 
     location: str
@@ -71,31 +71,31 @@ class LooseFile:
     _place: _Place = field(repr=False)
 
     def __reduce__(self) -> tuple[Callable[..., LooseFile], _Place]:
-        return _opened, self._place  # another process reads the file itself
+        return _opened, self._place  # when unpickled, another process reads the file itself
 
     def arrow(self) -> pa.Table:
-        """The records.
+        """Return the records.
 
-        Of a manifest or manifest list its entries as written, of table metadata the snapshots, of a Puffin file the
-        blobs, of a deletion vector the positions, of a Parquet file row groups × columns, of an ORC file the columns,
-        of any other Avro file the rows.
+        These are the entries of a manifest or manifest list as written, the snapshots of table metadata, the blobs of a
+        Puffin file, the positions of a deletion vector, row groups × columns of a Parquet file, the columns of an ORC
+        file, the rows of any other Avro file.
 
         Raises
         ------
         IceexploreError
-            They cannot be read.
+            The records cannot be read.
         """
         return self._records()
 
     def to_pandas(self) -> pd.DataFrame:
-        """The records as a data frame; 64-bit numbers stay whole beside nulls. Raises as `arrow`."""
+        """Return the records as a data frame; 64-bit integers stay exact beside nulls. Raises as `arrow`."""
         import pandas as pd
 
         frame: pd.DataFrame = self.arrow().to_pandas(types_mapper=pd.ArrowDtype)
         return shown_frame(frame)
 
     def content_entries(self) -> pa.Table:
-        """The entries of a manifest or manifest list in the one shape of all format versions; nothing is inherited.
+        """Return the entries of a manifest or manifest list in the columns of all format versions, without inheritance.
 
         Raises
         ------
@@ -107,14 +107,15 @@ class LooseFile:
         return self._entries()
 
     def manifest_deletion_vectors(self) -> pa.Table:
-        """Decode the manifest DVs of a V4 root: which positions of which leaf each removes, and in which form it is.
+        """Decode the manifest DVs of a V4 root: the leaf and positions each one removes, and its encoding.
 
-        `arrow` has them as written. A vector that cannot be decoded has its ``fault``, one in a Puffin file its place.
+        `arrow` has them as written. A vector that cannot be decoded has its ``fault``; for one in a Puffin file the
+        location and offset are given.
 
         Raises
         ------
         OptionError
-            The file is no V4 root.
+            The file is not a V4 root.
         """
         if self._vectors is None:
             raise OptionError(f"a file of kind {self.kind!r} has no manifest deletion vectors: {self.location}")
@@ -138,31 +139,31 @@ def open_file(
     size: int | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> LooseFile:
-    """Show one file without its table: a manifest, manifest list or root, table metadata, Puffin, Parquet, ORC or Avro.
+    """Open one file without its table: a manifest, manifest list or root, table metadata, Puffin, Parquet, ORC or Avro.
 
-    Of V4 manifests locations stay as written (what they are relative to only the table knows), the types of statistics
-    are the file's own, and a leaf shows every entry: what a manifest DV removes stands in the root.
+    In V4 manifests, locations stay as written (the location they are relative to is in the table metadata), statistics
+    have the file's own types, and a leaf shows every entry: manifest DVs are in the root and are not applied.
 
     Parameters
     ----------
     source
-        A local path or a URI. Nothing but this file is read.
+        A local path or a URI. No other file is read.
     offset, size
-        Where a deletion vector is in the file: ``content_offset`` and ``content_size_in_bytes`` of its manifest entry.
+        A deletion vector in the file: ``content_offset`` and ``content_size_in_bytes`` of its manifest entry.
     properties
         Options of the file system (credentials, endpoint), as for `iceexplore.open`.
 
     Raises
     ------
     FileMissingError, AccessDeniedError, StorageError
-        The file cannot be had.
+        The file cannot be read.
     FormatError
-        Nothing that a table is made of. A file whose format is plain, but which is damaged, is shown with `problems`.
+        The file is of no kind that tables consist of. A damaged file of a known format opens with `problems`.
     OptionError
-        Only one of ``offset`` and ``size``, or a folder.
+        Only one of ``offset`` and ``size`` is given, or the source is a folder.
     """
     if (offset is None) != (size is None):
-        raise OptionError("offset and size go together: both are in the manifest entry of a deletion vector")
+        raise OptionError("offset and size must be given together: take both from the deletion vector's manifest entry")
     return _opened(*open_loose_storage(source, properties), offset, size)
 
 
@@ -176,10 +177,10 @@ def _opened(storage: Storage, location: str, offset: int | None, size: int | Non
     head = storage.read(location, kind="other", length=min(HEAD_BYTES, HEAD_BYTES if total is None else total))
     format_ = sniff(head)
     if format_ == "zip":
-        raise FormatError("this is a zip; ix.open(path) opens one with a table in it", location=location, offset=0)
+        raise FormatError("this is a zip file; open a table in it with ix.open(path)", location=location, offset=0)
     if format_ is None or format_ not in READERS:
         raise FormatError(
-            f"nothing that a table is made of: it begins with {head[:8]!r}; known are Avro, Parquet, ORC, Puffin, "
+            f"not a file of an Iceberg table: it begins with {head[:8]!r}; supported are Avro, Parquet, ORC, Puffin, "
             "JSON (also gzipped) and deletion vectors",
             location=location,
             offset=0,
@@ -194,26 +195,26 @@ def _opened(storage: Storage, location: str, offset: int | None, size: int | Non
 def open_loose_storage(
     source: str | os.PathLike[str], properties: Mapping[str, str] | None = None
 ) -> tuple[Storage, str]:
-    """A storage that reads the folder of one file, and the file's location in it.
+    """Return a storage for the folder of one file, and the file's location in it.
 
     Raises
     ------
     OptionError
-        A folder.
+        The source is a folder, or not a path.
     FileMissingError
         No such local file.
     """
     asked: Any = source
     if not isinstance(asked, (str, os.PathLike)) or not isinstance(given := os.fspath(asked), str):
-        raise OptionError(f"{source!r} is no path or URI of a file")
+        raise OptionError(f"{source!r} is not a path or URI of a file")
     if properties is not None and not isinstance(properties, Mapping):
-        raise OptionError(f"properties={type(properties).__name__}: give names and values, as a dictionary")
+        raise OptionError(f"properties={type(properties).__name__}: give a dictionary of names and values")
     place = canonical(check_host(os.path.expanduser(given)))
     if "://" not in place:
-        # The user named this file: where a link leads is theirs to say.
+        # The user named this file, so a symbolic link is followed wherever it leads.
         path = Path(os.path.realpath(place))
         if path.is_dir():
-            raise OptionError(f"{place} is a folder; ix.open(path) opens a table by its folder")
+            raise OptionError(f"{place} is a folder; open a table in it with ix.open(path)")
         if not path.exists():
             raise FileMissingError(f"no such file: {place}")
         place = str(path)

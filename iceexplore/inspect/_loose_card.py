@@ -24,7 +24,7 @@ _VALUE = 300
 
 @card_of.register
 def loose_card(file: LooseFile) -> Card:
-    """Kind, header, the first records, problems: everything as text, nothing escaped yet."""
+    """Return the card: kind, header, first records and problems, as plain text that is not escaped yet."""
     scalars = [(k, v) for k, v in file.header.items() if not isinstance(v, (Mapping, list))]
     facts = [("size", human_bytes(file.size)) if file.size is not None else ("size", "unknown")]
     facts += [(k, _text(v, 80)) for k, v in scalars if v not in (None, "")]
@@ -43,7 +43,7 @@ def _records(file: LooseFile) -> CardTable | None:
     try:
         table = file.arrow()
     except IceexploreError as error:
-        if any(p.severity == "error" for p in file.problems):  # it is said there
+        if any(p.severity == "error" for p in file.problems):  # the card lists the fault among its problems
             return None
         return CardTable("Records", ("error",), ((_text(error, _VALUE),),))
     if not table.num_columns:
@@ -53,7 +53,7 @@ def _records(file: LooseFile) -> CardTable | None:
     rows = tuple(zip(*([_cell(v) for v in shown.column(i)] for i in range(len(names))), strict=True))
     parts = [f"{table.num_rows:,} rows"]
     if table.num_rows > _ROWS:
-        parts.append(f"the first {_ROWS} are shown")
+        parts.append(f"first {_ROWS} shown")
     if table.num_columns > _COLUMNS:
         parts.append(f"+{table.num_columns - _COLUMNS} more columns")
     right = frozenset(i for i in range(len(names)) if pa.types.is_integer(shown.schema.field(i).type))
@@ -61,7 +61,7 @@ def _records(file: LooseFile) -> CardTable | None:
 
 
 def _vectors(file: LooseFile) -> CardTable | None:
-    """The manifest DVs, whose bytes say nothing to a person."""
+    """Return a table of the decoded manifest DVs, as their raw bytes are unreadable."""
     if file.kind != "root manifest":
         return None
     try:
@@ -77,8 +77,8 @@ def _vectors(file: LooseFile) -> CardTable | None:
         listed = "" if row["positions"] is None else ", ".join(map(str, row["positions"][:_CELL]))
         values = (row["manifest"] or "", "" if count is None else count, listed)
         rows.append((*(_text(v, _CELL) for v in values), _text(place, _VALUE)))
-    note = f"{len(found):,} vectors" + (f", the first {_ROWS} are shown" if len(found) > _ROWS else "")
-    names = ("manifest", "removes", "positions", "form, place or fault")
+    note = f"{len(found):,} vectors" + (f", first {_ROWS} shown" if len(found) > _ROWS else "")
+    names = ("manifest", "removes", "positions", "encoding, location or fault")
     return CardTable("Manifest deletion vectors", names, tuple(rows), note=note, right=frozenset({1}))
 
 

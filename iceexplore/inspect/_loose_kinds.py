@@ -1,4 +1,4 @@
-"""What a loose file of each format says: its kind, header, schema and records."""
+"""Readers of loose files, one for each format: kind, header, schema and records."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from iceexplore.storage import Budget, Storage, load_json, parse_document
 
 __all__ = ["Content", "MAX_POSITIONS", "READERS", "vector_content"]
 
-#: Positions that are listed: 800 MB. A few bytes of runs can set 65,536 of them.
+#: Most positions that `LooseFile.arrow` lists (800 MB). A few bytes of runs can set 65,536 of them.
 MAX_POSITIONS = 100_000_000
-#: A loose Avro file is read as a whole, a metadata file too.
+#: Most bytes of an Avro, metadata or deletion-vector file, which are read whole.
 MAX_FILE_BYTES = 1 << 31
-#: Other JSON than table metadata, after decompression.
+#: Most bytes, after decompression, of JSON that is not table metadata.
 MAX_JSON_BYTES = 1 << 28
 
 _MANIFEST_LIST_ID = 500  # manifest_path
 _DATA_FILE_ID = 2
 _FILE_PATH_ID = 100
-_CONTENT_TYPE_ID = 134  # a row of V4 is a content entry: 134 content_type (or type), 100 location
+_CONTENT_TYPE_ID = 134  # a V4 row is a content entry: 134 content_type (or type), 100 location
 
 BLOBS = pa.schema(
     [
@@ -70,9 +70,10 @@ SNAPSHOTS = pa.schema(
 
 @dataclass(frozen=True)
 class Content:
-    """What is shown of a file; ``records`` reads them, ``entries`` too where they are content entries.
+    """The content of a loose file.
 
-    ``vectors`` decodes the manifest DVs of a V4 root; None for other files.
+    ``records`` reads its records and ``entries`` its content entries, for a manifest. ``vectors`` decodes the manifest
+    DVs of a V4 root and is None for other files.
     """
 
     kind: str
@@ -85,7 +86,7 @@ class Content:
 
 
 def vector_content(bitmap: Any, offset: int, size: int, problems: Iterable[Problem]) -> Content:
-    """The positions of a deletion vector."""
+    """Return the content of a deletion vector: its positions."""
     count = len(bitmap)
     header = {"cardinality": count, "offset": offset, "size_in_bytes": size}
     if count:
@@ -95,7 +96,7 @@ def vector_content(bitmap: Any, offset: int, size: int, problems: Iterable[Probl
         import numpy as np
 
         if count > MAX_POSITIONS:
-            raise UnsupportedError(f"{count:,} positions are not listed ({MAX_POSITIONS:,} at most); see `header`")
+            raise UnsupportedError(f"{count:,} positions are not listed (at most {MAX_POSITIONS:,}); see `header`")
         return pa.table({"pos": pa.array(np.asarray(bitmap.to_array(), dtype=np.int64))})
 
     return Content("deletion vector", header, pa.schema([pa.field("pos", pa.int64())]), tuple(problems), records)
@@ -111,7 +112,7 @@ def _bare_vector(storage: Storage, location: str) -> Content:
 def _whole(storage: Storage, location: str, kind: str) -> bytes:
     size = storage.stat(location).size
     if size is not None and size > MAX_FILE_BYTES:
-        raise UnsupportedError(f"{location} has {size:,} bytes; a file of this kind is read up to {MAX_FILE_BYTES:,}")
+        raise UnsupportedError(f"{location} has {size:,} bytes; files of this kind are read up to {MAX_FILE_BYTES:,}")
     return storage.read(location, kind=kind)
 
 
@@ -163,7 +164,7 @@ def _json(storage: Storage, location: str) -> Content:
 
 
 def _other_json(data: bytes, location: str) -> dict[str, Any] | None:
-    """Return a JSON object that is no table metadata, gzipped or not. Raises `MemoryLimitError`."""
+    """Return a JSON object that is not table metadata, gzipped or not, else None. Raises `MemoryLimitError`."""
     with contextlib.suppress(ValueError, RecursionError, zlib.error):
         plain = zlib.decompressobj(31).decompress(data, MAX_JSON_BYTES) if data[:2] == b"\x1f\x8b" else data
         document = load_json(plain, Budget(location, len(data)), "the JSON")
@@ -198,19 +199,19 @@ def _avro(storage: Storage, location: str) -> Content:
     problems = Problems()
     for fault in index.faults:
         problems.add_error(fault, location)
-    said = {
+    facts = {
         "codec": header.codec,
         "blocks": len(index.blocks),
         "rows": index.rows,
         "metadata": dict(header.metadata),
     }
-    return Content("avro", said, header.schema, tuple(problems), lambda: read_rows(storage, location, kind="other"))
+    return Content("avro", facts, header.schema, tuple(problems), lambda: read_rows(storage, location, kind="other"))
 
 
 def _manifest(storage: Storage, location: str, schema: Any) -> Content:
     try:
         found = open_manifest(storage, location)
-    except UnsupportedError as error:  # a dialect that is not read yet: its rows still show
+    except UnsupportedError as error:  # an unsupported dialect: its rows are still shown
         problems = Problems()
         problems.add_error(error, location)
         return Content("manifest", {}, schema, tuple(problems), lambda: read_rows(storage, location, kind="manifest"))
@@ -236,7 +237,7 @@ def _manifest(storage: Storage, location: str, schema: Any) -> Content:
 
 
 def _as_written(storage: Storage, found: Manifest) -> pa.Table:
-    """Every column of the file under its own name; of a damaged file what the manifest reader saved."""
+    """Return all of the file's columns under their own names; of a damaged file perhaps only its decoded entries."""
     if found.problems:
         with contextlib.suppress(IceexploreError):
             return read_rows(storage, found.location, kind="manifest")
@@ -244,11 +245,14 @@ def _as_written(storage: Storage, found: Manifest) -> pa.Table:
     return read_rows(storage, found.location, kind="manifest")
 
 
-_Shape = tuple[int | None, str, list[tuple[int | None, str]]]  # a field's id, name, and its children's
+_Shape = tuple[int | None, str, list[tuple[int | None, str]]]  # (id, name) of a field, and those of its children
 
 
 def _is_manifest(fields: list[_Shape]) -> bool:
-    """Whether these are fields of a manifest or manifest list: by id, with a child's, as other tables have ids, too."""
+    """Return whether these are fields of a manifest or manifest list.
+
+    Ids alone do not decide, as other files have field ids too: a name or a child's id must match as well.
+    """
     own = {(number, name) for number, name, _ in fields}
     if (_FILE_PATH_ID, "location") in own and {(_CONTENT_TYPE_ID, "content_type"), (_CONTENT_TYPE_ID, "type")} & own:
         return True
@@ -274,7 +278,7 @@ def _avro_shape(found: dict[str, Any]) -> _Shape:
 
 
 def _listed(value: Any) -> list[Any]:
-    """A list of a damaged header; none where something else is in its place."""
+    """Return a header's list; an empty one if a damaged header has something else in its place."""
     return value if isinstance(value, list) else []
 
 
@@ -326,10 +330,10 @@ def _content(ids: Iterable[int | None]) -> dict[str, str]:
 
 
 def _encrypted(storage: Storage, location: str) -> Content:
-    raise UnsupportedError(f"{location} is encrypted; its key is not here")
+    raise UnsupportedError(f"{location} is encrypted and its key is not available")
 
 
-#: By what `sniff` says.
+#: Readers by the format that `sniff` returns.
 READERS: dict[str, Callable[[Storage, str], Content]] = {
     "avro": _avro,
     "encrypted": _encrypted,

@@ -1,4 +1,4 @@
-"""The manifest deletion vectors of a loose V4 root, decoded: which entries of which leaf they remove."""
+"""The manifest deletion vectors of a loose V4 root, decoded to the entries of each leaf that they remove."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from iceexplore.manifests import ContentType, Manifest, bool_array, manifest_dv_
 
 __all__ = ["MAX_LISTED", "VECTORS", "manifest_vectors"]
 
-#: Positions that are listed of one root, 4 MB: a few bytes of runs can set 65,536 of them.
+#: Most positions listed for one root (4 MB): a few bytes of runs can set 65,536 of them.
 MAX_LISTED = 1_000_000
-#: The types of entries that may have one.
+#: The content types of entries that may have a manifest DV.
 _BEARERS = pa.array([3, 4, 5], pa.int32())
 
 VECTORS = pa.schema(
@@ -36,10 +36,11 @@ VECTORS = pa.schema(
 
 
 def manifest_vectors(root: Manifest) -> pa.Table:
-    """Decode the manifest DVs of a root, a row each.
+    """Decode the manifest DVs of a root, one row each.
 
-    An inline one (field 522 of the draft, ``inline_content`` of the proposal) is decoded; of one in a Puffin file,
-    which is another file, the place is given. Positions are null where more than `MAX_LISTED` would be listed.
+    Inline vectors (field 522 of the draft, ``inline_content`` of the proposal) are decoded. For a vector in a Puffin
+    file, which would be another file to read, the location and offset are given. Positions are null where the list
+    would exceed `MAX_LISTED`.
     """
     has_vector = bool_array(whole(root.entries["deletion_vector"]).is_valid())
     at = np.flatnonzero(has_vector & bool_array(pc.is_in(root.entries["content_type"], _BEARERS)))
@@ -48,7 +49,7 @@ def manifest_vectors(root: Manifest) -> pa.Table:
     left = MAX_LISTED
     for row, entry in zip(at.tolist(), root.entries.select(columns).take(pa.array(at)).to_pylist(), strict=True):
         vector, data = entry["deletion_vector"], entry["deletion_vector"]["inline_content"]
-        apart = entry["content_type"] == ContentType.MANIFEST_DV  # else the vector is part of the manifest's own entry
+        apart = entry["content_type"] == ContentType.MANIFEST_DV  # else the vector is attached to the manifest's entry
         made: dict[str, Any] = {
             "ordinal": entry["ordinal"],
             "manifest": entry["referenced_file" if apart else "location"],

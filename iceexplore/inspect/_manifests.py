@@ -42,14 +42,14 @@ ALL_MANIFESTS_SCHEMA = pa.schema(
 
 
 def build_manifests(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The manifests of the state's snapshot."""
+    """Yield the manifests of the state's snapshot."""
     root = state.root()
     if root is not None:
         yield pa.Table.from_arrays(_columns(root, state.metadata), schema=schema)
 
 
 def build_all_manifests(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The manifests of every snapshot, once for each snapshot that refers to them."""
+    """Yield the manifests of every snapshot, once for each snapshot that refers to them."""
     for snapshot, root in every_root(state):
         rows = _rows(root)
         own = pa.repeat(pa.scalar(snapshot.snapshot_id, pa.int64()), rows.num_rows)
@@ -58,12 +58,12 @@ def build_all_manifests(state: TableState, schema: pa.Schema) -> Iterator[pa.Tab
 
 
 def _rows(root: Manifest) -> pa.Table:
-    """The live manifests among a root's entries."""
+    """Return the live manifests among a root's entries."""
     return root.entries.take(pa.array(live_manifests(root), pa.int64()))
 
 
 def _columns(root: Manifest, metadata: TableMetadata) -> list[pa.Array]:
-    """Counts are those of the manifest as written, also where (V4) a manifest DV removes some of its entries."""
+    """Return the columns; counts are those of the manifest as written, regardless of manifest DVs (V4)."""
     rows = _rows(root)
 
     def own(name: str) -> pa.Array:
@@ -88,7 +88,7 @@ def _columns(root: Manifest, metadata: TableMetadata) -> list[pa.Array]:
 
 
 def _aggregated(root: Manifest, rows: pa.Table, metadata: TableMetadata) -> pa.Array:
-    """Partition summaries rebuilt from the statistics that a V4 root has of its manifests."""
+    """Return partition summaries rebuilt from the statistics that a V4 root has of its manifests."""
     columns = ["partition_summaries", "manifest_stats", "partition_spec_id"]
     places = pa.array(live_manifests(root), pa.int64())
     made = partition_ranges(root, places, rows.select(columns).to_pylist(), metadata)
@@ -96,7 +96,7 @@ def _aggregated(root: Manifest, rows: pa.Table, metadata: TableMetadata) -> pa.A
 
 
 def _summaries(rows: pa.Table, metadata: TableMetadata) -> pa.Array:
-    """Partition summaries, bounds as Java's ``Transform.toHumanString`` prints them; a missing one is ``null``."""
+    """Return partition summaries, bounds printed as Java's ``Transform.toHumanString``; a missing bound is ``null``."""
     lists = whole(rows.column("partition_summaries"))
     items = lists.flatten()
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
@@ -106,7 +106,7 @@ def _summaries(rows: pa.Table, metadata: TableMetadata) -> pa.Array:
     bounds: dict[str, Any] = {}
     for name in ("lower_bound", "upper_bound"):
         raw = pc.struct_field(items, name)
-        texts = np.full(len(items), None, dtype=object)  # one value per manifest and partition field, not per file
+        texts = np.full(len(items), None, dtype=object)  # Python values: one per manifest and field, not per file
         for spec_id in np.unique(spec_ids):
             for at in np.unique(position[spec_ids == spec_id]):
                 here = (spec_ids == spec_id) & (position == at)
@@ -125,11 +125,11 @@ def _texts(raw: pa.Array, metadata: TableMetadata, spec_id: int, position: int) 
         return [None] * len(raw)
     field = spec.fields[position]
     source = metadata.schema().find(field.source_id) if field.source_ids else None
-    # A column that is not in the current schema has no type there: Java prints its bounds as null
+    # Types come from the current schema only, as in Java, which prints bounds of other columns as null.
     kind = result_type(field.transform, None if source is None else source.type)
     values, _ = decode_values(kind, raw)
     if not pa.types.is_temporal(values.type):
         return [human_value(kind, field.transform, v) for v in values.to_pylist()]
-    # years outside 1 to 9999 are no Python dates: by the stored integer
+    # Python dates end at the years 1 and 9999: print from the stored integer.
     numbers = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
     return [human_value(kind, field.transform, v) for v in numbers.to_pylist()]

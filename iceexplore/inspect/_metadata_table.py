@@ -1,4 +1,4 @@
-"""A metadata table as an object: called it is a pandas data frame, ``.arrow()`` an Arrow table."""
+"""A metadata table as an object: call it for a pandas data frame, ``.arrow()`` for an Arrow table."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Definition", "MetadataTable", "OnSpark"]
 
-#: Makes a metadata table by its name on Spark: given the state, the session, the name, ``flat`` and ``on_error``.
+#: Builds a metadata table on Spark from the state, the session, the table's name, ``flat``, ``columns`` and
+#: ``on_error``.
 OnSpark: TypeAlias = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Definition:
-    """What a metadata table is: its name, what it shows, its columns, and how it is read.
+    """Definition of a metadata table: its name, description and columns, and the function that reads it.
 
-    ``travels`` says whether it shows the state's snapshot (as Spark's ``VERSION AS OF``) or the whole metadata file,
-    ``spark`` whether Iceberg's runtime has it, ``by_leaf`` how it is made of one manifest at a time.
+    ``travels`` is True for a table that shows the state's snapshot (like Spark's ``VERSION AS OF``) and False for one
+    that shows the whole metadata file. ``spark`` is True for a table that Iceberg's Spark runtime has too. ``by_leaf``
+    reads the table one manifest at a time, if it can be read so.
     """
 
     name: str
@@ -43,14 +45,14 @@ class Definition:
 
 
 class MetadataTable:
-    """One metadata table of one table. Nothing is read before it is called.
+    """One metadata table of one table. Nothing is read until it is called.
 
     Examples
     --------
     >>> t.inspect.files()             # pandas, Arrow-backed: every digit of every integer is kept
     >>> t.inspect.files(flat=True)    # a plain column for each partition field and metric
     >>> t.inspect.files.arrow()       # pyarrow.Table
-    >>> t.inspect.files(spark=spark)  # a Spark DataFrame, made by the workers
+    >>> t.inspect.files(spark=spark)  # a Spark DataFrame, built by the workers
     """
 
     def __init__(self, state: TableState, definition: Definition, on_spark: OnSpark | None = None) -> None:
@@ -61,33 +63,34 @@ class MetadataTable:
 
     @property
     def name(self) -> str:
-        """Its name, as in Spark's ``SELECT * FROM db.table.<name>``."""
+        """The table's name, as in Spark's ``SELECT * FROM db.table.<name>``."""
         return self._definition.name
 
     @property
     def schema(self) -> pa.Schema:
-        """Its columns and their types; nothing is read."""
+        """The table's columns and their types. Reads nothing."""
         return self._definition.schema(self._state)
 
     @property
     def columns(self) -> dict[str, str]:
-        """What each column means; nothing is read."""
+        """A description of each column, by name. Reads nothing."""
         own = {k.partition(".")[2]: v for k, v in COLUMN_DOCS.items() if k.startswith(f"{self.name}.")}
         return {name: own.get(name) or COLUMN_DOCS.get(name, "") for name in self.schema.names}
 
     def arrow(self, *, flat: bool = False) -> pa.Table:
-        """The table as Arrow.
+        """Return the table as Arrow.
 
         Parameters
         ----------
         flat
-            One plain column for each field of a struct, named by its path: ``partition.kind``,
+            Return one plain column for each field of a struct, named by its path: ``partition.kind``,
             ``readable_metrics.id.lower_bound``. Maps and lists stay.
 
         Raises
         ------
         IceexploreError
-            A fault of the table's files, if it was opened with ``strict=True``; else it is one of ``t.problems``.
+            A file is damaged or cannot be read and the table was opened with ``strict=True``; otherwise the fault is
+            added to ``t.problems``.
         """
         schema = self.schema
         parts = list(self._definition.build(self._state, schema))
@@ -97,11 +100,11 @@ class MetadataTable:
         return table
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The table for whatever takes Arrow's C stream: ``polars.DataFrame(t.inspect.files)``. See `arrow`."""
+        """Export the table as an Arrow C stream, for libraries that take one: ``polars.DataFrame(t.inspect.files)``."""
         return self.arrow().__arrow_c_stream__(requested_schema)
 
     def by_leaf(self) -> LeafRows | None:
-        """The table with its rows made when they are looked at; None where it is not made manifest by manifest.
+        """Return the table's rows built on access; None for a table that is not read one manifest at a time.
 
         Raises
         ------
@@ -132,31 +135,31 @@ class MetadataTable:
         columns: Iterable[str] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> pd.DataFrame | SparkFrame:
-        """The table as a pandas data frame with Arrow-backed columns; see `arrow` for ``flat`` and errors.
+        """Return the table as a pandas data frame with Arrow-backed columns; see `arrow` for ``flat`` and errors.
 
         Parameters
         ----------
         spark
-            A Spark session: the table as a Spark data frame, its manifests read by the workers. See
-            `iceexplore.on_spark.metadata_frame` for which tables and types.
+            A Spark session: return a Spark data frame, whose manifests the workers read. See
+            `iceexplore.on_spark.metadata_frame` for the supported tables and types.
         columns
-            On Spark: only these. What workers make Spark takes as it is, needed or not: naming the few columns that
-            are, above all leaving out statistics, makes a query many times as fast.
+            On Spark: build these columns only. Spark cannot prune columns that the workers build, so naming the few
+            that are needed, above all leaving out statistics, makes a query many times as fast.
         on_error
-            On Spark: whether a manifest that cannot be read fails the query, or its rows are left out. Workers cannot
-            add to ``t.problems``.
+            On Spark, for manifests that cannot be read: fail the query or skip their rows. Workers cannot add to
+            ``t.problems``.
 
         Raises
         ------
         OptionError
-            ``spark`` is no session, a column is not there, or ``columns`` without ``spark``.
+            ``spark`` is not a session, a column does not exist, or ``columns`` is given without ``spark``.
         """
         if spark is not None:
             if self._on_spark is None:
-                raise OptionError("this table was not made by a Table: Spark data frames come from t.inspect")
+                raise OptionError("this metadata table has no Spark support: get it from t.inspect of a Table")
             return self._on_spark(self._state, spark, self.name, flat=flat, columns=columns, on_error=on_error)
         if columns is not None:
-            raise OptionError("columns= is for Spark: give spark=, or choose columns of the data frame")
+            raise OptionError("columns= works on Spark only: give spark=, or select columns of the data frame")
         import pandas as pd
 
         frame: pd.DataFrame = self.arrow(flat=flat).to_pandas(types_mapper=pd.ArrowDtype)
@@ -174,11 +177,11 @@ class MetadataTable:
 
     def _repr_html_(self) -> str:
         caption = f"{self.name}: {self._definition.doc} Call it for pandas: .inspect.{self.name}()"
-        return str(html_table(("column", "type", "what it is"), self._rows(), caption))
+        return str(html_table(("column", "type", "description"), self._rows(), caption))
 
 
 def _type_name(kind: Any) -> str:
-    """A type in a few letters."""
+    """Return a short name for an Arrow type."""
     if pa.types.is_struct(kind):
         return "struct"
     if pa.types.is_map(kind):

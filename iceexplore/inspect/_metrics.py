@@ -1,4 +1,4 @@
-"""``readable_metrics``: each primitive column's statistics, typed (Java's ``MetricsUtil.readableMetricsSchema``)."""
+"""``readable_metrics``: typed metrics of each primitive column (Java's ``MetricsUtil.readableMetricsSchema``)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Metric:
 
 
 def metrics_of(schema: Schema) -> list[Metric]:
-    """The primitive columns at every depth, sorted by full name as Java sorts strings (by UTF-16 unit)."""
+    """Return the primitive columns at every depth, sorted by full name in UTF-16 code units, as Java sorts strings."""
     out = []
-    kinds: dict[PrimitiveType, pa.StructType] = {}  # a hundred thousand columns have few types
+    kinds: dict[PrimitiveType, pa.StructType] = {}  # a type is built once: wide tables have many columns of few types
     for name, field in schema.walk():
         if not isinstance(field.type, PrimitiveType):
             continue
         kind = kinds.get(field.type)
         if kind is None:
-            if field.type.base == "variant":  # no primitive type
+            if field.type.base == "variant":  # not a primitive type in the spec
                 continue
             bound = shown_type(field.type)
             count = pa.int64()
@@ -52,19 +52,21 @@ def metrics_of(schema: Schema) -> list[Metric]:
 
 
 def metrics_type(metrics: list[Metric]) -> pa.StructType:
-    """The type of ``readable_metrics``."""
+    """Return the type of ``readable_metrics``."""
     return pa.struct([pa.field(m.name, m.type) for m in metrics])
 
 
 def metrics_struct(
     leaf: Manifest, metrics: list[Metric], kind: pa.StructType, problems: Problems
 ) -> pa.StructArray:
-    """``readable_metrics`` of a manifest's entries; a bound that does not fit its column's type is null, and noted.
+    """Build ``readable_metrics`` of a manifest's entries; a bound that does not fit its column's type becomes null.
+
+    Each column with such bounds adds a problem.
 
     Parameters
     ----------
     kind
-        The type that `metrics_type` makes of the metrics.
+        The type that `metrics_type` returns for the metrics.
     """
     places: dict[int, list[int]] = {}  # in a damaged schema two columns may have one id
     for place, metric in enumerate(metrics):
@@ -73,7 +75,7 @@ def metrics_struct(
     arrays: list[Any] = [None] * len(metrics)
     for ids, s in leaf.stats_blocks(places):
         _note_damage(leaf, [(metrics[place], n) for n, i in enumerate(ids) for place in places[i]], s, problems)
-        # Structs of all columns of a type at once: what is done for each of 200,000 columns takes seconds.
+        # All columns of one type share one struct array: one array per column takes seconds for 200,000 columns.
         structs: dict[int, pa.StructArray] = {}
         for n, field_id in enumerate(ids):
             for place in places[field_id]:
@@ -94,7 +96,7 @@ def _struct(s: ColumnStats, kind: pa.StructType) -> pa.StructArray:
 
 
 def _note_damage(leaf: Manifest, columns: list[tuple[Metric, int]], s: ColumnStats, problems: Problems) -> None:
-    """Add a problem for each column that has bounds which do not fit its type; the columns are one after the other."""
+    """Add a problem for each column with bounds that do not fit its type; `s` has the columns one after another."""
     if not s.lower_damaged.true_count + s.upper_damaged.true_count:
         return
     rows = len(leaf)

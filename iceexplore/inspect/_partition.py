@@ -1,4 +1,4 @@
-"""The partition column: one struct for every spec of the table, as Java's ``Partitioning.partitionType``."""
+"""The partition column: one struct for all of the table's specs, like Java's ``Partitioning.partitionType``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["PartitionUnion", "partition_union"]
 
 @dataclass(frozen=True)
 class PartitionUnion:
-    """The fields of the partition struct by ascending id: ids, names and types. None of them: unpartitioned."""
+    """The fields of the partition struct by ascending id: ids, names and types. Empty if the table is unpartitioned."""
 
     ids: tuple[int, ...]
     type: pa.StructType
@@ -24,7 +24,7 @@ class PartitionUnion:
         return bool(self.ids)
 
     def struct(self, leaf: Manifest) -> pa.StructArray:
-        """A manifest's partition tuples as this struct; null where its spec has no such field."""
+        """Return a manifest's partition tuples as this struct; null where its spec lacks a field."""
         count = len(leaf)
         own = leaf.partition()
         children = {} if own is None else dict(zip((f.name for f in own.type), own.flatten(), strict=True))
@@ -35,18 +35,18 @@ class PartitionUnion:
         return pa.StructArray.from_arrays(arrays, fields=list(self.type))
 
     def width(self, spec: PartitionSpec | None) -> int:
-        """How many of the fields a spec has (Java tells partitions of narrower specs from null ones by it)."""
+        """Return how many of the fields a spec has. It distinguishes narrower specs from nulls (as in Java)."""
         return 0 if spec is None else len({f.field_id for f in spec.fields} & set(self.ids))
 
 
 def partition_union(metadata: TableMetadata) -> PartitionUnion:
-    """The union of all specs' fields.
+    """Return the union of all specs' fields.
 
-    As in Java: the newest spec names a field, a void field takes the type of what it voided, and a field whose source
-    column is not in the current schema is left out. Unlike Java, an unknown transform does not fail (its values show as
-    text), and of two fields with one name the later is called ``<name>_<id>``.
+    As in Java: the newest spec names a field, a void field takes the type of the transform it replaced, and a field
+    whose source column is not in the current schema is left out. Unlike Java, an unknown transform is not an error (its
+    values show as text), and of two fields with one name the later is called ``<name>_<id>``.
     """
-    if not any(spec.fields for spec in metadata.partition_specs):  # of 200,000 columns the lookup takes a second
+    if not any(spec.fields for spec in metadata.partition_specs):  # indexing 200,000 columns takes a second
         return PartitionUnion((), pa.struct([]))
     columns = metadata.schema().by_id()
     names: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""``partitions``: the live files of a snapshot, added up by partition (Java: ``PartitionsTable``)."""
+"""``partitions``: the live files of a snapshot, summed by partition (Java: ``PartitionsTable``)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OF_ENTRIES = ("content_type", "snapshot_id", "partition_spec_id", "record_count
 
 
 def partitions_schema(state: TableState) -> pa.Schema:
-    """The columns of ``partitions``."""
+    """Return the columns of ``partitions``."""
     union = partition_union(state.metadata)
     by = [pa.field("partition", union.type), pa.field("spec_id", pa.int32())] if union else []
     return pa.schema(
@@ -43,10 +43,11 @@ def partitions_schema(state: TableState) -> pa.Schema:
 
 
 def partition_rows_schema(state: TableState) -> pa.Schema:
-    """What is added up: a row per live file.
+    """Return the columns of the rows to sum up, one per live file.
 
-    ``micros`` is the time of the snapshot that its entry names, null for one that has expired; ``width`` how many of
-    the partition fields its spec has: files of one partition and different widths do not belong together.
+    ``micros`` is the commit time of the snapshot in the file's entry, null if it has expired. ``width`` is the number
+    of partition fields that the file's spec has: files with equal partitions and different widths are grouped
+    separately.
     """
     union = partition_union(state.metadata)
     return pa.schema(
@@ -60,7 +61,7 @@ def partition_rows_schema(state: TableState) -> pa.Schema:
 
 
 def partition_rows_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Makes the rows of `partition_rows_schema`."""
+    """Return the maker of the rows of `partition_rows_schema`."""
     union = partition_union(state.metadata)
     times = {s.snapshot_id: micros_of(s.timestamp_ms) for s in state.metadata.snapshots}
 
@@ -76,12 +77,12 @@ def partition_rows_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
     return make
 
 
-#: The rows that ``partitions`` adds up.
+#: The rows that ``partitions`` sums up.
 PARTITION_ROWS = ByLeaf(partition_rows_maker, parts=("entries", "partition"))
 
 
 def build_partitions(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """One row per partition that has a live file."""
+    """Yield one row per partition with at least one live file."""
     union = partition_union(state.metadata)
     tables = list(PARTITION_ROWS.build(state, partition_rows_schema(state)))
     rows = pa.concat_tables(tables) if tables else None
@@ -90,7 +91,7 @@ def build_partitions(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]
 
 
 def _widths(spec_ids: pa.Array, union: PartitionUnion, state: TableState) -> pa.Array:
-    """How many of the partition fields each entry's spec has: one number a manifest below V4."""
+    """Return the number of partition fields of each entry's spec; below V4, a manifest has only one spec."""
     encoded = spec_ids.dictionary_encode(null_encoding="encode")
     widths = [
         union.width(None if spec_id is None else state.metadata.spec(spec_id))
@@ -100,7 +101,7 @@ def _widths(spec_ids: pa.Array, union: PartitionUnion, state: TableState) -> pa.
 
 
 def _codes(array: pa.Array) -> np.ndarray:
-    """A number for each distinct value; null is one of them."""
+    """Return a number for each value, equal for equal values; null counts as a value."""
     if pa.types.is_null(array.type):
         return np.zeros(len(array), dtype=np.int64)
     encoded = array.dictionary_encode(null_encoding="encode")
@@ -108,7 +109,7 @@ def _codes(array: pa.Array) -> np.ndarray:
 
 
 def _groups(rows: pa.Table, union: PartitionUnion) -> tuple[np.ndarray, np.ndarray]:
-    """The group of each row, and one row of each group."""
+    """Return each row's group, and one row of each group."""
     group = np.asarray(whole(rows.column("width"))).astype(np.int64)
     first = np.unique(group, return_index=True)[1]
     if union:
@@ -144,11 +145,11 @@ def _grouped(rows: pa.Table, union: PartitionUnion, schema: pa.Schema) -> pa.Tab
 
 
 def _last_updates(rows: pa.Table, group: np.ndarray, count: int) -> tuple[Any, Any, Any]:
-    """Time, snapshot and spec of the newest entry of each group; null (spec 0) where all its snapshots are expired."""
+    """Return time, snapshot and spec of each group's newest entry; null (spec 0) if all its snapshots have expired."""
     snapshots = np.asarray(pc.fill_null(whole(rows.column("snapshot_id")), -1))
     micros = np.asarray(pc.fill_null(whole(rows.column("micros")), _NEVER))
     order = np.lexsort((np.arange(len(group)), micros, group))
-    # the last of each group in this order has the greatest time; the first of those with that time is Java's
+    # The last entry of a group in this order has the latest time; Java takes the first of those with that time.
     ends = np.flatnonzero(np.append(group[order][1:] != group[order][:-1], True))
     best = order[ends]
     same = micros == micros[best][group]

@@ -22,14 +22,14 @@ from iceexplore.metadata import StructType
 
 __all__ = ["MAX_POSITIONS", "position_deletes_maker", "position_deletes_schema"]
 
-#: Positions of one deletion vector that are spelt out: a few bytes can claim 2**60 of them.
+#: Most positions listed of one deletion vector: a few bytes can claim 2**60 of them.
 MAX_POSITIONS = 20_000_000
-#: Rows of one chunk: an Arrow string array holds 2 GiB, and each row repeats two paths.
+#: Rows per chunk: an Arrow string array holds at most 2 GiB, and each row repeats two paths.
 _BATCH = 500_000
 
 
 def position_deletes_schema(state: TableState) -> pa.Schema:
-    """The columns of ``position_deletes``."""
+    """Return the columns of ``position_deletes``."""
     union = partition_union(state.metadata)
     vector = [pa.field("content_offset", pa.int64()), pa.field("content_size_in_bytes", pa.int64())]
     return pa.schema(
@@ -46,12 +46,12 @@ def position_deletes_schema(state: TableState) -> pa.Schema:
 
 
 def position_deletes_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Makes a row of every deleted position; a delete file that cannot be read is a `Problem`."""
+    """Return the maker of a row for each deleted position; a delete file that cannot be read adds a `Problem`."""
     union = partition_union(state.metadata)
 
     def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
         rows = live_position_deletes(leaf, union)
-        places = range(rows.num_rows)  # each is a file (or a part of one) to read
+        places = range(rows.num_rows)  # each row is a file, or a part of one, to read
         for tables in in_parallel(state, partial(_read, state, schema, rows), places):
             yield from tables
 
@@ -69,19 +69,19 @@ def _read(state: TableState, schema: pa.Schema, rows: pa.Table, at: int) -> list
 
 
 def _positions(state: TableState, row: pa.Table, location: str) -> Iterator[pa.RecordBatch]:
-    """``file_path``, ``pos`` and perhaps ``row`` of one delete file or deletion vector."""
+    """Yield ``file_path``, ``pos`` and, if present, ``row`` of one delete file or deletion vector."""
     vector = row.column("deletion_vector")[0].as_py() or {}
     offset, size = vector.get("offset"), vector.get("size_in_bytes")
     if offset is None or size is None:
         if row.column("file_format")[0].as_py() == "puffin":
-            text = "the entry of a deletion vector says not where in the file it is"
+            text = "the manifest entry of a deletion vector lacks its offset or size"
             raise FormatError(text, location=location, field="content_offset")
         table = read_position_deletes(state.storage, location, row.column("file_format")[0].as_py())
         yield from table.to_batches(max_chunksize=_BATCH)
         return
     bitmap = read_deletion_vector(state.storage, location, offset, size)
     if len(bitmap) > MAX_POSITIONS:
-        text = f"The deletion vector at byte {offset} has {len(bitmap)} positions; they are not listed."
+        text = f"The deletion vector at byte {offset} has {len(bitmap)} positions, too many to list."
         state.problems.add(problem("unsupported", location, text, found=len(bitmap), expected=MAX_POSITIONS))
         return
     pos = pa.array(bitmap.to_array(), pa.uint64()).cast(pa.int64())
@@ -92,7 +92,7 @@ def _positions(state: TableState, row: pa.Table, location: str) -> Iterator[pa.R
 
 
 def _shaped(state: TableState, schema: pa.Schema, row: pa.Table, batch: pa.RecordBatch) -> pa.Table:
-    """Positions with the columns that are the same for a whole delete file."""
+    """Return positions with the columns that are constant for a delete file."""
     count = batch.num_rows
     columns = {"file_path": batch.column("file_path"), "pos": batch.column("pos")}
     if "row" in batch.schema.names:
@@ -108,13 +108,13 @@ def _shaped(state: TableState, schema: pa.Schema, row: pa.Table, batch: pa.Recor
 
 
 def _repeat(array: pa.Array, count: int) -> pa.Array:
-    """The one value of an array, of any type, many times."""
+    """Return the first value of an array, of any type, repeated."""
     return array.take(pa.repeat(pa.scalar(0, pa.int64()), count))
 
 
 def _deleted_row(row: pa.Array, state: TableState, target: pa.StructType) -> pa.Array:
-    """The deleted rows that a file may keep, by the ids of the table's columns; what does not fit is null."""
-    if not pa.types.is_struct(row.type) or not target.num_fields:  # of a damaged schema no column may be left
+    """Return the deleted rows that a file may store, matched by field id; values that do not fit are null."""
+    if not pa.types.is_struct(row.type) or not target.num_fields:  # a damaged schema may leave no columns
         return pa.nulls(len(row), target)
     by_id = {field_id(row.type.field(i)): i for i in range(row.type.num_fields)}
     children = []

@@ -1,4 +1,4 @@
-"""``puffin_blobs``: the blobs of the table's Puffin files, statistics and deletion vectors, by their footers."""
+"""``puffin_blobs``: the blobs of the table's statistics and deletion-vector files, from the Puffin footers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ VECTORS = ByLeaf(deletion_vectors_maker, contents=DELETES, parts=("entries", "pa
 
 
 def build_puffin_blobs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The statistics files of the metadata and the deletion-vector files of the snapshot; reads each one's footer."""
+    """Yield the blobs of the metadata's statistics files and the snapshot's deletion-vector files; reads footers."""
     files: list[tuple[str, str, int | None]] = [
         (file.statistics_path, "statistics", file.file_size_in_bytes) for file in state.metadata.statistics
     ]

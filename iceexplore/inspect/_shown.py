@@ -1,4 +1,4 @@
-"""How values show in the metadata tables: their Arrow types and texts, as Spark has them, without Python objects."""
+"""Arrow types and texts in which the metadata tables show values, as Spark does; works on whole Arrow arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 
 
 def shown_type(kind: Type) -> pa.DataType:
-    """The Arrow type in which values show: as `arrow_type`, and a uuid as text (as in Spark)."""
+    """Return the Arrow type in which values are shown: that of `arrow_type`, but string for uuid, as in Spark."""
     match kind:
         case StructType(fields):
             return pa.struct([_field(f) for f in fields])
@@ -32,12 +32,12 @@ def _field(field: NestedField) -> pa.Field:
 
 
 def shown(array: pa.Array) -> pa.Array:
-    """Values as they show: a uuid as text, the rest as it is."""
+    """Return values as they are shown: a uuid as text, all others unchanged."""
     return _uuid_text(array) if array.type == _UUID else array
 
 
 def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """An array of another type; where a value does not fit, as text or null, never an error."""
+    """Return an array in another type; if they cannot be cast, as text for a string type, otherwise as nulls."""
     array = shown(array)
     if array.type == target:
         return array
@@ -48,14 +48,14 @@ def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def as_text(array: pa.Array) -> pa.Array:
-    """Any array of primitives as strings; binary as hexadecimal digits."""
+    """Return any array of primitives as strings; binary as hexadecimal digits."""
     array = shown(array)
     if pa.types.is_string(array.type):
         return array
     if pa.types.is_binary(array.type) or pa.types.is_fixed_size_binary(array.type):
         return binary_hex(array.cast(pa.binary()))
     if pa.types.is_timestamp(array.type) and array.type.tz is not None:
-        plain = array.cast(pa.timestamp(array.type.unit)).cast(pa.string())  # rendering a zone needs a zone database
+        plain = array.cast(pa.timestamp(array.type.unit)).cast(pa.string())  # zoned text would need a zone database
         return pc.binary_join_element_wise(plain, "Z", "")
     try:
         return array.cast(pa.string())
@@ -64,12 +64,12 @@ def as_text(array: pa.Array) -> pa.Array:
 
 
 def micros_of(ms: int | None) -> int | None:
-    """Microseconds of milliseconds; None for a time that no 64 bits of microseconds hold."""
+    """Return milliseconds as microseconds; None for a time that does not fit into 64 bits."""
     return None if ms is None or abs(ms) >= 2**63 // 1000 else ms * 1000
 
 
 def _buffers(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets and bytes of a large binary array."""
+    """Return the offsets and bytes of a large binary array."""
     _, offsets, data = array.buffers()
     if offsets is None or len(array) == 0:
         return np.zeros(len(array) + 1, dtype=np.int64), np.empty(0, dtype=np.uint8)
@@ -78,12 +78,12 @@ def _buffers(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _digits(cells: np.ndarray) -> np.ndarray:
-    """Two hexadecimal digits a byte, along the last axis."""
+    """Return two hexadecimal digits for each byte, along the last axis."""
     return np.stack([_HEX[cells >> 4], _HEX[cells & 15]], axis=-1).reshape(*cells.shape[:-1], -1)
 
 
 def binary_hex(array: pa.Array) -> pa.Array:
-    """Binary values as hexadecimal digits."""
+    """Return binary values as hexadecimal digits."""
     array = array.cast(pa.large_binary())
     ends, data = _buffers(array)
     digits = _digits(data[ends[0] : ends[-1]])

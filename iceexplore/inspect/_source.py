@@ -1,4 +1,4 @@
-"""What the metadata tables are made of: leaf manifests of one snapshot, or of every snapshot."""
+"""Sources of the metadata tables: leaf manifests of one snapshot, or of every snapshot."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ DATA = frozenset({int(ContentType.DATA_MANIFEST)})
 DELETES = frozenset({int(ContentType.DELETE_MANIFEST)})
 ALL = DATA | DELETES
 
-#: What manifests of each kind hold.
+#: Content types of the files in each kind of manifest.
 _FILES_OF = {
     int(ContentType.DATA_MANIFEST): (int(ContentType.DATA),),
     int(ContentType.DELETE_MANIFEST): (int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)),
 }
-_LEAST = 8  # small files: their reads wait for the disk more than they compute
+_LEAST = 8  # fewest threads: reads of small files spend more time waiting for the disk than computing
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
 def in_parallel(state: TableState, work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_Out]:
-    """The results of some reads in the order of the items; the first error ends the rest."""
+    """Yield the results of reads in the order of the items; the first error stops the remaining reads."""
     waiting = list(items)
     if len(waiting) < 2:
         yield from map(work, waiting)
@@ -61,7 +61,7 @@ def in_parallel(state: TableState, work: Callable[[_In], _Out], items: Iterable[
 
 
 def every_root(state: TableState) -> Iterator[tuple[Snapshot, Manifest]]:
-    """The root of every snapshot in the metadata, in its order."""
+    """Yield each snapshot in the metadata with its root, in the metadata's order; skip those without a root."""
 
     def read(snapshot: Snapshot) -> tuple[Snapshot, Manifest | None]:
         return snapshot, state.root(snapshot)
@@ -71,12 +71,12 @@ def every_root(state: TableState) -> Iterator[tuple[Snapshot, Manifest]]:
             yield snapshot, root
 
 
-#: A snapshot, its root, whether the root's own files are among the rows wanted, and rows of the root.
+#: A snapshot, its root, whether the root's own files are wanted too, and rows of the root.
 Rows: TypeAlias = tuple[Snapshot, Manifest, bool, list[int]]
 
 
 def snapshot_rows(state: TableState, contents: frozenset[int]) -> Iterator[Rows]:
-    """The live leaf manifests of the state's snapshot, as rows of its root."""
+    """Yield the live leaf manifests of the state's snapshot, as rows of its root."""
     root = state.root()
     if root is not None and state.snapshot is not None:
         rows = [row for row, _ in _distinct(root, contents, set())]
@@ -84,12 +84,12 @@ def snapshot_rows(state: TableState, contents: frozenset[int]) -> Iterator[Rows]
 
 
 def reachable_rows(state: TableState, contents: frozenset[int]) -> Iterator[Rows]:
-    """The leaf manifests of every snapshot in the metadata, each once (as Java's ``reachableManifests``).
+    """Yield the leaf manifests of every snapshot in the metadata, each once (like Java's ``reachableManifests``).
 
-    A leaf is in the snapshot whose manifest DV removes least of it. A root's own files come with each root.
+    A leaf comes from the snapshot whose manifest DV removes least of it. A root's own files come with each root.
     """
     seen: set[str] = set()
-    waiting: dict[str, tuple[float, Snapshot, int]] = {}  # leaves with a manifest DV wherever they were met so far
+    waiting: dict[str, tuple[float, Snapshot, int]] = {}  # leaves that had a manifest DV in every root so far
     for snapshot, root in every_root(state):
         removed = Removals(root)
         whole_leaves = []
@@ -113,10 +113,10 @@ def reachable_rows(state: TableState, contents: frozenset[int]) -> Iterator[Rows
 def snapshot_leaves(
     state: TableState, contents: frozenset[int], parts: Iterable[str]
 ) -> Iterator[tuple[Manifest, Manifest]]:
-    """The live leaf manifests of the state's snapshot, each with its root; before them what the root itself holds.
+    """Yield the live leaf manifests of the state's snapshot, each with its root; before them the root's own files.
 
-    The files of a V4 root belong to no manifest: they come as one more, of which ``root_row`` is None. It has files of
-    every content: see `wanted`.
+    The files in a V4 root itself are yielded as one more leaf, whose ``root_row`` is None. It has files of every
+    content: see `wanted`.
     """
     for _, root, direct, rows in snapshot_rows(state, contents):
         yield from _read(state, root, direct, rows, parts)
@@ -125,12 +125,12 @@ def snapshot_leaves(
 def reachable_leaves(
     state: TableState, contents: frozenset[int], parts: Iterable[str]
 ) -> Iterator[tuple[Manifest, Manifest]]:
-    """The leaf manifests of every snapshot in the metadata, each once: see `reachable_rows`."""
+    """Yield the leaf manifests of every snapshot in the metadata, each once: see `reachable_rows`."""
     if is_local(state.storage.folder):
         for _, root, direct, rows in reachable_rows(state, contents):
             yield from _read(state, root, direct, rows, parts)
         return
-    # Most snapshots add one manifest: these are waited for together, not snapshot by snapshot.
+    # Most snapshots add one manifest: read ahead across snapshots, not one snapshot after another.
     owners: deque[tuple[Manifest, bool]] = deque()
 
     def places() -> Iterator[tuple[Manifest, int]]:
@@ -142,7 +142,7 @@ def reachable_leaves(
                 yield root, row
 
     def own() -> Iterator[tuple[Manifest, Manifest]]:
-        """What roots hold themselves, up to the next leaf."""
+        """Yield the roots' own files that come before the next leaf."""
         while owners and owners[0][1]:
             root, _ = owners.popleft()
             direct = state.reader.direct(root)
@@ -156,7 +156,7 @@ def reachable_leaves(
 
 
 def wanted(leaf: Manifest, contents: frozenset[int]) -> pa.Array | None:
-    """Which entries belong into a table of these manifests' files; None where all do."""
+    """Return a mask of the entries that are files of such manifests; None if that is all entries."""
     if contents == ALL or (leaf.root_row is not None and not leaf.dialect.deletion_vectors_on_entries):
         return None
     kinds = pa.array(sorted(kind for c in contents for kind in _FILES_OF[c]), pa.int32())
@@ -164,9 +164,9 @@ def wanted(leaf: Manifest, contents: frozenset[int]) -> pa.Array | None:
 
 
 def _distinct(root: Manifest, contents: frozenset[int], seen: set[str]) -> list[tuple[int, str]]:
-    """The live manifests of these kinds that were not seen yet, each location once.
+    """Return row and location of the live manifests of these kinds that are not in `seen`, each location once.
 
-    Where vectors stand on the data files that they are of, data manifests hold deletes, too.
+    In dialects with deletion vectors on data files' entries, data manifests hold deletes too.
     """
     if root.dialect.deletion_vectors_on_entries and contents & DELETES:
         contents = ALL
@@ -180,7 +180,7 @@ def _distinct(root: Manifest, contents: frozenset[int], seen: set[str]) -> list[
 
 
 def _has_direct(state: TableState, root: Manifest, contents: frozenset[int]) -> bool:
-    """Whether the root itself holds files of these kinds."""
+    """Return whether the root itself holds files of these kinds."""
     direct = state.reader.direct(root)
     if direct is None:
         return False

@@ -1,4 +1,4 @@
-"""The content entry, dialects, Avro and Parquet codecs: one record shape for every manifest of every version."""
+"""Content entries, manifest dialects, and Avro and Parquet codecs: one record for the manifests of all versions."""
 
 from __future__ import annotations
 

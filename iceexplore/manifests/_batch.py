@@ -1,4 +1,4 @@
-"""Rows to be written: content entries with their typed statistics and partition tuples, columnar, of any dialect."""
+"""Entries to write: content entries with their typed statistics and partition tuples, as columns, for any dialect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COUNTS = ("value_count", "null_count", "nan_count", "column_size", "average_len
 
 
 def stats_type(bound: pa.DataType) -> pa.StructType:
-    """The statistics of a column whose bounds have this Arrow type."""
+    """Return the type of the statistics of a column whose bounds have this Arrow type."""
     fields = [pa.field("lower", bound), pa.field("upper", bound)]
     fields += [pa.field(name, pa.int64()) for name in _COUNTS]
     return pa.struct([*fields, pa.field("tight_bounds", pa.bool_())])
@@ -34,14 +34,14 @@ class EntryBatch:
     Attributes
     ----------
     entries
-        Table of `ENTRY_SCHEMA`. A null that inheritance fills is written as null.
+        Table of `ENTRY_SCHEMA`. A value that readers inherit is null.
     stats
-        By field id (or expression id, V4): an array of `stats_type`, one per entry, null where an entry has none.
-        Of manifests the aggregated statistics, of partition fields (by expression id) too; of files those of the
-        columns alone: the partition tuple holds the rest, whatever the dialect.
+        By field id (V4: or expression id), an array of `stats_type` with one item per entry, null if an entry has none.
+        Manifests have aggregated statistics, including those of partition fields (by expression id). Files have only
+        statistics of columns, in every dialect: their partition values are in `partition`.
     partition
-        The tuples: children by partition field id (``"1000"``), united over the specs of the rows. None where no row
-        has one; null for manifests and for rows of unpartitioned specs.
+        The partition tuples: a struct with children by partition field id (``"1000"``), united over the specs of the
+        entries. Null for manifests and entries of unpartitioned specs; None if no entry has a tuple.
     """
 
     entries: pa.Table
@@ -60,27 +60,27 @@ class EntryBatch:
 
     @classmethod
     def empty(cls) -> EntryBatch:
-        """No rows."""
+        """Return a batch without entries."""
         return cls(ENTRY_SCHEMA.empty_table())
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, Any]], **parts: Any) -> EntryBatch:
-        """A few rows given as dictionaries; what is not named is null."""
+        """Return a batch of a few entries given as dictionaries; missing fields are null."""
         filled = [{"ordinal": i, **row} for i, row in enumerate(rows)]
         return cls(pa.Table.from_pylist(filled, schema=ENTRY_SCHEMA), **parts)
 
     @classmethod
     def of(cls, manifest: Manifest, field_ids: Iterable[int] | None = None) -> EntryBatch:
-        """Everything that a manifest holds, as read (after inheritance); damaged bounds are left out.
+        """Return everything a manifest holds, as read (after inheritance); damaged bounds become null.
 
         Parameters
         ----------
         field_ids
-            The columns whose statistics are wanted; all of them by default.
+            The columns whose statistics to include; by default all.
         """
         wanted = manifest.stat_field_ids() if field_ids is None else list(field_ids)
         stats = {}
-        for s in manifest.stats_of(wanted):  # of a column in no schema (a reserved one, say) the bounds stay binary
+        for s in manifest.stats_of(wanted):  # bounds of a column in no schema, such as a reserved one, stay binary
             kind = stats_type(s.lower.type)
             counts = [s.value_count, s.null_count, s.nan_count, s.column_size, s.average_length, s.max_length]
             arrays = [s.lower, s.upper, *counts, s.tight_bounds]
@@ -88,26 +88,26 @@ class EntryBatch:
         return cls(manifest.entries, {i: stats[i] for i in wanted}, manifest.partition())
 
     def take(self, rows: Any) -> EntryBatch:
-        """The rows at these places, in this order."""
+        """Return the entries at these positions, in this order."""
         indices = rows if isinstance(rows, pa.Array) else pa.array(rows, pa.int64())
         partition = None if self.partition is None else self.partition.take(indices)
         return EntryBatch(self.entries.take(indices), self._stats_by(lambda batch: batch.take(indices)), partition)
 
     def filter(self, mask: pa.BooleanArray) -> EntryBatch:
-        """The rows where the mask is true."""
-        mask = whole(mask) if isinstance(mask, pa.ChunkedArray) else mask  # a chunked mask makes chunked columns
+        """Return the entries where the mask is true."""
+        mask = whole(mask) if isinstance(mask, pa.ChunkedArray) else mask  # a chunked mask would give chunked columns
         partition = None if self.partition is None else self.partition.filter(mask)
         return EntryBatch(self.entries.filter(mask), self._stats_by(lambda batch: batch.filter(mask)), partition)
 
     def _stats_by(self, some: Callable[[pa.RecordBatch], pa.RecordBatch]) -> dict[int, pa.StructArray]:
-        """Some rows of the statistics, of all columns at once: a call for each would cost a wide table the most."""
+        """Apply a selection to the statistics of all columns at once, as calls per column are slow in wide tables."""
         if not self.stats:
             return {}
         together = pa.RecordBatch.from_arrays(list(self.stats.values()), names=[""] * len(self.stats))
         return dict(zip(self.stats, some(together).columns, strict=True))
 
     def with_columns(self, **columns: Any) -> EntryBatch:
-        """Other values in these columns of the entries: an array, or one value for every row."""
+        """Return the batch with these columns of the entries replaced, by an array or by one value for all entries."""
         arrays = []
         for f in ENTRY_SCHEMA:
             value = columns.get(f.name, self.entries.column(f.name))
@@ -121,7 +121,7 @@ class EntryBatch:
 
 
 def concat_batches(batches: Iterable[EntryBatch]) -> EntryBatch:
-    """One batch after the other; ``ordinal`` is counted anew, columns are united by id."""
+    """Concatenate batches; ``ordinal`` is renumbered, statistics and tuples are united by id."""
     parts = [b for b in batches if len(b)]
     if not parts:
         return EntryBatch.empty()
@@ -131,7 +131,7 @@ def concat_batches(batches: Iterable[EntryBatch]) -> EntryBatch:
 
 
 def _united_entries(parts: list[EntryBatch]) -> pa.Table:
-    """One chunk per column. Many columns are null throughout, and ordinals are counted anew: these are not copied."""
+    """Concatenate entries into one chunk per column. All-null columns and ordinals are rebuilt instead of copied."""
     rows = sum(len(b) for b in parts)
     given = [n for n in ENTRY_SCHEMA.names if any(b.entries.column(n).null_count < len(b) for b in parts)]
     names = [n for n in given if n != "ordinal"]
@@ -175,7 +175,7 @@ def _united_partition(parts: list[EntryBatch]) -> pa.StructArray | None:
 
 
 def _wider(types: list[pa.DataType]) -> pa.DataType:
-    """The type that holds the values of all of them (promotions; a null type gives way)."""
+    """Return the type that holds the values of all of these types (after type promotion); null types are ignored."""
     known = [t for t in types if not pa.types.is_null(t)] or types
     if len(set(known)) == 1:
         return known[0]
@@ -184,4 +184,4 @@ def _wider(types: list[pa.DataType]) -> pa.DataType:
         return pa.unify_schemas(schemas, promote_options="permissive").field("x").type
     except pa.ArrowException:
         found = ", ".join(sorted(set(map(str, known))))
-        raise FormatError(f"entries of one column have values of types that do not go together: {found}") from None
+        raise FormatError(f"entries have values of incompatible types in one column: {found}") from None

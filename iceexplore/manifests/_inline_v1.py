@@ -1,7 +1,7 @@
-"""The root of a v1 snapshot that lists its manifests inline: there is no file, so the manifests say it themselves.
+"""Roots of v1 snapshots that list their manifests inline. Such a root has no file; the manifests' headers are read.
 
-Spec, "Snapshots": ``manifests`` is a list of locations. Java (``BaseSnapshot.cacheManifests``) takes spec id 0,
-sequence number 0 and unknown counts; the spec id is in each manifest's header, so that is taken instead where it is.
+Spec, "Snapshots": ``manifests`` is a list of locations. Java (``BaseSnapshot.cacheManifests``) assumes spec id 0,
+sequence number 0 and unknown counts. The spec id is also in each manifest's header and is taken from there if present.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from iceexplore.metadata import Snapshot, TableMetadata
 
 __all__ = ["inline_root"]
 
-#: A header of a manifest has some 5 kB; the schema of a wide table may need more.
+#: Bytes read for a header: it has about 5 kB, or more with the schema of a wide table.
 _FIRST_BYTES = 64 * 1024
 
 
 def inline_root(storage: Any, metadata: TableMetadata, snapshot: Snapshot) -> Manifest:
-    """A root over the manifests that a v1 snapshot names; reads their sizes and headers."""
+    """Return a root of the manifests listed in a v1 snapshot; reads their sizes and headers."""
     problems: list[Problem] = []
     rows = []
     for ordinal, location in enumerate(snapshot.manifests or ()):
@@ -62,7 +62,7 @@ def inline_root(storage: Any, metadata: TableMetadata, snapshot: Snapshot) -> Ma
 
 
 def _spec_id(storage: Any, location: str, size: int | None) -> int:
-    """``partition-spec-id`` of a header; 0 where it says none."""
+    """Return ``partition-spec-id`` of a manifest's header; 0 if missing."""
     length = _FIRST_BYTES if size is None else min(size, _FIRST_BYTES)
     data = storage.read(location, kind="manifest", offset=0, length=length)
     try:
@@ -75,9 +75,9 @@ def _spec_id(storage: Any, location: str, size: int | None) -> int:
 
 
 def _first_with(metadata: TableMetadata, snapshot: Snapshot, location: str) -> int:
-    """The snapshot that added a manifest: going back, the last one that still has it inline.
+    """Return the id of the snapshot that added a manifest: the oldest in the line of ancestors that lists it inline.
 
-    Java says "this snapshot" for all of them, which would mark every manifest as added in every snapshot.
+    Java takes the given snapshot, which would mark every manifest as added in every snapshot.
     """
     found, at = snapshot.snapshot_id, snapshot
     for _ in metadata.snapshots:

@@ -1,4 +1,4 @@
-"""A manifest, manifest list or root in memory."""
+"""A manifest, manifest list or root manifest in memory."""
 
 from __future__ import annotations
 
@@ -35,36 +35,36 @@ from iceexplore.metadata import Dialect, Type
 
 __all__ = ["Manifest"]
 
-#: Rows of a file that are kept as Python values once they were asked for.
+#: Files with at most this many rows keep rows converted to Python values.
 _FEW_ROWS = 1_000
-#: Columns of a manifest whose statistics are compared with the root's when they are decoded: a filter has few, and
-#: a table of files may have all of many thousands.
+#: Most columns per manifest whose statistics are compared with the root's claims: a filter uses few, and a table of
+#: files may decode many thousands.
 _MOST_COMPARED = 64
 
 
 class Manifest:
-    """One manifest, manifest list or root manifest, immutable.
+    """One manifest, manifest list or root manifest. Immutable.
 
     Attributes
     ----------
     location
-        As the table spells it.
+        The location, as the table spells it.
     dialect
-        ``v1``, ``v2``, ``v3``, ``v4-java``, ``v4-proposal``, ``v4-draft``; ``inline`` for a v1 snapshot that lists its
-        manifests; empty if unreadable.
+        ``v1``, ``v2``, ``v3``, ``v4-java``, ``v4-proposal``, ``v4-draft``; ``inline`` for the root of a v1 snapshot
+        that lists its manifests; empty if unreadable.
     is_root
-        Whether it is what a snapshot names: its entries are manifests, of V4 also files and manifest DVs.
+        True for a manifest list or root manifest: its entries are manifests and, in V4, also files and manifest DVs.
     root_row
-        Of a leaf its row in the root's entries; None for a root, its direct view and a loose file.
+        For a leaf, its row in the root's entries; None for a root, its direct view and a loose file.
     header
         Schema and key-value metadata as written.
     length
         Size of the file in bytes; 0 if it could not be read.
     entries
-        Table of `ENTRY_SCHEMA`, after inheritance. A row of the V4 draft that holds a file and its deletion vector is
-        two entries with one ordinal.
+        Table of `ENTRY_SCHEMA`, after inheritance. In the V4 draft, a row with a file and its deletion vector becomes
+        two entries with the same ordinal.
     problems
-        What was met while reading this file (lazily decoded parts may add to the reader's problems later).
+        Problems found while reading this file. Parts that are decoded later add to the reader's problems.
     """
 
     def __init__(
@@ -99,24 +99,24 @@ class Manifest:
         self._spec_id = spec_id
         self._report = Problems() if report is None else report
         self.root_row = root_row
-        self._stored = len(entries) if stored is None else stored  # rows of the file
+        self._stored = len(entries) if stored is None else stored  # number of rows in the file
         self._contradicted: set[tuple[int, str]] = set()
-        #: Of a root, what it claims of its manifests; of a leaf, what its root does.
+        #: For a root, its claims about its manifests; for a leaf, those of its root.
         self.claims = claims
         self._compared: set[int] = set()
         self._few_rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         self._tuples_compared = False
-        self._maps: dict[bool, MapStats] = {}  # by whether contradictions are noted
+        self._maps: dict[bool, MapStats] = {}  # key: contradictions are reported
 
     def under(self, root: Manifest, row: int) -> Manifest:
-        """Return this leaf as one of another root, which says the same of it; what was decoded is decoded for both."""
+        """Return this leaf as one of another root whose row is the same; decoded parts are shared."""
         other = copy.copy(self)
         other.claims, other.root_row = root.claims, row
-        other._compared, other._tuples_compared = set(), False  # the other root's claims are
+        other._compared, other._tuples_compared = set(), False  # the other root's claims are not compared yet
         return other
 
     def row(self, index: int, columns: Sequence[str]) -> dict[str, Any]:
-        """Return some columns of one entry as Python values; those of a small file are converted once."""
+        """Return some columns of one entry as Python values; for a small file all rows are converted once."""
         if len(self.entries) > _FEW_ROWS:
             found: dict[str, Any] = self.entries.select(columns).slice(index, 1).to_pylist()[0]
             return found
@@ -129,27 +129,27 @@ class Manifest:
     def empty(
         cls, location: str, problems: tuple[Problem, ...], *, is_root: bool = False, root_row: int | None = None
     ) -> Manifest:
-        """A manifest of which nothing could be read."""
+        """Return a manifest without entries, for a file that could not be read."""
         return cls(location, ENTRY_SCHEMA.empty_table(), problems=problems, is_root=is_root, root_row=root_row)
 
     def partition(self) -> pa.StructArray | None:
-        """The partition tuples: a struct whose children are named by partition field id (``"1000"``).
+        """Return the partition tuples: a struct whose children are named by partition field id (``"1000"``).
 
-        Types are those of the table's spec (the one the manifest was written for), or the file's own where the spec is
-        unknown or the values do not fit it. None if unpartitioned, and for a root.
+        Types are those of the spec that the manifest was written for, or the file's own if the spec is unknown or the
+        values do not fit it. None if unpartitioned, and for a root.
 
-        V4 has no tuples: they are rebuilt from derived columns and identity bounds, united over the specs of the
-        entries; null for manifests (of a V4 root) and for entries of unpartitioned specs.
+        V4 manifests have no tuples: they are rebuilt from derived columns and the bounds of identity fields, and united
+        over the specs of the entries; null for manifests (in a V4 root) and entries of unpartitioned specs.
         """
         made = self._rebuilt() if self._is_v4 else self._stored_tuples()
         if not self._tuples_compared and made is not None:
             for item in self._untrue_tuples(made):
                 self._report.add(item)
-            self._tuples_compared = True  # last: strict problems raise each time
+            self._tuples_compared = True  # set last, so that a strict problem is raised every time
         return made
 
     def untrue_claims(self) -> list[Problem]:
-        """Return what the root claims too narrowly of this manifest: its tuples and, of V4, all of its statistics."""
+        """Return problems for too narrow claims of the root about this manifest: tuples and, in V4, statistics."""
         if self.claims is None or self.root_row is None:
             return []
         made = self._rebuilt() if self._is_v4 else self._stored_tuples()
@@ -187,22 +187,22 @@ class Manifest:
         return made
 
     def stats(self, field_id: int) -> ColumnStats:
-        """The statistics of one column (also a nested one) or, of V4, expression, one value per entry.
+        """Return the statistics of one column (also a nested one) or V4 expression, one value per entry.
 
-        Types are those of the table's schemas and expressions; a column that is in none has (V4) the file's own type.
-        Bounds are as written: where V4 leaves an upper bound out because it equals the lower one, it is null.
+        Types come from the table's schemas and expressions; for a column in none of them, V4 statistics have the file's
+        own type. Bounds are as written: V4 leaves out an upper bound equal to the lower one, and it is null here.
         """
         return next(self.stats_of([field_id]))
 
     def stats_of(self, field_ids: Iterable[int]) -> Iterator[ColumnStats]:
-        """The statistics of some columns as `stats` gives them, in any order: those of one type are decoded at once."""
+        """Yield `stats` of some columns, in any order: columns of one type are decoded together."""
         if self._typed is None:
             yield from self._mapped.columns({i: self._meaning.types.get(i) for i in field_ids})
         else:
             yield from (found for _, found in self.stats_blocks(field_ids))
 
     def stats_blocks(self, field_ids: Iterable[int]) -> Iterator[tuple[Sequence[int], ColumnStats]]:
-        """The statistics as `stats_of` gives them, those of columns of one type one after the other in the arrays."""
+        """Yield statistics like `stats_of`, with columns of one type concatenated in the arrays."""
         if self._typed is not None:
             for s in map(self._typed.column, field_ids):
                 for what, mask in contradictions(s.type, s.lower, s.upper, s.null_count, s.value_count):
@@ -211,20 +211,20 @@ class Manifest:
                 yield (s.field_id,), s
         else:
             kinds = {i: self._meaning.types.get(i) for i in field_ids}
-            if self._mapped.keeps(kinds):  # few values: they are decoded once, column by column
+            if self._mapped.keeps(kinds):  # small: decoded once, column by column
                 yield from (((s.field_id,), s) for s in self._mapped.columns(kinds))
             else:
                 yield from self._mapped.blocks(kinds)
 
     def row_stats(self, row: int, kinds: Mapping[int, Type | None]) -> tuple[list[ColumnStats], int]:
-        """The statistics of one entry of v1 to v3, by field id, and its place in them; nothing is noted of them.
+        """Return the statistics of one v1 to v3 entry, sorted by field id, and the entry's index in them.
 
-        Of a large manifest the other entries are not decoded.
+        Of a large manifest only this entry is decoded. Contradictions are not reported.
 
         Parameters
         ----------
         kinds
-            The types of the columns' bounds; those of others stay bytes.
+            The types of the columns' bounds; bounds of other columns stay binary.
         """
         pairs = self._pairs()
         ids = field_ids(pairs.slice(row, 1))
@@ -241,22 +241,25 @@ class Manifest:
         return self._maps[False]
 
     def stat_maps(self) -> pa.Table:
-        """The six statistics maps: ``column_sizes``, ``value_counts``, ``null_value_counts``, ``nan_value_counts``
-        (int32 to int64), ``lower_bounds``, ``upper_bounds`` (int32 to binary). As written; of V4, which has none, made
-        from the typed statistics."""
+        """Return the six statistics maps.
+
+        ``column_sizes``, ``value_counts``, ``null_value_counts`` and ``nan_value_counts`` map int32 to int64,
+        ``lower_bounds`` and ``upper_bounds`` map int32 to binary. They are as written; in V4, which has no maps, they
+        are built from the typed statistics.
+        """
         return map_columns(self._pairs())
 
     def stat_field_ids(self) -> list[int]:
-        """The ids of the columns (V4: and expressions) that have any statistic."""
+        """Return the ids of the columns (V4: and expressions) that have any statistics."""
         return field_ids(self._pairs()) if self._typed is None else self._typed.field_ids()
 
     @cached_property
     def dv_rows(self) -> dict[str, list[int]]:
-        """Of a root: the rows of its live manifest DVs by the canonical location of their leaf."""
+        """The rows of a root's live manifest DVs, by the canonical location of the leaf."""
         return manifest_dvs(self.entries)
 
     def only(self, mask: pa.BooleanArray) -> Manifest:
-        """The entries of a V4 root where the mask is true, as a leaf: ordinals stay those of the root."""
+        """Return the entries of a V4 root where the mask is true, as a leaf; ordinals stay those of the root."""
         return Manifest(
             self.location,
             self.entries.filter(mask),
@@ -283,7 +286,7 @@ class Manifest:
 
     @cached_property
     def _typed(self) -> TypedStats | None:
-        """The statistics of V4, by entry: one that stands for a deletion vector of the draft has none."""
+        """The V4 statistics by entry; null for an entry that is a deletion vector in the draft."""
         if not self._is_v4 or self._layout is None:
             return None
         table = self._part("stats")
@@ -298,7 +301,7 @@ class Manifest:
 
     @property
     def _rows(self) -> pa.Array | None:
-        """The rows of the file that the entries stand for; None if they are all of them."""
+        """The file's rows of the entries; None if the entries are all rows in order."""
         if not self._is_v4 or (self.dialect != "v4-draft" and self._stored == len(self)):
             return None
         return whole(self.entries["ordinal"])
@@ -309,7 +312,7 @@ class Manifest:
         kept = self._part("partition") if self._layout.partition else None
         if kept is not None and self._rows is not None:
             kept = kept.take(self._rows)
-        # Statistics are decoded for it only where some spec of the table has a field that they may hold.
+        # Decode statistics only if some spec has partition fields whose values they may hold.
         partitioned = any(not spec.is_unpartitioned for spec in self._meaning.specs.values())
         made, problems = rebuilt_partition(
             self.entries, self._typed if partitioned else None, kept, self._layout, self._meaning, self.location
@@ -325,16 +328,16 @@ class Manifest:
         return self._maps[True]
 
     def _told(self, field_id: int, what: Contradiction, entry: int) -> None:
-        """The first entry of a column with such a contradiction; a warning, for all entries are there."""
+        """Report the first entry of a column with a contradiction; a warning, as all entries were read."""
         if (field_id, what) in self._contradicted:
             return
         self._contradicted.add((field_id, what))
         place = f"{self.location}#entry {self.entries['ordinal'][entry].as_py()}"
         if what == "nulls":
-            text = f"Of column {field_id} there are more nulls than values."
+            text = f"Column {field_id} has more nulls than values."
             item = problem("count-mismatch", place, text, field="110 null_value_counts")
         else:
-            text = f"Of column {field_id} the lower bound is above the upper one: readers that prune lose its rows."
+            text = f"The lower bound of column {field_id} is above its upper bound: readers that prune lose its rows."
             item = problem("bounds-untrue", place, text, field="125 lower_bounds", severity="warning")
         self._report.add(item)
 
@@ -349,8 +352,8 @@ class Manifest:
             return None
         try:
             part = self._load(name)
-        except IceexploreError as error:  # it was there when the entries were read
+        except IceexploreError as error:  # the file was readable when the entries were read
             self._report.add_error(error, self.location)
             return None
-        # A file that changed in between would misalign the columns: the rows at first are the measure.
+        # If the file has changed since, its columns would not align with the entries.
         return part.table if part.table.num_rows == self._stored else None

@@ -1,9 +1,8 @@
-"""Manifest deletion vectors: which entries of a leaf manifest are removed, by their positions in it.
+"""Manifest deletion vectors: the positions of a leaf manifest's entries that are removed.
 
-They stand in the root (content type MANIFEST_DV), inline or as a blob of a Puffin file. Their form is a portable 32-bit
+They are in the root (content type MANIFEST_DV), inline or as a blob of a Puffin file. The encoding is a portable 32-bit
 roaring bitmap (V4 proposal and draft), a Mumbling bitmap (later drafts), the ``deletion-vector-v1`` blob of data files,
-or that blob without its length and checksum (Delta Lake): these begin with different bytes, and only one of them can
-use the bytes up exactly.
+or that blob without its length and checksum (Delta Lake). Their first bytes differ, and a decoder must use all bytes.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MA
 
 
 def read_manifest_dv(storage: Any, root: Any, row: int) -> Any:
-    """The positions that a manifest DV removes from its leaf.
+    """Read the positions that a manifest DV removes from its leaf.
 
     Parameters
     ----------
@@ -54,14 +53,15 @@ def read_manifest_dv(storage: Any, root: Any, row: int) -> Any:
     Returns
     -------
     pyroaring.BitMap
-        Positions of the leaf's stored entries, DELETED ones too. Its cardinality may be far above its bytes.
+        Positions of the leaf's stored entries, including DELETED ones. It may hold far more positions than its bytes
+        suggest.
 
     Raises
     ------
     FormatError
-        There is neither content nor a place where it is, or it is no bitmap.
+        The entry has neither content nor a location for it, or the content is not a valid bitmap.
     IceexploreError
-        The Puffin file is missing or refused.
+        The Puffin file is missing or cannot be read.
     """
     entry = root.entries.slice(row, 1).select(["location", "deletion_vector"]).to_pylist()[0]
     vector, where = entry["deletion_vector"] or {}, f"{root.location}#entry {row}"
@@ -69,23 +69,23 @@ def read_manifest_dv(storage: Any, root: Any, row: int) -> Any:
         return decode_manifest_dv(vector["inline_content"], location=where)
     offset, size = vector.get("offset"), vector.get("size_in_bytes")
     if offset is None or size is None or not entry["location"]:
-        raise FormatError("a vector with neither inline content nor a place in a file", location=where)
+        raise FormatError("the vector has neither inline content nor offset and size in a file", location=where)
     data = read_range(storage, entry["location"], offset, size)
     return decode_manifest_dv(data, location=entry["location"], offset=offset)
 
 
 def decode_manifest_dv(data: bytes, *, location: str | None = None, offset: int = 0) -> Any:
-    """A `pyroaring.BitMap` of a manifest DV in any of its forms.
+    """Decode a manifest DV in any encoding to a `pyroaring.BitMap`.
 
     Raises
     ------
     FormatError
-        It is none of them, or its bytes are not used up.
+        The bytes have none of the encodings, or some bytes are left over.
     """
     from pyroaring import BitMap
 
     if data[4:8] == DV_MAGIC or data[:4] == DV_MAGIC:
-        # Delta Lake leaves out the blob's length and CRC-32: the magic comes first, and the bitmap ends the bytes.
+        # Delta Lake leaves out the blob's length and CRC-32: the magic comes first and the bitmap takes all the rest.
         bare = data[:4] == DV_MAGIC
         wide = (
             read_bitmap64(data[4:], location=location, offset=offset + 4)
@@ -93,7 +93,7 @@ def decode_manifest_dv(data: bytes, *, location: str | None = None, offset: int 
             else decode_deletion_vector(data, location, offset)
         )
         if len(wide) and wide.max() >= 1 << 32:
-            raise FormatError(f"position {wide.max()} is beyond any manifest", location=location, offset=offset)
+            raise FormatError(f"position {wide.max()} exceeds the limit of 2**32", location=location, offset=offset)
         return BitMap.deserialize(bytes(wide.serialize())[12:]) if len(wide) else BitMap()
     if data[:1] == b"\x01":
         return decode_mumbling(data, location=location, offset=offset)
@@ -101,7 +101,7 @@ def decode_manifest_dv(data: bytes, *, location: str | None = None, offset: int 
 
 
 def manifest_dv_form(data: bytes) -> str:
-    """Name the form of a manifest DV that decodes, as `decode_manifest_dv` tells them apart."""
+    """Return the name of a valid manifest DV's encoding, distinguished as by `decode_manifest_dv`."""
     if data[:4] == DV_MAGIC:
         return "deletion-vector-v1 without length and checksum"
     if data[4:8] == DV_MAGIC:
@@ -110,14 +110,14 @@ def manifest_dv_form(data: bytes) -> str:
 
 
 def encode_manifest_dv(bitmap: Any) -> bytes:
-    """Write positions (a `pyroaring.BitMap`) as a manifest DV: portable roaring, runs wherever they are smaller."""
+    """Encode positions (a `pyroaring.BitMap`) as a manifest DV: portable roaring, with runs where smaller."""
     return encode_bitmap32(bitmap)
 
 
 def manifest_dvs(entries: pa.Table) -> dict[str, list[int]]:
-    """The rows of the live manifest DVs of a root by the (canonical) location of their leaf.
+    """Return the rows of a root's live manifest DVs by the (canonical) location of their leaf.
 
-    A manifest that bears a vector itself (a layout with attached DVs) counts as its own DV.
+    A manifest entry with a vector attached counts as its own DV.
     """
     alive, kind = live(entries), entries["content_type"]
     wanted = pc.fill_null(pc.equal(kind, int(ContentType.MANIFEST_DV)), False)
@@ -132,7 +132,7 @@ def manifest_dvs(entries: pa.Table) -> dict[str, list[int]]:
 
 
 def stray_problems(entries: pa.Table, location: str) -> list[Problem]:
-    """Manifest DVs of manifests that the root does not name: what they removed is back."""
+    """Return a problem for each manifest DV of a manifest that the root does not list: its removals have no effect."""
     vectors = manifest_dvs(entries)
     if not vectors:
         return []
@@ -140,7 +140,7 @@ def stray_problems(entries: pa.Table, location: str) -> list[Problem]:
         pc.and_(live(entries), pc.fill_null(pc.is_in(entries["content_type"], _MANIFESTS), False))
     )
     leaves = {canonical(leaf) for leaf in named.to_pylist() if leaf}
-    text = "A manifest DV is of a manifest that does not stand in this root: it removes nothing."
+    text = "A manifest DV applies to a manifest that this root does not list: it removes nothing."
     how: dict[str, Any] = {"field": "5 MANIFEST_DV", "severity": "warning"}
     return [
         problem("manifest-dv-invalid", f"{location}#entry {rows[0]}", text, found=leaf, **how)
@@ -152,20 +152,20 @@ def stray_problems(entries: pa.Table, location: str) -> list[Problem]:
 def apply_manifest_dvs(
     storage: Any, root: Any, rows: list[int], ordinals: pa.Array, stored: int, location: str
 ) -> tuple[pa.Array | None, list[Problem]]:
-    """Which manifest DV removes each entry of a leaf.
+    """Apply manifest DVs to the entries of a leaf.
 
     Parameters
     ----------
     rows
         The rows of the leaf's live DVs in the root.
     ordinals, stored
-        The entries' positions in the leaf, and how many it stores.
+        The entries' positions in the leaf, and the number of rows that it stores.
 
     Returns
     -------
     tuple
-        The column ``manifest_dv`` (None if nothing is removed), and problems: a vector that cannot be read removes
-        nothing.
+        The column ``manifest_dv``: the ordinal of the DV that removes each entry, or null (None if nothing is
+        removed). And the problems: a vector that cannot be read removes nothing.
     """
     problems: list[Problem] = []
     by = np.full(stored, -1, dtype=np.int64)
@@ -174,7 +174,7 @@ def apply_manifest_dvs(
     if len(set(statuses)) < len(statuses):
         text = f"{len(rows)} live manifest DVs of one leaf have the same status; all of them are applied."
         problems.append(problem("manifest-dv-invalid", location, text, field="5 MANIFEST_DV", found=len(rows)))
-    # Where two remove an entry, it was the older one (EXISTING) that did: it is written last.
+    # If two vectors remove an entry, the older one (EXISTING) did: it is applied last and overwrites the other.
     for row, entry, _ in sorted(zip(rows, about, statuses, strict=True), key=lambda item: -item[2]):
         where = f"{root.location}#entry {row}"
         try:
@@ -184,9 +184,9 @@ def apply_manifest_dvs(
             problems.append(Problems().add_error(error, where))
             continue
         by[positions] = entry["ordinal"]
-        stated = entry["record_count"]  # that of a manifest which bears its vector is not the vector's
+        stated = entry["record_count"]  # for an attached vector this is the manifest's count, and not compared
         if entry["content_type"] == ContentType.MANIFEST_DV and stated not in (None, len(bitmap)):
-            text = f"The root says that the manifest DV removes {stated} entries; it has {len(bitmap)} positions."
+            text = f"The root states {stated} removed entries for the manifest DV; it has {len(bitmap)} positions."
             field = "103 record_count"
             problems.append(problem("count-mismatch", where, text, field=field, found=stated, expected=len(bitmap)))
     if not bool((by >= 0).any()):
@@ -196,7 +196,7 @@ def apply_manifest_dvs(
 
 
 def _within(bitmap: Any, stored: int, where: str, problems: list[Problem]) -> npt.NDArray[np.uint32]:
-    """The positions below ``stored``: never more than there are entries, whatever the vector claims."""
+    """Return the positions below ``stored`` and report others: never more positions than entries are materialized."""
     from pyroaring import BitMap
 
     if len(bitmap) and bitmap.max() >= stored:

@@ -1,4 +1,4 @@
-"""The reader of a table's manifests: roots, leaves, in parallel, with inheritance; and loose files."""
+"""The reader of a table's manifests: roots and leaves with inheritance, in parallel; and loose files."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from iceexplore.storage import canonical, in_order, is_local, progress
 
 __all__ = ["ManifestReader", "open_manifest"]
 
-#: Tables from this format version on may have relative locations.
+#: The first format version with relative locations.
 _RELATIVE_FROM = 4
-#: Bytes of manifests on a local disk up to which threads cost more than they gain.
+#: Total bytes of local manifests up to which starting threads costs more than it saves.
 _FEW = 1 << 20
-#: What a leaf is told by its root: partition summaries, which take long to make, are not among it.
+#: Columns of the root's row needed for a leaf; not partition summaries, which are slow to convert.
 _OF_PARENT = [
     "location",
     "content_type",
@@ -60,12 +60,12 @@ _OF_PARENT = [
     "file_size_in_bytes",
     "manifest_stats",
 ]
-#: Bytes of files, and manifests, that are kept as they were made.
+#: Limits of the cache of built manifests: bytes of their files, and number.
 _KEPT_BYTES, _KEPT = 8 << 20, 256
-#: A manifest takes about so many times its bytes when it is decoded.
+#: Approximate ratio of a decoded manifest's memory to its file size.
 _DECODED = 8
 _MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
-#: Dialects whose manifests are of one kind and one spec, both said in their list.
+#: Dialects whose manifests have one content type and one spec, both stated in the manifest list.
 _LISTED_DIALECTS = frozenset({"v1", "v2", "v3"})
 
 
@@ -75,16 +75,16 @@ class ManifestReader:
     Parameters
     ----------
     storage
-        Where the table's bytes are.
+        The storage with the table's files.
     metadata
         The table's metadata, for specs and the types of columns.
     problems
-        Where faults are noted; strict ones raise.
+        Where problems are reported; if strict, they raise.
 
     Attributes
     ----------
     seen
-        The locations of the roots and leaves that it has given, damaged or not, read now or found in the cache.
+        The locations of all roots and leaves returned so far, damaged or not, read or cached.
     """
 
     def __init__(self, storage: Any, metadata: TableMetadata, problems: Problems) -> None:
@@ -96,21 +96,21 @@ class ManifestReader:
         self._kept = _Kept()
 
     def root(self, snapshot: Snapshot) -> Manifest:
-        """The manifest list or root manifest of a snapshot; a v1 snapshot's inline manifests likewise.
+        """Return the manifest list or root manifest of a snapshot, or a root of a v1 snapshot's inline manifests.
 
-        A file that is missing or damaged gives a manifest without entries, and a `Problem`.
+        For a file that is missing or damaged, return a manifest without entries and report a `Problem`.
 
         Raises
         ------
         IceexploreError
-            The same, if problems are strict.
+            The file is missing or damaged, and problems are strict.
         """
         location = snapshot.root_location
         if location is None and snapshot.manifests is not None:
             return self._noted(inline_root(self.storage, self.metadata, snapshot))
         if not location:
             where = f"{self.metadata.location}#snapshot {snapshot.snapshot_id}"
-            text = "The snapshot names neither a manifest list, a root manifest nor manifests."
+            text = "The snapshot has no manifest list, no root manifest and no manifests."
             return self._noted(Manifest.empty("", (problem("metadata-invalid", where, text),), is_root=True))
         if self.metadata.format_version >= _RELATIVE_FROM:
             location = joined(location, self.metadata.location)
@@ -129,7 +129,7 @@ class ManifestReader:
             made = v4_root(location, part, snapshot, self._meaning, loader, self.problems)
             return self._compared(made, snapshot)
         if not part.head.is_root:
-            item = problem("file-corrupt", location, "A manifest stands where a manifest list should.")
+            item = problem("file-corrupt", location, "The file is a manifest, not a manifest list.")
             return Manifest.empty(location, (item,), is_root=True)
         relative_to = self.metadata.location if self._may_be_relative(part.head.dialect) else None
         number = snapshot.sequence_number
@@ -137,29 +137,29 @@ class ManifestReader:
         return self._compared(made, snapshot)
 
     def direct(self, root: Manifest) -> Manifest | None:
-        """The files that stand in a V4 root itself, as a leaf whose ordinals are those of the root.
+        """Return the files in a V4 root itself as a leaf whose ordinals are those of the root.
 
-        None where there is none, and below V4.
+        None if the root has none, and below V4.
         """
         return direct_view(root)
 
     def leaf(self, root: Manifest, row: int, parts: Iterable[str] = frozenset({"entries"})) -> Manifest:
-        """The manifest in one row of a root, its entries after inheritance from that row.
+        """Return the manifest in one row of a root, with its entries after inheritance from that row.
 
-        The manifest DVs of a V4 root say in ``manifest_dv`` which entries they remove; no entry is left out.
+        In V4, the column ``manifest_dv`` marks entries that the root's manifest DVs remove; they are not left out.
 
         Parameters
         ----------
         row
-            The row in ``root.entries``: a manifest.
+            The row in ``root.entries``; it must be a manifest.
         parts
-            Any of ``entries``, ``partition``, ``stats``: what to decode at once. The rest is decoded (and the file
-            read again, unless it is small) when asked for.
+            Any of ``entries``, ``partition``, ``stats``: the parts to decode now. Others are decoded when needed, which
+            reads the file again unless it is small.
 
         Raises
         ------
         OptionError
-            The row is no manifest.
+            The row is not a manifest.
         IceexploreError
             The file is missing or damaged, and problems are strict.
         """
@@ -168,15 +168,15 @@ class ManifestReader:
     def leaves(
         self, root: Manifest, rows: Iterable[int] | None = None, parts: Iterable[str] = frozenset({"entries"})
     ) -> Iterator[Manifest]:
-        """The manifests of a root in order, some of them read ahead in threads (small local ones are read in turn).
+        """Yield the manifests of a root in order. Reads ahead in threads, except small local manifests.
 
-        Closing the generator cancels what has not begun.
+        Closing the generator cancels reads that have not started.
 
         Parameters
         ----------
         rows
-            Rows of ``root.entries``. Without them: the files that stand in the root itself first (`direct`), then
-            every manifest that is not DELETED. ``Manifest.root_row`` says which row a leaf is of.
+            Rows of ``root.entries``. By default the files in the root itself come first (`direct`), then every manifest
+            that is not DELETED. ``Manifest.root_row`` is a leaf's row.
         """
         wanted = frozenset(parts)
         if rows is None:
@@ -195,14 +195,14 @@ class ManifestReader:
     def leaves_of(
         self, places: Iterable[tuple[Manifest, int]], parts: Iterable[str] = frozenset({"entries"})
     ) -> Generator[Manifest, None, None]:
-        """The manifests in rows of several roots, in the order of the places, some of them read ahead in threads.
+        """Yield the manifests in rows of several roots, in the order of the places. Reads ahead in threads.
 
-        Closing the generator cancels what has not begun.
+        Closing the generator cancels reads that have not started.
 
         Parameters
         ----------
         places
-            Roots, each with one of its rows; gone through as far as manifests are read ahead.
+            Pairs of a root and one of its rows; consumed as far as manifests are read ahead.
         """
         wanted = frozenset(parts)
 
@@ -221,19 +221,21 @@ class ManifestReader:
             found.close()
 
     def _at_hand(self, root: Manifest, order: list[int]) -> bool:
-        """Whether all of these manifests together are read sooner than threads start."""
+        """Return whether reading all of these manifests takes less time than starting threads."""
         if not is_local(self.storage.folder):
             return False
         sizes = root.entries["file_size_in_bytes"].take(pa.array(order, pa.int64()))
         return sizes.null_count == 0 and int(pc.sum(sizes).as_py()) <= _FEW
 
-    def _may_be_relative(self, dialect: Dialect) -> bool:
-        """V4 has relative locations; what Java writes of it today only tells by the table's version that it is V4."""
-        version_4 = self.metadata.format_version >= _RELATIVE_FROM
-        return dialect.has_root_manifest or (dialect is Dialect.V4_JAVA and version_4)
+    def _may_be_relative(self, dialect: str) -> bool:
+        """Return whether locations may be relative, which is new in V4.
+
+        Manifests that Java writes today for V4 look like older ones; the table's version decides for them.
+        """
+        return dialect in V4_DIALECTS or (dialect == "v4-java" and self.metadata.format_version >= _RELATIVE_FROM)
 
     def _compared(self, root: Manifest, snapshot: Snapshot) -> Manifest:
-        """A root with what contradicts its snapshot's summary among its problems."""
+        """Return a root with its contradictions to the snapshot's summary added to its problems."""
         found = total_problems(root.location, root.entries, root.dialect, root.dv_rows, snapshot.summary)
         root.problems = (*root.problems, *found)
         root.claims = RootClaims(root, self._meaning)
@@ -250,7 +252,7 @@ class ManifestReader:
         location = row["location"]
         if root.dialect.has_root_manifest and row["content_type"] not in _MANIFEST_TYPES:
             found = row["content_type"]
-            raise OptionError(f"row {index} of {root.location} is no manifest but of content type {found}")
+            raise OptionError(f"row {index} of {root.location} is not a manifest but has content type {found}")
         if not location:
             where = f"{root.location}#entry {index}"
             item = problem("file-corrupt", where, "The entry has no location.")
@@ -273,7 +275,7 @@ class ManifestReader:
         found = self._kept.get(key, part, root)
         if found is not None:
             return found
-        # Most manifests stand in one snapshot's root after another, and nothing but the claims differs between them.
+        # Most manifests are in the roots of many snapshots, with equal rows: only the root's claims differ.
         same = None if root.dialect.has_root_manifest else (location, *_plain(row))
         twin = None if same is None else self._kept.twin(same, part)
         if twin is not None:
@@ -281,7 +283,7 @@ class ManifestReader:
         head = part.head
         if head.is_root:
             what = "root manifest" if head.dialect.has_root_manifest else "manifest list"
-            item = problem("file-corrupt", location, f"A {what} stands where a manifest should.")
+            item = problem("file-corrupt", location, f"The file is a {what}, not a manifest.")
             return Manifest.empty(location, (item,), root_row=index)
         problems += part.problems
         problems += length_problems(location, row["file_size_in_bytes"], head.length)
@@ -331,24 +333,24 @@ class ManifestReader:
 
 
 class _Kept:
-    """The manifests that were made last: made from the same decoded part (and root) they are the same again.
+    """A cache of the manifests built last, valid while they are built from the same decoded part and root.
 
-    A part is new when its file has changed, or has left the cache. Bounded by the bytes of their files, since what
-    becomes of these takes about ten times as much.
+    A part is a new object if its file has changed or left the cache. The bytes of the files are bounded, as decoded
+    manifests take about ten times as much.
     """
 
     def __init__(self) -> None:
         self._made: OrderedDict[Any, tuple[Part, Manifest | None, Manifest, Any]] = OrderedDict()
-        #: Where a manifest is kept, by its location and what its root says of it.
+        #: Keys of cached manifests, by location and root row values.
         self._same: dict[Any, Any] = {}
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> Any:  # another process begins with none
+    def __reduce__(self) -> Any:  # pickled without its content: another process starts empty
         return _Kept, ()
 
     def get(self, key: Any, part: Part, root: Manifest | None = None) -> Manifest | None:
-        """The manifest, if it was made from this."""
+        """Return the cached manifest if it was built from this part and root, else None."""
         with self._lock:
             found = self._made.get(key)
             if found is None or found[0] is not part or found[1] is not root:
@@ -357,7 +359,7 @@ class _Kept:
             return found[2]
 
     def twin(self, same: Any, part: Part) -> Manifest | None:
-        """The manifest that was made from this part for another root, which says the same of it."""
+        """Return a manifest built from this part for another root with an equal row, else None."""
         with self._lock:
             found = self._made.get(self._same.get(same))
             return None if found is None or found[0] is not part else found[2]
@@ -365,7 +367,7 @@ class _Kept:
     def put(
         self, key: Any, part: Part, made: Manifest, root: Manifest | None = None, same: Any = None
     ) -> Manifest:
-        """Keep it, unless it is large."""
+        """Cache a manifest unless it is large, and return it."""
         if part.head.length > _KEPT_BYTES // 4:
             return made
         with self._lock:
@@ -387,12 +389,12 @@ class _Kept:
 
 
 def _plain(row: dict[str, Any]) -> Iterator[Any]:
-    """What a root says of a manifest, to be compared."""
+    """Return the values of a root's row in hashable form."""
     return (tuple(value.items()) if isinstance(value, dict) else value for value in row.values())
 
 
 def _parts(source: Source, names: frozenset[str]) -> tuple[dict[str, Part], list[Problem]]:
-    """The parts of a leaf; of a damaged one its entries at least, and what is wrong with the rest."""
+    """Return the parts of a leaf; if it is damaged, at least its entries, and a problem for the rest."""
     try:
         return source.parts(names | {"entries"}), []
     except FormatError as error:
@@ -402,7 +404,7 @@ def _parts(source: Source, names: frozenset[str]) -> tuple[dict[str, Part], list
 
 
 def _manifest_rows(root: Manifest) -> list[int]:
-    """The rows of the manifests of a root that are not DELETED."""
+    """Return the rows of a root's manifests that are not DELETED."""
     if not root.dialect.has_root_manifest:
         return list(range(len(root)))
     mask = pc.and_(is_manifest(root.entries), live(root.entries))
@@ -410,12 +412,12 @@ def _manifest_rows(root: Manifest) -> list[int]:
 
 
 def open_manifest(storage: Any, location: str) -> Manifest:
-    """Read a loose manifest or manifest list; nothing is inherited, types are those of its own header.
+    """Read a loose manifest or manifest list, without inheritance and with the types of its own header.
 
     Raises
     ------
     IceexploreError
-        The file is missing, refused, or nothing of it can be read.
+        The file is missing or cannot be read at all.
     """
     info = storage.stat(location)
     source = Source(storage, location, kind="manifest", version=(info.size, info.etag, info.modified_ms))
@@ -440,7 +442,7 @@ def open_manifest(storage: Any, location: str) -> Manifest:
         return _root_manifest(location, part, head.header.number("snapshot-id"))
     entries = part.table
     columns = {"partition_spec_id": pa.repeat(pa.scalar(head.header.spec_id, pa.int32()), len(entries))}
-    if head.dialect == "v1":  # read as 0 (spec, "Sequence Number Inheritance")
+    if head.dialect == "v1":  # v1 has no sequence numbers: read as 0 (spec, "Sequence Number Inheritance")
         columns |= {n: pc.fill_null(entries[n], 0) for n in ("sequence_number", "file_sequence_number")}
     meaning, spec_id = _own_meaning(head.header)
     return Manifest(
@@ -458,12 +460,12 @@ def open_manifest(storage: Any, location: str) -> Manifest:
 
 
 def _own_meaning(header: Any) -> tuple[Meaning, int | None]:
-    """Types and spec from a manifest's own header, as far as they can be read."""
+    """Return types and spec from a manifest's own header, as far as they can be parsed."""
     types, specs, spec_id = {}, {}, header.spec_id if header.spec_id is not None else 0
     with contextlib.suppress(IceexploreError):
         types = {i: f.type for i, (_, f) in parse_schema(header.json("schema")).by_id().items()}
     try:
-        specs[spec_id] = parse_spec(header.json("partition-spec"), spec_id)  # the fields, or (some) the whole object
+        specs[spec_id] = parse_spec(header.json("partition-spec"), spec_id)  # a list of fields, or an object
     except IceexploreError:
         return Meaning(types, {}), None
     return Meaning(types, specs), spec_id
@@ -486,7 +488,7 @@ def _root_manifest(
     relative_to: str | None = None,
     metadata: TableMetadata | None = None,
 ) -> Manifest:
-    """A root from a manifest list: ADDED are the manifests that this snapshot added."""
+    """Return a root from a manifest list; manifests that this snapshot added have status ADDED."""
     head = part.head
     if snapshot_id is None:
         status = pa.nulls(len(part.table), pa.int32())

@@ -1,4 +1,4 @@
-"""The root manifest of V4: all its rows after inheritance, and the leaf-shaped view of the files that stand in it."""
+"""The V4 root manifest: all of its rows after inheritance, and a leaf-shaped view of its own files."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ __all__ = ["direct_view", "is_direct", "is_manifest", "v4_root"]
 _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
 
 def is_manifest(entries: pa.Table) -> pa.ChunkedArray:
-    """Which entries are manifests."""
+    """Return a mask of the entries that are manifests."""
     return pc.is_in(entries["content_type"], _MANIFESTS)
 
 
 def is_direct(entries: pa.Table) -> pa.ChunkedArray:
-    """Which entries are files."""
+    """Return a mask of the entries that are files."""
     return pc.is_in(entries["content_type"], FILE_TYPES)
 
 
 def v4_root(
     location: str, part: Part, snapshot: Snapshot | None, meaning: Meaning, load: Loader, report: Problems
 ) -> Manifest:
-    """A root manifest of V4 from its decoded entries; without a snapshot nothing is inherited."""
+    """Return a V4 root manifest from its decoded entries; without a snapshot nothing is inherited."""
     head, entries = part.head, part.table
     problems = [*part.problems, *root_problems(location, entries, head.dialect), *status_problems(location, entries)]
     if meaning.location is not None:
@@ -50,7 +50,7 @@ def v4_root(
         problems += root_entry_problems(location, entries, meaning.types)
         problems += spec_problems(location, entries.filter(is_direct(entries)), meaning.specs, "spec_id")
         if not head.is_root and head.header.content is not None and not pc.any(is_manifest(entries)).as_py():
-            text = f"The snapshot's root manifest says of itself that it is a {head.header.content} manifest."
+            text = f"The snapshot's root manifest has content = {head.header.content} in its key-value metadata."
             problems.append(
                 problem("file-corrupt", location, text, field="content", expected="root", severity="warning")
             )
@@ -71,7 +71,7 @@ def v4_root(
 
 
 def direct_view(root: Manifest) -> Manifest | None:
-    """The files of a V4 root as a manifest; None where it has none."""
+    """Return the files of a V4 root as a manifest; None if it has none."""
     if not root.dialect.has_root_manifest:
         return None
     mask = is_direct(root.entries)

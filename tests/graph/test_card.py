@@ -150,7 +150,7 @@ def test_totals_without_a_summary_come_from_the_manifest_list(tmp_path: Path) ->
 
 def test_an_empty_table_says_so(tmp_path: Path) -> None:
     text = repr(_table(tmp_path))
-    assert "nothing was ever committed" in text
+    assert "nothing has been committed" in text
     assert "unpartitioned" in text
     assert "unsorted" in text
 

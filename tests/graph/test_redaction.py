@@ -697,7 +697,7 @@ def test_delete_files_are_redacted_too_and_still_match(tmp_path: Path) -> None:
         assert set(frame["file_path"].to_pylist()) <= set(data_files)
         assert not list(again.problems)
         again.close()
-    with pytest.raises(OptionError, match="hold values"):
+    with pytest.raises(OptionError, match="contain values"):
         lab.bundle(tmp_path / "x.zip", deletes=True, redact="values", overwrite=True)
 
 

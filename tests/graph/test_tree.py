@@ -444,7 +444,7 @@ def test_many_snapshots_fold_to_the_newest(writer: Writer) -> None:
     assert len(set(every)) == 60
     lost = tree.node("ref:lost")
     assert "problem" in lost.marks
-    assert lost.lines == ("names snapshot 5, which is not here",)
+    assert lost.lines == ("points to snapshot 5, which is not in the metadata",)
 
 
 @pytest.mark.parametrize(

@@ -208,9 +208,9 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"ix\.open"):
         open_file(tmp_path)
     path = tmp_path / "x"
-    with pytest.raises(OptionError, match="go together"):
+    with pytest.raises(OptionError, match="must be given together"):
         open_file(path, offset=4)
-    for data, message in ((b"", "nothing that"), (b"hello", "nothing that"), (b"PK\x03\x04abc", "a zip")):
+    for data, message in ((b"", "not a file of"), (b"hello", "not a file of"), (b"PK\x03\x04abc", "a zip")):
         path.write_bytes(data)
         with pytest.raises(FormatError, match=message):
             open_file(path)

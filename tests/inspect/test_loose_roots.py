@@ -60,7 +60,7 @@ def test_a_manifest_of_data_files_alone(
 @WRITERS
 def test_a_root_is_known_by_its_entries(tmp_path: Path, writer: str) -> None:
     file = loose(tmp_path / "x", v4.draft(), [tracked(0), manifest("a", 5)], writer, content="data")
-    assert (file.kind, file.header["known by"]) == ("root manifest", "its entries name manifests (134 content_type)")
+    assert (file.kind, file.header["known by"]) == ("root manifest", "its entries list manifests (134 content_type)")
     rows = [tracked(0), tracked(1, content_type=2, equality_ids=[1])]
     file = loose(tmp_path / "x", v4.draft(), rows, writer)
     assert file.kind == "root manifest"

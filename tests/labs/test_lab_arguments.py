@@ -174,7 +174,7 @@ LAB: list[tuple[Use, str]] = [
     (lambda t: t.tag("b", max_ref_age_ms=1.5), "max-ref-age-ms=1.5"),
     (lambda t: t.rollback(), "rollback takes one of snapshot and timestamp"),
     (lambda t: t.rollback("main", timestamp="2024-01-01"), "rollback takes one of snapshot and timestamp"),
-    (lambda t: t.rollback(1.5), "snapshot=1.5 is no snapshot id"),
+    (lambda t: t.rollback(1.5), "snapshot=1.5 is not a snapshot id"),
     (lambda t: t.set_properties("a"), "properties is given as str: a dictionary is wanted"),
     (lambda t: t.set_properties(remove=5), "remove=5"),
     (lambda t: t.set_properties(remove=["iceexplore.lab"]), "iceexplore.lab stays: without it"),

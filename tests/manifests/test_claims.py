@@ -54,7 +54,7 @@ UNTRUE: dict[str, tuple[Change, str, str, str, str]] = {
     "contains_nan": (lambda k, x: x.update(contains_nan=False), "'x'", "no NaN", "NaN", "is_nan(x)"),
     "no bounds": (
         lambda k, x: k.update(lower_bound=None, upper_bound=None),
-        "'k'", "no value but null and NaN", "b", "k = 'b'",
+        "'k'", "only nulls and NaNs", "b", "k = 'b'",
     ),
 }  # fmt: skip
 

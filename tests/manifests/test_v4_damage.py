@@ -219,4 +219,4 @@ def test_an_identity_partition_that_is_cut_is_told_and_does_not_prune(tmp_path: 
         assert sorted(int(p[-13:-8]) for p in tasks["file_path"]) == files, where
     (item,) = t.problems
     assert (item.code, item.where, item.field) == ("entry-invalid", f"{leaf}#entry 0", "149 content_stats")
-    assert "field 'name' has one value" in item.text
+    assert "field 'name' must have one value" in item.text

@@ -103,18 +103,18 @@ AT = {"offset": 4, "size_in_bytes": 9}
     ("row", "field", "found", "text"),
     [
         (v4.dv_row("leaf", ROARING(1)) | {"deletion_vector": {"inline_content": ROARING(1), **AT}}, "147", 5, "both"),
-        (v4.dv_row("leaf", ROARING(1)) | {"referenced_file": None}, "143", 5, "is not said"),
+        (v4.dv_row("leaf", ROARING(1)) | {"referenced_file": None}, "143", 5, "it is unknown what"),
         (v4.data_row(8, content_type=1, referenced_file="x"), "147", 1, "must have"),
-        (v4.data_row(8, content_type=1, deletion_vector=AT), "143", 1, "is not said"),
+        (v4.data_row(8, content_type=1, deletion_vector=AT), "143", 1, "it is unknown what"),
         (
             v4.data_row(8, content_type=1, referenced_file="x", deletion_vector={"inline_content": ROARING(1)}),
             "147", 1, "inline",
         ),
         (v4.data_row(8, deletion_vector=AT), "147", 0, "it is not applied"),
-        (v4.manifest_row("d", 9, 1, kind=4, manifest_stats=None), "521", 4, "which a manifest must have"),
+        (v4.manifest_row("d", 9, 1, kind=4, manifest_stats=None), "521", 4, "which manifests must have"),
         (v4.data_row(8, manifest_stats={"added_files_count": 1}), "521", 0, "only manifests"),
-        (v4.data_row(8, referenced_file="x"), "143", 0, "one way"),
-        (v4.manifest_row("d", 9, 1, referenced_file="x"), "143", 3, "one way"),
+        (v4.data_row(8, referenced_file="x"), "143", 0, "one-way"),
+        (v4.manifest_row("d", 9, 1, referenced_file="x"), "143", 3, "one-way"),
     ],
 )  # fmt: skip
 def test_an_entry_of_the_root_that_breaks_the_rules_of_its_type(
@@ -142,7 +142,7 @@ def test_a_delete_manifest_that_is_affiliated_to_none(table: Table) -> None:
     (item,) = root.problems
     assert (item.code, item.where, item.field) == ("entry-invalid", f"{root.location}#entry 2", "143 referenced_file")
     assert item.found == "/gone"
-    assert "2 delete manifests are affiliated to no" in item.text
+    assert "2 delete manifests are affiliated to" in item.text
 
 
 @pytest.mark.parametrize(("kind", "more"), [(3, {"content_type": 2, "equality_ids": [1]}), (4, {})])
@@ -153,7 +153,7 @@ def test_a_leaf_of_another_kind_than_its_root_says(table: Table, kind: int, more
     reader = table.root([v4.manifest_row(leaf, length, 3, kind=kind)])
     (item,) = reader.leaf(root_of(reader), 0).problems
     assert (item.code, item.where, item.field) == ("entry-invalid", f"{leaf}#entry 1", "134 content_type")
-    assert f"a {'data' if kind == 3 else 'delete'} manifest, and 2 of its entries" in item.text
+    assert f"a {'data' if kind == 3 else 'delete'} manifest, but 2 of its entries" in item.text
 
 
 def test_a_file_twice_in_a_root_and_an_entry_without_numbers(table: Table) -> None:

@@ -178,7 +178,7 @@ def test_all_types_in_a_root(table: Table, key: str, table2: bool) -> None:
     assert live(leaves[1].entries).to_pylist() == [True, False]
     assert leaves[1].entries["first_row_id"].to_pylist() == [40, 50]
     assert [len(m) for m in reader.leaves(root, [3])] == [2]
-    with pytest.raises(OptionError, match="no manifest"):
+    with pytest.raises(OptionError, match="is not a manifest"):
         reader.leaf(root, 0)
 
 
@@ -478,7 +478,7 @@ def test_roots_and_leaves_in_each_others_place(table: Table) -> None:
     assert [(p.field, p.found) for p in reader.leaf(root, 2).problems] == [("134 content_type", "5")]
     assert [p.code for p in root.problems] == ["file-corrupt"]
     assert root.problems[0].field == "134 content_type"
-    assert [p.text for p in reader.leaf(root, 0).problems] == ["A root manifest stands where a manifest should."]
+    assert [p.text for p in reader.leaf(root, 0).problems] == ["The file is a root manifest, not a manifest."]
 
 
 def test_loose_files(table: Table) -> None:

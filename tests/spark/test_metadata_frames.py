@@ -86,7 +86,7 @@ def test_chosen_columns(warehouse: Warehouse) -> None:
         assert not differences(shown(ours.select(names)), made)
     with pytest.raises(OptionError, match=r"columns=\['path'\]: files has content, file_path"):
         t.inspect.files(spark=warehouse.session, columns=["path"])
-    with pytest.raises(OptionError, match="columns= is for Spark"):
+    with pytest.raises(OptionError, match="columns= works on Spark only"):
         t.inspect.files(columns=["file_path"])  # type: ignore[call-overload]
 
 

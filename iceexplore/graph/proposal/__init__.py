@@ -1,1 +1,1 @@
-"""Draw a table as the V4 proposal draws it."""
+"""Tree diagrams in the style of the V4 proposal's figures."""

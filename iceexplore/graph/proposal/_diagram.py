@@ -1,9 +1,10 @@
-"""The tree drawn as the V4 proposal draws it: ``t.tree(style="proposal")``.
+"""Table diagrams in the style of the V4 proposal: ``t.tree(style="proposal")``.
 
-The proposal's rules: snapshots, roots and the children of roots each on one level; a manifest is a table with a row
-and a status per entry, and the status belongs to the reference, not to the node; one node for what several snapshots
-share; no node for files inside leaves; deletion vectors list their ordinals; dotted "applies to" edges; no crossings.
-Names are short and counted (M1, D1, DV1), unless they are given; tooltips have the locations.
+The rules of the proposal's figures: snapshots, roots and the children of roots are each on one level. A manifest is a
+table with a row and a status per entry; the status belongs to the reference, not to the node. A file shared by several
+snapshots has one node; files inside leaves have none. Deletion vectors list their ordinals, dotted edges mean "applies
+to", and edges do not cross. Unless names are given, nodes get short numbered ones (M1, D1, DV1); tooltips have the
+locations.
 """
 
 from __future__ import annotations
@@ -49,30 +50,30 @@ _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
 class SeedTree:
-    """Snapshots as the V4 proposal's figures draw them. Read when it is first looked at."""
+    """A diagram of snapshots in the style of the V4 proposal's figures. Files are read when it is first displayed."""
 
     def __init__(self, make: Callable[[], TableDiagram]) -> None:
         self._make = make
 
     @cached_property
     def diagram(self) -> TableDiagram:
-        """Nodes and edges as plain data."""
+        """The nodes and edges as plain data."""
         return self._make()
 
     def to_text(self) -> str:
-        """The figure as lines of text."""
+        """Return the diagram as lines of text."""
         return tables_text(self.diagram)
 
     def to_svg(self, theme: Theme = "auto") -> Svg:
-        """The figure as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
+        """Return the diagram as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
         return tables_svg(self.diagram, theme=theme)
 
     def to_mermaid(self) -> Mermaid:
-        """The figure as Mermaid, in the proposal's own notation."""
+        """Return the diagram as Mermaid, in the proposal's own notation."""
         return tables_mermaid(self.diagram)
 
     def to_graphviz(self) -> Any:
-        """The figure as a ``graphviz.Digraph``."""
+        """Return the diagram as a ``graphviz.Digraph``."""
         return tables_graphviz(self.diagram)
 
     def __repr__(self) -> str:
@@ -95,7 +96,7 @@ def build_seed_tree(
     max_rows: int = 12,
     max_children: int = 30,
 ) -> SeedTree:
-    """Some snapshots of a table as the V4 proposal's figures draw them; see `seed_diagram`.
+    """Return a diagram of some snapshots in the style of the V4 proposal's figures; see `seed_diagram`.
 
     Parameters
     ----------
@@ -105,9 +106,9 @@ def build_seed_tree(
     Raises
     ------
     OptionError
-        An argument makes no sense.
+        ``snapshots`` is of no accepted form.
     SnapshotNotFoundError
-        No such snapshot; the nearest are listed.
+        No such snapshot; the message lists the nearest ones.
     """
     ids = set(chosen_snapshots(NodeSource(state, "short"), snapshots))
     chosen = [s for s in state.metadata.snapshots if s.snapshot_id in ids]
@@ -139,10 +140,9 @@ def seed_diagram(
     Parameters
     ----------
     names
-        Short names by location; what is not named gets the next free one of its kind.
+        Short names by location; a file without one gets the next free name of its kind.
     max_rows, max_children
-        How many entries a manifest shows, and how many children a root has nodes for; a row says how many more there
-        are.
+        Most entries shown for a manifest, and most children of a root with nodes; a last row counts the rest.
     """
     chosen = list(snapshots)
     builder = _Builder(state, SeedNames(names or {}), max_rows, max_children)
@@ -161,13 +161,13 @@ class _Builder:
         self.top: list[TableNode] = []
         self.children: dict[str, TableNode] = {}
         self.links: dict[TableLink, None] = {}
-        #: Where data files are drawn: their own node, or that of the leaf which lists them.
+        #: Node in which a data file is drawn: its own, or that of the leaf that lists it.
         self.homes: dict[str, str] = {}
-        #: (node of the delete, what it names, its short name), resolved at the end.
+        #: (node of the delete, location it refers to, its short name); resolved once all nodes exist.
         self.refers: list[tuple[str, str, str]] = []
 
     def snapshot(self, snapshot: Snapshot, group: str) -> None:
-        """A snapshot, its root, and the root's children."""
+        """Add a snapshot, its root, and the root's children."""
         head, root_id = f"snapshot:{snapshot.snapshot_id}", f"root:{snapshot.snapshot_id}"
         tooltip = f"snapshot {snapshot.snapshot_id}, {snapshot.operation or 'no operation'}"
         self.top.append(TableNode(head, "snapshot", f"Snapshot {group}", layer=0, group=group, tooltip=tooltip))
@@ -191,7 +191,7 @@ class _Builder:
         self.links[TableLink(head, root_id)] = None
 
     def _child(self, root: Manifest, row: int, entry: dict[str, Any], group: str) -> str | None:
-        """The node of a root's entry, made where it is new; None for what the snapshot removed, or of no known type."""
+        """Return the node id of a root's entry, adding the node if new; None for a removed entry or an unknown type."""
         if entry["status"] in (Status.DELETED, Status.REPLACED) or entry["content_type"] not in _KINDS:
             return None
         content = ContentType(entry["content_type"])
@@ -232,19 +232,19 @@ class _Builder:
     def _ordinals(
         self, root: Manifest, row: int, entry: dict[str, Any], content: ContentType
     ) -> tuple[tuple[str, str], ...]:
-        """What a vector deletes: ordinals in a leaf, positions in a data file."""
+        """Return the rows of a vector: ordinals in a leaf, or positions in a data file."""
         if entry["deletion_vector"] is None or content == ContentType.EQUALITY_DELETE:
             return ()
         vector = entry["deletion_vector"]
         place = vector["offset"], vector["size_in_bytes"]
         where = f"{root.location}#entry {row}"
         try:
-            if content == ContentType.MANIFEST_DV or None in place:  # inline, or it is said that nothing is there
+            if content == ContentType.MANIFEST_DV or None in place:  # None: inline, or an error is raised
                 found = read_manifest_dv(self.state.storage, root, row)
             else:
                 from iceexplore.deletes import read_deletion_vector
 
-                where = entry["location"]  # the root itself is whole: plans go by what is wrong with it
+                where = entry["location"]  # not the root: plans act on problems of the root, and it has none
                 found = read_deletion_vector(self.state.storage, entry["location"], *place)
         except IceexploreError as error:
             self.state.problems.add_error(error, where)
@@ -254,7 +254,7 @@ class _Builder:
         return (*((p, "") for p in first), *(((f"… {more:,} more", ""),) if more else ()))
 
     def drawn(self) -> tuple[tuple[TableNode, ...], tuple[TableLink, ...]]:
-        """Nodes in the order in which they stand, and edges."""
+        """Return the nodes in drawing order, and the edges."""
         applies: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for source, referenced, name in self.refers:
             target = self.homes.get(referenced)
@@ -267,12 +267,12 @@ class _Builder:
 
 
 def _applies(pairs: list[tuple[str, str]]) -> str:
-    said = [f"{name} applies to {other}" if name else f"applies to {other}" for name, other in pairs]
-    return ", ".join(said[:2]) + (f" and {len(said) - 2} more" if len(said) > 2 else "")
+    texts = [f"{name} applies to {other}" if name else f"applies to {other}" for name, other in pairs]
+    return ", ".join(texts[:2]) + (f" and {len(texts) - 2} more" if len(texts) > 2 else "")
 
 
 def _ordered(children: Mapping[str, TableNode], applies: list[tuple[str, str]]) -> list[TableNode]:
-    """By snapshot, in the order of its root; a vector right after what it applies to ("M1 DV1 M2 DV2 M3 D7")."""
+    """Sort nodes by snapshot and root order, with a vector right after its target ("M1 DV1 M2 DV2 M3 D7")."""
     followers: dict[str, list[str]] = {}
     for source, target in applies:
         if children[source].group == children[target].group:
@@ -295,7 +295,7 @@ def _ordered(children: Mapping[str, TableNode], applies: list[tuple[str, str]]) 
 
 
 def _key(entry: Mapping[str, Any]) -> str:
-    """What tells one file from another: several vectors share a Puffin file, and inline ones have none."""
+    """Return a key that identifies a file or vector: vectors may share a Puffin file, and inline ones have no file."""
     vector = entry["deletion_vector"]
     if vector is None:
         return str(entry["location"])
@@ -314,7 +314,7 @@ def _first(bitmap: Iterable[int], limit: int) -> list[int]:
 
 
 def _letter(number: int) -> str:
-    """A, B, …, Z, AA, …"""
+    """Return a number as letters: A, B, …, Z, AA, …."""
     out = ""
     while number:
         number, rest = divmod(number - 1, 26)
@@ -323,7 +323,7 @@ def _letter(number: int) -> str:
 
 
 def _status_name(status: int | None) -> str:
-    """The name of an entry's status; of one that there is not, its number."""
+    """Return the name of an entry's status; its number if it is not a known one."""
     if status is None:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Short names for a figure: M1, D1, DV1, counted as they are met."""
+"""Short names for a diagram, numbered in order of appearance: M1, D1, DV1."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PREFIX = {
 
 
 class SeedNames:
-    """Names by what is named (a location, or a vector's place); given ones first."""
+    """Short names by key (a location, or a vector's position in its file); given names are used first."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._names = dict(given)
@@ -27,9 +27,9 @@ class SeedNames:
         self._counts: dict[str, int] = {}
 
     def of(self, key: str, content: int | None) -> str:
-        """The name of this, a new one if it has none yet."""
+        """Return the name of a key, choosing a new one if it has none yet."""
         if key not in self._names:
-            # a damaged root may have another type
+            # F for types that no entry should have, which a damaged root may contain
             prefix = next((prefix for kind, prefix in _PREFIX.items() if kind == content), "F")
             name = ""
             while not name or name in self._taken:
@@ -40,5 +40,5 @@ class SeedNames:
         return self._names[key]
 
     def known(self, key: str) -> str:
-        """The name of this if it has one, otherwise the last part of its location."""
+        """Return the name of a key if it has one, otherwise the last part of its location."""
         return self._names.get(key) or key.rpartition("/")[2]

@@ -1,1 +1,1 @@
-"""Redact a table's documents."""
+"""Redaction of a table's documents."""

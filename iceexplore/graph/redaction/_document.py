@@ -1,7 +1,7 @@
 """Redact the JSON documents of a table: its metadata, and the schemas and specs in the headers of manifests.
 
-A document is walked by what the spec says stands where. Numbers and words of the format stay where they belong; what
-no spec knows may hold anything, and is treated so.
+A document is walked by the structure that the spec defines. Numbers and words that the format defines are kept in
+their places; anything that no spec defines may hold any data and is redacted.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from iceexplore.graph.redaction._words import (
 
 __all__ = ["DocumentRedactor", "to_json"]
 
-#: What is taken for free text is a JSON document or a part of one: a step of the walk.
+#: A step of the walk: redacts one part of a document.
 Step = Callable[["DocumentRedactor", Any], Walk]
 
 
 class DocumentRedactor:
-    """Redacts documents.
+    """Redacts JSON documents.
 
     Parameters
     ----------
     lengths
-        Bytes of files that were rewritten, by location: what a document says of them is put right.
+        New lengths of rewritten statistics files, by location: documents that state the old lengths are corrected.
     """
 
     def __init__(self, redaction: Redaction, lengths: Mapping[str, Mapping[str, int]] | None = None) -> None:
@@ -49,17 +49,17 @@ class DocumentRedactor:
         self.lengths = {} if lengths is None else lengths  # filled later
 
     def table(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Table metadata."""
+        """Return redacted table metadata."""
         made: dict[str, Any] = walked(_record(self, document, _TABLE))
         return made
 
     def puffin(self, document: dict[str, Any]) -> dict[str, Any]:
-        """The footer of a Puffin file."""
+        """Return the redacted footer of a Puffin file."""
         made: dict[str, Any] = walked(_record(self, document, _PUFFIN))
         return made
 
     def header(self, pairs: Mapping[str, str]) -> dict[str, str]:
-        """The key-value metadata of a manifest, a manifest list or a root."""
+        """Return the redacted key-value metadata of a manifest, a manifest list or a root manifest."""
         out = {}
         for key, value in pairs.items():
             if key in ("schema", "iceberg.schema", "partition-spec"):
@@ -69,12 +69,12 @@ class DocumentRedactor:
             elif (key == "content" and value in WORDS) or (key in ("manifest-list", "manifest_list")):
                 out[key] = value if value in WORDS else self.redaction.location(value)
             else:
-                made, said = self._entry(key, value)
-                out[made] = said
+                made, text = self._entry(key, value)
+                out[made] = text
         return out
 
     def properties(self, pairs: Mapping[str, Any]) -> dict[str, Any]:
-        """Properties of a table, a file or a blob."""
+        """Return the redacted properties of a table, a file or a blob."""
         made: dict[str, Any] = walked(_properties(self, pairs))
         return made
 
@@ -85,11 +85,11 @@ class DocumentRedactor:
             return self.redaction.text(text)
         made = walked(step(self, value))
         texts = json_texts(value)
-        # What nothing was taken out of stays as it was written; a key that was there twice is in none of these.
+        # Unredacted JSON keeps its exact text. JSON with duplicate keys is never equal to one of `texts`.
         return json_texts(made)[texts.index(text)] if text in texts else to_json(made)
 
     def _entry(self, key: str, value: str) -> tuple[str, str]:
-        """A property: its key and value."""
+        """Return the redacted key and value of a property."""
         it = self.redaction
         prefix = next((p for p in COLUMN_PROPERTIES if key.startswith(p)), None)
         known = key in PROPERTIES or prefix is not None
@@ -113,7 +113,7 @@ class DocumentRedactor:
 
 
 def to_json(value: Any) -> str:
-    """Write JSON; the documents may be nested deeper than the stack of Python's own writer."""
+    """Return a value as JSON text, also where it is nested deeper than the stack of Python's own writer."""
     try:
         return json.dumps(value, ensure_ascii=False)
     except RecursionError:
@@ -139,13 +139,13 @@ def to_json(value: Any) -> str:
 
 
 class _Written(str):
-    """Text of the JSON itself."""
+    """Text that is part of the JSON syntax and is not quoted."""
 
     __slots__ = ()
 
 
 def _record(self: DocumentRedactor, value: Any, fields: Mapping[str, Step]) -> Walk:
-    """An object whose keys are known; what else is in it may be anything."""
+    """Redact an object with known keys; values of unknown keys may be anything."""
     if not isinstance(value, dict):
         return (yield _anything(self, value))
     out: dict[str, Any] = {}
@@ -159,7 +159,7 @@ def _record(self: DocumentRedactor, value: Any, fields: Mapping[str, Step]) -> W
 
 
 def _anything(self: DocumentRedactor, value: Any, secret: bool = False) -> Walk:
-    """What no spec knows."""
+    """Redact a value that no spec defines."""
     it = self.redaction
     if isinstance(value, dict):
         out = {}
@@ -208,8 +208,8 @@ def _transform(self: DocumentRedactor, value: str) -> str:
 
 
 def _secret(self: DocumentRedactor, value: Any) -> Walk:
-    """The key of a file, or what it is wrapped in: in no bundle that is redacted."""
-    yield from ()  # a step like any other
+    """Redact a file's encryption key or a wrapped key: removed with any redaction."""
+    yield from ()  # makes this function a generator, like every step
     return None if value is None else BLANK
 
 
@@ -230,7 +230,7 @@ def _of(fields: Mapping[str, Step]) -> Step:
 
 
 def _named(step: Step) -> Step:
-    """An object whose keys are names."""
+    """Return a step for an object whose keys are names."""
 
     def steps(self: DocumentRedactor, value: Any) -> Walk:
         if not isinstance(value, dict):
@@ -249,7 +249,7 @@ def _type(self: DocumentRedactor, value: Any) -> Walk:
         if TYPE.fullmatch(value):
             return value
         if it.blanks and (base := re.match("geometry|geography", value)):
-            return base[0]  # its CRS may be any text
+            return base[0]  # the CRS parameter may be any text
         return it.token(value)
     return (yield _record(self, value, _TYPE))
 
@@ -287,7 +287,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def _blank_default(kind: Any) -> Any:
-    """A default of a type that says nothing; None where there is none: then the field has no default."""
+    """Return a neutral default value of a type; None if the type has none, so that the field gets no default."""
     if not isinstance(kind, str):
         return None
     if found := re.fullmatch(r"fixed\[\s*(\d{1,4})\s*\]", kind):
@@ -298,7 +298,7 @@ def _blank_default(kind: Any) -> Any:
 
 
 def _spec_or_fields(self: DocumentRedactor, value: Any) -> Walk:
-    """A partition spec as manifests have it: its fields, or the whole object."""
+    """Redact a partition spec as manifests store it: a list of its fields, or the whole object."""
     return (yield (_list(_of(_SPEC_FIELD)) if isinstance(value, list) else _of(_SPEC))(self, value))
 
 
@@ -312,8 +312,8 @@ def _properties(self: DocumentRedactor, value: Any) -> Walk:
     out = {}
     for key, inner in value.items():
         if isinstance(inner, str):
-            made, said = self._entry(key, inner)
-            out[made] = said
+            made, text = self._entry(key, inner)
+            out[made] = text
         else:
             out[self.redaction.key(key)] = yield _anything(self, inner, self.redaction.is_secret(key))
     return out
@@ -327,15 +327,15 @@ def _summary(self: DocumentRedactor, value: Any) -> Walk:
         if key in COUNTS and isinstance(inner, str | int) and WHOLE.fullmatch(str(inner)):
             out[key] = inner
         elif isinstance(inner, str):
-            made, said = self._entry(key, inner) if key not in COUNTS else (key, self.redaction.text(inner))
-            out[made] = said
+            made, text = self._entry(key, inner) if key not in COUNTS else (key, self.redaction.text(inner))
+            out[made] = text
         else:
             out[self.redaction.key(key)] = yield _anything(self, inner, self.redaction.is_secret(key))
     return out
 
 
 def _statistics(self: DocumentRedactor, value: Any) -> Walk:
-    """A statistics file, with its lengths as they are after it was rewritten."""
+    """Redact a statistics file's entry and update the lengths if the file was rewritten."""
     out = yield _record(self, value, _STATISTICS)
     if isinstance(value, dict) and isinstance(path := value.get("statistics-path"), str):
         out |= {k: v for k, v in self.lengths.get(path, {}).items() if k in value}

@@ -1,4 +1,4 @@
-"""Replace the names in a table's state, or the values in its metadata, by placeholders."""
+"""Replace the names or values in the metadata of a table's state by placeholders."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ __all__ = ["nameless"]
 def nameless(state: TableState, kinds: Iterable[str] = ("names",)) -> TableState:
     """Return the same state with placeholders in its metadata; files and their locations do not change.
 
-    Manifests refer to columns by id, so the metadata alone decides how they are shown. Values in manifests stay.
+    Manifests refer to columns by id, so renaming in the metadata suffices. Values in manifests are kept.
 
     Parameters
     ----------
     kinds
-        ``names``, ``values`` or both, as `iceexplore.graph.REDACTIONS` has them; others would change where files are.
+        ``names``, ``values`` or both, as in `iceexplore.graph.REDACTIONS`; other kinds would change file locations
+        and are ignored.
     """
     redaction = Redaction(frozenset(kinds) & {"names", "values"})
     document = DocumentRedactor(redaction).table(state.opened.document)

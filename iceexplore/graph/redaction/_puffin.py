@@ -1,4 +1,4 @@
-"""Redact Puffin files: the footer as a document; of the blobs only positions and, where values stay, sketches."""
+"""Redact Puffin files: the footer as JSON, and blobs except vectors and (unless values are redacted) sketches."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def redact_puffin(
     documents: DocumentRedactor,
     regions: Iterable[tuple[int, int]] = (),
 ) -> tuple[bytes, dict[str, int]]:
-    """The file with every blob where it was, and what table metadata says of its lengths.
+    """Return the file with every blob at its old offset, and the lengths to state in table metadata.
 
-    What is neither a vector nor, where values may stay, a sketch becomes zeros.
+    Blobs other than deletion vectors and, where values are not redacted, sketches are filled with zeros.
 
     Parameters
     ----------
     regions
-        Offset and size of vectors that manifests name.
+        Offset and size of the vectors that manifests refer to.
     """
     data = storage.read(location, kind="puffin")
     try:
@@ -45,7 +45,7 @@ def redact_puffin(
     except FormatError:
         if data[:4] == PUFFIN_MAGIC:
             raise
-        return _kept(data, len(data), regions), {}  # as long as before: vectors that stand bare, as Delta's do
+        return _kept(data, len(data), regions), {}  # bare vectors without a footer, as Delta writes: same length
     end = len(data) - footer.footer_size
     spans = [*regions, *((b.offset, b.length) for b in footer.blobs if b.type == "deletion-vector-v1")]
     body = bytearray(_kept(data, end, spans))
@@ -55,7 +55,7 @@ def redact_puffin(
             body[blob.offset : blob.offset + blob.length] = data[blob.offset : blob.offset + blob.length]
             kept.add(blob.ordinal)
     payload = _payload(footer, documents, kept).encode("utf-8", "backslashreplace")
-    if bytes(body[4:]) == data[4:end] and payload == data[end + 4 : -12]:  # as it was written, no key twice
+    if bytes(body[4:]) == data[4:end] and payload == data[end + 4 : -12]:  # nothing redacted, no duplicate keys
         return data, {}
     body[:4] = PUFFIN_MAGIC
     tail = PUFFIN_MAGIC + payload + struct.pack("<i", len(payload)) + bytes(4) + PUFFIN_MAGIC
@@ -64,7 +64,7 @@ def redact_puffin(
 
 
 def _kept(data: bytes, end: int, spans: Iterable[tuple[int, int]]) -> bytes:
-    """Zeros but for the spans that are vectors."""
+    """Return zeros, with the spans that are deletion vectors copied."""
     out = bytearray(end)
     for offset, length in spans:
         if offset < 0 or length < 0 or offset + length > end:
@@ -98,6 +98,6 @@ def _payload(footer: PuffinFile, documents: DocumentRedactor, kept: set[int]) ->
     document = json.loads(footer.payload)
     for ordinal, blob in enumerate(document["blobs"]):
         if isinstance(blob, dict) and ordinal not in kept:
-            blob.pop("compression-codec", None)  # zeros are not compressed
+            blob.pop("compression-codec", None)  # the zeros are not compressed
     made, texts = documents.puffin(document), json_texts(document)
     return json_texts(made)[texts.index(footer.payload)] if footer.payload in texts else to_json(made)

@@ -1,8 +1,8 @@
-"""What is taken out of a table before somebody else sees it, and what stands in for it.
+"""Redaction of a table before others see it, and the placeholders that replace what is removed.
 
-What goes is told by what a thing is: a location, a name, a value, free text. Words and numbers of the formats
-themselves stay. One object serves a whole bundle, so equal things have equal stand-ins everywhere in it, and
-references between files still match. The salt of the stand-ins is thrown away.
+What to redact depends on the kind of thing: a location, a name, a value, or free text. Words and numbers of the
+formats themselves are kept. One object redacts a whole bundle, so equal things get equal placeholders throughout, and
+references between files still match. Placeholders are keyed hashes; the key is not stored.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from iceexplore.graph.redaction._secrets import BLANK, blank_secrets, is_secret_
 
 __all__ = ["REDACTIONS", "Redaction", "Walk", "redactions", "walked"]
 
-#: What can be redacted.
+#: The kinds of redaction.
 REDACTIONS = ("credentials", "values", "paths", "names")
-#: What bundles called parts of ``values``: accepted for one release.
+#: Former kinds that are now part of ``values``: accepted for one release.
 _FORMER = frozenset(("bounds", "partitions"))
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -52,21 +52,21 @@ _SCHEMES = frozenset(
 )
 _AZURE = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
-#: Most locations have none of these: nothing that asks, names a user, is encoded or begins a token.
+#: Locations without a match need no closer look: no query, user, encoded character or token prefix. Most have none.
 _ODD = re.compile(r"[^A-Za-z0-9/_.=:-]|AKIA|ASIA|eyJ|ya29|AIza|xox|gh[oprsu]_|github_pat|glpat|dapi|sk_live|hooks")
 _USER = re.compile(r"(?:[^/@]*|[^/:@]+:(?!\d+/)[^@]{1,200})@")
 _METADATA_FILE = re.compile(r"(?:(v\d{1,18})|(\d{1,18})-.*?)((?:\.gz)?\.metadata\.json(?:\.gz)?)", re.S)
 _EXTENSION = re.compile(
     r"(?:\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc|metadata|bucketed|zst|txt)){1,3}$", re.I
 )
-#: Folders that every table has, the one of a bundle, and what climbs: all else in a path may be anybody's.
+#: Path segments that are kept: folders every table has, a bundle's own folder, and relative ones.
 _FOLDERS = frozenset({"", ".", "..", "metadata", "data", "_elsewhere"})
-#: A path goes to the end of its line, or of the quotes around it: folders have spaces and apostrophes in their names.
+#: A path ends with its line or its quotes, as folder names may contain spaces and apostrophes.
 _PATH = re.compile(
     r"""(?i) (?: [a-z][a-z0-9+.-]{0,30}:/ | (?<![\w.])/(?=[^\s/][^"\n]*/) | \b[a-z]:\\ ) (?: [^"\\\n] | \\. )* """, re.X
 )
 _FILE_NAME = re.compile(r"(?<![^\s\"'<>/])[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
-#: Names that every table may have: of the reserved columns, of the parts of lists and maps, of the first branch.
+#: Names that any table may have: reserved columns, parts of lists and maps, the main branch.
 _NAMES = frozenset(
     [
         "key",
@@ -89,15 +89,15 @@ _NAMES = frozenset(
     ]
 )
 
-#: Stand-ins that are kept for the next time; a table has millions of files.
+#: Most placeholders cached: a table may have millions of files.
 _MOST_KEPT = 100_000
 
-#: A step of a walk through a document: it is handed what it yields, walked.
+#: A step of a walk through a document. It yields walks and is sent their results.
 Walk = Generator[Any, Any, Any]
 
 
 def walked(walk: Walk) -> Any:
-    """Run a walk, whose steps are generators: documents may be nested deeper than Python's stack."""
+    """Run a walk whose steps are generators, as documents may be nested deeper than Python's stack."""
     stack, value = [walk], None
     while True:
         try:
@@ -111,57 +111,57 @@ def walked(walk: Walk) -> Any:
 
 
 def redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
-    """Return what is to be redacted: True is everything, False nothing.
+    """Return the kinds to redact; True means all, False none.
 
-    Paths hold values of partitions, and names of tables and columns, so they go with either.
+    Paths contain partition values and names of tables and columns, so ``values`` and ``names`` imply ``paths``.
 
     Raises
     ------
     OptionError
-        An unknown word, or no words.
+        An unknown kind, or not a text or texts.
     """
     if isinstance(redact, bool):
         return frozenset(REDACTIONS if redact else ())
     if not isinstance(redact, Iterable):
-        raise OptionError(f"redact={redact!r}: True, False, or any of {', '.join(REDACTIONS)}")
+        raise OptionError(f"redact={redact!r}: give True, False, or any of {', '.join(REDACTIONS)}")
     kinds = frozenset({redact} if isinstance(redact, str) else redact)
     for old in sorted(kinds & _FORMER):
         warnings.warn(f"redact={old!r} is now part of 'values'", DeprecationWarning, stacklevel=4)
     kinds = (kinds - _FORMER) | ({"values"} if kinds & _FORMER else set())
     if unknown := sorted(map(str, kinds - set(REDACTIONS))):
-        raise OptionError(f"redact={unknown}: any of {', '.join(REDACTIONS)}")
+        raise OptionError(f"redact={unknown}: choose from {', '.join(REDACTIONS)}")
     return kinds | {"paths"} if kinds & {"values", "names"} else kinds
 
 
 def _spans_folders(way: str) -> bool:
-    """Whether a secret in a path has a slash in it: folder by folder a part of it would be left."""
+    """Return whether a secret in a path spans a slash, so that redacting folder by folder would leave a part of it."""
     made = blank_secrets(way)
     return made != way and made != "/".join(map(blank_secrets, way.split("/")))
 
 
 class Redaction:
-    """Takes out what is to be redacted, the same way wherever it stands.
+    """Redacts texts, names, values and locations, the same way wherever they occur.
 
     Parameters
     ----------
     kinds
-        Of `REDACTIONS`, from `redactions`.
+        The kinds of `REDACTIONS` to redact, from `redactions`.
     known
-        Names of columns and partition fields: in a folder ``name=value`` they may stay where names do.
+        Names of columns and partition fields, which are kept in a folder ``name=value`` if names are not redacted.
 
     Attributes
     ----------
     credentials, values, paths, names
-        Whether these are redacted.
+        True for the kinds that are redacted.
     blanks
-        Whether free text is: it may hold values and names alike.
+        True if free text is redacted entirely, as it may contain values and names.
     """
 
     def __init__(self, kinds: frozenset[str], known: Iterable[str] = ()) -> None:
         self.kinds = kinds
         self.credentials, self.values, self.paths, self.names = (k in kinds for k in REDACTIONS)
         self.blanks = self.values or self.names
-        #: How often anything was found that is to be redacted.
+        #: Number of redactions so far.
         self.touched = 0
         self._known = frozenset(known)
         self._salt = secrets.token_bytes(16)
@@ -171,11 +171,11 @@ class Redaction:
         self._numbers: dict[Any, dict[Any, int]] = {}
 
     def hashed(self, text: str) -> str:
-        """A stand-in: equal texts have equal ones, and nobody can tell from it what it stands for."""
+        """Return a placeholder: the same for equal texts, and without the key not traceable to the text."""
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=6).hexdigest()
 
     def text(self, text: str) -> str:
-        """A text that may say anything."""
+        """Redact free text."""
         if not text:
             return text
         if self.blanks:
@@ -184,21 +184,21 @@ class Redaction:
         return self._counted(text, self.without_paths(made, self.location) if self.paths else made)
 
     def secretless(self, text: str) -> str:
-        """A text without what has the form of a secret."""
+        """Redact what has the form of a secret in a text."""
         return self._counted(text, blank_secrets(text))
 
     @staticmethod
     def without_paths(text: str, place: Callable[[str], str]) -> str:
-        """A text with a stand-in for each path and name of a file."""
+        """Replace each path and file name in a text by ``place`` of it."""
         text = _PATH.sub(lambda found: place(found[0]), text)
         return _FILE_NAME.sub(lambda found: place(found[0]), text)
 
     def token(self, text: str) -> str:
-        """What refers to something by a text, as the id of a key does."""
+        """Redact a text that identifies something, such as a key id; equal ones stay equal."""
         return f"x{self.hashed(text)}" if self.blanks else self.text(text)
 
     def key(self, key: str) -> str:
-        """The key of an entry that may have any."""
+        """Redact the key of a map that may have any keys."""
         if self.names or (self.values and (key.startswith("partitions.") or "=" in key or "/" in key)):
             start = "partitions." if key.startswith("partitions.") else ""
             return f"{start}{BLANK}-{self.hashed(key)}"
@@ -207,11 +207,11 @@ class Redaction:
         return f"{BLANK}-{self.hashed(key)}" if self.paths and self.text(key) != key else key
 
     def is_secret(self, key: str) -> bool:
-        """Whether what stands under a key is a secret by the key's name."""
+        """Return whether the value of a key must be a secret, judging by the key's name."""
         return self.credentials and is_secret_name(key)
 
     def name(self, name: str) -> str:
-        """The name of a column, partition field, branch or tag."""
+        """Redact the name of a column, partition field, branch or tag."""
         if name in self._names:
             return self._names[name]
         out = name
@@ -223,16 +223,16 @@ class Redaction:
         return out
 
     def number(self, of: Any, value: Any) -> int:
-        """A number that stands in for a value: equal values of one field have the same."""
+        """Return a number as the placeholder of a value; equal values of one field get the same number."""
         numbers = self._numbers.setdefault(of, {})
         return numbers.setdefault(value, len(numbers))
 
     def location(self, location: str) -> str:
-        """Where a file or folder is. Locations that are equal, or begin alike, are so afterwards."""
+        """Redact the location of a file or folder. Equal locations stay equal, and so do common leading folders."""
         made = self._locations.get(location)
         if made is None:
             made = self._place(location) if self.paths or self.credentials else location
-            if len(self._locations) >= _MOST_KEPT:  # they come out the same when they are made anew
+            if len(self._locations) >= _MOST_KEPT:  # safe: a location is always redacted to the same text
                 self._locations.clear()
             self._locations[location] = made
         return self._counted(location, made)
@@ -242,7 +242,7 @@ class Redaction:
         return after
 
     def member(self, name: str) -> str:
-        """The name in a zip of what stands in the table under this name."""
+        """Return the name of a zip member for a file with this name in the table."""
         return self._way(name) if self.paths or self.credentials else name
 
     def _place(self, location: str) -> str:
@@ -250,10 +250,10 @@ class Redaction:
             return location
         start, authority, way = "", "", location
         found = _SCHEME.match(location)
-        if found and not (len(found[1]) == 1 and location[2:3] in ("\\", "/")):  # C:\ is a drive
+        if found and not (len(found[1]) == 1 and location[2:3] in ("\\", "/")):  # C:\ is a drive, not a scheme
             scheme = found[1]
             if scheme.lower() not in _SCHEMES and not self.paths and blank_secrets(location) != location:
-                return f"{BLANK}-{self.hashed(location)}"  # a text that is no location
+                return f"{BLANK}-{self.hashed(location)}"  # not a location but text that contains a secret
             start = f"{scheme if scheme.lower() in _SCHEMES else 'x' + self.hashed(scheme)}:"
             way = location[found.end() :]
             if way.startswith("//") and scheme.lower() != "file":
@@ -276,7 +276,7 @@ class Redaction:
         return "/".join([*map(self._folder, folders), self._segment(last)])
 
     def _folder(self, segment: str) -> str:
-        """Redact a path segment as `_segment` does, once: many files share a folder."""
+        """Redact a path segment as `_segment` does, cached, as many files share a folder."""
         made = self._folders.get(segment)
         if made is None:
             made = self._segment(segment)
@@ -286,7 +286,7 @@ class Redaction:
         return made
 
     def _segment(self, segment: str, *, whole: bool = False) -> str:
-        """A stand-in for one folder or file: what a file is can still be seen, and the number of a metadata file."""
+        """Redact one folder or file name; keeps the file's extension and the number of a metadata file."""
         if segment in _FOLDERS:
             return segment
         if not self.paths:
@@ -303,6 +303,6 @@ class Redaction:
             return f"{name}=x{self.hashed(value)}"
         end = _EXTENSION.search(segment)
         made = self.hashed(segment)
-        if _UUID.search(segment):  # by it a file is found again in a table that was moved
+        if _UUID.search(segment):  # keep the form of a UUID: files in a moved table are found by it
             made = f"{made[:8]}-{made[8:]}-{made[:4]}-{made[4:8]}-{made}"
         return f"x{made}{end[0] if end else ''}"

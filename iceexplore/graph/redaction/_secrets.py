@@ -1,4 +1,4 @@
-"""What is a secret: by the name of a property, or by the form of a text."""
+"""Recognition of secrets, by the name of a property or by the form of a text."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ __all__ = ["BLANK", "blank_secrets", "is_secret_name"]
 
 BLANK = "REDACTED"
 
-#: Iceberg's own keys ("partition-key", "key_metadata", "encryption.key-id", "encryption-keys") name no secret, and
-#: neither does how somebody is authenticated ("auth.type").
+#: Not secrets: Iceberg's own keys ("partition-key", "key_metadata", "encryption.key-id", "encryption-keys") and the
+#: way of authentication ("auth.type").
 _SECRET_NAME = re.compile(
     r"""secret | token | pass(word|wd|phrase|code) | (?<![a-z])pass$ | pwd | credential | (?<![a-z])creds?(?![a-z])
     | (access|api|account|sse) [-_.]? key | (?<![a-z])(en|de)cryption [-_.]? key $ | (?<![a-z_-])key $
@@ -17,19 +17,19 @@ _SECRET_NAME = re.compile(
     | signature | private | authorization | bearer | cookie | jaas | webhook""",
     re.I | re.X,
 )
-#: What each of these has something of: looking for them takes a hundredth of the time.
+#: Every secret name contains one of these; checking them first takes a hundredth of the time.
 _SECRET_PARTS = (
     "secret", "token", "pass", "pwd", "cred", "key", "sas", "sig", "pin", "auth", "private", "bearer", "cookie",
     "jaas", "webhook",
 )  # fmt: skip
-#: A name that is given something: by "=", by ":", or, of an option of a command, by a space. After "/" it is a
-#: folder's, of a partition: places must stay right.
+#: A name with a value, after "=", ":" or, for a command-line option, a space. Not after "/": ``name=value`` there is
+#: a partition's folder, and locations must stay valid.
 _GIVEN = re.compile(
     r"""(?<![/\w.-]) (?: (?P<name>[\w.-]+) \\*["']? \s* (?: = \s* | (?P<colon>:) (?!//) \s* )
     | (?P<option>--?[A-Za-z][\w.-]*) \s+ (?!-) )""",
     re.X,
 )
-#: Behind a name and ":" may stand the type of a column of that name, which is no secret.
+#: After a name and ":" there may be the type of a column of that name, which is not a secret.
 _TYPE = re.compile(
     r"""(?: (?:optional|required) \s+ )? (?: boolean | int | long | float | double | date | time
     | timestamp(?:tz)?(?:_ns)?
@@ -37,14 +37,14 @@ _TYPE = re.compile(
     | (?:struct|list|map) (?=[<(]) ) (?= [\s,;)>\]}(<] | \Z )""",
     re.X,
 )
-#: What it is given. A text that was cut has no quote at its end.
+#: The value of such a name. A truncated text may lack the closing quote.
 _VALUE = re.compile(
     r"""(?P<quote>["']) (?: (?!(?P=quote))[^\\] | \\. )* (?: (?P=quote) | \\?\Z )
     | (?P<escaped>\\+["']) .*? (?: (?<!\\)(?P=escaped) | \Z )
     | \{[^}]*\}? | [^\s&;"]+""",
     re.X | re.S,
 )
-#: In front of "@" in a URL of Azure stands no user but a container. A password may have "/" in it, a port has none.
+#: In an Azure URL, the part before "@" is a container, not a user. A password may contain "/", a port may not.
 _FORMS = re.compile(
     r"""(?P<before> (?<!abfs)(?<!abfss)(?<!wasb)(?<!wasbs) :// )
       (?: [^/\s"@]+ (?: @ [^/\s"@]+ )* | [^/\s":@]+ : (?!\d+/) [^\s"@]{1,200} ) (?=@)
@@ -56,9 +56,9 @@ _FORMS = re.compile(
       | glpat-[\w-]{8,} | dapi[0-9a-f]{32} | sk_live_\w{8,} )""",
     re.X | re.S,
 )
-#: The query of a URL: signatures and tokens stand there. A URL ends where the next begins, or many would take long.
+#: The query of a URL, which may hold signatures and tokens. A URL ends where the next begins, to keep matching linear.
 _QUERY = re.compile(r"""(?P<url> :// [^\s"'<>?\#:]* (?: : (?!//) [^\s"'<>?\#:]* )* \? ) [^\s"'<>]+""", re.X)
-#: What every form and every gift has something of: most texts have nothing, and are looked at no further.
+#: Any secret contains one of these; most texts contain none and need no further check.
 _PERHAPS = re.compile(
     r"""[:=] | (?<![/\w.-])- | -----BEGIN | (?i:basic|bearer) | hooks\. | webhook | AKIA | ASIA | eyJ | ya29
     | AIza | xox | gh[oprsu]_ | github_pat | glpat | dapi | sk_live""",
@@ -68,7 +68,7 @@ _PERHAPS = re.compile(
 
 def is_secret_name(name: str) -> bool:
     """Return whether a property of this name is a secret."""
-    if name.isascii():  # of other letters some are taken for these in another case
+    if name.isascii():  # the regular expression's case folding maps some other letters to ASCII ones
         plain = name.lower()
         if not any(part in plain for part in _SECRET_PARTS):
             return False
@@ -76,10 +76,10 @@ def is_secret_name(name: str) -> bool:
 
 
 def blank_secrets(text: str) -> str:
-    """Return a text without what has the form of a secret.
+    """Return a text with everything redacted that has the form of a secret.
 
-    That is the user's part and the query of URLs, what is given to a secret name (``password=...``, ``token: ...``,
-    ``--password ...``), private keys, addresses of webhooks, and tokens that tell by their beginning what they are.
+    These are the user and the query of URLs, values of secret names (``password=...``, ``token: ...``,
+    ``--password ...``), private keys, webhook URLs, and tokens with a known prefix.
     """
     if _PERHAPS.search(text) is None:
         return text

@@ -1,6 +1,6 @@
-"""The words of the formats, which say nothing about a table: they stay where all other text may be redacted.
+"""Words that the formats define and that reveal nothing about a table: kept where all other text may be redacted.
 
-Iceberg spec; its configuration page for properties; Java's ``SnapshotSummary`` for summaries.
+Sources: the Iceberg spec, its configuration page for properties, and Java's ``SnapshotSummary`` for summaries.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ WORDS = frozenset(
     ]
 )
 
-#: Entries of a snapshot's summary that are whole numbers.
+#: Integer entries of a snapshot's summary.
 COUNTS = frozenset(
     f"{what}-{of}"
     for what in ("added", "deleted", "removed", "total", "replaced", "kept", "created", "changed")
@@ -112,7 +112,7 @@ COUNTS = frozenset(
     ]
 )
 
-#: Other entries, and what they may say.
+#: Other summary entries, and the values that are kept.
 SUMMARY_WORDS = {
     "operation": re.compile("append|replace|overwrite|delete"),
     "partition-summaries-included": re.compile("true|false"),
@@ -132,7 +132,7 @@ SUMMARY_WORDS = {
     "trino_version": re.compile(r"\d{1,4}", re.A),
 }
 
-#: Entries of a manifest's header that are numbers.
+#: Numeric entries of a manifest's key-value metadata.
 HEADER_NUMBERS = frozenset(
     [
         "partition-spec-id",
@@ -149,7 +149,7 @@ LOCATION_PROPERTIES = frozenset(
     ["write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path", "location"]
 )
 
-#: Properties that say something of one column: what follows is its name.
+#: Prefixes of properties of one column, followed by its name.
 COLUMN_PROPERTIES = (
     "write.metadata.metrics.column.",
     "write.parquet.bloom-filter-enabled.column.",
@@ -158,7 +158,7 @@ COLUMN_PROPERTIES = (
     "write.parquet.stats-enabled.column.",
 )
 
-#: Properties of Iceberg's configuration page that are numbers, switches or one of few words.
+#: Properties of Iceberg's configuration page whose values are numbers, switches or one of a few words.
 PROPERTIES = frozenset(
     [
         "format-version",

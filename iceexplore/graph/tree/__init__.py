@@ -1,1 +1,1 @@
-"""The tree of a table: which nodes it has and what they say."""
+"""The tree of a table: its nodes and their labels."""

@@ -25,7 +25,7 @@ __all__ = ["EntryNodes", "ProblemIndex", "Rows", "is_manifest"]
 
 Rows = npt.NDArray[np.int64]
 
-#: Position delete files hold the data file's path in this column (spec, "Reserved Field IDs": ``file_path``).
+#: Column of position delete files with the data file's path (spec, "Reserved Field IDs": ``file_path``).
 _FILE_PATH_ID = 2147483546
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
 _GONE = (Status.DELETED, Status.REPLACED)
@@ -34,12 +34,12 @@ _LEVEL_OF_FILES = 5
 
 
 def is_manifest(content_type: int | None) -> bool:
-    """Whether an entry of a root is a manifest (and not, as in V4, a file or a vector)."""
+    """Return whether an entry of a root is a manifest; in V4 it may also be a file or a vector."""
     return content_type in _MANIFESTS
 
 
 class ProblemIndex:
-    """The problems met so far by file, looked up once instead of once a node."""
+    """The problems found so far, indexed by file once, so that a node's are found quickly."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self._by_file: dict[str, list[Problem]] = {}
@@ -49,7 +49,7 @@ class ProblemIndex:
                 self._by_file.setdefault(problem.where, []).append(problem)
 
     def at(self, where: str | None) -> tuple[Problem, ...]:
-        """The problems of a file with all its parts, or of one part (``location#entry 3``)."""
+        """Return the problems of a file with all its parts, or of one part (``location#entry 3``)."""
         return tuple(self._by_file.get(where, ())) if where else ()
 
     @property
@@ -58,13 +58,13 @@ class ProblemIndex:
         return [where for where in self._by_file if "#" not in where]
 
     def ordinals(self, location: str) -> list[int]:
-        """The ordinals of a manifest's entries that have problems of their own."""
+        """Return the ordinals of a manifest's entries that have problems."""
         heads = [p.where.partition("#entry ")[2] for p in self._by_file.get(location, ()) if "#entry " in p.where]
         return [int(h) for h in heads if h.isascii() and h.isdigit() and len(h) < 19]
 
 
 class EntryNodes:
-    """Makes the nodes of entries of one table state."""
+    """Builds the nodes of entries for one table state."""
 
     def __init__(self, state: TableState, labels: Labels) -> None:
         self._state = state
@@ -73,20 +73,20 @@ class EntryNodes:
         self._several_specs = len(state.metadata.partition_specs) > 1
 
     def leaf(self, root: Manifest, row: int) -> Manifest:
-        """The leaf manifest of a root's row; read if nobody has."""
+        """Return the leaf manifest of a root's row, reading it unless it is cached."""
         return self._state.reader.leaf(root, row, frozenset({"entries", "partition"}))
 
     def rank(
         self, manifest: Manifest, snapshot: Snapshot, problems: ProblemIndex, referenced: pa.Array | None = None
     ) -> Rows:
-        """Every row, the most telling first: damaged, changed by the snapshot, hit by a shown delete, the rest."""
+        """Return all rows, most relevant first: damaged, changed by the snapshot, target of a shown delete, others."""
         entries = manifest.entries
         own = bools(whole(pc.not_equal(entries["status"], int(Status.EXISTING))))
-        if not manifest.is_root:  # what an earlier snapshot did stays in its manifests; a root is one snapshot's
+        if not manifest.is_root:  # a leaf keeps the statuses of the snapshot that wrote it; a root has one snapshot
             own &= bools(whole(pc.equal(entries["snapshot_id"], snapshot.snapshot_id)))
             own |= bools(whole(pc.is_valid(entries["manifest_dv"])))
         rank = np.where(own, 1, 3)
-        if manifest.is_root:  # files of a root's own come after what leads to more
+        if manifest.is_root:  # manifests and manifest DVs come before the root's own files
             rank += bools(whole(pc.is_in(entries["content_type"], pa.array(sorted(FILES), pa.int32())))) & ~own
         if referenced is not None and len(referenced):
             hit = bools(pc.is_in(entries["location"], value_set=referenced))
@@ -95,10 +95,10 @@ class EntryNodes:
         return np.argsort(rank, kind="stable").astype(np.int64)
 
     def damaged(self, manifest: Manifest, problems: ProblemIndex) -> npt.NDArray[np.bool_]:
-        """Which rows have problems: of their own, or of the file that they name."""
+        """Return a mask of the rows with problems: of the entry itself, or of the file that it refers to."""
         entries = manifest.entries
         own = pc.is_in(entries["ordinal"], value_set=pa.array(problems.ordinals(manifest.location), pa.int64()))
-        # A location with a lone surrogate is in no manifest: Arrow has none, and metadata files can.
+        # Metadata files can have locations with lone surrogates, but Arrow columns cannot: no entry matches them.
         files = [name for name in problems.files if name.encode("utf-8", "ignore").decode() == name]
         return bools(pc.or_(own, pc.is_in(entries["location"], value_set=pa.array(files, pa.string()))))
 
@@ -111,7 +111,7 @@ class EntryNodes:
         problems: ProblemIndex,
         at: tuple[int, ...],
     ) -> list[TreeNode]:
-        """The nodes of some rows of a root or leaf. Ids begin with ``at``: the snapshot's id, the leaf's row."""
+        """Return the nodes of some rows of a root or leaf. Ids begin with ``at``: snapshot id and leaf row."""
         take = pa.array(rows, pa.int64())
         records = manifest.entries.take(take).to_pylist()
         partitions = self._partitions(manifest, records, take)
@@ -218,11 +218,11 @@ class EntryNodes:
     def _reasons(
         self, leaf: Manifest, snapshot: Snapshot, records: Sequence[Mapping[str, Any]], take: pa.Array
     ) -> list[tuple[str, bool] | None]:
-        """Per record that does not count: what removes it from the snapshot, and whether this snapshot did that.
+        """Return, for each record that is not live in the snapshot, the reason, and whether this snapshot removed it.
 
-        That is a manifest DV, or that the root does not have the leaf any more (what it held may stand in another). A
-        vector is merged with the one before it, so it does not say itself what is new in it: the parent snapshot
-        does, whichever way changes of vectors are encoded.
+        The reason is a manifest DV, or that the root no longer lists the leaf (whose files may be in another one). A
+        manifest DV includes the removals of the one before it, so comparing with the parent snapshot shows which are
+        new, however changes of vectors are encoded.
         """
         out: list[tuple[str, bool] | None] = [None] * len(records)
         root = self._state.root(snapshot) if leaf.root_row is not None else None
@@ -238,7 +238,7 @@ class EntryNodes:
         return out
 
     def _removed_before(self, leaf: Manifest, snapshot: Snapshot) -> pa.Array:
-        """Which entries of a leaf a manifest DV of the parent snapshot's root removed already."""
+        """Return a mask of a leaf's entries that a manifest DV in the parent snapshot's root already removed."""
         nothing = pa.array(np.zeros(len(leaf), dtype=np.bool_))
         parent = snapshot.parent_snapshot_id
         known = None if parent is None else self._state.metadata.snapshot(parent)
@@ -260,7 +260,7 @@ class EntryNodes:
     def _partitions(
         self, manifest: Manifest, records: Sequence[dict[str, Any]], take: pa.Array
     ) -> list[dict[str, str]]:
-        """Per record: partition field's name and value, for people."""
+        """Return, for each record, its partition values as text by field name."""
         out: list[dict[str, str]] = [{} for _ in records]
         taken = self._tuples(manifest, take)
         if taken is None:
@@ -277,7 +277,7 @@ class EntryNodes:
         return out
 
     def _tuples(self, manifest: Manifest, take: pa.Array) -> pa.StructArray | None:
-        """The partition tuples of some rows; of a root those of its own files, null elsewhere."""
+        """Return the partition tuples of some rows; in a root those of its own files, null for other rows."""
         if not manifest.is_root:
             values = manifest.partition()
             return None if values is None else values.take(take)
@@ -292,7 +292,7 @@ class EntryNodes:
         return result_type(transform, column[1].type if column else None)
 
     def _single_paths(self, manifest: Manifest, records: Sequence[dict[str, Any]], take: pa.Array) -> list[str | None]:
-        """The data file that each record is about: as it says, or because its file_path bounds are one and the same.
+        """Return the data file of each record: its referenced file, or its file_path bounds if they are equal.
 
         Java: ``ContentFileUtil.referencedDataFile``; Iceberg 1.7 and earlier wrote no ``referenced_data_file``.
         """
@@ -305,7 +305,7 @@ class EntryNodes:
         if open_:
             stats = manifest.stats(_FILE_PATH_ID)
             wanted = take.take(pa.array(open_, pa.int64()))
-            # As written: the reserved columns are in no schema of the table, so these bounds may stay binary.
+            # Raw bounds: no schema of the table has the reserved columns, so decoded bounds may be missing.
             lower, upper = stats.lower_raw.take(wanted).to_pylist(), stats.upper_raw.take(wanted).to_pylist()
             for i, low, high in zip(open_, lower, upper, strict=True):
                 if low is not None and low == high:
@@ -315,7 +315,7 @@ class EntryNodes:
 
 
 def _mark(entry: Mapping[str, Any], snapshot: Snapshot) -> Mark:
-    """What the snapshot did to an entry, by its status."""
+    """Return the change that the snapshot made to an entry, by its status."""
     if entry["status"] in _GONE:
         return "removed"
     own = entry["status"] == Status.ADDED and entry["snapshot_id"] in (None, snapshot.snapshot_id)
@@ -323,7 +323,7 @@ def _mark(entry: Mapping[str, Any], snapshot: Snapshot) -> Mark:
 
 
 def _fields(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry's fields in the spec's words, statuses and types by name, without what is null."""
+    """Return an entry's non-null fields by their spec names, with statuses and content types as words."""
     out = {k: v for k, v in entry.items() if v is not None and k not in ("partition_summaries", "deletion_vector")}
     for key, names in (("content_type", ContentType), ("status", Status)):
         with suppress(KeyError, ValueError):

@@ -1,4 +1,4 @@
-"""What a fold says of the rows that it hides: sums and a few names, by columns."""
+"""Summaries of folded rows: totals and a few names, computed from columns."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ from iceexplore.metadata import Snapshot
 
 __all__ = ["summary", "whole_column"]
 
-#: So many names are kept.
+#: Most names in a summary.
 _NAMED = 20
 
 
 def whole_column(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array."""
+    """Return a column as one array."""
     whole = column.combine_chunks()
     return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def summary(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[list[str], dict[str, Any]]:
-    """What some rows hold, in sums: files or manifests, rows, bytes, changes of this snapshot; a few names."""
+    """Summarize some rows: files or manifests, rows, bytes, changes by this snapshot, and a few names.
+
+    Returns the lines for the node, and its fields.
+    """
     part = manifest.entries.take(pa.array(rows, pa.int64()))
-    # A vector is a part of its file, which several may share.
+    # A vector's size is that of its part of the file, which several vectors may share.
     size = pc.sum(pc.coalesce(pc.struct_field(part["deletion_vector"], "size_in_bytes"), part["file_size_in_bytes"]))
     size = size.as_py()
     fields: dict[str, Any] = {"names": [basename(v) for v in part["location"].slice(0, _NAMED).to_pylist()]}
@@ -70,7 +73,7 @@ def summary(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[list[st
 
 
 def _files(manifests: pa.Table, removed: Removals) -> tuple[int, str]:
-    """The live files in some manifests of a root: what they hold as written, less what manifest DVs remove."""
+    """Count the live files in some manifests of a root: as written, less those that manifest DVs remove."""
     stats = whole_column(manifests["manifest_stats"])
     counted = [stats.field(f"{s}_files_count") for s in ("added", "existing")]
     files = sum(pc.sum(column).as_py() or 0 for column in counted)

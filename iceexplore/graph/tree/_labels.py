@@ -1,4 +1,4 @@
-"""The words on the nodes: short, full, or counts alone."""
+"""The texts of nodes, by label style: short, full, or counts only."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ __all__ = [
 
 Labels = Literal["short", "full", "counts"]
 
-#: Characters of a line that a drawing shows without cutting it.
+#: Characters of a line that a drawing shows without truncation.
 _LINE = 40
 
 
 def basename(location: str | None) -> str:
-    """The last part of a location."""
+    """Return the last part of a location."""
     if not location:
         return "(no location)"
     return location.rstrip("/").rpartition("/")[2] or location
 
 
 def name(labels: Labels, kind: str, location: str | None) -> str:
-    """A file's label: its name, its location, or its kind alone."""
+    """Return a file's label: its name, its location, or only its kind."""
     match labels:
         case "counts":
             return style(kind).title
@@ -50,18 +50,18 @@ def name(labels: Labels, kind: str, location: str | None) -> str:
 
 
 def short_time(ms: int | None) -> str:
-    """A time to the second."""
+    """Return a time to the second."""
     text = format_ms(ms)
     return f"{text.partition('.')[0]} UTC" if text.endswith(" UTC") else text
 
 
 def amount(count: int, one: str, many: str | None = None) -> str:
-    """``1 row``, ``2,000 rows``."""
+    """Return a count with its unit: ``1 row``, ``2,000 rows``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def snapshot_lines(snapshot: Snapshot) -> tuple[str, ...]:
-    """Operation and time; what it changed, as far as its summary says."""
+    """Return the operation and time and, if the summary has them, the changes."""
     summary = snapshot.summary or {}
     changes = []
     for unit, added, removed in (
@@ -74,12 +74,12 @@ def snapshot_lines(snapshot: Snapshot) -> tuple[str, ...]:
             signs = [f"+{plus:,}"] if plus else []
             signs += [f"−{minus:,}"] if minus else []
             changes.append(f"{' '.join(signs)} {unit if (plus or 0) + (minus or 0) == 1 else unit + 's'}")
-    first = f"{snapshot.operation or 'no operation named'} · {short_time(snapshot.timestamp_ms)}"
+    first = f"{snapshot.operation or 'no operation'} · {short_time(snapshot.timestamp_ms)}"
     return (first, " · ".join(changes)) if changes else (first,)
 
 
 def _whole(value: object) -> int | None:
-    """A count in a summary, where anything may stand."""
+    """Return a count of a summary; None if the text is not a plausible number."""
     text = str(value)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
@@ -87,10 +87,10 @@ def _whole(value: object) -> int | None:
 def manifest_lines(
     entry: Mapping[str, Any], labels: Labels, partitions: list[str], *, own: bool, removed: Removed
 ) -> tuple[str, ...]:
-    """Counts of files by status, rows and bytes; what manifest DVs remove; what partitions it spans.
+    """Return file counts by status, rows and bytes, removals by manifest DVs, and partition ranges.
 
-    The counts are those of the commit that wrote the manifest: only in that snapshot (``own``) do they have signs. They
-    describe it as written, whatever a manifest DV removes.
+    Counts are those of the commit that wrote the manifest, so only nodes of that snapshot (``own``) show signs. They
+    describe the manifest as written, regardless of manifest DVs.
     """
     stats = entry["manifest_stats"] or {}
     parts = []
@@ -136,7 +136,7 @@ def file_lines(
     metadata: TableMetadata,
     referenced: str | None,
 ) -> tuple[str, ...]:
-    """Partition, rows, bytes; of a delete what it applies to, exactly or as a scope."""
+    """Return partition, rows and bytes and, for a delete, the file or the scope that it applies to."""
     counts = []
     if entry["record_count"] is not None and kind == "manifest-dv":
         counts.append(amount(entry["record_count"], "entry", "entries") + " removed")
@@ -172,7 +172,7 @@ def file_lines(
 
 
 def wrapped(parts: list[str], between: str) -> list[str]:
-    """Parts in lines of at most so many characters as a drawing has room for."""
+    """Join parts into lines of at most `_LINE` characters, if possible."""
     lines: list[str] = []
     for part in parts:
         if lines and len(lines[-1]) + len(between) + len(part) <= _LINE:
@@ -183,10 +183,11 @@ def wrapped(parts: list[str], between: str) -> list[str]:
 
 
 def _scope(entry: Mapping[str, Any], metadata: TableMetadata, *, equality: bool) -> str:
-    """Which data files a delete without a named file can apply to (spec, "Scan Planning").
+    """Return the scope of a delete without a referenced file (spec, "Scan Planning").
 
-    An equality delete applies to files of a smaller data sequence number, in its partition, and in every partition if
-    its own spec is unpartitioned; a position delete to files of the same or a smaller one, in its partition.
+    An equality delete applies to data files with a smaller data sequence number in its partition, or in all partitions
+    if its spec is unpartitioned. A position delete applies to data files with the same or a smaller one in its
+    partition.
     """
     spec = metadata.spec(entry["partition_spec_id"]) if entry["partition_spec_id"] is not None else None
     everywhere = spec is not None and spec.is_unpartitioned
@@ -199,7 +200,7 @@ def _text(value: Any) -> str:
 
 
 def kind_of_entry(entry: Mapping[str, Any]) -> str:
-    """The kind of node for a content entry."""
+    """Return the node kind of a content entry."""
     match entry["content_type"]:
         case ContentType.DATA_MANIFEST:
             return "data-manifest"

@@ -1,4 +1,4 @@
-"""A node of the tree: what is known of one file, snapshot, ref or manifest, ready to be shown or sent to a widget."""
+"""A node of the tree: a table, file, snapshot, ref or manifest with its fields, to display or send to a widget."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _SAFE_INTEGER = 2**53 - 1
 
 @dataclass(frozen=True)
 class NodeId:
-    """Makes and takes apart the ids of nodes.
+    """Builds and parses the ids of nodes.
 
-    Ids are derived from what they name, so they are the same in every tree of the table:
+    Ids are derived from what they identify, so they are the same in every tree of the table:
     ``table``, ``metadata``, ``metadata:3`` (third entry of the metadata log), ``ref:main``, ``snapshot:17``,
     ``root:17`` (that snapshot's manifest list), ``statistics:17:0``, ``manifest:17:2`` (row 2 of root 17),
     ``file:17:2:5`` (row 5 of that manifest), ``file:17:4`` (a file in the root itself), ``more:...`` and
@@ -35,12 +35,12 @@ class NodeId:
 
     @staticmethod
     def ref(name: str) -> str:
-        """The id of a branch or tag; its name is percent-encoded."""
+        """Return the id of a branch or tag; its name is percent-encoded."""
         return "ref:" + quote(name, safe="", errors="surrogatepass")
 
     @classmethod
     def parse(cls, text: str) -> NodeId | None:
-        """Take an id apart; None if it is not one of ours (``more`` and ``carried`` only live in a tree)."""
+        """Parse an id; None if it is not valid in every tree of the table, as ``more`` and ``carried`` are not."""
         kind, _, rest = text.partition(":")
         if kind == "ref":
             return cls("ref", (), unquote(rest, errors="surrogatepass"))
@@ -67,25 +67,25 @@ class TreeNode:
     Attributes
     ----------
     id
-        Derived from what it names: see `NodeId`.
+        Derived from what it identifies: see `NodeId`.
     kind
         ``table``, ``metadata``, ``branch``, ``tag``, ``snapshot``, ``statistics``, ``manifest-list``,
         ``root-manifest``, ``data-manifest``, ``delete-manifest``, ``manifest-dv``, ``data-file``,
-        ``position-delete``, ``equality-delete``, ``deletion-vector``, or ``more`` for what is folded.
+        ``position-delete``, ``equality-delete``, ``deletion-vector``, or ``more`` for folded nodes.
     label, lines, badge
-        What a drawing shows; not escaped.
+        The texts that a drawing shows; not escaped.
     marks
         ``added``, ``removed``, ``carried``, ``problem``, ``folded``.
     parent
         The id of its parent; None for the table.
     fields
-        What is known of it, in the spec's words.
+        Its fields, by their names in the spec.
     location
         The file, as the table spells it.
     problems
-        Every fault met in it so far.
+        The problems found in it so far.
     child_count
-        How many children it has; None while nobody has read that.
+        The number of its children; None if that requires reading a file that has not been read.
     """
 
     id: str
@@ -105,7 +105,7 @@ class TreeNode:
         return f"TreeNode(id={self.id!r}, kind={self.kind!r}, label={self.label!r})"
 
     def scene_node(self) -> SceneNode:
-        """The node as a renderer takes it."""
+        """Return the node in the form that renderers take."""
         tooltip = [self.location or self.label, *self.lines, *(f"! {p.text}" for p in self.problems[:5])]
         return SceneNode(
             id=self.id,
@@ -120,7 +120,7 @@ class TreeNode:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON: snapshot ids, and integers beyond 2⁵³, as strings (JavaScript cannot hold an int64)."""
+        """Return plain JSON; snapshot ids and integers beyond 2⁵³ become strings, as JavaScript has no exact int64."""
         return {
             "id": json_safe(self.id),
             "kind": self.kind,
@@ -139,7 +139,7 @@ class TreeNode:
 
 
 def json_safe(value: Any, *, key: str = "") -> Any:
-    """A value that any JSON reader takes, and JavaScript without losing a digit."""
+    """Return a value that any JSON reader accepts, and JavaScript without losing digits."""
     match value:
         case None | bool():
             return value
@@ -149,7 +149,7 @@ def json_safe(value: Any, *, key: str = "") -> Any:
         case float():
             return value if math.isfinite(value) else str(value)
         case str():
-            return value.encode("utf-8", "backslashreplace").decode("utf-8")  # a lone surrogate is no JSON text
+            return value.encode("utf-8", "backslashreplace").decode("utf-8")  # UTF-8 has no lone surrogates
         case bytes() | bytearray() | memoryview():
             head = bytes(value[:64]).hex()
             return f"0x{head}{'…' if len(value) > 64 else ''} ({len(value)} bytes)"

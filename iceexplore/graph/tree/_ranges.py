@@ -1,4 +1,4 @@
-"""The partitions that a manifest spans, for people: from its summaries, or in V4 from its aggregated statistics."""
+"""The partition ranges of manifests, as text: from their field summaries or, in V4, their aggregated statistics."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ __all__ = ["partition_ranges", "plain", "range_text", "stats_id"]
 def partition_ranges(
     root: Manifest, rows: pa.Array, records: Sequence[Mapping[str, Any]], metadata: TableMetadata
 ) -> list[list[dict[str, Any]]]:
-    """Per row of a root: ``name``, ``lower_bound``, ``upper_bound`` (texts), ``contains_null`` and ``contains_nan``.
+    """Return the ranges of the partition fields of each manifest, one list per row of a root.
 
-    Below V4 these are field summaries (spec, "Manifest Lists": 507). A V4 root has none: the range of an identity
-    field is that of its source column, of any other field that of its expression, and nulls are those that are counted
-    (unknown: true). A field of which nothing is known has nulls in every place.
+    A range has ``name``, ``lower_bound`` and ``upper_bound`` (texts), ``contains_null`` and ``contains_nan``.
+    Below V4 ranges come from the field summaries (spec, "Manifest Lists": 507). A V4 root has none: an identity field's
+    range is that of its source column, and any other field's range is that of its expression. ``contains_null`` is then
+    true unless a null count of 0 is known. A field without any statistics has only nulls.
 
     Parameters
     ----------
     rows
-        The rows of the root that the records are.
+        The row numbers of the records in the root.
     """
     columns = metadata.all_fields()
     out = [_summaries(record, metadata, columns) for record in records]
@@ -56,7 +57,7 @@ def partition_ranges(
 
 
 def stats_id(field: PartitionField, expressions: Sequence[Expression]) -> int | None:
-    """Whose statistics hold a partition field's values in V4: the column itself, or an expression."""
+    """Return the id under which V4 statistics have a partition field's values: that of the column, or an expression."""
     if field.transform == "identity" and field.source_ids:
         return field.source_id
     return next((e.expr_id for e in expressions if e.partition_field_id == field.field_id), None)
@@ -98,7 +99,7 @@ def _spec(record: Mapping[str, Any], metadata: TableMetadata) -> PartitionSpec |
 
 
 def _summaries(record: Mapping[str, Any], metadata: TableMetadata, columns: Mapping[int, Any]) -> list[dict[str, Any]]:
-    """The summaries of a manifest list with their bounds decoded."""
+    """Return the field summaries of a manifest list's entry, with bounds decoded."""
     spec = _spec(record, metadata)
     summaries = record["partition_summaries"] or []
     out: list[dict[str, Any]] = []
@@ -125,7 +126,7 @@ def _summaries(record: Mapping[str, Any], metadata: TableMetadata, columns: Mapp
 
 
 def range_text(summary: Mapping[str, Any]) -> str:
-    """``kind=a`` or ``ts 2024-01 – 2024-03 or null``."""
+    """Return a range as text: ``kind=a`` or ``ts 2024-01 – 2024-03 or null``."""
     lower, upper = summary["lower_bound"], summary["upper_bound"]
     nulls = " or null" if summary["contains_null"] else ""
     if lower is None and upper is None:
@@ -134,7 +135,7 @@ def range_text(summary: Mapping[str, Any]) -> str:
 
 
 def plain(value: pa.Scalar) -> Any:
-    """The scalar in Python; the number behind it where Python's calendar does not reach."""
+    """Return the scalar as a Python value; the stored number for dates outside Python's calendar."""
     try:
         return value.as_py()
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Which nodes a tree shows: layer by layer within a budget, the rest folded into nodes that name what they hold."""
+"""Selection of the nodes to show: level by level within a budget, with the rest folded into summary nodes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from iceexplore.storage import in_order, path_only
 __all__ = ["Depth", "Shown", "TreeOptions", "shown_nodes"]
 
 Depth = Literal["snapshots", "manifests", "files"]
-#: A manifest of v1 may not say how many files it has: then so many are assumed when the budget is dealt out.
+#: Files assumed in a manifest that does not state how many it has (possible in v1), when sharing out the budget.
 _ASSUMED_FILES = 10
 
 
 @dataclass(frozen=True)
 class TreeOptions:
-    """What to show. ``snapshots`` are ids, oldest first."""
+    """The nodes to show. ``snapshots`` are ids, oldest first."""
 
     snapshots: tuple[int, ...]
     depth: Depth
@@ -39,7 +39,7 @@ class TreeOptions:
 
 @dataclass
 class Shown:
-    """The nodes of a tree, parents before children, and edges; what each fold holds, made when asked for."""
+    """The nodes of a tree, parents before children, its edges, and functions that build the nodes hidden in folds."""
 
     nodes: dict[str, TreeNode] = field(default_factory=dict)
     edges: list[SceneEdge] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Shown:
 
 
 def shown_nodes(source: NodeSource, options: TreeOptions, expanded: Mapping[str, int]) -> Shown:
-    """Choose and make the nodes. ``expanded`` says how many children of a node to show beyond the budget's choice."""
+    """Choose and build the nodes. ``expanded`` is the least number of children to show of a node, beyond the budget."""
     return _Builder(source, options, expanded).run()
 
 
@@ -79,7 +79,7 @@ class _Builder:
                 self.shown.counts[node.parent] = self.shown.counts.get(node.parent, 0) + 1
 
     def open(self, node_id: str) -> None:
-        """A node whose children are shown is folded no longer."""
+        """Mark a node as unfolded, once its children are shown."""
         node = self.shown.nodes[node_id]
         self.shown.nodes[node_id] = replace(node, marks=node.marks - {"folded"})
 
@@ -130,12 +130,12 @@ class _Builder:
             )
 
     def snapshots(self) -> list[Snapshot]:
-        """Add snapshots and refs; give those to look into."""
+        """Add snapshots and refs; return the snapshots whose roots to show."""
         deep = self.options.depth != "snapshots"
         every = self.source.snapshots
         wanted = set(self.options.snapshots)
         chosen = [s for s in every if s.snapshot_id in wanted]
-        # A snapshot that is looked into takes two nodes and leaves most of the room to what is below.
+        # A snapshot with its root takes two nodes, and most of the budget is for the nodes below.
         cap = max(1, self.room() // (6 if deep and len(chosen) > 1 else 2))
         chosen = chosen[-cap:]
         more = self.expanded.get("metadata", 0)
@@ -200,7 +200,7 @@ class _Builder:
                     lines = (
                         [f"−{amount(dropped['manifest'], 'manifest')} of its parent"] if "manifest" in dropped else []
                     )
-                    if "file" in dropped:  # moved to a leaf, or gone without a trace
+                    if "file" in dropped:  # it may have moved to a leaf, or the root lost it
                         lines.append(f"{amount(dropped['file'], 'file')} of its parent's root not in this one")
                     fields = {**node.fields, "dropped": sum(dropped.values())}
                     node = replace(node, lines=(*node.lines, *lines), fields=fields)
@@ -216,7 +216,7 @@ class _Builder:
         for snapshot, manifest in roots:
             order = self.source.entries.rank(manifest, snapshot, problems)
             keys = row_keys(manifest.entries)
-            # What the snapshot removed is a change, whichever snapshot's root showed it before.
+            # A removal is a change by this snapshot, even if an earlier snapshot's root shows the same entry.
             met = bools(pc.is_in(keys, value_set=seen)) & ~removed_rows(manifest)
             here = met[order]
             groups.append((snapshot, manifest, order[~here], order[here]))
@@ -259,7 +259,7 @@ class _Builder:
         return nodes
 
     def damage(self, manifest: Manifest, rows: Rows, problems: ProblemIndex) -> tuple[Mark, ...]:
-        """The mark of a fold that hides a problem."""
+        """Return the problem mark for a fold that hides a problem."""
         return ("problem",) if self.source.entries.damaged(manifest, problems)[rows].any() else ()
 
     def rows(
@@ -273,7 +273,7 @@ class _Builder:
         at: tuple[int, ...],
         level: int,
     ) -> list[TreeNode]:
-        """Add the first ``n`` rows of ``order`` in the order of the file, and fold the rest."""
+        """Add the first ``n`` rows of ``order`` in file order, and fold the rest."""
         entries = self.source.entries
         nodes = entries.nodes(parent, manifest, snapshot, np.sort(order[:n]), problems, at)
         self.add(nodes)
@@ -295,12 +295,12 @@ class _Builder:
 
     def files(self, roots: list[tuple[Snapshot, Manifest]], manifests: list[TreeNode]) -> None:
         every = self.options.depth == "files"
-        # What stood in a manifest that the snapshot removed stands in another one now, or is gone.
+        # The files of a removed manifest are in another one now, or removed too: do not show them here.
         wanted = [m for m in manifests if (every and "removed" not in m.marks) or m.id in self.expanded]
         counts = [_ASSUMED_FILES if m.child_count is None else m.child_count for m in wanted]
         shares = share(counts, self.room()) if every else [0] * len(wanted)
         limits = {m.id: max(n, self.expanded.get(m.id, 0)) for m, n in zip(wanted, shares, strict=True)}
-        # Delete manifests first: the data files that they name are preferred when data manifests are cut.
+        # Delete manifests first: data files that their deletes refer to are preferred in data manifests.
         wanted.sort(key=lambda m: m.kind != "delete-manifest")
         for kind in ("delete-manifest", "data-manifest"):
             for snapshot, root in roots:
@@ -317,7 +317,7 @@ class _Builder:
         leaves = list(self.source.state.reader.leaves(root, rows, parts=parts)) if rows else []
         if not leaves:
             return
-        problems = self.source.problems()  # reading may have met new ones
+        problems = self.source.problems()  # reading the leaves may have added some
         referenced = pa.array(self.paths.get(snapshot.snapshot_id, []), pa.string())
         for node, row, leaf in zip(nodes, rows, leaves, strict=True):
             order = self.source.entries.rank(leaf, snapshot, problems, referenced)
@@ -331,12 +331,12 @@ class _Builder:
             self.paths.setdefault(snapshot.snapshot_id, []).extend(named)
 
     def applies(self) -> None:
-        """An edge from each live delete that names what it is for to that, where both are shown.
+        """Add an edge from each live delete to the file that it refers to, where both are shown.
 
-        Spec, "Scan Planning": the data file's sequence number is the delete's or less, and position deletes are
-        ignored for a file that has a deletion vector. In V4 a manifest DV is for a leaf, and so is a delete manifest
-        that is affiliated to one. A data file that is spelled with another scheme or host is meant if no shown one is
-        spelled as the delete has it, and only one has the path: as `iceexplore.planning.match_deletes` applies deletes.
+        Spec, "Scan Planning": the data file's sequence number must not exceed the delete's, and position deletes are
+        ignored for a file that has a deletion vector. In V4 a manifest DV applies to a leaf, and so does a delete
+        manifest with a referenced file. If no shown data file has the exact location, one with the same path and
+        another scheme or host is taken, if it is the only one: as `iceexplore.planning.match_deletes` does.
         """
         live = [n for n in self.shown.nodes.values() if n.id[:5] in ("file:", "manif") and "removed" not in n.marks]
         files: dict[str, dict[str, TreeNode]] = {}
@@ -360,7 +360,7 @@ class _Builder:
             found = (files if node.kind in ("deletion-vector", "position-delete") else manifests).get(path)
             if not found or (node.kind == "position-delete" and (snapshot, path) in vectors):
                 continue
-            # The same snapshot's node of the file; another's where this one's is folded as carried over.
+            # Prefer this snapshot's node of the file; if it is folded as carried over, take another snapshot's.
             target = found.get(snapshot) or next(iter(found.values()))
             if target.kind != "data-file" or _sequence(target) <= _sequence(node):
                 self.shown.edges.append(SceneEdge(node.id, target.id, "applies-to", f"applies to {basename(path)}"))
@@ -371,12 +371,12 @@ def _snapshot(node: TreeNode) -> str:
 
 
 def applies_to(node: TreeNode) -> str | None:
-    """The location of the one file or leaf that a delete is for."""
+    """Return the location of the one file or leaf that a delete applies to; None if it names none."""
     if node.kind not in ("deletion-vector", "position-delete", "manifest-dv", "delete-manifest"):
         return None
     path = node.fields.get("referenced_file")
     if path is None and node.kind == "manifest-dv":
-        path = node.fields.get("location")  # of an inline vector: the leaf
+        path = node.fields.get("location")  # an inline vector has the leaf's location
     return path if isinstance(path, str) else None
 
 

@@ -1,4 +1,4 @@
-"""Where the tree's nodes come from: each is made when asked for, from the metadata, a root or a leaf manifest."""
+"""Source of the tree's nodes: each is built on demand from the metadata, a root or a leaf manifest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["NodeSource"]
 
 
 class NodeSource:
-    """Makes nodes of one table state by id, reading only what each needs."""
+    """Builds the nodes of one table state by id, reading only the files that each node needs."""
 
     def __init__(self, state: TableState, labels: Labels) -> None:
         self.state = state
@@ -48,13 +48,13 @@ class NodeSource:
         return list(reversed(self.state.metadata.metadata_log))
 
     def problems(self) -> ProblemIndex:
-        """The problems met so far."""
+        """Return the problems found so far."""
         return ProblemIndex(list(self.state.problems))
 
     # Nodes -----------------------------------------------------------------------------------------------------------
 
     def table(self) -> TreeNode:
-        """The table itself."""
+        """Return the node of the table."""
         m = self.state.metadata
         summary = (self.state.snapshot.summary if self.state.snapshot else None) or {}
         totals = [
@@ -85,7 +85,7 @@ class NodeSource:
         )
 
     def metadata(self) -> TreeNode:
-        """The metadata file that is shown."""
+        """Return the node of the current metadata file."""
         m, location = self.state.metadata, self.state.metadata_location
         found = self.problems().at(location)
         words = ["current"] if self.state.travel is None else []
@@ -118,7 +118,7 @@ class NodeSource:
         )
 
     def logged(self, index: int) -> TreeNode:
-        """An earlier metadata file; 0 is the oldest entry of the log."""
+        """Return the node of an earlier metadata file; 0 is the oldest entry of the log."""
         entry = self.state.metadata.metadata_log[index]
         return TreeNode(
             id=f"metadata:{index}",
@@ -133,7 +133,7 @@ class NodeSource:
         )
 
     def ref(self, ref: Ref) -> TreeNode:
-        """A branch or tag."""
+        """Return the node of a branch or tag."""
         known = self.state.metadata.snapshot(ref.snapshot_id) is not None
         fields = {
             "name": ref.name,
@@ -147,7 +147,7 @@ class NodeSource:
             id=NodeId.ref(ref.name),
             kind=ref.type,
             label=ref.name,
-            lines=() if known else (f"names snapshot {ref.snapshot_id}, which is not here",),
+            lines=() if known else (f"points to snapshot {ref.snapshot_id}, which is not in the metadata",),
             level=2,
             parent="metadata",
             marks=frozenset[Mark](() if known else {"problem"}),
@@ -155,7 +155,7 @@ class NodeSource:
         )
 
     def snapshot(self, snapshot: Snapshot) -> TreeNode:
-        """A snapshot."""
+        """Return the node of a snapshot."""
         where = f"{self.state.metadata_location}#snapshot {snapshot.snapshot_id}"
         found = self.problems().at(where)
         fields = {
@@ -191,7 +191,7 @@ class NodeSource:
         )
 
     def statistics(self, snapshot: Snapshot) -> list[TreeNode]:
-        """The statistics files of a snapshot."""
+        """Return the nodes of a snapshot's statistics files."""
         found = [s for s in self.state.metadata.statistics if s.snapshot_id == snapshot.snapshot_id]
         problems = self.problems()
         return [
@@ -215,7 +215,7 @@ class NodeSource:
         ]
 
     def root(self, snapshot: Snapshot, manifest: Manifest | None = None) -> TreeNode:
-        """A snapshot's manifest list or root manifest; its counts only if it has been read (``manifest``)."""
+        """Return the node of a snapshot's manifest list or root manifest; with counts only if ``manifest`` is given."""
         location = snapshot.root_location
         kind = "manifest-list"
         lines: tuple[str, ...] = ()
@@ -230,9 +230,9 @@ class NodeSource:
             lines = tuple(wrapped([*words, f"{manifest.length:,} B"] if manifest.length else words, " · "))
             fields |= {"dialect": manifest.dialect, "length": manifest.length, "entries": count}
         inline = location is None and snapshot.manifests is not None
-        label = style(kind).title  # its name says the snapshot's id again; `location` has it
+        label = style(kind).title  # not the file name, which only repeats the snapshot's id; `location` has it
         if inline:
-            label = "Manifests named in the snapshot"
+            label = "Manifests listed in the snapshot"
         elif self.labels == "full":
             label = location or label
         found = self.problems().at(location)
@@ -256,7 +256,7 @@ class NodeSource:
     # By id -----------------------------------------------------------------------------------------------------------
 
     def find(self, node_id: str) -> TreeNode | None:
-        """The node with this id, read as far as that takes; None if there is none."""
+        """Return the node with this id, reading the files it needs; None if there is none."""
         parsed = NodeId.parse(node_id)
         if parsed is None:
             return None
@@ -282,7 +282,7 @@ class NodeSource:
         return self._entry(snapshot, parsed)
 
     def has(self, node_id: str) -> bool:
-        """Whether there is a node with this id; of a manifest or file no node is made to find out."""
+        """Return whether a node with this id exists; does not build a manifest's or file's node."""
         parsed = NodeId.parse(node_id)
         if parsed is None or parsed.kind not in ("manifest", "file"):
             return self.find(node_id) is not None
@@ -297,7 +297,7 @@ class NodeSource:
         return self.entries.nodes(parent, manifest, snapshot, np.array([row]), self.problems(), at)[0]
 
     def _place(self, snapshot: Snapshot, parsed: NodeId) -> tuple[Manifest, int, str, tuple[int, ...]] | None:
-        """The manifest of an entry, its row, its parent's id, and what its own id begins with."""
+        """Return the manifest with an entry, its row, its parent's id, and the first parts of its own id."""
         manifest = self.state.root(snapshot)
         row, parent = parsed.parts[1], f"root:{snapshot.snapshot_id}"
         at: tuple[int, ...] = (snapshot.snapshot_id,)
@@ -314,7 +314,7 @@ class NodeSource:
         return (manifest, row, parent, at) if leads == (parsed.kind == "manifest") else None
 
     def children(self, node_id: str, offset: int, limit: int) -> list[TreeNode]:
-        """The children of a node in the order of the table, a page of them."""
+        """Return a page of a node's children, in the order of the table."""
         parsed = NodeId.parse(node_id)
         makers: list[Callable[[], TreeNode]]
         if parsed is None:
@@ -331,8 +331,8 @@ class NodeSource:
         if snapshot is None or parsed.kind in ("metadata", "file", "statistics", "ref"):
             return []
         if parsed.kind == "snapshot":
-            # Whether it is a manifest list or a root manifest shows when it is read: below V4 it is known.
-            read = self.state.root(snapshot) if self.state.metadata.may_have_root_manifests else None
+            # In V4 only reading the file shows if it is a manifest list or a root manifest; below V4 it is a list.
+            read = self.state.root(snapshot) if self.state.metadata.format_version >= 4 else None
             return [self.root(snapshot, read), *self.statistics(snapshot)][page]
         manifest = self.state.root(snapshot)
         at: tuple[int, ...] = (snapshot.snapshot_id,)

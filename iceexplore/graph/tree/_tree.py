@@ -1,4 +1,4 @@
-"""The tree of a table: metadata files, snapshots and refs, manifest lists, manifests, files; read as it is unfolded."""
+"""The tree of a table: metadata files, snapshots, refs, manifest lists, manifests and files, read when unfolded."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _PAGE = 50
 
 
 class Tree:
-    """A view of a table's tree: some nodes shown, the rest folded. Immutable; unfolding gives a new one.
+    """A view of a table's tree with some nodes shown and the rest folded. Immutable; unfolding returns a new tree.
 
-    Nodes are read when the tree is first looked at (`nodes`, any ``to_*`` method, or its face in a notebook). Any
-    node of the table can be asked for by id, shown or not: see `node` and `children`.
+    Nodes are read when the tree is first used (`nodes`, any ``to_*`` method, or its display in a notebook). Any node of
+    the table can be looked up by id, shown or not: see `node` and `children`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Tree:
         self._expanded = dict(expanded or {})
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_shown"}  # another process reads anew
+        return {name: value for name, value in vars(self).items() if name != "_shown"}  # not picklable; read again
 
     @cached_property
     def _shown(self) -> Shown:
@@ -57,16 +57,16 @@ class Tree:
 
     @property
     def nodes(self) -> tuple[TreeNode, ...]:
-        """The nodes that are shown, parents before their children."""
+        """The shown nodes, parents before their children."""
         return tuple(self._shown.nodes.values())
 
     @property
     def edges(self) -> tuple[SceneEdge, ...]:
-        """Relations besides parenthood: refs to snapshots, deletes to the data files that they name."""
+        """The relations besides parent and child: refs to snapshots, deletes to the files they apply to."""
         return tuple(self._shown.edges)
 
     def node(self, node_id: str) -> TreeNode:
-        """The node with this id, shown or not; its manifest is read if need be.
+        """Return the node with this id, shown or not, reading its manifest if necessary.
 
         Raises
         ------
@@ -80,12 +80,12 @@ class Tree:
         return found
 
     def children(self, node_id: str, *, offset: int = 0, limit: int = 200) -> list[TreeNode]:
-        """A page of a node's children, shown or not, reading what that takes; of a fold, what it hides.
+        """Return a page of a node's children, shown or not, or of a fold's hidden nodes; reads the files it needs.
 
         Raises
         ------
         OptionError
-            The table has no such node, or a negative offset or limit.
+            The table has no such node, or the offset or limit is negative.
         """
         offset, limit = whole_number("offset", offset), whole_number("limit", limit)
         node_id = _id(node_id)
@@ -101,18 +101,18 @@ class Tree:
         return OptionError(f"the tree of {self._source.state.name} has no node {node_id!r}; ids look like {some}")
 
     def expand(self, node_id: str, *, limit: int = _PAGE) -> Tree:
-        """A tree that also shows children of this node, ``limit`` more than now; of a fold, what it hides.
+        """Return a tree that shows ``limit`` more children of this node, or of a fold's hidden nodes.
 
         Raises
         ------
         OptionError
-            This tree does not show such a node, or the limit is less than 1.
+            This tree does not show the node, or the limit is less than 1.
         """
         limit = whole_number("limit", limit, least=1)
         node_id = _id(node_id)
         node = self._shown.nodes.get(node_id)
         if node is None:
-            raise OptionError(f"this tree does not show a node {node_id!r}; .nodes lists those that it shows")
+            raise OptionError(f"this tree does not show a node {node_id!r}; .nodes lists the shown ones")
         target = node_id
         if node_id.startswith("more:") and node.parent is not None:
             target = node.parent
@@ -121,7 +121,7 @@ class Tree:
         return Tree(self._source, self._options, {**self._expanded, target: shown + limit})
 
     def find(self, words: str) -> list[TreeNode]:
-        """The shown nodes whose label, location, lines or field values contain the words, in any case."""
+        """Return the shown nodes whose label, location, lines or fields contain the words, ignoring case."""
         wanted = str(words).casefold()
         return [
             node
@@ -130,7 +130,7 @@ class Tree:
         ]
 
     def scene(self) -> Scene:
-        """The nodes and edges as renderers take them."""
+        """Return the nodes and edges in the form that renderers take."""
         state, nodes = self._source.state, self.nodes
         total = len(self._source.snapshots)
         here = [n for n in nodes if n.kind == "snapshot"]
@@ -145,19 +145,19 @@ class Tree:
         return Scene(title, " · ".join(words), tuple(n.scene_node() for n in nodes), self.edges)
 
     def to_text(self) -> str:
-        """The tree as lines with box-drawing branches; nothing in it can drive a terminal."""
+        """Return the tree as lines with box-drawing branches; control characters are escaped."""
         return text(self.scene())
 
     def to_svg(self, theme: Theme = "auto") -> Svg:
-        """The tree as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
+        """Return the tree as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
         return svg(self.scene(), theme=theme)
 
     def to_mermaid(self, max_nodes: int = 150) -> Mermaid:
-        """The tree as a Mermaid flowchart, within Mermaid's limits."""
+        """Return the tree as a Mermaid flowchart, within Mermaid's limits."""
         return mermaid(self.scene(), max_nodes=max_nodes)
 
     def to_graphviz(self) -> Any:
-        """The tree as a ``graphviz.Digraph``; ``.source`` is its DOT text, ``.render()`` needs the program dot."""
+        """Return a ``graphviz.Digraph``; its ``.source`` is DOT text, ``.render()`` needs the program dot."""
         return graphviz(self.scene())
 
     def __repr__(self) -> str:
@@ -179,28 +179,28 @@ def build_tree(
     labels: Labels = "short",
     max_nodes: int = 150,
 ) -> Tree:
-    """The tree of a table state.
+    """Return the tree of a table state.
 
-    With the defaults, looking at it reads one manifest list and nothing more.
+    With the defaults, displaying it reads one manifest list and nothing else.
 
     Parameters
     ----------
     snapshots
-        ``current`` (the one that the state shows), ``all``, a snapshot id, several ids, or a small number: the last
-        so many. A number that is a snapshot's id is taken as that.
+        ``current`` (the state's snapshot), ``all``, a snapshot id, several ids, or a small number for the last N
+        snapshots. A number that is the id of a snapshot means that snapshot.
     depth
-        ``snapshots`` reads nothing, ``manifests`` the manifest lists, ``files`` the manifests whose files fit.
+        ``snapshots`` reads nothing, ``manifests`` the manifest lists, ``files`` also the manifests whose files fit.
     labels
         ``short`` (file names), ``full`` (locations, sequence numbers), ``counts`` (no names).
     max_nodes
-        About so many nodes; the rest is folded into "+N more" nodes that name what they hold.
+        Approximate number of nodes to show; the rest is folded into "+N more" nodes that summarize it.
 
     Raises
     ------
     OptionError
-        An argument makes no sense.
+        An argument has no valid value.
     SnapshotNotFoundError
-        No such snapshot; the nearest are listed.
+        No such snapshot; the message lists the nearest ones.
     """
     _check("depth", depth, get_args(Depth))
     _check("labels", labels, get_args(Labels))
@@ -215,7 +215,7 @@ def _check(option: str, value: str, accepted: tuple[str, ...]) -> None:
 
 
 def chosen_snapshots(source: NodeSource, snapshots: object) -> tuple[int, ...]:
-    """The ids of the snapshots that an argument means; see `build_tree`."""
+    """Return the ids of the snapshots that an argument selects; see `build_tree`."""
     state = source.state
     every = [s.snapshot_id for s in source.snapshots]
     match snapshots:
@@ -237,11 +237,11 @@ def chosen_snapshots(source: NodeSource, snapshots: object) -> tuple[int, ...]:
             if all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
                 return tuple(snapshot_of(state.metadata, i, state.name).snapshot_id for i in ids)
     raise OptionError(
-        f"snapshots={snapshots!r}: give 'current', 'all', a snapshot id, several ids, or how many of the last"
+        f"snapshots={snapshots!r}: give 'current', 'all', a snapshot id, several ids, or a number for the last N"
     )
 
 
 def _id(given: Any) -> str:
     if not isinstance(given, str):
-        raise OptionError(f"{given!r} is no node's id: give a text such as 'table'; .nodes lists the nodes shown")
+        raise OptionError(f"{given!r} is not a node id: give a text such as 'table'; .nodes lists the shown nodes")
     return given

@@ -1,1 +1,1 @@
-"""Check what manifests say against what they hold."""
+"""Checks of manifests against what they and their root state."""

@@ -1,12 +1,12 @@
-"""What a root claims of the values in a manifest against the manifest's live entries.
+"""Compare a root's claims about the values in a manifest with the manifest's live entries.
 
-Readers leave out a manifest by the partition summaries of its list, or by the statistics of its row in a V4 root,
-without opening it: a bound that is too narrow, or a false ``contains_null``, loses rows and shows nowhere else. The two
-are compared whenever a manifest is read, by column: the root's side is decoded once for all of its manifests.
+Readers skip a manifest by the partition summaries of its manifest list, or by the statistics of its row in a V4 root,
+without opening it: a bound that is too narrow, or a false ``contains_null``, loses rows without any other sign. Claims
+are compared whenever a manifest is read, column by column: the root's side is decoded once for all manifests.
 
-Only what could lose a live entry is untrue. Bounds may be wider than the values, and are where entries were deleted; a
-bound of text or bytes may be cut off. Bounds that have crossed, that do not decode, or that are of a type in whose
-order engines differ say nothing, nor does what is null.
+A claim is untrue only if it could lose a live entry. Bounds may be wider than the values, and are after deletes; bounds
+of text or bytes may be truncated. No claim is made by nulls, by bounds that cross or do not decode, or by bounds of a
+type for which engines use different orders.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from iceexplore.metadata import (
 
 __all__ = ["RootClaims"]
 
-#: The code of these problems: a warning, for all of the manifest is shown, and an error where reading is strict.
+#: Code of these problems. A warning, as all of the manifest is shown; an error in strict reading.
 SUMMARY_UNTRUE = "summary-untrue"
-#: Java's UUIDs have another order; of the rest the bounds are no values.
+#: Types whose bounds are not compared: Java orders UUIDs differently, bounds of the others are not values of the type.
 _UNORDERED = frozenset({"uuid", "geometry", "geography", "variant", "unknown"})
 _INCOMPARABLE = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 _LONG = 60
 
 
 class Entries(Protocol):
-    """What is compared: a manifest as `iceexplore.manifests.Manifest` has it."""
+    """The manifest to compare: the part of `iceexplore.manifests.Manifest` that is used."""
 
     location: str
     entries: pa.Table
@@ -67,9 +67,9 @@ class _Claim:
     Attributes
     ----------
     no_null, no_nan
-        bool: no live entry has a null, a NaN.
+        bool: no live entry has a null (or NaN).
     nothing
-        bool: every live entry has null or NaN alone.
+        bool: all values of live entries are null or NaN.
     """
 
     type: Type
@@ -81,7 +81,7 @@ class _Claim:
 
 
 class RootClaims:
-    """What a root claims of its manifests; decoded when a manifest is first compared, of the fields that it has.
+    """The claims of a root about its manifests; decoded for a field when a manifest is first compared by it.
 
     Parameters
     ----------
@@ -96,11 +96,11 @@ class RootClaims:
         self._columns: dict[int, _Claim | None] = {}
 
     def against_tuples(self, leaf: Entries, tuples: pa.StructArray | None) -> list[Problem]:
-        """Compare the partition tuples of a manifest: a problem for each field of which the root claims too little."""
+        """Compare a manifest's partition tuples with the claims; return a problem for each too narrow one."""
         row = leaf.root_row
         if row is None or tuples is None or not len(leaf):
             return []
-        # Entries of V4 leaves may be of several specs, and each is compared in the fields of its own.
+        # Entries of a V4 leaf may have several specs; each entry is compared by the fields of its own spec.
         specs = pc.unique(leaf.entries["partition_spec_id"]).drop_null().to_pylist()
         out = []
         for spec_id in specs:
@@ -114,7 +114,7 @@ class RootClaims:
                 values = pc.struct_field(tuples, [at])
                 if column is None:
                     nulls = values.is_null()
-                else:  # a tuple of V4 is rebuilt, and null where its statistics are missing
+                else:  # V4 tuples are rebuilt, and also null where statistics are missing: use the null count
                     nulls = pc.fill_null(pc.greater(leaf.stats(column).null_count, 0), False)
                 found = _untrue(claim, row, values.filter(mine), nulls.filter(mine), field.transform)
                 if found is not None:
@@ -123,10 +123,10 @@ class RootClaims:
         return out
 
     def against_stats(self, leaf: Entries, stats: ColumnStats) -> Problem | None:
-        """Compare the statistics of one column of a V4 leaf with those of its row in the root."""
+        """Compare the statistics of one column of a V4 leaf with those of its row in the root; None if they agree."""
         row = leaf.root_row
         if row is None or not len(leaf) or stats.field_id in self._partitioned:
-            return None  # of a partition value the entry's own bounds may be cut off, and the tuple is not
+            return None  # partition values are compared as tuples, since entries' own bounds may be truncated
         claim = self._column(stats.field_id)
         if claim is None or stats.lower.type != claim.lower.type:
             return None
@@ -141,19 +141,19 @@ class RootClaims:
         name, field = ("manifest list", "507 partitions") if column is None else ("root", "146 content_stats")
         where = f"{self._root.location}#entry {self._root.entries['ordinal'][row].as_py()}"
         text = (
-            f"For {what} the {name} claims {claimed}, but the live entries of {leaf.location} have {has}: filters skip "
+            f"The {name} claims {claimed} for {what}, but live entries of {leaf.location} have {has}: filters skip "
             "the manifest because of that claim, and its rows or deletes are missing."
         )
         return problem(SUMMARY_UNTRUE, where, text, field=field, found=has, expected=claimed)
 
     @cached_property
     def _partitioned(self) -> set[int]:
-        """Columns and expressions that partition fields are made of."""
+        """Columns and expressions that are sources of partition fields."""
         return {n for s in self._meaning.specs.values() for f in s.fields for n in (self._number(f), *f.source_ids)
                 if n is not None}  # fmt: skip
 
     def _number(self, field: PartitionField) -> int | None:
-        """The column or expression whose statistics a V4 root has for a partition field."""
+        """Return the id of the column or expression with a partition field's V4 statistics; None if there is none."""
         if field.transform == "identity":
             return field.source_id
         made = (
@@ -164,7 +164,7 @@ class RootClaims:
         return next(made, None)
 
     def _of_spec(self, spec_id: int) -> list[tuple[PartitionField, int | None, _Claim]]:
-        """The claims of the fields of a spec, each with the column that it is of; of a manifest list with none."""
+        """Return the claims for a spec's fields, each with its column's id (None in a manifest list)."""
         if spec_id not in self._fields:
             spec = self._meaning.specs.get(spec_id)
             fields = [] if spec is None else list(spec.fields)
@@ -182,7 +182,7 @@ class RootClaims:
         return out
 
     def _column(self, number: int) -> _Claim | None:
-        """What a V4 root's rows claim of a column or an expression."""
+        """Return the claims of a V4 root's rows for a column or an expression; None if it has no comparable type."""
         if number not in self._columns:
             found = self._root.stats(number)
             made = None
@@ -197,7 +197,7 @@ class RootClaims:
         right = pc.fill_null(pc.equal(pc.list_value_length(summaries), len(fields)), False)
         if not fields or not right.true_count:
             return []
-        # One row of the root is one place in each column; of a row with other summaries nothing is known.
+        # `places` has the index of each row in `flat`; null for rows whose number of summaries does not fit the spec.
         count = pc.cumulative_sum(right.cast(pa.int64()))
         places = pc.if_else(right, pc.subtract(count, 1), pa.scalar(None, pa.int64()))
         flat = summaries.filter(right).flatten()
@@ -215,7 +215,8 @@ class RootClaims:
             lower, upper = (decode_values(kind, raw[name])[0] for name in ("lower_bound", "upper_bound"))
             null, nan = raw["contains_null"], raw["contains_nan"]
             floating = pa.types.is_floating(lower.type)
-            # "null if all values are null or NaN" (spec), which is believed of a field that may have either.
+            # Spec: a missing lower bound means "null if all values are null or NaN". Trusted only if the field may
+            # have these.
             may = pc.or_(pc.fill_null(null, False), pc.fill_null(nan, True)) if floating else pc.fill_null(null, False)
             nothing = pc.and_(pc.and_(at.is_valid(), raw["lower_bound"].is_null()), may)
             out.append((field, None, _Claim(kind, lower, upper, pc.invert(null), pc.invert(nan), nothing)))
@@ -225,7 +226,7 @@ class RootClaims:
 def _untrue(
     claim: _Claim, row: int, values: pa.Array, nulls: pa.BooleanArray, transform: str
 ) -> tuple[str, str] | None:
-    """What a column has beyond a claim, and the claim, in words; None where the claim holds."""
+    """Return a value that contradicts a claim, and the claim, as texts; None if the claim holds."""
     if claim.no_null[row].as_py() and nulls.true_count:
         return "null", "no null"
     values = values.drop_null()
@@ -245,7 +246,7 @@ def _untrue(
         return text if len(text) <= _LONG else text[:_LONG] + "…"
 
     if claim.nothing is not None and claim.nothing[row].as_py():
-        return words(values[0]), "no value but null and NaN"
+        return words(values[0]), "only nulls and NaNs"
     if type_base(claim.type) in _UNORDERED:
         return None
     try:
@@ -264,7 +265,7 @@ def _outside(lower: pa.Array, upper: pa.Array, values: pa.Array, words: Any) -> 
     least, most = ends["min"], ends["max"]
     below, above = pc.less(least, low)[0].as_py(), pc.greater(most, high)[0].as_py()
     if above and _begins(most.as_py(), high[0].as_py()):
-        above = False  # cut off, and not counted up
+        above = False  # a truncated upper bound that the writer did not increment
     if not (below or above):
         return None
     order = _comparable(values)

@@ -1,7 +1,7 @@
-"""Checks of entries against their manifest, their snapshot and themselves: of columns that were read anyway.
+"""Checks of entries against their manifest, their snapshot and each other, on columns that are read anyway.
 
-Only what no sound writer leaves behind; null means unknown, and is fine where the spec lets it be. They are warnings,
-whatever their code is elsewhere: an error on a manifest says that not all of its entries could be read.
+They report only what no correct writer produces. Null means unknown and is accepted where the spec allows it. All are
+warnings, whatever the code's severity is elsewhere: an error on a manifest means that some entries could not be read.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from iceexplore.manifests.model._content_entry import ContentType, Status, live
 __all__ = ["added_problems", "entry_problems", "root_entry_problems", "snapshot_problems", "twice_problems"]
 
 _SEQUENCE = "3 sequence_number"
-_LATER = "A later number than what holds it can have: deletes may apply to the wrong files."
+_LATER = "The number is later than possible: deletes may apply to the wrong files."
 
 
 def snapshot_problems(location: str, entries: pa.Table, sequence_number: int) -> list[Problem]:
-    """What stands in a manifest list or root, after inheritance, against its snapshot's sequence number (0: none)."""
+    """Check entries of a manifest list or root, after inheritance, against the snapshot's sequence number (0: none)."""
     if not sequence_number:
         return []
     later = pc.greater(entries["sequence_number"], sequence_number)
@@ -35,14 +35,15 @@ def added_problems(
 ) -> list[Problem]:
     """Compare 515 ``sequence_number`` in a manifest list with the snapshots that added the manifests.
 
-    A manifest's entries inherit its number: of a lower one deletes are skipped, of a higher one they apply to more.
+    Entries inherit the manifest's number: if it is too low, deletes do not apply; if too high, they apply to more
+    files.
 
     Parameters
     ----------
     numbers
-        The sequence number of each snapshot that the table has, by its id.
+        The sequence number of each snapshot in the table, by snapshot id.
     sequence_number
-        That of the list's own snapshot: what is above it is a case of `snapshot_problems`.
+        That of the list's own snapshot: higher numbers are reported by `snapshot_problems`.
     """
     known = [(i, n) for i, n in numbers.items() if max(abs(i), abs(n)) < 2**63]
     ids, added = (pa.array([one[at] for one in known], pa.int64()) for at in (0, 1))
@@ -51,7 +52,7 @@ def added_problems(
     field = "515 sequence_number"
     other = pc.and_(pc.not_equal(stated, due), pc.less_equal(stated, sequence_number))
     other = pc.fill_null(other, False)
-    text = "a sequence number that is not that of the snapshot which added it: deletes may apply to the wrong files."
+    text = "a sequence number other than that of the snapshot that added it: deletes may apply to the wrong files."
     expected = due[pc.index(other, True).as_py()].as_py() if pc.any(other).as_py() else None
     return _first(other, entries, location, field, text, expected)
 
@@ -59,14 +60,14 @@ def added_problems(
 def entry_problems(
     location: str, entries: pa.Table, sequence_number: int | None, least: int | None, known_ids: Iterable[int]
 ) -> list[Problem]:
-    """The entries of a leaf, after inheritance.
+    """Check the entries of a leaf, after inheritance.
 
     Parameters
     ----------
     sequence_number, least
-        515 ``sequence_number`` and 516 ``min_sequence_number`` of the manifest, as the list above says them.
+        515 ``sequence_number`` and 516 ``min_sequence_number`` of the manifest in its list.
     known_ids
-        The ids of the columns of every schema of the table.
+        The ids of the columns in all schemas of the table.
     """
     alive = live(entries)
     out = _sequence_problems(location, entries, alive, sequence_number, least)
@@ -78,7 +79,7 @@ def entry_problems(
 
 
 def root_entry_problems(location: str, entries: pa.Table, known_ids: Iterable[int]) -> list[Problem]:
-    """The entries of a V4 root, after inheritance: files as in a leaf, and manifests that need numbers to hand on."""
+    """Check the entries of a V4 root, after inheritance: files as in a leaf, and manifests, whose entries inherit."""
     vectors = pc.equal(pc.fill_null(entries["content_type"], -1), int(ContentType.MANIFEST_DV))
     some = entries.filter(pc.invert(vectors))
     return entry_problems(location, some, 0, None, known_ids)
@@ -95,21 +96,21 @@ def _sequence_problems(
         text = f"a sequence number above its manifest's. {_LATER}"
         out += _first(pc.greater(numbers, stated), entries, location, _SEQUENCE, text, stated)
     if numbers.null_count:
-        # ADDED ones have inherited theirs; of MODIFIED ones the draft of V4 does not say
+        # ADDED entries have inherited theirs by now; the V4 draft does not specify this for MODIFIED ones.
         existing = pc.equal(pc.fill_null(entries["status"], int(Status.EXISTING)), int(Status.EXISTING))
         lacking = pc.and_(numbers.is_null(), pc.and_(existing, alive))
-        text = "no sequence number, which existing entries must have: which deletes apply is not known."
+        text = "no sequence number, which existing entries need: it is unknown which deletes apply."
         out += _first(lacking, entries, location, _SEQUENCE, text, None)
     lowest = pc.min(numbers.filter(alive)).as_py()
     if least is not None and lowest is not None and lowest < least:
-        text = "A live entry is older than the manifest list says: readers that trust it leave out deletes."
+        text = "A live entry is older than the manifest list states: readers that trust the list skip deletes."
         field = "516 min_sequence_number"
         out.append(problem("sequence-number", location, text, field=field, found=least, expected=lowest))
     return out
 
 
 def _split_problems(location: str, entries: pa.Table) -> list[Problem]:
-    """132 ``split_offsets`` at or past the end of their file."""
+    """Check 132 ``split_offsets``: none may be at or past the end of its file."""
     lists, sizes = entries["split_offsets"], entries["file_size_in_bytes"]
     if lists.null_count == len(lists):
         return []
@@ -118,7 +119,7 @@ def _split_problems(location: str, entries: pa.Table) -> list[Problem]:
     if not (count := pc.sum(past).as_py()):
         return []
     row = pc.list_parent_indices(lists)[pc.index(past, True).as_py()].as_py()
-    text = f"{count} split offsets are past the end of their file."
+    text = f"{count} split offsets are at or past the end of their file."
     place = f"{location}#entry {entries['ordinal'][row].as_py()}"
     found, size = lists[row].as_py(), entries["file_size_in_bytes"][row].as_py()
     return [problem("split-offsets-invalid", place, text, field="132 split_offsets", found=found, expected=f"< {size}")]
@@ -135,18 +136,18 @@ def _equality_problems(
     empty = pc.equal(pc.fill_null(pc.list_value_length(ids), 0), 0)
     how: dict[str, Any] = {"code": "equality-ids-invalid", "column": "equality_ids"}
     field = "135 equality_ids"
-    out = _first(empty, some, location, field, "no column by which rows are deleted.", None, **how)
+    out = _first(empty, some, location, field, "no equality_ids: there are no columns to compare.", None, **how)
     known = set(known_ids)
     strangers = [i for i in pc.list_flatten(ids).unique().to_pylist() if i is not None and i not in known]
     if strangers and known:
         hit = pc.list_parent_indices(ids).filter(pc.is_in(pc.list_flatten(ids), pa.array(strangers, pa.int32())))
         mask = pc.is_in(pa.array(range(len(some)), pa.int64()), hit.combine_chunks().cast(pa.int64()))
-        out += _first(mask, some, location, field, "columns that no schema of the table has.", sorted(known), **how)
+        out += _first(mask, some, location, field, "columns that are in no schema of the table.", sorted(known), **how)
     return out
 
 
 def twice_problems(location: str, entries: pa.Table) -> list[Problem]:
-    """Data files that are live more than once in this manifest: the same before inheritance as after it."""
+    """Check for data files that are live more than once in a manifest; works before and after inheritance."""
     data = pc.fill_null(pc.equal(entries["content_type"], int(ContentType.DATA)), True)
     places = entries["location"].filter(pc.and_(live(entries), data)).drop_null()
     if pc.count_distinct(places).as_py() == len(places):
@@ -155,7 +156,7 @@ def twice_problems(location: str, entries: pa.Table) -> list[Problem]:
     again = counts.filter(pc.greater(counts.field("counts"), 1))
     first = again[0].as_py()
     which = "A data file is" if len(again) == 1 else f"{len(again)} data files are"
-    text = f"{which} live more than once in this manifest: readers read the rows as often."
+    text = f"{which} live more than once in this manifest: readers read the rows as many times."
     how: dict[str, Any] = {"field": "100 file_path", "severity": "warning"}
     return [problem("file-twice", location, text, found=first["values"], **how)]
 
@@ -171,7 +172,7 @@ def _first(
     code: str = "sequence-number",
     column: str = "sequence_number",
 ) -> list[Problem]:
-    """One problem for all, on the first entry where the mask is true."""
+    """Return one problem for all entries where the mask is true, placed on the first of them."""
     count = pc.sum(mask).as_py()
     if not count:
         return []

@@ -1,4 +1,4 @@
-"""Checks that cost nothing, because what they compare was read anyway. The doctor checks the rest."""
+"""Checks that need no extra reads, because both sides were read anyway. The doctor checks the rest."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = [
     "summary_problems",
 ]
 
-#: Java's UUIDs have another order; of the rest the bounds are no values.
+#: Types whose bounds are not compared: Java orders UUIDs differently, bounds of the others are not values of the type.
 _UNORDERED = frozenset({"uuid", "geometry", "geography", "variant", "unknown"})
 
 
 def summary_problems(location: str, entries: pa.Table, metadata: TableMetadata) -> list[Problem]:
-    """510 ``lower_bound`` above 511 ``upper_bound``: a problem for each partition field, on the first such manifest."""
+    """Check for 510 ``lower_bound`` above 511 ``upper_bound``: a problem per partition field, on the first manifest."""
     out: list[Problem] = []
     summaries, ids = whole(entries["partition_summaries"]), whole(entries["partition_spec_id"])
     for spec in metadata.partition_specs:
@@ -50,8 +50,8 @@ def summary_problems(location: str, entries: pa.Table, metadata: TableMetadata) 
             at = pc.index(above, True).as_py()
             place = f"{location}#entry {entries['ordinal'][int(rows[at])].as_py()}"
             text = (
-                f"Of partition field {field.name!r} the lower bound is above the upper one in {above.true_count} of "
-                f"{len(rows)} manifests: readers that go by it leave out files, and deletes."
+                f"The lower bound of partition field {field.name!r} is above the upper bound in {above.true_count} of "
+                f"{len(rows)} manifests: readers that use the bounds skip files, and deletes."
             )
             between = f"{low[at].as_py()} to {high[at].as_py()}"
             out.append(problem("bounds-untrue", place, text, field="507 partitions", found=between, severity="warning"))
@@ -63,27 +63,27 @@ _COUNTS = {
     Status.EXISTING: ("existing_files_count", 505),
     Status.DELETED: ("deleted_files_count", 506),
 }
-#: Rows of DELETED entries are no one's any more.
+#: Rows of DELETED entries are not counted.
 _ROWS = {Status.ADDED: ("added_rows_count", 512), Status.EXISTING: ("existing_rows_count", 513)}
 
 
 def length_problems(location: str, stated: int | None, actual: int) -> list[Problem]:
-    """501 ``manifest_length`` against the file: readers that trust it read a part, or past the end."""
+    """Compare 501 ``manifest_length`` with the file: readers that trust it read only a part, or past the end."""
     if stated is None or stated == actual:
         return []
-    text = f"The manifest list says {stated} bytes, the file has {actual}."
+    text = f"The manifest list states {stated} bytes, the file has {actual}."
     return [problem("count-mismatch", location, text, field="501 manifest_length", found=stated, expected=actual)]
 
 
 def repeated_problems(entries: pa.Table) -> list[Problem]:
-    """500 ``manifest_path`` given more than once in a manifest list: readers read all its files as often."""
+    """Check for a 500 ``manifest_path`` listed more than once: readers read its files as many times."""
     counts = pc.value_counts(entries["location"])
     repeated = counts.filter(pc.greater(counts.field("counts"), 1)).to_pylist()
     return [
         problem(
             "file-twice",
             item["values"],
-            f"The manifest list names this manifest {item['counts']} times: its rows are read as often.",
+            f"The manifest list contains this manifest {item['counts']} times: its rows are read as many times.",
             field="500 manifest_path",
             found=item["counts"],
             expected=1,
@@ -96,17 +96,17 @@ def repeated_problems(entries: pa.Table) -> list[Problem]:
 def kind_problems(
     location: str, stated: int, stated_spec: int | None, own_spec: int | None, entries: pa.Table
 ) -> list[Problem]:
-    """517 ``content`` and 502 ``partition_spec_id`` of a v1 to v3 manifest list against the manifest itself."""
+    """Compare 517 ``content`` and 502 ``partition_spec_id`` in a v1 to v3 manifest list with the manifest itself."""
     problems: list[Problem] = []
     deletes = stated == ContentType.DELETE_MANIFEST
     data = pc.equal(pc.fill_null(entries["content_type"], int(ContentType.DATA)), int(ContentType.DATA))
     wrong = data if deletes else pc.invert(data)
     if count := pc.sum(wrong).as_py() or 0:
-        says, holds = ("deletes", "data files") if deletes else ("data", "delete files")
-        text = f"The manifest list says that this manifest holds {says}, and {count} of its entries are {holds}."
-        problems.append(problem("file-corrupt", location, text, field="517 content", found=says, expected=holds))
+        stated_kind, holds = ("deletes", "data files") if deletes else ("data", "delete files")
+        text = f"In the manifest list this is a manifest of {stated_kind}, but {count} of its entries are {holds}."
+        problems.append(problem("file-corrupt", location, text, field="517 content", found=stated_kind, expected=holds))
     if None not in (stated_spec, own_spec) and stated_spec != own_spec:
-        text = f"The manifest list says partition spec {stated_spec}, the manifest itself says {own_spec}."
+        text = f"The manifest list states partition spec {stated_spec}, the manifest itself {own_spec}."
         field = "502 partition_spec_id"
         problems.append(
             problem(
@@ -117,7 +117,7 @@ def kind_problems(
 
 
 def header_problems(location: str, header: ManifestHeader) -> list[Problem]:
-    """Keys of a v1 to v3 manifest's header that are there and hold what they must not; here nothing goes by them."""
+    """Check the values of keys in a v1 to v3 manifest's header. Only other engines use them; this package does not."""
     wrong: list[tuple[str, str]] = []
     for key, kind, what in (("schema", dict, "a schema"), ("partition-spec", list, "a list of partition fields")):
         if key in header.metadata and not isinstance(header.json(key), kind):
@@ -126,7 +126,7 @@ def header_problems(location: str, header: ManifestHeader) -> list[Problem]:
     wrong += [(key, "a number") for key in numbers if key in header.metadata and header.number(key) is None]
     if header.content not in (None, "data", "deletes"):
         wrong.append(("content", "data or deletes"))
-    text = "The manifest's header says in {!r} what it must not: engines that go by it cannot read the manifest."
+    text = "The manifest's header has an invalid value for {!r}: engines that use it cannot read the manifest."
     return [
         problem(
             "file-corrupt", location, text.format(key), field=key, found=header.metadata[key][:100], expected=right,
@@ -139,10 +139,10 @@ def header_problems(location: str, header: ManifestHeader) -> list[Problem]:
 def count_problems(
     location: str, stated: Mapping[str, int | None] | None, entries: pa.Table, dialect: str = ""
 ) -> list[Problem]:
-    """504-506 and 512-513 against the entries: readers skip a manifest whose counts are 0. Null means unknown.
+    """Compare counts 504-506 and 512-513 with the entries: readers skip manifests with counts of 0. Null means unknown.
 
-    Entries are those that the manifest stores, whatever a manifest DV removes. Of the V4 draft the rows count, not the
-    deletion vectors in them; which count MODIFIED ones are in it does not say, so with any nothing is compared.
+    All stored entries count, regardless of manifest DVs. In the V4 draft rows count, not the deletion vectors in them.
+    The draft does not specify which count includes MODIFIED entries, so manifests with any are not compared.
     """
     problems: list[Problem] = []
     if dialect == "v4-draft":
@@ -155,7 +155,7 @@ def count_problems(
             continue
         actual = pc.sum(pc.equal(entries["status"], int(status))).as_py() or 0
         if actual != claimed:
-            text = f"The manifest list says {claimed} {status.name} entries, the manifest has {actual}."
+            text = f"The manifest list states {claimed} {status.name} entries, the manifest has {actual}."
             problems.append(
                 problem("count-mismatch", location, text, field=f"{field_id} {name}", found=claimed, expected=actual)
             )
@@ -167,8 +167,8 @@ def count_problems(
         actual = pc.sum(rows).as_py() or 0
         if actual != claimed:
             text = (
-                f"The manifest list says {claimed:,} rows in {status.name} entries, the entries' record counts "
-                f"{actual:,}: one of the two is wrong, and so are counts from metadata."
+                f"The manifest list states {claimed:,} rows in {status.name} entries, their record counts add up to "
+                f"{actual:,}: one of the two is wrong, and so are row counts from metadata."
             )
             problems.append(
                 problem("totals-differ", location, text, field=f"{field_id} {name}", found=claimed, expected=actual)

@@ -1,9 +1,8 @@
-"""What is live by a manifest list or root manifest against the totals of its snapshot's summary.
+"""Compare the live files of a manifest list or root manifest with the totals in the snapshot's summary.
 
-A list that lost a record, or whose content types, counts or rows were changed, still reads as a whole list: the totals
-of the summary stand in another file, and are the only witness. Nothing is read for the comparison, so that a number
-that the root does not give is not compared: a count that is null, or the rows of a manifest from which a manifest DV
-removes some.
+A manifest list that lost a record, or whose content types, counts or rows were changed, is still readable; only the
+totals in the summary, which is in another file, reveal it. No further file is read, so numbers that the root does not
+have are not compared: null counts, and rows of a manifest from which a manifest DV removes entries.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from iceexplore.storage import canonical
 
 __all__ = ["LiveTotals", "TOTALS_DIFFER", "live_totals", "total_problems"]
 
-#: The code of these problems: a warning, for nothing shows which side is right, and an error where reading is strict.
+#: Code of these problems. A warning, as it is unknown which side is wrong; an error in strict reading.
 TOTALS_DIFFER = "totals-differ"
 
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
@@ -32,12 +31,12 @@ _DELETES = (int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE))
 
 @dataclass(frozen=True)
 class LiveTotals:
-    """What is live by a root; None where the root does not say it.
+    """Totals of the live files of a root; None where the root does not state them.
 
     Attributes
     ----------
     data_files, delete_files
-        Files.
+        Number of files.
     records, deletes
         Rows of the data files, and of the delete files: positions, and rows of equality deletes.
     """
@@ -49,7 +48,7 @@ class LiveTotals:
 
 
 def live_totals(entries: pa.Table, dv_rows: Mapping[str, Sequence[int]]) -> LiveTotals:
-    """Add up the live files of a root, and the counts of its live manifests.
+    """Add up the live files of a root and the counts of its live manifests.
 
     Parameters
     ----------
@@ -85,10 +84,10 @@ def total_problems(
     dv_rows: Mapping[str, Sequence[int]],
     summary: Mapping[str, str] | None,
 ) -> list[Problem]:
-    """The totals of a snapshot's summary that are not those of its root: a problem each, with both numbers.
+    """Compare the totals of a snapshot's summary with its root; return a problem with both numbers for each difference.
 
-    The draft of V4 does not say which count of a manifest its MODIFIED entries are in, nor whether a deletion vector
-    on a data file's entry is a delete file: of it data files are compared, where no manifest has any.
+    The V4 draft does not specify which count includes MODIFIED entries of a manifest, nor whether a deletion vector on
+    a data file's entry counts as a delete file. So only data files are compared, and only if the root has no manifests.
     """
     if not summary:
         return []
@@ -113,14 +112,14 @@ def total_problems(
         problem(
             TOTALS_DIFFER,
             location,
-            f"The snapshot's summary has {said:,} {what}, its manifests by their counts {counted:,}: "
-            "one of the two is wrong, and rows may be missing, or deleted ones come back.",
+            f"The snapshot's summary has {stated_total:,} {what}, the counts of its manifests {counted:,}: one of the "
+            "two is wrong, and rows may be missing, or deleted ones come back.",
             field=field,
             found=counted,
-            expected=said,
+            expected=stated_total,
         )
-        for field, said, counted, what in compared
-        if said is not None and counted is not None and said != counted
+        for field, stated_total, counted, what in compared
+        if stated_total is not None and counted is not None and stated_total != counted
     ]
 
 
@@ -128,7 +127,7 @@ _KEYS = ("data-files", "records", "delete-files", "position-deletes", "equality-
 
 
 def _removed(entries: pa.Table, dv_rows: Mapping[str, Sequence[int]]) -> npt.NDArray[np.int64]:
-    """How many entries the manifest DVs remove from the manifest in each row; -1 where the root does not say it."""
+    """Return the number of entries that manifest DVs remove from the manifest in each row; -1 where not stated."""
     out = np.zeros(len(entries), np.int64)
     if not dv_rows:
         return out
@@ -146,7 +145,7 @@ def _removed(entries: pa.Table, dv_rows: Mapping[str, Sequence[int]]) -> npt.NDA
 
 
 def _sum(counts: pa.StructArray, *names: str) -> int | None:
-    """The sum of some counts of all manifests; None where one of them is null."""
+    """Return the sum of some counts over all manifests; None if any is null."""
     columns = [pc.struct_field(counts, name) for name in names]
     if any(c.null_count for c in columns):
         return None
@@ -154,7 +153,7 @@ def _sum(counts: pa.StructArray, *names: str) -> int | None:
 
 
 def _number(text: object) -> int | None:
-    """A total as a number; None where it is none."""
+    """Return a total as a number; None if it is not a valid one."""
     if not isinstance(text, str) or len(text) > 20:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Checks of V4's content entries: the fields that one of their type must have, and must not.
+"""Checks of V4 content entries for fields that are required or forbidden for their content type.
 
-They go by columns that were read anyway. DELETED entries are not judged: nobody reads what they say.
+They use columns that are read anyway. DELETED entries are not checked, as readers ignore them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from iceexplore.storage import canonical
 
 __all__ = ["FILE_TYPES", "affinity_problems", "leaf_problems", "root_problems"]
 
-#: What a leaf may hold.
+#: Content types allowed in a leaf.
 FILE_TYPES = pa.array(
     [int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)], pa.int32()
 )
-#: What a root may hold.
+#: Content types allowed in a root.
 KNOWN_TYPES = pa.array([int(t) for t in ContentType], pa.int32())
 
 _VECTOR = "147 deletion_vector"
@@ -32,12 +32,12 @@ _REFERENCED = "143 referenced_file"
 
 
 def root_problems(location: str, entries: pa.Table, dialect: str) -> list[Problem]:
-    """The rows of a root, each by itself."""
+    """Check the rows of a root, each on its own."""
     return [*_type_problems(entries, location, KNOWN_TYPES), *_field_problems(location, entries, dialect)]
 
 
 def affinity_problems(location: str, entries: pa.Table) -> list[Problem]:
-    """Delete manifests of a root, locations absolute, that are affiliated to no data manifest of it."""
+    """Check the delete manifests of a root (with absolute locations) whose referenced data manifest is not in it."""
     kind, alive = _ints(entries, "content_type"), bool_array(live(entries))
     named = bool_array(whole(entries["referenced_file"]).is_valid())
     rows = np.flatnonzero((kind == ContentType.DELETE_MANIFEST) & alive & named)
@@ -51,13 +51,13 @@ def affinity_problems(location: str, entries: pa.Table) -> list[Problem]:
         return []
     row, owner = lost[0]
     what = "A delete manifest is" if len(lost) == 1 else f"{len(lost)} delete manifests are"
-    text = f"{what} affiliated to no data manifest of this root: readers that go by it leave out the deletes."
+    text = f"{what} affiliated to a data manifest that is not in this root: readers that use affinity skip the deletes."
     place = f"{location}#entry {entries['ordinal'][row].as_py()}"
     return [problem("entry-invalid", place, text, field=_REFERENCED, found=owner)]
 
 
 def leaf_problems(location: str, stated: int, entries: pa.Table, dialect: str) -> list[Problem]:
-    """The entries of a leaf; ``stated`` is the content type that the root gives it."""
+    """Check the entries of a leaf; ``stated`` is its content type in the root."""
     return [
         *_type_problems(entries, location, FILE_TYPES),
         *_kind_problems(location, stated, entries),
@@ -66,41 +66,41 @@ def leaf_problems(location: str, stated: int, entries: pa.Table, dialect: str) -
 
 
 def _type_problems(entries: pa.Table, location: str, types: pa.Array) -> list[Problem]:
-    """Entries of a content type that a file of this kind cannot hold."""
+    """Check for content types that are not allowed in this kind of file."""
     known = bool_array(pc.is_in(entries["content_type"], types))
     rows = np.flatnonzero(~known)
     if not len(rows):
         return []
     row = int(rows[0])
-    text = f"{len(rows)} entries have a content type that cannot stand in this file."
+    text = f"{len(rows)} entries have a content type that is not allowed in this file."
     place, found = f"{location}#entry {entries['ordinal'][row].as_py()}", entries["content_type"][row].as_py()
     return [problem("file-corrupt", place, text, field="134 content_type", found=found)]
 
 
 def _kind_problems(location: str, stated: int, entries: pa.Table) -> list[Problem]:
-    """Entries of a leaf that the root's entry of it does not let stand there: deletes among data, or the reverse."""
+    """Check for entries that do not fit the leaf's content type in the root: deletes among data, or the reverse."""
     kind, carried = _ints(entries, "content_type"), _carried(entries)
     data = kind == ContentType.DATA
     if stated == ContentType.DELETE_MANIFEST:
-        wrong, says = data, "delete"
+        wrong, listed = data, "delete"
     else:
         deletes = (kind == ContentType.POSITION_DELETE) | (kind == ContentType.EQUALITY_DELETE)
-        wrong, says = deletes & ~carried, "data"
+        wrong, listed = deletes & ~carried, "data"
     rows = np.flatnonzero(wrong)
     if not len(rows):
         return []
     row = int(rows[0])
     found = CONTENT_NAMES[int(kind[row])]
     text = (
-        f"The root says that this is a {says} manifest, and {len(rows)} of its entries cannot stand in one: readers "
-        "that go by the root do not see them."
+        f"In the root this is a {listed} manifest, but {len(rows)} of its entries do not belong in one: readers that "
+        "trust the root do not see them."
     )
     place = f"{location}#entry {entries['ordinal'][row].as_py()}"
     return [problem("entry-invalid", place, text, field="134 content_type", found=found)]
 
 
 def _field_problems(location: str, entries: pa.Table, dialect: str) -> list[Problem]:
-    """Vectors, counts and references that an entry's type must have, or must not."""
+    """Check for vectors, counts and references that an entry's content type requires or forbids."""
     kind, alive = _ints(entries, "content_type"), bool_array(live(entries))
     vector = whole(entries["deletion_vector"])
     has_vector = bool_array(vector.is_valid())
@@ -112,7 +112,7 @@ def _field_problems(location: str, entries: pa.Table, dialect: str) -> list[Prob
     manifests = data_manifests | (kind == ContentType.DELETE_MANIFEST)
     counted = bool_array(whole(entries["manifest_stats"]).is_valid())
     unnamed = bool_array(whole(entries["referenced_file"]).is_null())
-    # The draft has vectors on the entries that they delete from: such a row has become two entries here.
+    # In the draft a vector is part of its file's row; such a row was decoded into two entries with the same ordinal.
     carried = _carried(entries)
     elsewhere = has_vector & ((kind == ContentType.DATA) | (kind == ContentType.EQUALITY_DELETE))
     if dialect == "v4-draft":
@@ -121,26 +121,26 @@ def _field_problems(location: str, entries: pa.Table, dialect: str) -> list[Prob
     checks: list[tuple[npt.NDArray[np.bool_], str, str]] = [
         (data_dv & ~has_vector, _VECTOR, "no deletion_vector, which a position delete must have in V4."),
         (elsewhere, _VECTOR, "a deletion_vector, though neither position delete nor manifest DV: it is not applied."),
-        (data_dv & inline, _VECTOR, "an inline deletion vector of a data file, which only manifest DVs may be."),
+        (data_dv & inline, _VECTOR, "an inline deletion vector of a data file, which only manifest DVs may have."),
         (
             has_vector & inline & (offset | size),
             _VECTOR,
-            "a deletion_vector that is both inline and in a file: readers may take either.",
+            "a deletion_vector that is both inline and in a file: readers may use either.",
         ),
-        ((data_dv | leaf_dv) & unnamed, _REFERENCED, "no referenced_file: what they delete from is not said."),
+        ((data_dv | leaf_dv) & unnamed, _REFERENCED, "no referenced_file: it is unknown what to delete from."),
         (
             ~unnamed & ((kind == ContentType.DATA) | (kind == ContentType.EQUALITY_DELETE) | data_manifests),
             _REFERENCED,
-            "a referenced_file, which only vectors and delete manifests have: affinity goes one way.",
+            "a referenced_file, which only vectors and delete manifests may have: affinity is one-way.",
         ),
-        (manifests & ~counted, _STATS, "no manifest_stats, which a manifest must have: nothing is known of it unread."),
+        (manifests & ~counted, _STATS, "no manifest_stats, which manifests must have: their counts are unknown."),
         (counted & ~manifests, _STATS, "manifest_stats, which only manifests have."),
     ]
     return [p for mask, field, text in checks for p in _said(location, entries, mask & alive, field, text)]
 
 
 def _said(location: str, entries: pa.Table, mask: npt.NDArray[np.bool_], field: str, what: str) -> list[Problem]:
-    """One problem for all, on the first of the entries."""
+    """Return one problem for all entries where the mask is true, placed on the first of them."""
     rows = np.flatnonzero(mask)
     if not len(rows):
         return []
@@ -156,7 +156,7 @@ def _ints(entries: pa.Table, name: str) -> npt.NDArray[np.int64]:
 
 
 def _carried(entries: pa.Table) -> npt.NDArray[np.bool_]:
-    """Entries that stand in the row of the entry before them."""
+    """Return a mask of the entries from the same row as the entry before them."""
     ordinals = _ints(entries, "ordinal")
     out: npt.NDArray[np.bool_] = np.zeros(len(ordinals), np.bool_)
     out[1:] = ordinals[1:] == ordinals[:-1]

@@ -1,1 +1,1 @@
-"""Decode column statistics and partition tuples."""
+"""Decoding of column statistics and partition tuples."""

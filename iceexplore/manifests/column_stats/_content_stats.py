@@ -1,7 +1,7 @@
-"""Statistics of V4: a struct per column with typed bounds, brought to the types of the table's schemas.
+"""V4 statistics: a struct per column with typed bounds, converted to the types of the table's schemas.
 
-V4 proposal, "Column Stats Improvements" and layouts (a) and (b) of derived columns; V4 draft and Java's ``StatsUtil``
-for the ids. Nothing is decoded before a column is asked for.
+Sources: V4 proposal, "Column Stats Improvements" and layouts (a) and (b) of derived columns; for the ids, the V4 draft
+and Java's ``StatsUtil``. A column is decoded when it is first used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from iceexplore.metadata import PrimitiveType, Type, arrow_type, decode_values, 
 __all__ = ["TypedStats"]
 
 _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError, OptionError)
-#: Types whose bounds stay as they are stored: points, serialized variants.
+#: Types whose bounds are not decoded: points and serialized variants.
 _OPAQUE = frozenset({"geometry", "geography", "variant"})
 _DAY_MICROS = 86_400_000_000
 
@@ -37,9 +37,9 @@ class TypedStats:
     table
         The part "stats" of the decoded file.
     types
-        Type by column or expression id; what is not there has the file's own type.
+        Type by column or expression id; others have the file's own type.
     rows
-        The rows of the file that are shown, in order, null for an entry without statistics; None for all.
+        The file's row of each entry, null for an entry without statistics; None if the entries are the rows.
     """
 
     def __init__(self, table: pa.Table, layout: Layout, types: Mapping[int, Type], rows: pa.Array | None) -> None:
@@ -54,11 +54,11 @@ class TypedStats:
         return int(self._table.num_rows) if self._rows is None else len(self._rows)
 
     def field_ids(self) -> list[int]:
-        """The ids of columns and expressions that have any statistic, sorted."""
+        """Return the sorted ids of columns and expressions that have any statistics."""
         return sorted(i for i, found in self._columns.items() if any(self._any(c) for c in found.values()))
 
     def column(self, field_id: int) -> ColumnStats:
-        """The statistics of one column or expression."""
+        """Return the statistics of one column or expression."""
         kind = self.column_type(field_id)
         lower, lower_raw, lower_damaged = self.values(field_id, "lower", kind)
         upper, upper_raw, upper_damaged = self.values(field_id, "upper", kind)
@@ -81,7 +81,7 @@ class TypedStats:
         )
 
     def values(self, field_id: int, name: str, kind: Type | None) -> tuple[pa.Array, pa.BinaryArray, pa.BooleanArray]:
-        """``lower``, ``upper`` or ``derived_value`` of a column: typed, in single-value form, and what does not fit."""
+        """Return ``lower``, ``upper`` or ``derived_value`` of a column: typed, as bytes, and a mask of damaged ones."""
         found = self._columns.get(field_id, {}).get(STATS_OFFSETS[name])
         target = pa.binary() if kind is None else arrow_type(kind)
         if found is None:
@@ -90,11 +90,11 @@ class TypedStats:
         return _typed(self._taken(found), found.logical, kind, target)
 
     def has(self, field_id: int, name: str) -> bool:
-        """Whether the file has such a column at all."""
+        """Return whether the file has this statistic of a column at all."""
         return STATS_OFFSETS[name] in self._columns.get(field_id, {})
 
     def pairs(self) -> pa.Table:
-        """The statistics as the six maps of v1-v3, as lists of pairs; column sizes are not known in V4."""
+        """Return the statistics as the six maps of v1-v3, as lists of pairs; V4 has no column sizes."""
         columns: dict[str, dict[int, pa.Array]] = {name: {} for name in MAP_IDS}
         for field_id in self.field_ids():
             stats = self.column(field_id)
@@ -124,7 +124,7 @@ class TypedStats:
             return pa.nulls(len(self), kind)
 
     def column_type(self, field_id: int) -> Type | None:
-        """The type of a column or expression; of one that is in no schema the type that its bounds have in the file."""
+        """Return the type of a column or expression; for one in no schema, the type of its bounds in the file."""
         if field_id in self._types:
             return self._types[field_id]
         for name in ("lower", "upper", "derived_value"):
@@ -146,7 +146,7 @@ def _typed(
         return raw, raw, fine
     decimal = pa.types.is_decimal(target)
     if pa.types.is_binary(array.type) and not decimal:
-        made, damaged = decode_values(kind, array)  # text, bytes; and bounds in single-value form
+        made, damaged = decode_values(kind, array)  # text and bytes, or bounds in single-value form
         return made, array, damaged
     try:
         made = conform(from_file(array, logical), target)
@@ -158,7 +158,7 @@ def _typed(
 
 
 def _as_bytes(array: pa.Array) -> pa.BinaryArray:
-    """Values of another type than the column's, for evidence: in the form of their own type."""
+    """Return values of another type than the column's as bytes in the form of their own type, shown as written."""
     own = _type_of(array.type)
     try:
         return pa.nulls(len(array), pa.binary()) if own is None else encode_values(own, array)
@@ -167,14 +167,14 @@ def _as_bytes(array: pa.Array) -> pa.BinaryArray:
 
 
 def _times(array: pa.Array) -> tuple[pa.Array, pa.BooleanArray]:
-    """Times of a day that are none (Arrow would raise when they are shown)."""
+    """Return times with those outside a day as null, and a mask of them (Arrow raises when it prints them)."""
     micros = pc.fill_null(array.cast(pa.int64()), 0)
     bad = pc.or_(pc.less(micros, 0), pc.greater_equal(micros, _DAY_MICROS))
     return (pc.if_else(bad, pa.scalar(None, array.type), array), bad) if bad.true_count else (array, bad)
 
 
 def _flat(array: pa.StructArray) -> pa.Array:
-    """A bound that is a struct, as bytes: x, y, z, m of a point (spec, Appendix D); otherwise null."""
+    """Return struct bounds as bytes: x, y, z, m of a point (spec, Appendix D). Null for any other struct."""
     nothing = pa.nulls(len(array), pa.binary())
     ordinates = {_ordinate(child): values for child, values in zip(array.type, array.flatten(), strict=True)}
     if not all(pa.types.is_float64(values.type) for values in ordinates.values()) or not {0, 1} <= ordinates.keys():
@@ -183,7 +183,7 @@ def _flat(array: pa.StructArray) -> pa.Array:
     there = np.asarray(pc.and_(x.is_valid(), y.is_valid()))
     widths = np.where(there, 16, 0)
     widths = np.where(there & np.asarray(z.is_valid()), 24, widths)
-    widths = np.where(there & np.asarray(m.is_valid()), 32, widths)  # without z, z is NaN
+    widths = np.where(there & np.asarray(m.is_valid()), 32, widths)  # m without z: z is written as NaN
     cells = np.stack([np.asarray(pc.fill_null(a, float("nan")), dtype="<f8") for a in (x, y, z, m)], axis=1)
     kept = np.arange(32)[None, :] < widths[:, None]
     data = np.ascontiguousarray(cells).view(np.uint8).reshape(len(array), 32)[kept]
@@ -193,7 +193,7 @@ def _flat(array: pa.StructArray) -> pa.Array:
 
 
 def _ordinate(child: pa.Field) -> int:
-    """0 to 3 for x, y, z, m, by the offset of a field's id: 10 to 13 in a lower bound, 14 to 17 in an upper one."""
+    """Return 0 to 3 for x, y, z, m, by the offset of a field's id: 10 to 13 in lower bounds, 14 to 17 in upper."""
     number = parquet_id(child)
     if number is None and child.name[:1] == "f" and child.name[1:].isdigit():
         number = int(child.name[1:])  # Avro: columns are named by their ids
@@ -202,14 +202,14 @@ def _ordinate(child: pa.Field) -> int:
 
 
 def _pairs(rows: int, columns: Mapping[int, pa.Array], name: str) -> pa.ListArray:
-    """Columns by id as one list of (id, value) per row; null values are left out, a row without any is null."""
+    """Return columns by id as one list of (id, value) per row; without null values, and null if a row has none."""
     value = pa.binary() if name.endswith("bounds") else pa.int64()
     kind = pa.list_(pa.struct([pa.field("key", pa.int32()), pa.field("value", value)]))
     if not columns:
         return pa.nulls(rows, kind)
     ids = np.array(list(columns), dtype=np.int32)
     there = np.stack([np.asarray(a.is_valid()) for a in columns.values()], axis=1)
-    # Row by row, in the order of the ids: value j of row i is at j * rows + i when columns stand end to end.
+    # Row by row, sorted by id: with the columns concatenated, value j of row i is at j * rows + i.
     at_row, at_column = np.nonzero(there)
     values = pa.chunked_array(list(columns.values()), value).take(pa.array(at_column * rows + at_row))
     counts = there.sum(axis=1)
@@ -232,7 +232,7 @@ _ARROW_NAMES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
 
 
 def _type_of(kind: pa.DataType) -> Type | None:
-    """The Iceberg type whose Arrow type this is; None where there is none."""
+    """Return the Iceberg type with this Arrow type; None if there is none."""
     if pa.types.is_timestamp(kind):
         return PrimitiveType(f"timestamp{'tz' if kind.tz else ''}{'_ns' if kind.unit == 'ns' else ''}")
     if pa.types.is_decimal128(kind):

@@ -1,4 +1,4 @@
-"""Statistics per column: one column's values out of the maps by field id, without a Python object per entry."""
+"""Column statistics of v1 to v3: one column's values from maps by field id, without a Python object per entry."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ __all__ = [
 
 _Numbers: TypeAlias = npt.NDArray[Any]
 Contradiction: TypeAlias = Literal["bounds", "nulls"]
-#: Who is told of a contradiction: column, what it is, and the entry.
+#: Called with the column, the contradiction and the entry.
 Told: TypeAlias = Callable[[int, Contradiction, int], None]
 
-#: Values that are decoded at once, of as many columns as have them: a call for each column costs far more than the
-#: few values that a manifest of a wide table has in each.
+#: Most values decoded together, of one or more columns: a call for each column costs far more than decoding the few
+#: values per column in a manifest of a wide table.
 _AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
 class ColumnStats:
-    """Statistics of one column, a value per entry of the manifest; null where there is none.
+    """Statistics of one column, a value per entry of the manifest; null where unknown.
 
     Attributes
     ----------
     field_id
         The column's id.
     type
-        The type by which bounds were decoded; None if the column is in no schema (then they stay binary).
+        The type used to decode the bounds; None if the column is in no schema, and its bounds stay binary.
     lower, upper
         Bounds, of the column's Arrow type.
     lower_raw, upper_raw
         Bounds as written.
     lower_damaged, upper_damaged
-        Where a bound does not fit the type; it is null in `lower` or `upper`.
+        True where a bound does not fit the type; it is null in `lower` or `upper`.
     value_count, null_count, nan_count, column_size
         int64; column_size in bytes (v1-v3).
     average_length, max_length
         int64, uncompressed bytes of a value (V4).
     tight_bounds
-        Whether the bounds are values of the column (V4); null where it is not said.
+        True where the bounds are values of the column (V4); null where unknown.
     """
 
     field_id: int
@@ -77,7 +77,7 @@ class ColumnStats:
     tight_bounds: pa.BooleanArray
 
     def part(self, field_id: int, start: int, rows: int) -> ColumnStats:
-        """Return the statistics of one column of several that are one after the other."""
+        """Return one column's statistics from arrays in which those of several columns are concatenated."""
         arrays = (
             self.lower, self.upper, self.lower_raw, self.upper_raw, self.lower_damaged, self.upper_damaged,
             self.value_count, self.null_count, self.nan_count, self.column_size, self.average_length, self.max_length,
@@ -87,7 +87,7 @@ class ColumnStats:
 
 
 def pairs_of(table: pa.Table) -> pa.Table:
-    """The part "stats" of a decoded file: the six maps by their spec names, as lists of pairs; missing ones null."""
+    """Return the six maps of a decoded file's part "stats", by spec name, as lists of pairs; null if missing."""
     columns = {}
     for name, field_id in MAP_IDS.items():
         value = pa.binary() if name.endswith("bounds") else pa.int64()
@@ -96,19 +96,19 @@ def pairs_of(table: pa.Table) -> pa.Table:
         try:
             columns[name] = as_pairs(array, value)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError):
-            columns[name] = as_pairs(pa.nulls(table.num_rows), value)  # keys that are no ints, say: no statistics
+            columns[name] = as_pairs(pa.nulls(table.num_rows), value)  # malformed, such as non-integer keys
     return pa.table(columns)
 
 
-#: Statistics of so many values, of so many columns, are kept once they are decoded, an array for each column.
+#: Limits for caching decoded statistics, an array for each column: number of values, and of columns.
 _KEPT_VALUES = 20_000
 _KEPT_COLUMNS = 64
 
 
 class _Keyed:
-    """Lists of pairs, a list for each row, asked for one key after another."""
+    """Lists of pairs, one list per row, for lookups by key."""
 
-    #: Keys that are looked for one by one; who asks for more has many columns, for which the pairs are put in order.
+    #: Lookups by linear search; after that many the pairs are sorted, for manifests with many columns.
     _FEW = 16
 
     def __init__(self, pairs: pa.ListArray) -> None:
@@ -123,26 +123,26 @@ class _Keyed:
         self._numbers = np.asarray(keys)
         self._in_order: tuple[_Numbers, _Numbers] | None = None
         self._asked = 0
-        # The usual case is the same keys in every row: then a value's place is known without a search.
+        # Usually every row has the same keys: then a value's position is computed without a search.
         rows, width = len(pairs), len(self._numbers) // max(len(pairs), 1)
         self._width: int | None = None
         if rows and not pairs.null_count and np.array_equal(self._offsets, np.arange(rows + 1) * width):
             grid = self._numbers.reshape(rows, width)
             if bool((grid == grid[:1]).all()):
                 self._width = width
-                self._at = {key: n for n, key in enumerate(grid[0].tolist())}  # a key given twice: the last one counts
+                self._at = {key: n for n, key in enumerate(grid[0].tolist())}  # of duplicate keys the last one wins
 
     def one(self, field_id: int) -> pa.Array:
-        """The value under a key in each row's list."""
+        """Return the value of a key in each row's list."""
         return self.many([field_id])
 
     def many(self, field_ids: Sequence[int]) -> pa.Array:
-        """The values under some keys in each row's list: all rows of the first key, then of the next."""
+        """Return the values of some keys in each row's list: all rows of the first key, then of the next."""
         if not field_ids:
             return self._values[:0]
-        if len(field_ids) > 1 and not len(self._numbers):  # no row has any, as of NaN counts
+        if len(field_ids) > 1 and not len(self._numbers):  # an empty map in every row, as is usual for NaN counts
             places = np.full(len(field_ids) * len(self._pairs), -1, dtype=np.int64)
-        elif self._width is not None:  # all of them at once
+        elif self._width is not None:  # the same keys in every row
             first = np.array([self._at.get(field_id, -1) for field_id in field_ids], dtype=np.int64)
             steps = np.arange(len(self._pairs), dtype=np.int64) * self._width
             places = np.where(first[:, None] < 0, -1, first[:, None] + steps).reshape(-1)
@@ -153,11 +153,11 @@ class _Keyed:
         return self._values.take(pa.array(places, mask=missing if bool(missing.any()) else None))
 
     def _places(self, field_id: int) -> _Numbers:
-        """Where the value under a key is, for each row; -1 where its list lacks the key."""
+        """Return the position of a key's value for each row; -1 where its list lacks the key."""
         rows = len(self._pairs)
         hits = self._hits(field_id)
         offsets = self._offsets
-        # One value in every row, whatever else is there: it is worth not searching which row a value is in.
+        # Exactly one value in every row: saves the search for each value's row.
         if (
             len(hits) == rows
             and not self._pairs.null_count
@@ -166,13 +166,13 @@ class _Keyed:
             return hits
         of = np.searchsorted(offsets, hits, side="right") - 1
         places = np.full(rows, -1, dtype=np.int64)
-        places[of] = hits  # the last one counts, as in a map
+        places[of] = hits  # of duplicate keys the last one wins, as in a map
         if self._pairs.null_count:
             places[np.asarray(self._pairs.is_null())] = -1
         return places
 
     def _hits(self, field_id: int) -> _Numbers:
-        """The places of a key, ascending."""
+        """Return the positions of a key, ascending."""
         self._asked += 1
         if self._in_order is None and self._asked > self._FEW:
             places = np.argsort(self._numbers, kind="stable")
@@ -181,14 +181,14 @@ class _Keyed:
             return np.flatnonzero(self._numbers == field_id)
         numbers, places = self._in_order
         try:
-            key = np.asarray(field_id, dtype=numbers.dtype)  # of another type all the numbers would be converted
+            key = np.asarray(field_id, dtype=numbers.dtype)  # same type, or searchsorted converts all the numbers
         except OverflowError:
             return places[:0]
         return places[np.searchsorted(numbers, key, "left") : np.searchsorted(numbers, key, "right")]
 
 
 class MapStats:
-    """The statistics of v1 to v3, which are six maps by field id, column by column."""
+    """The statistics of v1 to v3, stored as six maps by field id, column by column."""
 
     def __init__(self, pairs: pa.Table, told: Told | None = None) -> None:
         self._told = told
@@ -197,16 +197,16 @@ class MapStats:
         self._made: dict[int, ColumnStats] = {}
 
     def column(self, field_id: int, kind: Type | None) -> ColumnStats:
-        """The statistics of one column, whose bounds are of this type."""
+        """Return the statistics of one column with bounds of this type."""
         return next(self.columns({field_id: kind}))
 
     def keeps(self, field_ids: Collection[int]) -> bool:
-        """Return whether the statistics of so many columns are few enough to be kept."""
+        """Return whether the statistics of these columns are few enough to be cached."""
         return len(field_ids) <= _KEPT_COLUMNS and self._rows * len(field_ids) <= _KEPT_VALUES
 
     def columns(self, kinds: Mapping[int, Type | None]) -> Iterator[ColumnStats]:
-        """Return the statistics of some columns, by the types of their bounds; those of one type come together."""
-        # Small manifests are asked again and again, by each table of each snapshot that has them.
+        """Yield the statistics of columns, given their bounds' types; columns of one type are decoded together."""
+        # Small manifests are cached: each table of each snapshot that has them uses them again.
         small = self.keeps(kinds)
         left: dict[int, Type | None] = {}
         for field_id, kind in kinds.items():
@@ -223,9 +223,10 @@ class MapStats:
                 yield stats
 
     def blocks(self, kinds: Mapping[int, Type | None]) -> Iterator[tuple[Sequence[int], ColumnStats]]:
-        """Return the statistics of some columns one after the other in arrays, those of one type together.
+        """Yield statistics with several columns of one type concatenated in each array.
 
-        Of a hundred thousand columns an array each costs seconds. ``field_id`` of the statistics is the first one's.
+        For a hundred thousand columns, one array each takes seconds. ``field_id`` of the statistics is that of the
+        first column.
         """
         by_kind: dict[Type | None, list[int]] = {}
         for field_id, kind in kinds.items():
@@ -261,8 +262,8 @@ class MapStats:
 def contradictions(
     kind: Type | None, lower: pa.Array, upper: pa.Array, nulls: pa.Array, values: pa.Array
 ) -> Iterator[tuple[Contradiction, _Numbers]]:
-    """What statistics say that cannot be, and where: of all columns of one type at once."""
-    # Java's UUIDs have another order; of the rest the bounds are no values
+    """Yield contradictions in statistics and where they occur, for concatenated columns of one type."""
+    # Java orders UUIDs differently, and bounds of the others are not values of the type.
     ordered = kind is not None and type_base(kind) not in ("uuid", "geometry", "geography", "variant", "unknown")
     pairs: list[tuple[Contradiction, pa.Array, pa.Array]] = [("nulls", nulls, values)]
     if ordered:
@@ -276,7 +277,7 @@ def contradictions(
 
 
 def field_ids(pairs: pa.Table) -> list[int]:
-    """The ids that have any statistic, sorted."""
+    """Return the sorted ids that have any statistics."""
     found: set[int] = set()
     for column in pairs.columns:
         keys = pc.struct_field(whole(column).flatten(), 0)
@@ -285,13 +286,13 @@ def field_ids(pairs: pa.Table) -> list[int]:
 
 
 def map_columns(pairs: pa.Table) -> pa.Table:
-    """The six maps as Arrow maps, as written (a key may be there twice)."""
+    """Return the six maps as Arrow maps, as written (keys may be duplicate)."""
     columns = {}
     for name, column in zip(pairs.column_names, pairs.columns, strict=True):
         array = whole(column)
         value = array.type.value_type.field("value").type
         kind = pa.map_(pa.int32(), value)
         items = pc.struct_field(array.values, 1)
-        keys = pc.fill_null(pc.struct_field(array.values, 0), -1)  # a map's key is never null in Arrow
+        keys = pc.fill_null(pc.struct_field(array.values, 0), -1)  # Arrow maps cannot have null keys
         columns[name] = pa.MapArray.from_arrays(offsets_of(array), keys, items, type=kind)
     return pa.table(columns)

@@ -1,4 +1,4 @@
-"""Partition tuples, typed: what the file stores, brought to the result types of the table's spec."""
+"""Typed partition tuples: the file's values, converted to the result types of the table's spec."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, Val
 def typed_partition(
     table: pa.Table, layout: Layout, spec: PartitionSpec | None, types: Mapping[int, Type], location: str
 ) -> tuple[pa.StructArray | None, list[Problem]]:
-    """The partition tuples as a struct whose children are named by partition field id.
+    """Return the partition tuples as a struct whose children are named by partition field id.
 
     Parameters
     ----------
     table
         The part "partition" of a decoded file.
     spec
-        The table's spec; None where it is unknown: then the file's own fields and types.
+        The table's spec; None if it is unknown, to use the file's own fields and types.
     types
         The types of source columns by id.
 
@@ -76,7 +76,7 @@ def _one(
     if found is None:
         return pa.nulls(table.num_rows, target), _lacking(table, layout, field, location)
     array = from_file(whole(table.column(found.column)), found.logical)
-    if pa.types.is_null(target):  # the source column is gone, or the transform unknown: the file knows best
+    if pa.types.is_null(target):  # dropped source column or unknown transform: keep the file's type
         return array, []
     try:
         return conform(array, target), []
@@ -93,7 +93,7 @@ def _one(
 
 
 def _lacking(table: pa.Table, layout: Layout, field: PartitionField, location: str) -> list[Problem]:
-    """Report a manifest without a field of its spec; of a void one, which is null, nothing is lost."""
+    """Return a problem for a manifest without a field of its spec; none for a void field, as that is always null."""
     if not table.num_rows or field.transform == "void":
         return []
     text = f"The manifest has no partition field {field.name!r} of its spec: filters and deletes may miss its files."
@@ -114,13 +114,13 @@ def find_column(layout: Layout, field: PartitionField) -> PartitionColumn | None
 
 
 def _avro_name(name: str) -> str:
-    """A field name as Java writes it to Avro (``AvroSchemaUtil.sanitize``)."""
+    """Return a field name as Java writes it to Avro (``AvroSchemaUtil.sanitize``)."""
     text = re.sub(r"[^A-Za-z0-9_]", lambda m: f"_x{ord(m[0]):X}", name)
     return f"_{text}" if text[:1].isdigit() else text
 
 
 def from_file(array: pa.Array, logical: Any) -> pa.Array:
-    """By the file's own (logical) type. Avro: spec, Appendix A; None means Parquet, which is typed already."""
+    """Convert values by the file's own (logical) type. Avro: spec, Appendix A; None means Parquet, already typed."""
     kind = logical.get("type") if isinstance(logical, dict) else logical
     name = logical.get("logicalType") if isinstance(logical, dict) else None
     try:
@@ -142,7 +142,7 @@ def from_file(array: pa.Array, logical: Any) -> pa.Array:
 def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
     if array.type == target:
         return array
-    if target == pa.binary(16) and pa.types.is_string(array.type):  # uuid as text, as some writers have it
+    if target == pa.binary(16) and pa.types.is_string(array.type):  # some writers store uuid as text
         import uuid
 
         return pa.array([None if v is None else uuid.UUID(v).bytes for v in array.to_pylist()], target)

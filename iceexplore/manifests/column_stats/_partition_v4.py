@@ -1,9 +1,9 @@
-"""Partition tuples of V4, which has none: rebuilt from the statistics of derived and identity-partitioned columns.
+"""Partition tuples of V4, which stores none: rebuilt from statistics of derived and identity-partitioned columns.
 
-V4 proposal, "How do we remove partition tuple and represent them in columnar stats?": of a file the lower bound of the
-derived column (layout (a): the expression's own statistics; layout (b): ``derived_value`` in the source column's) or,
-for identity, of the source column is the value; without it the value is null. Where a file keeps its tuple (102, as in
-the draft), that counts.
+V4 proposal, "How do we remove partition tuple and represent them in columnar stats?": a file's partition value is the
+lower bound of the derived column (layout (a): the expression's own statistics; layout (b): ``derived_value`` in those
+of the source column) or, for identity, of the source column; without that bound it is null. A tuple that the file
+stores (102, as in the draft) takes precedence.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ def rebuilt_partition(
     meaning: Meaning,
     location: str,
 ) -> tuple[pa.StructArray | None, list[Problem]]:
-    """The tuples of the entries, united over the specs of the rows.
+    """Return the tuples of the entries, united over the specs of the rows, and problems.
 
     Parameters
     ----------
     stats
-        The typed statistics of the same rows; None where the file has none.
+        The typed statistics of the same rows; None if the file has none.
     kept
-        The part "partition" of the same rows; None where the file keeps no tuple.
+        The part "partition" of the same rows; None if the file stores no tuples.
 
     Returns
     -------
     tuple
         A struct whose children are named by partition field id, null for manifests and for rows of unpartitioned
-        specs, each child null where the row's spec has no such field; None where no row is partitioned. And problems.
+        specs, each child null where the row's spec has no such field; None if no row is partitioned. And problems.
     """
     specs = meaning.specs
     spec_ids = np.asarray(pc.fill_null(entries["partition_spec_id"], -1))
     is_file = np.asarray(pc.fill_null(pc.less(entries["content_type"], 3), False))
     present = sorted(set(spec_ids[is_file].tolist()) & specs.keys())
     if not present and kept is not None and kept.num_columns and not specs:
-        return typed_partition(kept, layout, None, meaning.types, location)  # a loose file: what it says itself
+        return typed_partition(kept, layout, None, meaning.types, location)  # loose file: by its own fields
     fields: dict[int, tuple[PartitionField, np.ndarray]] = {}
     partitioned = np.zeros(len(entries), dtype=np.bool_)
     for spec_id in present:
@@ -73,7 +73,7 @@ def rebuilt_partition(
         for field in specs[spec_id].fields:
             before = fields.get(field.field_id)
             if before is not None and "void" in (field.transform, before[0].transform):
-                # A field that v1 dropped: its id goes on as void, always null (spec, "Partition Evolution").
+                # A field dropped in v1 keeps its id with a void transform and is null (spec, "Partition Evolution").
                 fields[field.field_id] = before if field.transform == "void" else (field, rows)
                 continue
             fields[field.field_id] = (field, rows if before is None else before[1] | rows)
@@ -94,9 +94,9 @@ def rebuilt_partition(
 
 
 def _spread(field: PartitionField, made: pa.Array, stats: TypedStats, meaning: Meaning) -> np.ndarray:
-    """Where a value was taken from a lower bound whose upper one is another: it may be the value's beginning alone.
+    """Return a mask of values taken from a lower bound that differs from the upper one: it may be a truncated value.
 
-    Not where a file keeps its tuple: that is no bound then, but for the odd value that is as short as one.
+    Values from stored tuples are excluded, unless they happen to equal the lower bound.
     """
     out = np.zeros(len(made), dtype=np.bool_)
     places = _places(field, meaning)
@@ -124,15 +124,15 @@ def _spread_problem(field: PartitionField, entries: pa.Table, spread: np.ndarray
     rows = np.flatnonzero(spread)
     what = "A file has" if len(rows) == 1 else f"{len(rows)} files have"
     text = (
-        f"{what} two bounds where partition field {field.name!r} has one value, perhaps cut: of which partition it is "
-        "cannot be told, and readers that take a bound for the value lose rows."
+        f"{what} two different bounds where partition field {field.name!r} must have one value, perhaps truncated: "
+        "the partition is unknown, and readers that take a bound for the value lose rows."
     )
     place = f"{location}#entry {entries['ordinal'][int(rows[0])].as_py()}"
     return problem("entry-invalid", place, text, field="149 content_stats")
 
 
 def expression_of(field: PartitionField, expressions: Mapping[int, Expression]) -> Expression | None:
-    """The expression of a partition field, whose statistics are those of the derived column."""
+    """Return the expression of a partition field, which has the derived column's statistics; None if there is none."""
     same = [e for e in expressions.values() if e.partition_field_id == field.field_id]
     return next((e for e in same if e.transform == field.transform), same[0] if same else None)
 
@@ -146,7 +146,7 @@ def _one(
     meaning: Meaning,
     location: str,
 ) -> tuple[pa.Array, list[Problem]]:
-    kind: Type | None = None  # of an unknown transform, or where the source column is gone: the file knows best
+    kind: Type | None = None  # unknown transform or dropped source column: keep the file's type
     if is_known_transform(field.transform):
         kind = result_type(field.transform, meaning.types.get(field.source_ids[0]) if field.source_ids else None)
         kind = None if kind == PrimitiveType("unknown") else kind
@@ -190,13 +190,13 @@ def _one(
     if tuples is None:
         return rebuilt, problems
     values, there = tuples
-    if rebuilt.type != values.type:  # the file knows best, and says two things: its tuple counts
+    if rebuilt.type != values.type:  # only for files' own types: the tuple takes precedence
         return values, problems
     return pc.if_else(there, values, rebuilt), problems
 
 
 def _places(field: PartitionField, meaning: Meaning) -> list[tuple[int, str]]:
-    """Where a field's values may stand: (column or expression id, statistic), the surest first."""
+    """Return statistics that may hold a field's values: (column or expression id, statistic), most reliable first."""
     expressions = meaning.expressions
     name = transform_parts(field.transform)[0]
     if name == "void":
@@ -214,7 +214,7 @@ def _places(field: PartitionField, meaning: Meaning) -> list[tuple[int, str]]:
 
 
 def _shares_source(field: PartitionField, meaning: Meaning) -> bool:
-    """Whether a spec has another field of the same source: the one place for a derived value is that field's."""
+    """Return whether a spec has another field with the same source, which a ``derived_value`` may then belong to."""
     return any(
         field in spec.fields
         and any(f.source_ids == field.source_ids and f.transform not in (field.transform, "void") for f in spec.fields)

@@ -1,1 +1,1 @@
-"""Decode manifests of every version and dialect."""
+"""Decoding of manifests of every version and dialect."""

@@ -1,8 +1,9 @@
-"""Decode the bytes of an Avro manifest into Arrow columns, behind one interface: `decode` asks the `DECODERS` in order.
+"""Decode the bytes of an Avro manifest into Arrow columns, behind one interface: `decode` tries `DECODERS` in order.
 
-Every decoder decodes the same equivalent schema (`_layout`), so all give the same table. datafusion (54 and later) is
-twenty times as fast as fastavro, but takes 0.6 s to import and reads from paths only: small files do not pay for that.
-Damage goes to fastavro, block by block, and what is in whole blocks, or before the fault in a broken one, is kept.
+Every decoder uses the same equivalent schema (`_layout`), so all produce the same table. datafusion (54 and later) is
+twenty times as fast as fastavro, but takes 0.6 s to import and reads only from paths, so it does not pay off for small
+files. Damaged files go to fastavro, block by block: whole blocks, and records before the fault in a broken one, are
+kept.
 """
 
 from __future__ import annotations
@@ -39,35 +40,35 @@ __all__ = [
     "worth_bulk",
 ]
 
-#: datafusion's Avro reader panics on null lists of records before this version, and is six times slower.
+#: Earlier versions of datafusion's Avro reader panic on null lists of records and are six times slower.
 _FIRST_DATAFUSION = 54
 
-#: Files from this size on are worth datafusion once it is imported ...
+#: Smallest file that datafusion decodes faster, once it is imported ...
 BULK_BYTES = 64_000
-#: ... and its import is worth it for this many bytes in all (fastavro takes about 0.1 s per MB of deflated manifest).
+#: ... and total bytes for which importing it pays off (fastavro takes about 0.1 s per MB of deflated manifest).
 IMPORT_BYTES = 2_000_000
-#: Plain bytes that are handed to datafusion at a time: what bounds memory, and the temporary file.
+#: Decompressed bytes given to datafusion at a time: bounds memory and the temporary file.
 GROUP_BYTES = 1 << 25
-#: The plain bytes of a block: it holds some 64 kB, of the widest tables (a single entry) some 20 MB.
+#: Most decompressed bytes of a block: usually 64 kB; a single entry of the widest tables may have 20 MB.
 BLOCK_BYTES = 1 << 26
-#: A longer record is not decoded on the slow way: numbers of one or two bytes become Python objects of 40.
+#: Longest record that fastavro decodes: it turns numbers of one or two bytes into Python objects of 40.
 RECORD_BYTES = 1 << 25
-#: After so many plain bytes the rows become Arrow's, however few they are.
+#: Decompressed bytes after which fastavro's rows are converted to Arrow, however few they are.
 BATCH_BYTES = 1 << 22
-#: Rows that are Python objects at a time on the slow way: 2,000 with statistics take megabytes that Python keeps.
+#: Rows of fastavro held as Python objects at a time: 2,000 with statistics take megabytes that Python never returns.
 BATCH_ROWS = 250
 
-#: Blocks that are too large once decompressed, each of which takes a tenth of a second to find out.
+#: Most blocks that exceed `BLOCK_BYTES`: each takes a tenth of a second to decompress that far.
 _MOST_BOMBS = 8
 _SLOW_BYTES = 16 << 20
 _SLOW_RATIO = 32
 _WHAT = "the entries"
-_MEMORY = "/dev/shm"  # noqa: S108 - mkstemp makes the file, with a name of its own
+_MEMORY = "/dev/shm"  # noqa: S108 - mkstemp creates the file under a unique name
 _slow_bytes = 0
 
 
 class Decoded:
-    """Decoded columns, and the faults met on the way (empty if the file is healthy)."""
+    """Decoded columns, the faults found (none if the file is healthy), and the number of lost records."""
 
     __slots__ = ("faults", "lost", "table")
 
@@ -78,21 +79,21 @@ class Decoded:
 
 
 class Decoder(Protocol):
-    """Decodes the bytes of an Avro manifest; replaceable, so that nothing else knows which library does it."""
+    """Decodes the bytes of an Avro manifest. Replaceable: only the implementations know their library."""
 
     @property
     def name(self) -> str:
-        """The library behind it."""
+        """The name of its library."""
 
     def takes(self, size: int, *, whole: bool) -> bool:
-        """Return whether to ask it for a file of this many bytes; ``whole`` is false where blocks are damaged."""
+        """Return whether to try it for a file of this size; ``whole`` is false for a file with damaged blocks."""
 
     def decode(
         self, data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, columns: list[str], location: str
     ) -> Decoded | None:
         """Decode the named columns of ``layout.arrow``; None to leave the file to the next decoder.
 
-        Rows are in file order. Damage is kept in ``Decoded.faults``, not raised.
+        Rows are in file order. Damage is not raised but collected in ``Decoded.faults``.
 
         Raises
         ------
@@ -102,29 +103,29 @@ class Decoder(Protocol):
 
 
 class DataFusionDecoder:
-    """The fast one, for large healthy files; not used with a datafusion that is too old or not installed."""
+    """The fast decoder, for large healthy files; not used if datafusion is too old or not installed."""
 
     name = "datafusion"
 
     def takes(self, size: int, *, whole: bool) -> bool:
-        """Return whether the file is healthy, and large enough to be worth the import."""
+        """Return whether the file is healthy, and large enough for the import to pay off."""
         return whole and worth_bulk(size)
 
     def decode(
         self, data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, columns: list[str], location: str
     ) -> Decoded | None:
-        """Decode in bulk (`decode_bulk`); None where the result is not certain."""
+        """Decode in bulk (`decode_bulk`); None if the result is not certain to be right."""
         table = decode_bulk(data, header, index, layout, columns, location)
         return None if table is None else Decoded(table)
 
 
 class FastavroDecoder:
-    """The tolerant one, for small and damaged files, and for whatever the fast one leaves."""
+    """The tolerant decoder, for small and damaged files, and for files that the fast one declines."""
 
     name = "fastavro"
 
     def takes(self, size: int, *, whole: bool) -> bool:
-        """Return True: it takes every file."""
+        """Return True: it decodes every file."""
         return True
 
     def decode(
@@ -134,20 +135,20 @@ class FastavroDecoder:
         return decode_blocks(data, header, index, layout, columns, location)
 
 
-#: Asked in this order; the last one takes every file.
+#: Tried in this order; the last one decodes every file.
 DECODERS: tuple[Decoder, ...] = (DataFusionDecoder(), FastavroDecoder())
 
 
 def slow_work(location: str, stored: int) -> Budget:
-    """Return what of a file may be decompressed where its records become Python objects.
+    """Return a budget for the decompressed bytes of a file that is decoded to Python objects.
 
-    Python takes a second for three million items; manifests shrink by 10 to 30.
+    Python takes a second for three million items. Manifests usually compress by a factor of 10 to 30.
     """
     return Budget(location, stored, ratio=_SLOW_RATIO, most=max(_SLOW_BYTES, _SLOW_RATIO * stored))
 
 
 def worth_bulk(size: int) -> bool:
-    """Return whether a healthy file of this many bytes is decoded by datafusion."""
+    """Return whether datafusion decodes a healthy file of this size."""
     return _worth_bulk(size) and _has_fast_datafusion()
 
 
@@ -163,7 +164,7 @@ def _worth_bulk(size: int) -> bool:
 
 @cache
 def _has_fast_datafusion() -> bool:
-    """Return whether the installed datafusion decodes manifests; warn, once, where it does not."""
+    """Return whether the installed datafusion can decode manifests; if not, warn once."""
     try:
         found = version("datafusion")
     except PackageNotFoundError:
@@ -174,8 +175,8 @@ def _has_fast_datafusion() -> bool:
         what = f"datafusion {found} cannot decode them"
     warnings.warn(
         f"Large Avro manifests are read by fastavro, up to twenty times slower: {what}. "
-        f"pip install 'datafusion>={_FIRST_DATAFUSION}' for speed, unless PyIceberg tables are registered in a "
-        "datafusion SessionContext, which needs the version that PyIceberg asks for.",
+        f"For speed, pip install 'datafusion>={_FIRST_DATAFUSION}', unless you register PyIceberg tables in a "
+        "datafusion SessionContext, which needs the version that PyIceberg requires.",
         stacklevel=2,
     )
     return False
@@ -195,14 +196,14 @@ def decode(
     Parameters
     ----------
     decoders
-        Asked in order, instead of `DECODERS`.
+        Decoders to try in order, instead of `DECODERS`.
 
     Raises
     ------
     UnsupportedError
-        An unknown codec. Damage is not raised but kept in ``Decoded.faults``.
+        An unknown codec. Damage is not raised but collected in ``Decoded.faults``.
     FormatError
-        No decoder takes the file.
+        No decoder can read the file.
     """
     index = index_blocks(data, header, location)
     for decoder in DECODERS if decoders is None else decoders:
@@ -210,18 +211,18 @@ def decode(
             decoded = decoder.decode(data, header, index, layout, columns, location)
             if decoded is not None:
                 return decoded
-    raise FormatError("no decoder reads this Avro file", location=location)
+    raise FormatError("no decoder can read this Avro file", location=location)
 
 
 def decode_bulk(
     data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, columns: list[str], location: str
 ) -> pa.Table | None:
-    """Decode by datafusion; None where it cannot, or where the result is not certain (the slow way then says why).
+    """Decode with datafusion; None if it fails or the result is not certain (fastavro then finds the reason).
 
-    datafusion 55 spins forever, and cannot be stopped, on a file without blocks and on a block that has bytes left
-    after its last record, which one flipped bit can bring about. So it never sees the file's own blocks, but one block
-    made of many, with a record of ours at the end, and is asked for exactly as many rows. If the records do not fit
-    their bytes, then what comes last is not that record.
+    datafusion 55 loops forever, and cannot be interrupted, on a file without blocks and on a block with bytes after its
+    last record, which one flipped bit can cause. So it never gets the file's own blocks, but one block that joins many
+    of them, ends with a sentinel record, and must yield exactly that many rows. If the records do not fit their bytes,
+    the last row is not the sentinel.
     """
     wanted = pa.schema([layout.arrow.field(name) for name in columns])
     tables = []
@@ -230,7 +231,7 @@ def decode_bulk(
             if table is None:
                 return None
             tables.append(table)
-    if len(tables) == 1:  # the usual case: not copied once more
+    if len(tables) == 1:  # the usual case, without another copy
         return tables[0]
     return pa.concat_tables([wanted.empty_table(), *tables]).combine_chunks()
 
@@ -247,15 +248,15 @@ def bulk_groups(
     group_bytes: int = GROUP_BYTES,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[tuple[list[int], pa.Table | None]]:
-    """Decode by datafusion, some blocks at a time: the records of each block, and their rows.
+    """Decode with datafusion, some blocks at a time; yield the record count of each block, and their rows.
 
-    The rows are None, and nothing follows, where the result is not certain, or a block has more than ``block_bytes``.
-    They stay reserved in ``budget``.
+    If the result is not certain or a block exceeds ``block_bytes``, the rows are None and the iteration ends. Rows stay
+    reserved in ``budget``.
     """
     wanted = pa.schema([layout.arrow.field(name) for name in columns])
     mark = _sentinel(layout.avro)
     for counts, plain in _groups(data, header, index, layout, location, group_bytes, block_bytes):
-        # Eight bytes for each that is stored is the most that a number becomes: of more, one file at a time.
+        # A stored byte becomes a number of at most eight; `Budget` lets only one file at a time take much memory.
         if plain is not None:
             budget.reserve(sum(map(len, plain)), _WHAT)
         table = _decode_group(layout, columns, wanted, sum(counts), plain, mark)
@@ -276,7 +277,7 @@ def _groups(
     group_bytes: int,
     block_bytes: int,
 ) -> Iterator[tuple[list[int], list[bytes] | None]]:
-    """Blocks by the plain ``group_bytes``: the records of each, and their bytes; None where a block is damaged."""
+    """Group blocks up to ``group_bytes`` decompressed; yield record counts and bytes, None for a damaged block."""
     size = 0
     counts: list[int] = []
     plain: list[bytes] = []
@@ -286,7 +287,7 @@ def _groups(
         except FormatError:
             yield [block.count], None
             return
-        if block.count * len(layout.arrow) > len(body):  # every field takes a byte at least
+        if block.count * len(layout.arrow) > len(body):  # every field takes at least one byte
             yield [block.count], None
             return
         if counts and size + len(body) > group_bytes:
@@ -309,8 +310,8 @@ def _decode_group(
         return None
     last = io.BytesIO()
     fastavro.schemaless_writer(last, layout.avro, mark)
-    # One partition keeps the file's order, which ordinals and deletion vectors of manifests count; one batch that is
-    # just full, with the limit, keeps datafusion from looking at what follows.
+    # One partition keeps the file's order, which ordinals and deletion vectors of manifests refer to. One batch of
+    # exactly this size, with the limit, keeps datafusion from reading past the records.
     settings = datafusion.SessionConfig().with_target_partitions(1).with_batch_size(rows + 1)
     context: Any = datafusion.SessionContext(settings)
     try:
@@ -327,13 +328,13 @@ def _decode_group(
     return table.slice(0, rows)
 
 
-#: In no file, because it is made up here and now.
+#: Random at run time, so that no file contains it.
 _TOKEN = os.urandom(16)
 _NUMBER = int.from_bytes(_TOKEN[:3], "little") + 1
 
 
 def _sentinel(avro: Any) -> Any:
-    """A record that no file has."""
+    """Return a record, for an Avro schema, that no file contains."""
     if isinstance(avro, list):
         return _sentinel(next(branch for branch in avro if branch != "null"))
     if isinstance(avro, str):
@@ -351,7 +352,7 @@ def _sentinel(avro: Any) -> Any:
 
 @contextmanager
 def _temporary(parts: list[bytes]) -> Iterator[str]:
-    """A temporary file with these bytes, in memory (/dev/shm) where there is room for it."""
+    """Yield the path of a temporary file with these bytes, in memory (/dev/shm) if there is room for it."""
     path: str | None = None
     try:
         for folder in (_MEMORY, None):
@@ -379,7 +380,7 @@ def _temporary(parts: list[bytes]) -> Iterator[str]:
 def decode_blocks(
     data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, columns: list[str], location: str
 ) -> Decoded:
-    """Decode by fastavro, block by block; a record that does not decode ends its block."""
+    """Decode with fastavro, block by block; a record that cannot be decoded ends its block."""
     import fastavro
 
     schema: Any = fastavro.parse_schema(layout.avro)
@@ -401,12 +402,12 @@ def decode_blocks(
     for block in index.blocks:
         kept = 0
         if bombs >= _MOST_BOMBS:
-            text = f"after {bombs} blocks of more than {BLOCK_BYTES >> 20} MiB the rest is not read"
+            text = f"{bombs} blocks exceed {BLOCK_BYTES >> 20} MiB decompressed; the rest of the file is not read"
             faults.append(FormatError(text, location=location, offset=block.start))
             break
         try:
             plain = decompress_block(data, block, header.codec, location, BLOCK_BYTES)
-            if block.count * len(layout.arrow) > len(plain):  # every field takes a byte at least
+            if block.count * len(layout.arrow) > len(plain):  # every field takes at least one byte
                 raise FormatError(f"{block.count} records in {len(plain)} bytes", location=location, offset=block.start)
             work.reserve(len(plain), "the entries, decompressed,")
             records = Records(plain, schema, RECORD_BYTES, location)
@@ -419,11 +420,11 @@ def decode_blocks(
                     flushed = records.at
             if records.at != len(plain):
                 left = len(plain) - records.at
-                raise FormatError(f"{left} bytes are left over in a block", location=location, offset=block.start)
+                raise FormatError(f"a block has {left} bytes left over", location=location, offset=block.start)
         except UnsupportedError:
             raise
         except FormatError as error:
-            # Its traceback, and that of the error behind it, would keep the block's bytes.
+            # Drop the traceback and the underlying error, which would keep the block's bytes alive.
             error.__context__ = error.__traceback__ = None
             bombs += "MiB" in error.reason
             faults.append(error)
@@ -436,7 +437,7 @@ def _read_one(records: Records, offset: int, location: str) -> Any:
     try:
         return records.read()
     except Exception as error:  # fastavro raises EOFError, IndexError, ValueError, OverflowError, MemoryError, ...
-        raise FormatError(f"a record does not decode: {error}", location=location, offset=offset) from None
+        raise FormatError(f"a record cannot be decoded: {error}", location=location, offset=offset) from None
 
 
 def _to_batch(rows: list[Any], wanted: pa.Schema) -> pa.RecordBatch:
@@ -446,7 +447,7 @@ def _to_batch(rows: list[Any], wanted: pa.Schema) -> pa.RecordBatch:
         try:
             arrays.append(pa.array(values, field.type))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            # An int of more than 32 bits: damaged, but no reason to lose its neighbours.
+            # An integer of more than 32 bits: a damaged value, but the other values are good.
             arrays.append(pa.array([_fits(v, field.type) for v in values], field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 

@@ -1,7 +1,7 @@
-"""Which dialect a file is in: decided by field ids, for the whole file, before anything else is read.
+"""Detection of a file's dialect by its field ids, before anything else is decoded.
 
-The version number in a header only tells dialects of one shape apart (v1 to v3, and what Java writes today under
-version 4): some ids mean different things in different dialects, so the shape decides first.
+Some ids mean different things in different dialects, so the shape decides first. The version number in the header only
+distinguishes dialects of the same shape: v1 to v3, and what Java writes today under version 4.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ from iceexplore.metadata import Dialect
 
 __all__ = ["dialect_of"]
 
-_BY_VERSION = {"1": Dialect.V1, "2": Dialect.V2, "3": Dialect.V3, "4": Dialect.V4_JAVA}
+#: Dialects with deletion vectors on their data files' entries, so that data manifests hold deletes too.
+VECTORS_BY_FILE = frozenset(("v4-draft",))
+_BY_VERSION = {"1": "v1", "2": "v2", "3": "v3", "4": "v4-java"}
 
 
-def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, location: str) -> tuple[Dialect, bool]:
-    """The dialect of a manifest or manifest list, and whether it is a list or root (V4: its ``content`` says so).
+def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, location: str) -> tuple[str, bool]:
+    """Return a file's dialect, and whether it is a manifest list or root (in V4 as its ``content`` states).
 
     Raises
     ------
     FormatError
-        An Avro or Parquet file that is neither a manifest nor a manifest list.
+        The Avro or Parquet file is neither a manifest nor a manifest list.
     """
     if layout.shape in ("v4-proposal", "v4-draft"):
         return Dialect(layout.shape), metadata.get("content", "").strip().lower() == "root"
     if not layout.shape:
         raise FormatError(
-            "neither a manifest nor a manifest list: there is no field 500 (manifest_path), no field 2 (data_file), and"
+            "neither a manifest nor a manifest list: it has no field 500 (manifest_path), no field 2 (data_file), and"
             " no content entry of V4 (134 content_type with 100 location, or 147 tracking)",
             location=location,
         )
@@ -39,8 +41,8 @@ def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, lo
     return _BY_VERSION.get(metadata.get("format-version", "").strip()) or _by_fields(layout, is_list), is_list
 
 
-def _by_fields(layout: Layout, is_list: bool) -> Dialect:
-    """The version whose fields are there, where the header does not say it."""
+def _by_fields(layout: Layout, is_list: bool) -> str:
+    """Return the lowest version that has all of the file's fields, for a header without a version."""
     if is_list:
         return Dialect.V3 if layout.has(520) else Dialect.V2 if layout.has(515) or layout.has(517) else Dialect.V1
     if layout.has(142) or layout.has(144):

@@ -1,7 +1,8 @@
-"""One manifest file as bytes: what it is, and its parts decoded on demand and kept by location.
+"""One manifest file as bytes: its dialect and header, and its parts, decoded on demand and cached by location.
 
 A file has three parts: "entries" (the fixed core schema, before inheritance), "partition" (the tuple's columns as
-stored) and "stats" (the six maps). Each is kept in the cache by itself; what several parts need is read once.
+stored) and "stats" (the six maps, or V4's typed columns). Each is cached separately; columns that several parts need
+are decoded once.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ PARTS = frozenset({"entries", "partition", "stats"})
 
 @dataclass(frozen=True)
 class Head:
-    """What a file says of itself: its size in bytes and records; ``whole`` is false where damage cost some of them."""
+    """Header facts of a file: its size in bytes and rows; ``whole`` is false if damage lost some of its records."""
 
     header: ManifestHeader
     layout: Layout
@@ -52,7 +53,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a file, with the head, and the problems met when it was decoded."""
+    """One part of a file, with the head and the problems found while decoding it."""
 
     head: Head
     table: pa.Table
@@ -60,26 +61,27 @@ class Part:
 
     @property
     def nbytes(self) -> int:
-        """What it weighs in the cache."""
+        """The part's approximate memory, for the cache."""
         return int(self.table.nbytes) + 4096 + len(self.head.header.schema)
 
 
-#: Many files may be fetched at once, since that is waiting; decoding takes memory and the processor's time.
+#: Many files may be fetched at once, as fetching is waiting; decoding is limited, as it takes memory and CPU time.
 _DECODING = threading.BoundedSemaphore(min(4, max(2, os.cpu_count() or 2)))
 
-#: Gives a part of one file by its name.
+#: Returns a part of one file by name.
 Loader = Callable[[str], Part]
 
 
 class Source:
-    """A file by its location; reads nothing before `parts` is called.
+    """A file at a location; reads nothing before `parts` is called.
 
     Parameters
     ----------
     kind
         The kind of read for the storage's log: ``manifest`` or ``manifest-list``.
     version
-        What tells versions of one location apart (a size or an etag); manifests are immutable, None is fine.
+        Distinguishes versions of the file at one location (a size or an etag). As manifests are immutable, None is
+        fine.
     """
 
     def __init__(self, storage: Any, location: str, *, kind: str, version: object = None) -> None:
@@ -89,12 +91,12 @@ class Source:
         self._key = ("manifest", storage.key(location), location, version, storage.fingerprint(location))
 
     def parts(self, names: Iterable[str]) -> dict[str, Part]:
-        """The named parts: from the cache, or all of the missing ones from one read and one decoding.
+        """Return the named parts: from the cache, or decoded together from one read.
 
         Raises
         ------
         IceexploreError
-            The file is missing, refused, or nothing of it can be read.
+            The file is missing, or cannot be read at all.
         """
         wanted = sorted(names)
         fresh: dict[str, Part] = {}
@@ -110,7 +112,7 @@ class Source:
         out: dict[str, Part] = {}
         refused = (*self._key, "refused", allowed(None), *wanted)
         why = CACHE.get_or_load(refused, str, len) if refused in CACHE else ""
-        if why:  # to find it out once more would take as long again
+        if why:  # known to exceed the memory limit: finding out again would take as long
             raise MemoryLimitError(why)
         try:
             for name in wanted:
@@ -119,15 +121,15 @@ class Source:
             text = str(error)
             CACHE.get_or_load(refused, lambda: text, len)
             raise
-        for name in fresh.keys() - out.keys():  # what came along is kept too
+        for name in fresh.keys() - out.keys():  # cache the parts that were decoded along with them
             kept(name)
         return out
 
     def _decode(self, names: set[str], least: str) -> dict[str, Part]:
-        """The parts, or of a damaged file those that can be read; with one of them, at least."""
+        """Decode the parts; of a damaged file those that can be read, with at least the part `least`."""
         data = self.storage.read(self.location, kind=self.kind)
         if len(data) < BULK_BYTES:
-            names = set(PARTS)  # a small file's parts cost no more together than one of them
+            names = set(PARTS)  # all parts of a small file cost no more than one
         with _DECODING:
             return self._all_of(data, names, least)
 
@@ -137,12 +139,12 @@ class Source:
         except MemoryLimitError:
             if names == {least} or len(data) < BULK_BYTES:
                 raise
-            return {least: self._decoded(data, {least})[least]}  # the others may be what is too large
+            return {least: self._decoded(data, {least})[least]}  # perhaps only the other parts are too large
         except IceexploreError:
             together = {}
         if together and all(part.head.whole for part in together.values()):
             return together
-        # Damage in one part may cost another one nothing, where it is decoded alone.
+        # Damage in one part may not affect another one that is decoded alone.
         alone = {least: self._decoded(data, {least})[least]}
         if together and together[least].head.rows >= alone[least].head.rows:
             return together
@@ -152,7 +154,7 @@ class Source:
         return alone
 
     def _decoded(self, data: bytes, names: set[str]) -> dict[str, Part]:
-        """The parts, decoded together."""
+        """Decode the parts together."""
         file: AvroHeader | ParquetManifest
         keys: Mapping[str, str]
         if data[:4] == PARQUET_MAGIC:
@@ -167,10 +169,10 @@ class Source:
         dialect, is_root = dialect_of(layout, keys, kind, self.location)
         header = ManifestHeader.of(schema, keys, codec, kind)
         columns = [c for c in layout.arrow.names if c[0] != "x" and _part_of(c) in (None, *names)]
-        columns = columns or layout.arrow.names[:1]  # the number of rows is wanted at least
+        columns = columns or layout.arrow.names[:1]  # at least one column, for the number of rows
         problems: list[Problem] = []
         if not layout.has_ids:
-            text = "The file carries no field ids; fields are taken by name."
+            text = "The file has no field ids; fields are matched by name."
             problems.append(problem("avro-no-field-ids", self.location, text))
         whole = True
         if isinstance(file, ParquetManifest):
@@ -183,14 +185,14 @@ class Source:
         out: dict[str, Part] = {}
         for name in sorted(names):
             made, more = _make(name, table, head, self.location)
-            if name == "entries":  # here, as it takes long and is kept with the part
+            if name == "entries":  # checked here, as it is slow and the result is cached with the part
                 more = [*more, *twice_problems(self.location, made)]
             out[name] = Part(head, made, (*problems, *more))
         return out
 
 
 def _part_of(column: str) -> str | None:
-    """The part that needs a column; None where all may (a record that may be null, or of no use)."""
+    """Return the part that needs a column; None if all parts need it or none does."""
     if column[0] == "c" or column.startswith("sstats"):
         return "stats"
     if column[0] == "s":
@@ -215,9 +217,9 @@ def _make(name: str, table: pa.Table, head: Head, location: str) -> tuple[pa.Tab
 
 def _refuse_encrypted(data: bytes, location: str) -> None:
     if data[:4] == b"AGS1":
-        raise UnsupportedError(f"{location} is encrypted (AES GCM stream); its key is not known")
+        raise UnsupportedError(f"{location} is encrypted (AES GCM stream) and its key is not known")
     if data[:4] == b"PARE":
-        raise UnsupportedError(f"{location} is Parquet with an encrypted footer; its key is not known")
+        raise UnsupportedError(f"{location} is Parquet with an encrypted footer and its key is not known")
 
 
 def _fault_problems(faults: tuple[IceexploreError, ...], lost: int, rows: int, location: str) -> list[Problem]:

@@ -1,7 +1,7 @@
-"""Inheritance: what a manifest's entries take from the manifest's own entry in the list above.
+"""Inheritance: values that a manifest's entries take from the manifest's own entry in its root.
 
-Spec, "Manifest Inheritance", "Sequence Number Inheritance", "First Row ID Inheritance"; where the spec leaves room,
-as Java does it (``InheritableMetadataFactory.BaseInheritableMetadata``, ``ManifestReader.idAssigner``).
+Spec, "Manifest Inheritance", "Sequence Number Inheritance", "First Row ID Inheritance"; where the spec is open, as in
+Java (``InheritableMetadataFactory.BaseInheritableMetadata``, ``ManifestReader.idAssigner``).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ __all__ = ["Parent", "inherit", "inherit_root", "replace", "row_ids"]
 
 @dataclass(frozen=True)
 class Parent:
-    """The entry of a manifest in its root: what is inherited from it."""
+    """The values of a manifest's entry in its root that its own entries inherit."""
 
     snapshot_id: int | None
     sequence_number: int | None
     partition_spec_id: int | None
     first_row_id: int | None
     content_type: int
-    unpartitioned: int | None = None  # the spec of an entry of V4 that names none
+    unpartitioned: int | None = None  # the spec of V4 entries without a spec id
 
 
 def replace(entries: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
-    """The entries with other columns in the place of their own."""
+    """Return the entries with some columns replaced."""
     return pa.Table.from_arrays(
         [columns.get(f.name, entries.column(f.name)) for f in ENTRY_SCHEMA], schema=ENTRY_SCHEMA
     )
@@ -48,8 +48,8 @@ def _filled(column: pa.ChunkedArray, where: pa.ChunkedArray | None, value: int |
 
 
 def inherit(entries: pa.Table, parent: Parent, *, own_specs: bool = False) -> pa.Table:
-    """Fill what entries of a leaf inherit; V4's name their specs themselves (``own_specs``)."""
-    # v1 knows no sequence numbers (they read as 0); later only ADDED entries may leave them out
+    """Fill the values that a leaf's entries inherit; with ``own_specs`` (V4) the entries have their own spec ids."""
+    # v1 has no sequence numbers (all are 0); since v2 only ADDED entries inherit one.
     everywhere = parent.sequence_number == 0
     added = None if everywhere else pc.equal(entries["status"], int(Status.ADDED))
     spec = pa.scalar(parent.partition_spec_id, pa.int32())
@@ -69,10 +69,10 @@ def inherit(entries: pa.Table, parent: Parent, *, own_specs: bool = False) -> pa
 
 
 def row_ids(entries: pa.Table, parent: Parent) -> pa.Array:
-    """``first_row_id`` after inheritance.
+    """Return ``first_row_id`` after inheritance.
 
-    A null one is the manifest's plus the record counts of the null ones before it; DELETED entries take no part. In a
-    manifest without ``first_row_id`` (delete manifests, and what is from before the upgrade to v3) all are null.
+    A null becomes the manifest's first row id plus the record counts of the earlier entries with null; DELETED entries
+    are skipped. In a manifest without ``first_row_id`` (delete manifests, or written before v3) all stay null.
     """
     if parent.first_row_id is None or parent.content_type != ContentType.DATA_MANIFEST:
         return pa.nulls(len(entries), pa.int64())
@@ -80,7 +80,7 @@ def row_ids(entries: pa.Table, parent: Parent) -> pa.Array:
 
 
 def inherit_root(entries: pa.Table, snapshot: Snapshot, unpartitioned: int | None) -> pa.Table:
-    """Fill what entries of a V4 root inherit from their snapshot; data files get row ids as in a leaf."""
+    """Fill the values that a V4 root's entries inherit from the snapshot; data files get row ids as in a leaf."""
     added = pc.equal(entries["status"], int(Status.ADDED))
     is_file = pc.less(entries["content_type"], int(ContentType.DATA_MANIFEST))
     specs = entries["partition_spec_id"]

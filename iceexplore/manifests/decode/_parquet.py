@@ -1,4 +1,4 @@
-"""Parquet manifests, as Java writes them for format version 4: the same layout as Avro's, by the same field ids."""
+"""Parquet manifests, as Java writes them for format version 4: the same fields as in Avro, with the same field ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from iceexplore.storage import Budget
 __all__ = ["PARQUET_MAGIC", "ParquetManifest"]
 
 PARQUET_MAGIC = b"PAR1"
-#: Every entry has a location of its own, which no compression makes nothing.
+#: Plausibility limit: every entry has its own location, which cannot compress to nothing.
 MAX_ROWS_PER_BYTE = 64
 
 
@@ -41,10 +41,10 @@ class ParquetManifest:
             self._kept.opened()
             self.schema: pa.Schema = self.file.schema_arrow
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise FormatError(f"not a Parquet file that can be read: {error}", location=location) from None
+            raise FormatError(f"the Parquet file cannot be read: {error}", location=location) from None
         rows = self.file.metadata.num_rows
         if rows > len(data) * MAX_ROWS_PER_BYTE:
-            raise FormatError(f"{rows} rows are claimed in {len(data)} bytes", location=location)
+            raise FormatError(f"the footer claims {rows} rows in a file of {len(data)} bytes", location=location)
         self.paths: dict[str, tuple[str, ...]] = {}
         self.partition: list[PartitionColumn] = []
         self.stats: list[StatsColumn] = []
@@ -85,7 +85,7 @@ class ParquetManifest:
         return str(footer.row_group(0).column(0).compression).lower() if footer.num_row_groups else "uncompressed"
 
     def group_size(self, group: int) -> tuple[int, int]:
-        """Return the rows of a row group, and how many bytes they become at most.
+        """Return the rows of a row group, and the most bytes that they decode to.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class ParquetManifest:
         """Decode the named columns of the layout, in file order."""
         wanted = {".".join(self.paths[c]) for c in columns}
         try:
-            with Budget(self.location, self._kept.size) as budget:  # Arrow's error would come when the memory is gone
+            with Budget(self.location, self._kept.size) as budget:  # before Arrow runs out of memory
                 about = self.file.metadata
                 sizes = [(g, int(about.row_group(g).total_byte_size)) for g in range(about.num_row_groups)]
                 paths = [self.file.schema.column(i).path for i in range(len(self.file.schema))]
@@ -112,7 +112,7 @@ class ParquetManifest:
             opened: dict[tuple[str, ...], Any] = {}
             arrays = [self._column(table, self.paths[c], opened, c == HAS_TUPLE) for c in columns]
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise FormatError(f"a Parquet page does not decode: {error}", location=self.location) from None
+            raise FormatError(f"a Parquet page cannot be decoded: {error}", location=self.location) from None
         return pa.table(arrays, names=columns)
 
     def _walk(self, fields: Any, parent: str, path: tuple[str, ...]) -> None:
@@ -133,9 +133,9 @@ class ParquetManifest:
                     continue
             column = self.shape.column(parent, field_id, position)
             if column in self.paths:
-                continue  # an id given twice: the first one counts
+                continue  # of duplicate ids the first one counts
             self.paths[column] = here
-            # Text is checked when it is used: Parquet's own reader does not.
+            # Text is validated when it is used, as the Parquet reader does not validate UTF-8.
             logical = "string" if pa.types.is_string(field.type) else None
             if column[0] == "p":
                 self.partition.append(PartitionColumn(column, field_id, field.name, logical))
@@ -152,7 +152,7 @@ class ParquetManifest:
     def _column(
         self, table: pa.Table, path: tuple[str, ...], opened: dict[tuple[str, ...], Any], presence: bool
     ) -> pa.Array:
-        """A column by its path, or whether it is there; ``opened`` keeps the children of structs met before."""
+        """Return a column by its path, or a mask of its presence; ``opened`` caches the children of structs."""
         array = None
         for depth, name in enumerate(path):
             outer = path[:depth]
@@ -161,7 +161,7 @@ class ParquetManifest:
             else:
                 index = array.type.get_field_index(name)
                 if index < 0:
-                    raise KeyError(name)  # there twice
+                    raise KeyError(name)  # duplicate name
                 if outer not in opened:
                     opened[outer] = array.flatten()
                 array = opened[outer][index]
@@ -169,12 +169,12 @@ class ParquetManifest:
         if presence:
             return array.is_valid()
         if isinstance(array.type, pa.ExtensionType):
-            array = array.storage  # a uuid
+            array = array.storage  # uuid
         return array.cast(pa.binary()) if pa.types.is_string(array.type) else array
 
 
 def _among(path: str, wanted: set[str]) -> bool:
-    """Return whether a leaf is one of the wanted columns, or inside one."""
+    """Return whether a leaf column is one of the wanted columns, or inside one."""
     while path not in wanted:
         path, dot, _ = path.rpartition(".")
         if not dot:

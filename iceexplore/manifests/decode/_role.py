@@ -1,4 +1,4 @@
-"""Tell a root from a leaf where no table names the file, and say by what."""
+"""Distinguish roots from leaves without a table, and name the evidence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iceexplore.metadata import Dialect
 __all__ = ["Role", "role_of"]
 
 _LISTED = frozenset(map(int, (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST, ContentType.MANIFEST_DV)))
-#: Writers' habits, which no spec prescribes: ``root-<uuid>.parquet`` and ``leaf-<uuid>.parquet`` (Delta Lake, labs),
+#: Usual file names, which no spec prescribes: ``root-<uuid>.parquet`` and ``leaf-<uuid>.parquet`` (Delta Lake, labs),
 #: ``<uuid>-m0.avro`` (Iceberg).
 _ROOT_NAME = re.compile(r"root(?![a-z])", re.IGNORECASE)
 _LEAF_NAME = re.compile(r"leaf(?![a-z])|.*-m\d+\.[a-z]+$", re.IGNORECASE)
@@ -22,14 +22,14 @@ _LEAF_NAME = re.compile(r"leaf(?![a-z])|.*-m\d+\.[a-z]+$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Role:
-    """What a V4 manifest is in its tree.
+    """Role of a V4 manifest in its tree.
 
     Attributes
     ----------
     is_root
-        None where nothing tells.
+        None if there is no evidence.
     known_by
-        What tells it, for people.
+        The evidence, as text.
     """
 
     is_root: bool | None
@@ -37,10 +37,10 @@ class Role:
 
 
 def role_of(entries: pa.Table, dialect: str, content: str | None, location: str) -> Role:
-    """Tell whether a V4 manifest is a root: by its entries, its key-value metadata, and last by its name.
+    """Decide whether a V4 manifest is a root: by its entries, else its key-value metadata, else its name.
 
-    Root and leaf have one schema, and a root may hold data files alone, as a leaf does. The key ``content`` tells them
-    apart, and some writers (Delta Lake) leave it out.
+    Roots and leaves have the same schema, and a root may hold only data files, as a leaf does. Then the key ``content``
+    decides, but some writers (Delta Lake) leave it out.
 
     Parameters
     ----------
@@ -51,17 +51,17 @@ def role_of(entries: pa.Table, dialect: str, content: str | None, location: str)
     """
     kinds = set(np.unique(entries["content_type"].drop_null().to_numpy()).tolist())
     if kinds & _LISTED:
-        return Role(True, "its entries name manifests (134 content_type)")
+        return Role(True, "its entries list manifests (134 content_type)")
     stated = (content or "").strip().lower()
     if stated:
         return Role(stated == "root", f"its key-value metadata (content = {stated})")
-    # In the draft a deletion vector is part of its data file's entry, in leaves too.
-    own = kinds - ({int(ContentType.POSITION_DELETE)} if Dialect(dialect).deletion_vectors_on_entries else set())
+    # In the draft a deletion vector is part of its data file's entry, also in leaves.
+    own = kinds - ({int(ContentType.POSITION_DELETE)} if dialect in VECTORS_BY_FILE else set())
     if int(ContentType.DATA) in own and len(own) > 1:
-        return Role(True, "it holds data files and deletes, of which a leaf holds one kind")
+        return Role(True, "it holds data files and deletes, and a leaf holds only one kind")
     name = location.rstrip("/").rpartition("/")[2]
     if _ROOT_NAME.match(name):
-        return Role(True, "its name alone: nothing in the file tells a root from a leaf")
+        return Role(True, "its name only: nothing in the file distinguishes a root from a leaf")
     if _LEAF_NAME.match(name):
-        return Role(False, "its name alone: nothing in the file tells a root from a leaf")
-    return Role(None, "nothing in the file or its name tells a root from a leaf")
+        return Role(False, "its name only: nothing in the file distinguishes a root from a leaf")
+    return Role(None, "nothing in the file or its name distinguishes a root from a leaf")

@@ -1,7 +1,7 @@
-"""From v1-v3 shaped records to content entries, before inheritance: one function per kind of file.
+"""Convert v1-v3 records to content entries, before inheritance: one function per kind of file.
 
-A manifest list reads as a root of DATA_MANIFEST and DELETE_MANIFEST entries, a manifest as a leaf of DATA,
-POSITION_DELETE and EQUALITY_DELETE entries. What is null stays null here, where inheritance may fill it.
+A manifest list becomes a root of DATA_MANIFEST and DELETE_MANIFEST entries, a manifest a leaf of DATA, POSITION_DELETE
+and EQUALITY_DELETE entries. Nulls that inheritance may fill stay null.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COUNT_IDS = (504, 505, 506, 512, 513, 514)
 
 
 def entry_table(rows: int, columns: dict[str, pa.Array]) -> pa.Table:
-    """A table of `ENTRY_SCHEMA`; what is not given is null."""
+    """Return a table of `ENTRY_SCHEMA`; columns that are not given are null."""
     columns.setdefault("ordinal", pa.array(np.arange(rows, dtype=np.int64)))
     return pa.Table.from_arrays(
         [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in ENTRY_SCHEMA], schema=ENTRY_SCHEMA
@@ -31,14 +31,14 @@ def entry_table(rows: int, columns: dict[str, pa.Array]) -> pa.Table:
 
 
 def leaf_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
-    """The entries of a manifest (spec, "Manifests": ``manifest_entry`` and ``data_file``)."""
+    """Return the entries of a manifest (spec, "Manifests": ``manifest_entry`` and ``data_file``)."""
     source = Columns(table, location)
     out = {name: source.get(i, ENTRY_SCHEMA.field(name).type) for name, i in ENTRY_IDS.items()}
-    # 134 is not in v1, where every file is a data file
+    # v1 has no field 134; every file is a data file.
     out["content_type"] = pc.fill_null(out["content_type"], int(ContentType.DATA))
     out["file_format"] = pc.utf8_lower(out["file_format"])
     if not layout.has(4):
-        # Early v2 had one sequence number. The spec does not say it; the two were split later, with this meaning.
+        # Early v2 files have one sequence number, later split into two; it means both. The spec does not mention it.
         out["file_sequence_number"] = out["sequence_number"]
     offset, size = source.get(144, pa.int64()), source.get(145, pa.int64())
     absent = pc.and_(offset.is_null(), size.is_null())
@@ -50,12 +50,12 @@ def leaf_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Tab
 
 
 def root_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
-    """The entries of a manifest list (spec, "Manifest Lists"); ``status`` is left null, it depends on the snapshot."""
+    """Return the entries of a manifest list (spec, "Manifest Lists"). ``status`` is null: the snapshot decides it."""
     source = Columns(table, location)
     rows = len(source)
     int32, int64 = pa.int32(), pa.int64()
     content = pc.fill_null(source.get(517, int32), 0)
-    # 515 and 516 are not in v1 and read as 0 there (spec, "Manifest Lists")
+    # v1 has no fields 515 and 516; they are read as 0 (spec, "Manifest Lists").
     sequence = pc.fill_null(source.get(515, int64), 0) if not layout.has(515) else source.get(515, int64)
     lowest = pc.fill_null(source.get(516, int64), 0) if not layout.has(516) else source.get(516, int64)
     counts = [source.get(i, int64) for i in _COUNT_IDS]
@@ -81,14 +81,14 @@ def root_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Tab
 
 
 def _by_id(child: pa.Field) -> str:
-    """A child's column name: Parquet's children, unlike those that `_layout` makes for Avro, have their own names."""
+    """Return a child's column name by id: Parquet's children have their real names, unlike those `_layout` builds."""
     number = field_id(child)
     number = SUMMARY_NAMES.get(child.name) if number is None else number
     return child.name if number is None else f"f{number}"
 
 
 def _summaries(source: Columns) -> tuple[pa.Array, list[Problem]]:
-    """507: the list of field summaries with its children by id."""
+    """Return 507, the list of field summaries, with its children matched by id."""
     kind = pa.list_(PARTITION_SUMMARY)
     index = source.table.schema.get_field_index("f507")
     if index < 0:

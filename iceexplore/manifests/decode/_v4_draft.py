@@ -1,10 +1,9 @@
-"""From rows of the V4 draft (``TrackedFile``) to content entries, before inheritance.
+"""Convert rows of the V4 draft (``TrackedFile``) to content entries, before inheritance.
 
-A row may hold a file and what deletes from it: a data file and its deletion vector (148), a manifest and its manifest
-DV (522). Each becomes two entries with the ordinal of the row. ``deleted_positions`` and ``replaced_positions`` (6 and
-7 of ``tracking``) say what the manifest DV gained in this commit, for reading changes: the DV itself is cumulative, so
-they remove nothing and are not needed here.
-
+A row may hold a file and its deletes: a data file with a deletion vector (148), or a manifest with a manifest DV (522).
+Such a row becomes two entries with the ordinal of the row. ``deleted_positions`` and ``replaced_positions`` (6 and 7 of
+``tracking``) state what this commit added to the manifest DV, for readers of changes. They are not needed, because the
+DV itself is cumulative.
 V4 draft: ``TrackedFile``, ``Tracking``, ``DeletionVector``, ``ManifestInfo``; apache/iceberg#16025.
 """
 
@@ -43,7 +42,7 @@ _IDS: dict[str, int | str] = {
 
 
 def draft_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
-    """The entries of a root or leaf manifest of the V4 draft, in the order of its rows."""
+    """Return the entries of a root or leaf manifest of the V4 draft, in the order of its rows."""
     source = Columns(table, location)
     rows = len(source)
     files = {name: source.get(i, ENTRY_SCHEMA.field(name).type) for name, i in _IDS.items()}
@@ -60,7 +59,7 @@ def draft_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Ta
 
 
 def _data_vectors(source: Columns, files: pa.Table) -> pa.Table:
-    """The deletion vectors of data files (148)."""
+    """Return the deletion vectors of data files (148)."""
     where = source.get("148_155", pa.string())
     offset, size = source.get("148_144", pa.int64()), source.get("148_145", pa.int64())
     vector = or_null([offset, size, pa.nulls(len(source), pa.binary())], ENTRY_SCHEMA.field("deletion_vector").type)
@@ -78,7 +77,7 @@ def _data_vectors(source: Columns, files: pa.Table) -> pa.Table:
 
 
 def _manifest_vectors(source: Columns, files: pa.Table) -> pa.Table:
-    """The deletion vectors of manifests (522), always inline."""
+    """Return the deletion vectors of manifests (522), which are always inline."""
     content = source.get("150_522", pa.binary())
     nothing = pa.nulls(len(source), pa.int64())
     columns = _shared(files, source) | {
@@ -93,7 +92,7 @@ def _manifest_vectors(source: Columns, files: pa.Table) -> pa.Table:
 
 
 def _shared(files: pa.Table, source: Columns) -> dict[str, pa.Array]:
-    """What a vector has of its row. It is new where the row is, or was changed in this commit (MODIFIED)."""
+    """Return the columns that a vector takes from its row. It is ADDED if the row is ADDED or MODIFIED."""
     status = files["status"]
     modified = pc.fill_null(pc.equal(status, int(Status.MODIFIED)), False)
     since = source.get("147_5", pa.int64())

@@ -1,7 +1,7 @@
-"""From rows of the V4 proposal to content entries, before inheritance: the names are the proposal's, so little is left.
+"""Convert rows of the V4 proposal to content entries, before inheritance; names are mostly the same.
 
-V4 proposal, "V4 content entry structure". Both of its tables are read: ``partition_spec_id`` is 148 or, beside a
-struct of that id, 147.
+V4 proposal, "V4 content entry structure". Both of its tables are supported: ``partition_spec_id`` is 148 or, next to a
+struct with that id, 147.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _IDS: dict[str, int | str] = {
     "equality_ids": 135,
     "first_row_id": 142,
 }
-#: The children of `MANIFEST_STATS`, in its order.
+#: Field ids of the children of `MANIFEST_STATS`, in the same order.
 COUNT_IDS = (504, 505, 506, 512, 513, 514, 516)
 
 
 def proposal_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
-    """The entries of a root, data or delete manifest of the V4 proposal."""
+    """Return the entries of a root, data or delete manifest of the V4 proposal."""
     source = Columns(table, location)
     out = {name: source.get(i, ENTRY_SCHEMA.field(name).type) for name, i in _IDS.items()}
     out["partition_spec_id"] = source.get(148 if layout.has(148) else 147, pa.int32())
@@ -48,7 +48,7 @@ def proposal_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa
     out["deletion_vector"] = or_null(vector, ENTRY_SCHEMA.field("deletion_vector").type)
     counts = [source.get(f"521_{i}", pa.int64()) for i in COUNT_IDS]
     out["manifest_stats"] = or_null(counts, MANIFEST_STATS)
-    # An inline manifest DV has no file: its location may be null or empty.
+    # An inline manifest DV has no file, so its location may be null or empty: use the leaf's.
     of_leaf = pc.equal(pc.fill_null(out["content_type"], -1), int(ContentType.MANIFEST_DV))
     if of_leaf.true_count:
         nowhere = pc.equal(pc.fill_null(out["location"], ""), "")
@@ -57,7 +57,7 @@ def proposal_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa
 
 
 def or_null(children: list[pa.Array], kind: pa.StructType) -> pa.StructArray:
-    """A struct of these children; null where all of them are."""
+    """Return a struct of these children; null where all of them are null."""
     rows = len(children[0])
     if all(child.null_count == rows for child in children):
         return pa.nulls(rows, kind)

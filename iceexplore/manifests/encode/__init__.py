@@ -1,1 +1,1 @@
-"""Encode manifests, manifest lists and root manifests."""
+"""Encoding of manifests, manifest lists and root manifests."""

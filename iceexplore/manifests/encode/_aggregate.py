@@ -1,4 +1,4 @@
-"""The one row of a leaf in its root: counts, and what its entries' statistics or partitions are within."""
+"""A leaf's row in its root: its counts, and the aggregated statistics or partition summaries of its entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 def partition_summaries(batch: EntryBatch, metadata: TableMetadata, spec_id: int) -> list[dict[str, Any]]:
-    """One summary per field of the spec: bounds over the values that are neither null nor NaN, untruncated.
+    """Return a summary per field of the spec: untruncated bounds of the values that are neither null nor NaN.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def _summary(values: pa.Array, type_: Type) -> dict[str, Any]:
 
 
 def _stored(type_: Type, kind: pa.DataType) -> Type:
-    """The type to encode by: the field's, or, where that is not known, the one that its values have in memory."""
+    """Return the type to encode with: the field's or, if that is unknown, the type of the values in memory."""
     if arrow_type(type_) == kind:
         return type_
     found = next((name for name in _BY_ARROW if arrow_type(PrimitiveType(name)) == kind), "binary")
@@ -63,7 +63,7 @@ _BY_ARROW = (
     "boolean", "int", "long", "float", "double", "date", "time", "timestamp", "timestamptz", "timestamp_ns",
     "timestamptz_ns", "string", "uuid", "binary",
 )  # fmt: skip
-#: Which statuses are counted as which; the draft's MODIFIED is live as before, its REPLACED gone.
+#: Statuses by the count that includes them; the draft's MODIFIED is live and was there before, REPLACED is removed.
 _COUNTED = {
     "added": (Status.ADDED,),
     "existing": (Status.EXISTING, Status.MODIFIED),
@@ -87,32 +87,32 @@ def manifest_entry(
     first_row_id: int | None = None,
     manifest_format: str | None = None,
 ) -> EntryBatch:
-    """The entry of a manifest, made of the rows written to it.
+    """Return the entry of a manifest in its root, computed from its rows.
 
     Parameters
     ----------
     batch
-        The manifest's rows, as they were written.
+        The manifest's rows, as written.
     content
         ``data`` or ``delete``.
     dialect
-        V4's proposal and draft aggregate statistics (over live entries); the others summarize partitions (over all
-        entries, as Java does, so that what a snapshot deleted is found).
+        V4's proposal and draft aggregate statistics (over live entries). The others summarize partitions (over all
+        entries, as Java does, so that filters also find a snapshot's deletions).
     sequence_number
-        Null for a manifest of this commit: then it is inherited, and so is ``min_sequence_number`` where no live entry
+        None for a manifest of this commit: it is inherited then, and so is ``min_sequence_number`` if no live entry
         has a number of its own.
     referenced_file
         V4: the data manifest that a delete manifest is affiliated to.
     manifest_format
-        ``avro`` or ``parquet``; by default what the location's suffix says.
+        ``avro`` or ``parquet``; by default taken from the location's suffix.
 
     Raises
     ------
     OptionError
-        No such content, or a row without a status.
+        Unknown content, or a row without a status.
     """
     if content not in ("data", "delete"):
-        raise OptionError(f"content={content!r}: 'data' or 'delete'")
+        raise OptionError(f"content={content!r}: choose 'data' or 'delete'")
     if manifest_format is None:
         manifest_format = "parquet" if location.endswith(".parquet") else "avro"
     row: dict[str, Any] = {
@@ -145,7 +145,7 @@ def _counts(batch: EntryBatch, sequence_number: int | None) -> dict[str, int | N
     masks = {name: np.isin(status, [int(s) for s in kinds]) for name, kinds in _COUNTED.items()}
     files = {f"{name}_files_count": int(mask.sum()) for name, mask in masks.items()}
     held = {f"{name}_rows_count": int(rows[mask].sum()) for name, mask in masks.items()}
-    # ManifestWriter.addEntry: of live entries, those that have one
+    # As in Java (ManifestWriter.addEntry): the minimum over live entries that have a number.
     numbers = whole(entries["sequence_number"]).filter(pa.array(masks["added"] | masks["existing"]))
     lowest = pc.min(numbers).as_py()
     return {**files, **held, "min_sequence_number": sequence_number if lowest is None else lowest}

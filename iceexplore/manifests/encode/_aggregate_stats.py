@@ -1,6 +1,6 @@
-"""Statistics of a manifest out of those of its entries: they cover every live entry, or say nothing.
+"""Aggregated statistics of a manifest, from those of its entries: valid for every live entry, or unknown.
 
-V4 proposal, "Goals: Aggregate Metrics". Order of floats: spec, "Sorting"; -0 is below 0, a NaN beyond infinity.
+V4 proposal, "Goals: Aggregate Metrics". Order of floats: spec, "Sorting": -0 is below 0, NaN above infinity.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _COUNTS = ("value_count", "null_count", "nan_count", "average_length", "max_leng
 
 
 def aggregated_stats(batch: EntryBatch, metadata: TableMetadata) -> dict[int, pa.StructArray]:
-    """By column or expression id the statistics of all live entries, an array of one; what says nothing is left out.
+    """Return the statistics of all live entries by column or expression id, as arrays of one; unknown ones are omitted.
 
-    A bound is unknown as soon as one entry that has values other than null and NaN lacks it, a count as soon as one
-    entry lacks it. Partition values count as bounds: of the source column (identity) or of the derived column of their
-    expression (left out where the table has none). Bounds of ``geometry`` are united coordinate by coordinate; of
-    ``geography``, whose boxes may cross the antimeridian, and of ``variant`` there are none.
+    A bound is unknown if any entry with values other than null and NaN lacks it, a count if any entry lacks it.
+    Partition values serve as bounds: of the source column (identity), or of the derived column of their expression
+    (omitted if the table has no such expression). Bounds of ``geometry`` are united by coordinate. There are none of
+    ``geography``, whose boxes may cross the antimeridian, and of ``variant``.
     """
     batch = batch.filter(live(batch.entries))
     rows = len(batch)
@@ -45,7 +45,7 @@ def aggregated_stats(batch: EntryBatch, metadata: TableMetadata) -> dict[int, pa
     columns = given_columns(batch, metadata)
     exact: dict[int, pa.BooleanArray] = {}
     expressions = {e.expr_id for e in metadata.expressions if e.partition_field_id is not None}
-    for expr_id in expressions & set(columns):  # of files the tuple is what counts
+    for expr_id in expressions & set(columns):  # for files, partition tuples take precedence
         del columns[expr_id]
     for f, mask in partition_fields(batch, metadata):
         if is_identity(f):
@@ -97,10 +97,10 @@ def _column(parts: Parts, exact: pa.BooleanArray, type_: Type | None, rows: int)
 
 
 def _bound(bound: pa.Array, exact: pa.BooleanArray, empty: pa.BooleanArray, type_: Type | None, end: int) -> pa.Array:
-    """The lowest lower (``end`` 0) or highest upper bound (1) as an array of one, null where it is not known."""
+    """Return the lowest lower (``end`` 0) or highest upper bound (1) as an array of one; null if unknown."""
     there = bound.is_valid()
     if pa.types.is_floating(bound.type):
-        # NaN is no bound: old writers left it where they could not compare. As a partition value it is one.
+        # NaN is a bound only as a partition value; old writers also wrote it where they could not compare.
         there = pc.and_(there, pc.or_(exact, pc.invert(pc.fill_null(pc.is_nan(bound), False))))
     unknown = pa.nulls(1, bound.type)
     if pc.any(pc.and_not(pc.invert(there), empty)).as_py():
@@ -117,9 +117,9 @@ def _bound(bound: pa.Array, exact: pa.BooleanArray, empty: pa.BooleanArray, type
 
 
 def extremes(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The lowest and the highest of some values (without nulls, one at least), arrays of one each.
+    """Return the lowest and highest of some values (at least one, no nulls), as arrays of one.
 
-    Text and bytes go by unsigned bytes, floats by the spec's total order.
+    Text and bytes are ordered by unsigned bytes, floats by the spec's total order.
     """
     if pa.types.is_floating(values.type):
         bits = np.asarray(values)
@@ -133,14 +133,14 @@ def extremes(values: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _corner(points: pa.Array, end: int) -> pa.Array:
-    """The united corner of boxes (spec, "Bound Serialization": x, y, and z, m where there are), if all are alike."""
+    """Return the corner of the union of boxes (spec, "Bound Serialization": x, y, maybe z, m) if all have one form."""
     unknown = pa.nulls(1, points.type)
     sizes = pc.unique(pc.binary_length(points)).to_pylist()
     if len(sizes) != 1 or sizes[0] not in (16, 24, 32):
         return unknown
     cells = np.frombuffer(b"".join(points.to_pylist()), "<f8").reshape(len(points), -1)
     missing = np.isnan(cells)
-    # An unset z is NaN where there is an m. Unset in some boxes alone: those say nothing about it.
+    # z is NaN in a box with m and without z. If only some boxes have a coordinate, its range is unknown.
     if missing[:, :2].any() or (missing.any(axis=0) != missing.all(axis=0)).any():
         return unknown
     united: Any = cells.max(axis=0) if end else cells.min(axis=0)
@@ -148,7 +148,7 @@ def _corner(points: pa.Array, end: int) -> pa.Array:
 
 
 def _lengths(parts: Parts) -> dict[str, int | None]:
-    """Average and greatest length of a value over the values that are not null."""
+    """Return average and maximum length over all values that are not null."""
     there = pc.subtract(parts["value_count"], parts["null_count"])
     out: dict[str, int | None] = {"average_length": None, "max_length": None}
     if there.null_count:
@@ -157,7 +157,7 @@ def _lengths(parts: Parts) -> dict[str, int | None]:
     counts = np.asarray(there.filter(some))
     average, longest = parts["average_length"].filter(some), parts["max_length"].filter(some)
     if len(counts) and not average.null_count:
-        # As floats: the product of two longs may not be one.
+        # In floats, as products of int64 may overflow.
         out["average_length"] = round(float(np.average(np.asarray(average, np.float64), weights=counts)))
     if len(counts) and not longest.null_count:
         out["max_length"] = pc.max(longest).as_py()

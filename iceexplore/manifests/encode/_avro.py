@@ -1,7 +1,7 @@
-"""A table of content entries as an Avro container file, row by row, a chunk of rows at a time (fastavro).
+"""Write a table of content entries as an Avro container file, in chunks of rows (fastavro).
 
-The values handed to fastavro are those stored: days, microseconds, bytes of decimals. So no Python date or Decimal is
-made, and a value beyond what they hold (the year 10000) is written like any other.
+fastavro gets the stored values: days, microseconds, bytes of decimals. No Python date or Decimal is involved, so values
+beyond their range (the year 10000) are written like any other.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _PLAIN: dict[pa.DataType, Any] = {
 
 
 def avro_name(name: str) -> str:
-    """A name that Avro allows (``AvroSchemaUtil.sanitize``)."""
+    """Return a name that Avro allows (``AvroSchemaUtil.sanitize``)."""
     text = re.sub(r"[^A-Za-z0-9_]", lambda m: f"_x{ord(m[0]):X}", name)
     return f"_{text}" if text[:1].isdigit() or not text else text
 
 
 def decimal_bytes(precision: int) -> int:
-    """Bytes of the two's complement that holds every decimal of this precision."""
+    """Return the bytes of two's complement that hold every decimal of this precision."""
     return (int(10**precision).bit_length() + 8) // 8
 
 
 def avro_schema(schema: pa.Schema, name: str) -> dict[str, Any]:
-    """The Avro schema of a table's columns; the record is called ``name``, those inside ``r`` and their id."""
+    """Return the Avro schema of a table's columns. The record is called ``name``, records in it ``r`` and their id."""
     return {"type": "record", "name": name, "fields": _Maker().fields(list(schema))}
 
 
@@ -96,16 +96,16 @@ class _Maker:
             if (field.metadata or {}).get(b"logical") == b"uuid":
                 return self.fixed("uuid_fixed", arrow.byte_width, logicalType="uuid")
             return self.fixed(f"fixed_{arrow.byte_width}", arrow.byte_width)
-        raise ValueError(f"{arrow} has no Avro type")  # a type of ours, so this is a mistake of ours
+        raise ValueError(f"{arrow} has no Avro type")  # a bug: all types come from this package
 
     def fixed(self, name: str, size: int, **more: Any) -> Any:
-        if name in self.named:  # defined once, then referred to
+        if name in self.named:  # Avro defines a named type once and then refers to it
             return name
         self.named.add(name)
         return {"type": "fixed", "name": name, "size": size, **more}
 
 
-#: Rows that are Python objects at a time.
+#: Rows held as Python objects at a time.
 CHUNK_ROWS = 2_000
 #: Java's level for deflate (``Avro.GZIP_COMPRESSION_LEVEL_DEFAULT``).
 DEFLATE_LEVEL = 9
@@ -113,14 +113,14 @@ _CODECS = {"gzip": "deflate", "uncompressed": "null", "zstd": "zstandard", "none
 
 
 def avro_file(table: pa.Table, name: str, metadata: Mapping[str, str], codec: str | None) -> bytes:
-    """The file's bytes.
+    """Return the file's bytes.
 
     Parameters
     ----------
     name
-        Of the records: ``manifest_entry``, ``manifest_file``, ...
+        The name of the records: ``manifest_entry``, ``manifest_file``, ...
     codec
-        ``deflate`` (the default; or ``gzip``, as table properties call it), ``zstd``, ``snappy``, ``none``.
+        ``deflate`` (the default; or ``gzip``, as in table properties), ``zstd``, ``snappy``, ``none``.
     """
     import fastavro
 
@@ -148,7 +148,7 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _values(array: pa.Array) -> list[Any]:
-    """An array's values as fastavro writes them."""
+    """Return an array's values in the form that fastavro writes."""
     kind = array.type
     if pa.types.is_struct(kind):
         return _records(array)
@@ -186,4 +186,4 @@ def _lists(array: pa.ListArray) -> list[Any]:
 def _decimals(array: pa.Array) -> list[Any]:
     size = decimal_bytes(array.type.precision)
     held = array.view(pa.binary(16)).to_pylist()
-    return [None if v is None else v[size - 1 :: -1] for v in held]  # little-endian, to the fixed length of the type
+    return [None if v is None else v[size - 1 :: -1] for v in held]  # big-endian, in the type's fixed length

@@ -1,4 +1,4 @@
-"""What a row must have to be written: refused with the row's number before a byte is written."""
+"""Checks of rows to write: errors name the row, before anything is written."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["required", "sequence_numbers", "statuses"]
 
 
 def required(entries: pa.Table, name: str) -> pa.Array:
-    """A column that must not have nulls.
+    """Return a column that must not have nulls.
 
     Raises
     ------
     OptionError
-        It has some; the message names the first row.
+        It has nulls; the message names the first row.
     """
     column = whole(entries[name])
     if column.null_count:
@@ -30,7 +30,7 @@ def required(entries: pa.Table, name: str) -> pa.Array:
 
 
 def statuses(entries: pa.Table, *, draft: bool = False) -> pa.Array:
-    """The status column: EXISTING, ADDED, DELETED; those of the V4 draft only there.
+    """Return the status column: EXISTING, ADDED, DELETED and, with ``draft``, the other statuses of the V4 draft.
 
     Raises
     ------
@@ -40,12 +40,12 @@ def statuses(entries: pa.Table, *, draft: bool = False) -> pa.Array:
     column = required(entries, "status")
     highest = max(column.unique().to_pylist(), default=0)
     if highest > (Status.MODIFIED if draft else Status.DELETED):
-        raise OptionError(f"status {highest} ({Status(highest).name}) is known to the V4 draft only")
+        raise OptionError(f"status {highest} ({Status(highest).name}) exists in the V4 draft only")
     return column
 
 
 def sequence_numbers(entries: pa.Table) -> None:
-    """Only ADDED entries may lack a sequence number: only they inherit it (spec, "Sequence Number Inheritance").
+    """Check that only ADDED entries lack a sequence number: only they inherit it (spec, "Sequence Number Inheritance").
 
     Raises
     ------

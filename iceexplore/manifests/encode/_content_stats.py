@@ -1,4 +1,4 @@
-"""content_stats of V4: a struct per column with typed bounds, and the partition values that stand in them.
+"""V4's content_stats: a struct per column with typed bounds, and the partition values in them.
 
 V4 proposal, "How do we remove partition tuple and represent them in columnar stats?".
 """
@@ -36,7 +36,7 @@ __all__ = ["content_stats"]
 _int32, _int64 = pa.int32(), pa.int64()
 
 Shape = tuple[tuple[int, str, str, pa.DataType | None], ...]
-#: Offset in the column's range of ids, name, part of the statistics, type (None: the column's).
+#: Offset in the column's range of ids, name, key in `Parts`, type (None: the column's).
 _PROPOSAL: Shape = (
     (1, "lower_bound", "lower", None),
     (2, "upper_bound", "upper", None),
@@ -47,7 +47,7 @@ _PROPOSAL: Shape = (
     (7, "average_uncompressed_length", "average_length", _int32),
     (8, "max_uncompressed_length", "max_length", _int32),
     (9, "derived_value", "derived", None),
-    # Layout (b) leaves open under which ids a manifest has the bounds of its derived values: these are ours.
+    # Layout (b) does not define ids for the bounds of derived values in manifests' statistics: these are our choice.
     (20, "derived_lower_bound", "derived_lower", None),
     (21, "derived_upper_bound", "derived_upper", None),
     (22, "derived_null_count", "derived_nulls", _int64),
@@ -63,23 +63,24 @@ _DRAFT: Shape = (
 def content_stats(
     batch: EntryBatch, metadata: TableMetadata, storage: str, *, field_id: int = 149, draft: bool = False
 ) -> Pair | None:
-    """The column ``content_stats``; None where no row has statistics or a partition.
+    """Return the column ``content_stats``; None if no row has statistics or a partition.
 
-    A column, or a part of it, that no row has is left out. Statistics of columns that are in no schema of the table,
-    and those of reserved columns (positions, file paths), are not written: nobody could type them.
+    Columns and statistics that no row has are omitted. Statistics of columns in no schema of the table, and of reserved
+    columns (positions, file paths), are not written, as readers could not know their types.
 
     Parameters
     ----------
     storage
-        ``derived``: partition values of files are lower bounds of derived columns, those of identity transforms lower
-        bounds of their source columns, whatever the statistics say (they may be truncated); the upper bound, the same,
-        is left out. ``source``: the others stand in the source column's struct as ``derived_value``. ``tuple``: not
-        here at all. Null values are both bounds null with a ``null_count``; void transforms have no value.
+        ``derived``: a file's partition values are lower bounds of derived columns; those of identity transforms are
+        lower bounds of the source columns, replacing bounds in the statistics, which may be truncated. The upper
+        bound is equal and omitted. ``source``: values of other transforms are ``derived_value`` in the source column's
+        struct. ``tuple``: no partition values. For a null value both bounds are null and ``null_count`` is set; void
+        transforms have no value.
 
     Raises
     ------
     UnsupportedError
-        ``source``, where it has no place for a value: a transform of several columns, a second transform of a column.
+        ``source`` has no place for a value: a transform of several columns, or a second transform of one column.
     """
     columns = given_columns(batch, metadata)
     names = {i: name for i, (name, _) in metadata.all_fields().items()}
@@ -93,7 +94,7 @@ def content_stats(
         if derives(f) and (found := find_expression(metadata, f)) is not None
     }
     for expr_id in partition_expressions:
-        if expr_id in columns:  # of files, the tuple is what counts
+        if expr_id in columns:  # for files, partition tuples take precedence
             columns[expr_id] = {n: blanked(a, files) for n, a in columns[expr_id].items()}
     if storage != "tuple":
         for f, rows in fields:
@@ -114,7 +115,7 @@ def content_stats(
 
 
 def metadata_name(metadata: TableMetadata, expr_id: int, partition_field: PartitionField) -> str:
-    """What an expression's struct is called: names are for people, ids count."""
+    """Return the name of an expression's struct; readers match by id, the name is informative."""
     found = next((e.name for e in metadata.expressions if e.expr_id == expr_id), None)
     return found or partition_field.name
 
@@ -126,7 +127,7 @@ def _in_source(
     values = tuple_column(batch, f, field_type(f, metadata))
     parts = columns.setdefault(f.source_id, {})
     parts["derived"] = pc.if_else(rows, values, pa.scalar(None, values.type))
-    # A null value has no bound that would say it: its own count does.
+    # A null value is recorded by its own null count, as a missing bound alone would mean unknown.
     nulls = pc.if_else(values.is_null(), at_least_one(batch), pa.scalar(None, _int64))
     parts["derived_nulls"] = pc.if_else(rows, nulls, pa.scalar(None, _int64))
 
@@ -146,14 +147,14 @@ def _refuse_without_home(columns: Mapping[int, Parts], f: PartitionField, part: 
     if len(f.source_ids) != 1:
         raise UnsupportedError(
             f"partition field {f.name} is a transform of several columns ({', '.join(map(str, f.source_ids))}): its "
-            "value has no place in the struct of one of them; use partition_storage='derived'"
+            "value cannot be stored in the struct of one of them; use partition_storage='derived'"
         )
     if base_id(f.source_id) is None:
         raise UnsupportedError(f"column {f.source_id} cannot have statistics in V4; use partition_storage='derived'")
     if part in columns.get(f.source_id, {}):
         raise UnsupportedError(
-            f"column {f.source_id} is the source of two partition fields, {f.name} the second of them: its struct has "
-            "one place for a derived value; use partition_storage='derived'"
+            f"column {f.source_id} is the source of two partition fields, the second of which is {f.name}: its struct "
+            "has room for one derived value; use partition_storage='derived'"
         )
 
 

@@ -1,4 +1,4 @@
-"""Fields to be written: Arrow fields that carry their Iceberg field id, for Parquet as for Avro."""
+"""Arrow fields with their Iceberg field ids, for writing Parquet and Avro."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ __all__ = ["Pair", "field", "id_of", "list_of", "map_of", "nested", "retyped", "
 
 Pair = tuple[pa.Field, pa.Array]
 
-#: Where pyarrow looks for (and leaves) field ids.
+#: Metadata key under which pyarrow reads and writes field ids.
 ID_KEY = b"PARQUET:field_id"
 
 
 def field(
     field_id: int, name: str, kind: pa.DataType, *, required: bool = False, doc: str = "", **more: str
 ) -> pa.Field:
-    """A field with its id; ``doc`` and ``more`` (an Avro ``logical`` type, say) are for Avro schemas."""
+    """Return a field with an id; ``doc`` and ``more`` (such as an Avro ``logical`` type) are for Avro schemas."""
     metadata = {ID_KEY: str(field_id).encode()}
     metadata |= {key.encode(): value.encode() for key, value in ({"doc": doc} | more).items() if value}
     return pa.field(name, kind, nullable=not required, metadata=metadata)
 
 
 def id_of(field: pa.Field) -> int | None:
-    """The id of a field made by `field`."""
+    """Return the id of a field built by `field`."""
     text = (field.metadata or {}).get(ID_KEY)
     return None if text is None else int(text)
 
 
 def retyped(field: pa.Field, array: pa.Array) -> Pair:
-    """The field with the array's type: a struct's type is known once it is made."""
+    """Return the field with the array's type, for a struct whose type is only known once it is built."""
     return field.with_type(array.type), array
 
 
 def list_of(element_id: int, kind: pa.DataType) -> pa.ListType:
-    """A list whose elements are required and have an id."""
+    """Return a list type whose elements are required and have an id."""
     return pa.list_(field(element_id, "element", kind, required=True))
 
 
 def map_of(key_id: int, value_id: int, value: pa.DataType) -> pa.MapType:
-    """A map by int, as statistics are stored below V4."""
+    """Return a map type with int keys, as statistics are stored below V4."""
     return pa.map_(field(key_id, "key", pa.int32(), required=True), field(value_id, "value", value, required=True))
 
 
 def nested(pairs: Sequence[Pair], rows: int, absent: pa.BooleanArray | None = None) -> pa.StructArray:
-    """A struct of these children, null where ``absent`` is true.
+    """Return a struct of these children, null where ``absent`` is true.
 
     Raises
     ------
     OptionError
-        A required child is null where its record is there.
+        A required child is null in a record that is not.
     """
     if not pairs:
         return pa.array([{}] * rows, pa.struct([]))
@@ -62,7 +62,7 @@ def nested(pairs: Sequence[Pair], rows: int, absent: pa.BooleanArray | None = No
 
 
 def _filled(field: pa.Field, array: pa.Array, absent: pa.BooleanArray | None) -> pa.Array:
-    """The values of a required child: under a null record they are zero or empty."""
+    """Return the values of a required child, with zero or empty values in null records."""
     lacking = array.is_null() if absent is None else pc.and_not(array.is_null(), absent)
     if pc.any(lacking).as_py():
         row = pc.index(lacking, True).as_py()
@@ -73,6 +73,6 @@ def _filled(field: pa.Field, array: pa.Array, absent: pa.BooleanArray | None) ->
 
 
 def table_of(pairs: Iterable[Pair]) -> pa.Table:
-    """A table of these columns."""
+    """Return a table of these columns."""
     fields, arrays = zip(*pairs, strict=True)
     return pa.Table.from_arrays(list(arrays), schema=pa.schema(list(fields)))

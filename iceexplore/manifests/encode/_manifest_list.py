@@ -30,22 +30,23 @@ _COUNTS = (
 def list_table(
     batch: EntryBatch, *, dialect: str, snapshot_id: int, sequence_number: int, first_row_id: int | None
 ) -> pa.Table:
-    """The records of a manifest list.
+    """Return the records of a manifest list.
 
     Parameters
     ----------
     snapshot_id, sequence_number
-        The commit's: for manifests whose ``snapshot_id``, ``sequence_number`` or ``min_sequence_number`` is null.
+        Those of the commit, for manifests whose ``snapshot_id``, ``sequence_number`` or ``min_sequence_number`` is
+        null.
     first_row_id
-        v3 and later: where row ids go on. Data manifests without a ``first_row_id`` get one, in order, each leaving
-        room for its existing and added rows (as Java's ``ManifestListWriter.V3Writer``).
+        v3 and later: the next row id. Data manifests without a ``first_row_id`` get one, in order, each reserving ids
+        for its existing and added rows (like Java's ``ManifestListWriter.V3Writer``).
 
     Raises
     ------
     RuleError
         Delete manifests in v1 (rule deletes-need-v2).
     OptionError
-        Rows that are no manifests, or a required value that is null: from v2 on the counts too.
+        Rows that are not manifests, or a required value that is null; from v2 on, counts are required too.
     """
     entries, rows = batch.entries, len(batch)
     kind = whole(entries["content_type"])
@@ -95,7 +96,7 @@ def list_table(
     )
     counts = [(field(i, n, t, required=later, doc=doc), _count(stats, n, t, later)) for i, n, doc, t in _COUNTS]
     summaries = _summaries(whole(entries["partition_summaries"]))
-    # v1 has the summaries before the rows (V1Metadata.MANIFEST_LIST_SCHEMA)
+    # v1 has the summaries before the row counts (V1Metadata.MANIFEST_LIST_SCHEMA).
     pairs += [*counts, summaries] if later else [*counts[:3], summaries, *counts[3:]]
     key = field(519, "key_metadata", pa.binary(), doc="Encryption key metadata blob")
     pairs.append((key, whole(entries["key_metadata"])))
@@ -110,12 +111,12 @@ def _count(stats: pa.StructArray, name: str, kind: pa.DataType, needed: bool) ->
     column = pc.struct_field(stats, name)
     if needed and column.null_count:
         row = int(np.flatnonzero(np.asarray(column.is_null()))[0])
-        raise OptionError(f"row {row} has no {name}, which v2 and later require: read the manifest, and count")
+        raise OptionError(f"row {row} has no {name}, which v2 and later require: read the manifest and count")
     return column.cast(kind)
 
 
 def _summaries(lists: pa.ListArray) -> Pair:
-    """507 ``partitions``. Whether a null is there must be said: where it is unknown, it is assumed."""
+    """Return 507 ``partitions``. ``contains_null`` is required: if unknown, it is written as true."""
     children = lists.values.flatten()
     docs = (
         (509, "contains_null", "True if any file has a null partition value"),
@@ -150,7 +151,7 @@ def _row_ids(batch: EntryBatch, first_row_id: int | None) -> pa.Array:
 def list_metadata(
     dialect: str, snapshot_id: int, parent_snapshot_id: int | None, sequence_number: int, first_row_id: int | None
 ) -> Mapping[str, str]:
-    """The key-value metadata of a manifest list, as Java writes it (``null`` is a word there)."""
+    """Return the key-value metadata of a manifest list as Java writes it (with the word ``null``)."""
     pairs = {
         "snapshot-id": str(snapshot_id),
         "parent-snapshot-id": "null" if parent_snapshot_id is None else str(parent_snapshot_id),

@@ -1,4 +1,4 @@
-"""A table of content entries as a Parquet file: field ids on every field, no Arrow schema beside them."""
+"""Write a table of content entries as a Parquet file: every field has its id, and no Arrow schema is stored."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pyarrow as pa
 
 __all__ = ["parquet_file"]
 
-#: Entries in a row group: what a reader has in memory at a time. Real leaves are one group.
+#: Entries in a row group, which readers hold in memory at a time. Real leaves have one group.
 GROUP_ROWS = 100_000
 
 
 def parquet_file(table: pa.Table, metadata: Mapping[str, str], codec: str | None) -> bytes:
-    """The file's bytes.
+    """Return the file's bytes.
 
     Parameters
     ----------
@@ -23,13 +23,13 @@ def parquet_file(table: pa.Table, metadata: Mapping[str, str], codec: str | None
     import pyarrow.parquet as pq
 
     out = pa.BufferOutputStream()
-    # No statistics: nobody looks for a manifest's rows by them. No dictionaries: of the few repeated values (formats,
-    # snapshots) the codec makes as little, and each would cost a page of its own in every column.
+    # No statistics: readers do not filter a manifest's rows by them. No dictionaries: the codec compresses the few
+    # repeated values (formats, snapshots) as well, and each dictionary would add a page to its column.
     with pq.ParquetWriter(
         out,
         table.schema,
         compression=codec or "zstd",
-        compression_level=6 if codec == "gzip" else None,  # Java's and zlib's own; pyarrow takes 9, at twice the time
+        compression_level=6 if codec == "gzip" else None,  # Java's and zlib's default; pyarrow's is 9 and twice as slow
         use_dictionary=False,
         write_statistics=False,
         store_schema=False,

@@ -1,4 +1,4 @@
-"""Partition tuples as records: below V4, in the V4 draft, and where a V4 layout keeps them."""
+"""Partition tuples as records: below V4, in the V4 draft, and in V4 layouts that store them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ __all__ = ["field_type", "tuple_column", "tuple_fields"]
 
 
 def field_type(partition_field: PartitionField, metadata: TableMetadata) -> Type:
-    """The type of a partition field's values (``unknown`` where the source column is in no schema)."""
+    """Return the type of a partition field's values (``unknown`` if the source column is in no schema)."""
     column = metadata.all_fields().get(partition_field.source_id) if partition_field.source_ids else None
     return result_type(partition_field.transform, column[1].type if column else None)
 
 
 def tuple_column(batch: EntryBatch, partition_field: PartitionField, type_: Type) -> pa.Array:
-    """The values of one partition field, null where a tuple has none.
+    """Return the values of one partition field, null where a tuple has none.
 
-    They are of the field's Arrow type, or as the batch has them where that is not known (a dropped source column, a
-    transform of another engine); a column of nulls without any type is one of ints.
+    They have the field's Arrow type or, if that is unknown (a dropped source column, another engine's transform), the
+    type that they have in the batch. A column of nulls without a type becomes one of ints.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def tuple_column(batch: EntryBatch, partition_field: PartitionField, type_: Type
 
 
 def tuple_fields(batch: EntryBatch, fields: Iterable[PartitionField], metadata: TableMetadata) -> list[Pair]:
-    """The children of the ``partition`` record; fields that share a name are told apart by their id."""
+    """Return the children of the ``partition`` record; a field whose name is taken gets its id as a suffix."""
     pairs: list[Pair] = []
     names: set[str] = set()
     for f in fields:

@@ -1,4 +1,4 @@
-"""Statistics by column and part, and partition values among them: what V4's content_stats is made of."""
+"""Statistics by column and part, with partition values filled in: the content of V4's content_stats."""
 
 from __future__ import annotations
 
@@ -34,24 +34,25 @@ _RESERVED = {2147483539: 9000, 2147483540: 9200}
 
 
 def base_id(column_id: int) -> int | None:
-    """The id of a column's struct in content_stats (FORMATS: 10,000 + 200 × id); None where it cannot have one."""
+    """Return the id of a column's struct in content_stats (FORMATS: 10,000 + 200 × id); None if it cannot have one."""
     return 10_000 + 200 * column_id if 0 <= column_id < 999_950 else _RESERVED.get(column_id)
 
 
 def is_identity(field: PartitionField) -> bool:
-    """Whether the partition value is the source column's own, and stands in its bounds."""
+    """Return whether the partition value is the source column's own value, and so equals the column's bounds."""
     return transform_parts(field.transform)[0] == "identity"
 
 
 def derives(field: PartitionField) -> bool:
-    """Whether the partition value needs a derived column: neither identity nor void (which is always null)."""
+    """Return whether the partition value needs a derived column: not identity, and not void (which is always null)."""
     return transform_parts(field.transform)[0] not in ("identity", "void")
 
 
 def find_expression(metadata: TableMetadata, field: PartitionField) -> Expression | None:
-    """The expression of a partition field: of its transform and sources, and with its field id if there are several.
+    """Return a partition field's expression, with the same transform and sources; None if there is none.
 
-    A field id alone is not enough: v1 counted from 1000 in every spec.
+    If there are several, the one with the field's id is preferred. The id alone is not enough, as v1 numbered fields
+    from 1000 in every spec.
     """
     same = [e for e in metadata.expressions if (e.transform, e.source_ids) == (field.transform, field.source_ids)]
     by_id = [e for e in same if e.partition_field_id == field.field_id]
@@ -59,7 +60,7 @@ def find_expression(metadata: TableMetadata, field: PartitionField) -> Expressio
 
 
 def expression_of(metadata: TableMetadata, field: PartitionField) -> Expression:
-    """The same.
+    """Return a partition field's expression; like `find_expression`, but raises.
 
     Raises
     ------
@@ -71,28 +72,28 @@ def expression_of(metadata: TableMetadata, field: PartitionField) -> Expression:
         sources = ", ".join(map(str, field.source_ids))
         raise OptionError(
             f"the table has no expression for partition field {field.field_id} ({field.name}, {field.transform} of "
-            f"{sources}), by whose id its derived column is known: upgrade the metadata to version 4 first"
+            f"{sources}), whose id its derived column needs: upgrade the metadata to version 4 first"
         )
     return found
 
 
 _int32, _int64 = pa.int32(), pa.int64()
-#: The children of `stats_type`, and those that only V4's layouts have.
+#: Arrays by name: the children of `stats_type`, and statistics that only V4's layouts have.
 Parts = dict[str, pa.Array]
 
 
 def file_rows(batch: EntryBatch) -> pa.BooleanArray:
-    """Which rows are files: DATA, POSITION_DELETE, EQUALITY_DELETE."""
+    """Return a mask of the rows that are files: DATA, POSITION_DELETE, EQUALITY_DELETE."""
     return pc.less(whole(batch.entries["content_type"]), int(ContentType.DATA_MANIFEST))
 
 
 def specs_of(batch: EntryBatch, metadata: TableMetadata) -> list[PartitionSpec]:
-    """The specs of the files of a batch, by id.
+    """Return the specs of a batch's files, by id.
 
     Raises
     ------
     OptionError
-        A spec that the table does not have.
+        The table does not have one of the specs.
     """
     ids = whole(batch.entries["partition_spec_id"]).filter(file_rows(batch)).unique()
     found = []
@@ -105,7 +106,7 @@ def specs_of(batch: EntryBatch, metadata: TableMetadata) -> list[PartitionSpec]:
 
 
 def given_columns(batch: EntryBatch, metadata: TableMetadata) -> dict[int, Parts]:
-    """The statistics of a batch by column and part, bounds in the column's type now."""
+    """Return the statistics of a batch by column and part, with bounds converted to the column's current type."""
     columns: dict[int, Parts] = {}
     known = metadata.all_fields()
     expressions = {e.expr_id for e in metadata.expressions}
@@ -130,9 +131,9 @@ def _cast(array: pa.Array, target: pa.DataType, column_id: int) -> pa.Array:
 
 
 def partition_fields(batch: EntryBatch, metadata: TableMetadata) -> list[tuple[PartitionField, pa.BooleanArray]]:
-    """The partition fields of a batch that have values, with the rows whose spec has them."""
+    """Return the batch's partition fields that have values, with a mask of the rows whose spec has the field."""
     spec_ids, files = whole(batch.entries["partition_spec_id"]), file_rows(batch)
-    found: dict[PartitionField, list[int]] = {}  # a field id alone may mean two things: v1 counted in every spec anew
+    found: dict[PartitionField, list[int]] = {}  # not by field id, which v1 numbered anew in every spec
     for spec in specs_of(batch, metadata):
         for f in spec.fields:
             if is_identity(f) or derives(f):
@@ -143,9 +144,9 @@ def partition_fields(batch: EntryBatch, metadata: TableMetadata) -> list[tuple[P
 def put_identity(
     columns: dict[int, Parts], batch: EntryBatch, metadata: TableMetadata, f: PartitionField, rows: pa.BooleanArray
 ) -> None:
-    """An identity partition's value as the lower bound of its source column, and what follows from it.
+    """Store an identity partition's value as lower bound of its source column, and update the other statistics.
 
-    Every value of the column is that one, so the counts of nulls and NaNs are known, whatever the statistics say.
+    All values of the column equal it, so the counts of nulls and NaNs follow from it, whatever the statistics state.
 
     Raises
     ------
@@ -153,7 +154,7 @@ def put_identity(
         The column cannot have statistics.
     """
     if base_id(f.source_id) is None:
-        raise UnsupportedError(f"column {f.source_id} cannot have statistics in V4, and so not be a partition source")
+        raise UnsupportedError(f"column {f.source_id} cannot have statistics in V4, nor be a partition source")
     values = tuple_column(batch, f, field_type(f, metadata))
     parts = columns.setdefault(f.source_id, {})
     kind, count = values.type, len(batch)
@@ -174,7 +175,7 @@ def put_identity(
 def put_derived(
     parts: Parts, batch: EntryBatch, metadata: TableMetadata, f: PartitionField, rows: pa.BooleanArray
 ) -> None:
-    """A partition value as the lower bound of a derived column; a null one is counted."""
+    """Store a partition value as lower bound of a derived column; a null value is counted as null."""
     values = tuple_column(batch, f, field_type(f, metadata))
     lower = parts.get("lower", pa.nulls(len(batch), values.type))
     parts["lower"] = pc.if_else(rows, values, lower if lower.type == values.type else lower.cast(values.type))
@@ -183,10 +184,10 @@ def put_derived(
 
 
 def at_least_one(batch: EntryBatch) -> pa.Array:
-    """Rows of each entry, one at least: how many nulls a null partition value stands for."""
+    """Return the rows of each entry, at least one: the null count that represents a null partition value."""
     return pc.max_element_wise(whole(batch.entries["record_count"]), pa.scalar(1, _int64))
 
 
 def blanked(array: pa.Array, rows: pa.BooleanArray) -> pa.Array:
-    """The array with nulls in these rows."""
+    """Return the array with nulls in these rows."""
     return pc.if_else(rows, pa.scalar(None, array.type), array)

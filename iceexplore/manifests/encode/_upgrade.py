@@ -1,4 +1,4 @@
-"""Rows of a v1-v3 manifest list as rows of a V4 root: partition summaries become statistics.
+"""Conversion of a v1-v3 manifest list's rows to rows of a V4 root: partition summaries become statistics.
 
 V4 proposal, "V4 Upgrade Path" and "How existing manifest list fields map to Proposed V4 content entry fields".
 """
@@ -23,23 +23,23 @@ __all__ = ["upgrade_entries"]
 
 
 def upgrade_entries(batch: EntryBatch, metadata: TableMetadata) -> EntryBatch:
-    """The manifests of a v1-v3 list as entries of a V4 root, EXISTING, in their order; the files stay as they are.
+    """Return the manifests of a v1-v3 list as EXISTING entries of a V4 root, in order; the files stay as they are.
 
-    Bounds of a partition field become those of its source column (identity) or of the derived column of its
-    expression; ``contains_null`` false is a null count of 0, true an unknown one; ``contains_nan`` likewise, of floats.
-    Bounds that do not fit the type, and summaries beyond the fields of the spec, are left out. Of a void transform, and
-    of an identity whose source column is in no schema (its values have no type), nothing is kept.
+    Bounds of a partition field become bounds of its source column (identity) or of the derived column of its
+    expression. ``contains_null`` becomes a null count of 0 if false, unknown if true; likewise ``contains_nan`` for
+    floats. Bounds that do not fit the type, and summaries beyond the spec's fields, are omitted. So are void
+    transforms, and identity fields whose source column is in no schema (the type of their values is unknown).
 
     Parameters
     ----------
     metadata
-        The table's after its upgrade: with expressions.
+        The table's metadata after the upgrade, with expressions.
 
     Raises
     ------
     OptionError
-        A spec that the table does not have, a partition field without an expression, or a row without the counts of
-        its entries (v1 may leave them out): V4 requires ``record_count``, so read the manifest, and count.
+        A spec that the table does not have, a partition field without an expression, or a row without counts of its
+        entries (optional in v1): V4 requires ``record_count``, so read the manifest and count.
     """
     entries = batch.entries
     if entries["record_count"].null_count:
@@ -64,7 +64,7 @@ def upgrade_entries(batch: EntryBatch, metadata: TableMetadata) -> EntryBatch:
 
 
 def _like(array: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
-    """Statistics of the same column from another spec: the types differ only if one of them is not known."""
+    """Cast a column's statistics from another spec; the types differ only if one of them is unknown."""
     return array if array.type == kind else array.cast(kind)
 
 
@@ -84,7 +84,7 @@ def _of_spec(
 
 
 def _element(lists: pa.ListArray, index: int, rows: pa.BooleanArray) -> pa.StructArray:
-    """The summary at this place of each list, null in other rows and where the list is shorter."""
+    """Return the summary at this position of each list; null in other rows and where the list is shorter."""
     there = np.asarray(pc.fill_null(pc.greater(pc.list_value_length(lists), index), False)) & np.asarray(rows)
     starts = np.asarray(lists.offsets)[:-1]
     return lists.values.take(pa.array(np.where(there, starts + index, 0), mask=~there))

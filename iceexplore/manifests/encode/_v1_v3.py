@@ -1,4 +1,4 @@
-"""Manifests of v1, v2, v3 and of Java's v4: ``manifest_entry`` with a ``data_file``, the columns and order of Java.
+"""Manifests of v1, v2, v3 and of Java's v4: ``manifest_entry`` with a ``data_file``, with Java's columns and order.
 
 Iceberg spec, "Manifests"; ``V1Metadata`` to ``V4Metadata`` (``entrySchema``, ``fileType``) in Java.
 """
@@ -27,7 +27,7 @@ __all__ = [
     "spec_fields_json",
 ]
 
-#: Field id, name, child of the statistics, ids of key and value, doc. In the order in which Java writes them.
+#: Field id, name, child of the statistics, ids of key and value, doc; in the order in which Java writes them.
 _MAPS = (
     (108, "column_sizes", "column_size", 117, 118, "Map of column id to total size on disk"),
     (109, "value_counts", "value_count", 119, 120, "Map of column id to total count, including null and NaN"),
@@ -39,10 +39,10 @@ _MAPS = (
 
 
 def stat_maps(stats: Mapping[int, pa.StructArray], types: Mapping[int, Type], rows: int) -> list[Pair]:
-    """The six map columns; null in rows without any value.
+    """Return the six map columns; null in rows without any value.
 
-    Lengths of values and ``tight_bounds`` have no place below V4. Bounds of a column in no schema are binary as they
-    were read, and written as they are.
+    Value lengths and ``tight_bounds`` cannot be stored below V4. Bounds of a column in no schema were read as binary
+    and are written unchanged.
     """
     pairs = []
     for field_id, name, child, key_id, value_id, doc in _MAPS:
@@ -86,14 +86,14 @@ def entry_table(
     snapshot_id: int | None,
     empty_partition: bool,
 ) -> pa.Table:
-    """The records of a manifest.
+    """Return the records of a manifest.
 
     Parameters
     ----------
     snapshot_id
-        Fills null snapshot ids, which v1 must not have.
+        Replaces null snapshot ids, which v1 does not allow.
     empty_partition
-        Whether an unpartitioned spec has a ``partition`` record all the same: Avro does, Parquet cannot.
+        Write an empty ``partition`` record for an unpartitioned spec: possible in Avro, not in Parquet.
 
     Raises
     ------
@@ -108,10 +108,10 @@ def entry_table(
     if snapshot_id is not None:
         ids = pc.fill_null(ids, snapshot_id)
     elif dialect == "v1" and ids.null_count:
-        raise OptionError("v1 manifests name the snapshot of every entry: pass snapshot_id=")
+        raise OptionError("v1 manifests require the snapshot id of every entry: pass snapshot_id=")
     pairs: list[Pair] = [
         (field(0, "status", pa.int32(), required=True), statuses(entries)),
-        # Java writes it as optional in v1, too; the spec requires it there, and inherits it from v2 on.
+        # Java writes it as optional in v1 too. The spec requires it in v1; since v2 it is inherited.
         (field(1, "snapshot_id", pa.int64(), required=dialect == "v1"), ids),
     ]
     if dialect != "v1":
@@ -136,13 +136,13 @@ def _check_content(batch: EntryBatch, spec: PartitionSpec, dialect: str) -> None
         raise RuleError("deletes-need-v2", f"A {dialect} manifest cannot hold deletion vectors; upgrade to version 3")
     others = {s for s in entries["partition_spec_id"].unique().to_pylist() if s not in (None, spec.spec_id)}
     if others:
-        raise OptionError(f"rows of spec {sorted(others)} in a manifest of spec {spec.spec_id}: each spec has its own")
+        raise OptionError(f"rows of spec {sorted(others)} in a manifest of spec {spec.spec_id}: write one for each")
 
 
 def _data_file(
     batch: EntryBatch, metadata: TableMetadata, spec: PartitionSpec, dialect: str, empty_partition: bool
 ) -> list[Pair]:
-    """The children of ``data_file``, in the order of Java's ``fileType``."""
+    """Return the children of ``data_file``, in the order of Java's ``fileType``."""
     entries, rows = batch.entries, len(batch)
     int64, text, binary = pa.int64(), pa.string(), pa.binary()
     kind = whole(entries["content_type"])
@@ -216,7 +216,7 @@ def _only(mask: pa.BooleanArray, array: pa.Array) -> pa.Array:
 
 
 def spec_fields_json(spec: PartitionSpec) -> str:
-    """A spec's fields as Java writes them to manifests (``PartitionSpecParser.toJsonFields``)."""
+    """Return a spec's fields as Java writes them to manifests (``PartitionSpecParser.toJsonFields``)."""
     fields = []
     for f in spec.fields:
         source = {"source-id": f.source_id} if len(f.source_ids) == 1 else {"source-ids": list(f.source_ids)}
@@ -225,7 +225,7 @@ def spec_fields_json(spec: PartitionSpec) -> str:
 
 
 def entry_metadata(metadata: TableMetadata, spec: PartitionSpec, dialect: str, content: str) -> Mapping[str, str]:
-    """The key-value metadata of a manifest (spec, "Manifests"); v1 does not say its content."""
+    """Return the key-value metadata of a manifest (spec, "Manifests"); in v1 without ``content``."""
     schema = metadata.schema()
     pairs = {
         "schema": json.dumps(schema_to_json(schema), separators=(",", ":")),

@@ -1,4 +1,4 @@
-"""Manifests of the V4 draft (TrackedFile): a data file and its deletion vector are one row, a manifest and its DV too.
+"""Manifests of the V4 draft (TrackedFile): one row has a data file and its deletion vector, or a manifest and its DV.
 
 Iceberg main: ``TrackedFile``, ``Tracking``, ``DeletionVector``, ``ManifestInfo``.
 """
@@ -23,22 +23,22 @@ __all__ = ["draft_table"]
 
 _int32, _int64 = pa.int32(), pa.int64()
 _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], _int32)
-#: 157: the version of the files that we write.
+#: 157: the version of the files written.
 _FORMAT_VERSION = 4
 
 
 def draft_table(batch: EntryBatch, *, metadata: TableMetadata, snapshot_id: int | None) -> pa.Table:
-    """The records of a manifest.
+    """Return the records of a manifest.
 
-    A live deletion vector joins its data file's row (MODIFIED, if the file was there before and the vector was not), a
-    live manifest DV its manifest's. What the draft has no row for is not written: DELETED vectors.
+    A live deletion vector is written to its data file's row (as MODIFIED, if the file existed before and the vector did
+    not), a live manifest DV to its manifest's row. DELETED vectors are not written: the draft has no row for them.
 
     Raises
     ------
     UnsupportedError
         A vector whose file or manifest is not in the batch, or a manifest DV that is not inline.
     OptionError
-        Two live vectors of one file or manifest; a required value is null.
+        Two live vectors of one file or manifest, or a required value that is null.
     """
     kinds = whole(batch.entries["content_type"])
     is_vector = pc.equal(kinds, int(ContentType.POSITION_DELETE))
@@ -83,17 +83,17 @@ def _list(entries: pa.Table, field_id: int, name: str, element_id: int, kind: pa
 
 
 def _places(entries: pa.Table, wanted: pa.BooleanArray, vectors: pa.Table, what: str) -> pa.Array:
-    """For each row the place of its vector in ``vectors``, null where it has none."""
+    """Return, for each row, the position of its vector in ``vectors``; null if it has none."""
     referenced = whole(vectors["referenced_file"])
     if pc.count_distinct(referenced, mode="all").as_py() < len(referenced):
         counts = pc.value_counts(referenced)
         twice = next(c["values"].as_py() for c in counts if c["counts"].as_py() > 1)
-        raise OptionError(f"two live deletion vectors of {what} {twice}: a row of the V4 draft has one")
+        raise OptionError(f"two live deletion vectors of {what} {twice}: a row of the V4 draft can have only one")
     files = pc.if_else(wanted, whole(entries["location"]), pa.scalar(None, pa.string()))
     lost = pc.invert(pc.is_in(referenced, files.drop_null()))
     if pc.any(lost).as_py():
         name = referenced[pc.index(lost, True).as_py()].as_py()
-        raise UnsupportedError(f"the V4 draft keeps a deletion vector with its {what}, and {name} is not in the batch")
+        raise UnsupportedError(f"the V4 draft stores a deletion vector with its {what}, but {name} is not in the batch")
     return pc.index_in(files, referenced, skip_nulls=True)
 
 
@@ -122,7 +122,7 @@ def _tracking(entries: pa.Table, vectors: pa.Table, at: pa.Array) -> pa.StructAr
 
 
 def _attached(vectors: pa.Table, at: pa.Array) -> pa.StructArray | None:
-    """148, the deletion vectors of data files; None where there are none."""
+    """Return 148, the deletion vectors of data files; None if there are none."""
     if not len(vectors):
         return None
     held = whole(vectors["deletion_vector"])
@@ -137,16 +137,16 @@ def _attached(vectors: pa.Table, at: pa.Array) -> pa.StructArray | None:
 
 
 def _manifest_info(entries: pa.Table, manifest_dvs: pa.Table, at: pa.Array) -> pa.StructArray | None:
-    """150, of manifests; None where there are none. Nothing of ours is REPLACED: 520 and 521 are 0."""
+    """Return 150, the counts of manifests; None if there are none. 520 and 521 are 0, as no entry is REPLACED."""
     held = whole(entries["manifest_stats"])
     if held.null_count == len(entries):
         return None
     inline = pc.struct_field(whole(manifest_dvs["deletion_vector"]), "inline_content")
     if inline.null_count:
-        raise UnsupportedError("the V4 draft keeps manifest DVs inline; a Puffin blob has no place in it")
+        raise UnsupportedError("the V4 draft stores manifest DVs inline; a Puffin blob cannot be stored in it")
     none = {520: "replaced_files_count", 521: "replaced_rows_count"}
     pairs = [(f.with_nullable(False), a) for f, a in stats_pairs(held)]
-    lowest = pc.coalesce(pairs[-1][1], whole(entries["sequence_number"]))  # null: the manifest's own
+    lowest = pc.coalesce(pairs[-1][1], whole(entries["sequence_number"]))  # null: use the manifest's number
     zero = {i: pa.array(np.zeros(len(entries), np.int64), _int32 if i == 520 else _int64) for i in none}
     extra = [(field(i, name, zero[i].type, required=True), zero[i]) for i, name in none.items()]
     pairs = [*pairs[:3], extra[0], *pairs[3:6], extra[1], (pairs[-1][0], lowest)]

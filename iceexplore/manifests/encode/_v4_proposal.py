@@ -26,9 +26,9 @@ _STATS_IDS = (504, 505, 506, 512, 513, 514, 516)
 def proposal_table(
     batch: EntryBatch, *, metadata: TableMetadata, spec_id: int | None, storage: str, snapshot_id: int | None
 ) -> pa.Table:
-    """The records of a manifest; see `content_stats` for ``storage``.
+    """Return the records of a manifest; see `content_stats` for ``storage``.
 
-    A manifest DV that is inline has no file: where its location is null, it is written as that of its manifest.
+    An inline manifest DV has no file: if its location is null, that of its manifest is written.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def _vector(held: pa.StructArray) -> pa.StructArray:
 
 
 def stats_pairs(held: pa.StructArray) -> list[Pair]:
-    """504 to 516; files are counted as ints, as in a manifest list."""
+    """Return 504 to 516; file counts are 32-bit, as in a manifest list."""
     pairs: list[Pair] = []
     for field_id, child in zip(_STATS_IDS, held.type, strict=True):
         kind = _int32 if field_id in (504, 505, 506) else _int64
@@ -107,7 +107,7 @@ def stats_pairs(held: pa.StructArray) -> list[Pair]:
 
 
 def _manifest_stats(batch: EntryBatch) -> Pair | None:
-    """521, which exactly manifests have; left out where there are none."""
+    """Return 521, which only manifests have; None if there are none."""
     held = whole(batch.entries["manifest_stats"])
     if held.null_count == len(batch):
         return None
@@ -116,7 +116,7 @@ def _manifest_stats(batch: EntryBatch) -> Pair | None:
 
 
 def tuple_pair(batch: EntryBatch, metadata: TableMetadata) -> Pair | None:
-    """102, the partition tuple, united over the specs of the rows; None where no spec has a field."""
+    """Return 102, the partition tuple, united over the specs of the rows; None if no spec has a field."""
     fields = {f.field_id: f for spec in specs_of(batch, metadata) for f in spec.fields}
     if not fields:
         return None
@@ -126,5 +126,5 @@ def tuple_pair(batch: EntryBatch, metadata: TableMetadata) -> Pair | None:
 
 
 def proposal_metadata(content: str) -> Mapping[str, str]:
-    """The key-value metadata: no schema and no spec ("V4 Manifest Key Value Metadata")."""
+    """Return the key-value metadata, without schema and spec ("V4 Manifest Key Value Metadata")."""
     return {"format-version": "4", "content": content}

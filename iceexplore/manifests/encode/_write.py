@@ -1,4 +1,4 @@
-"""Write manifests and manifest lists of every dialect, as bytes."""
+"""Writing of manifests and manifest lists of every dialect, as bytes."""
 
 from __future__ import annotations
 
@@ -30,53 +30,53 @@ def write_manifest(
     snapshot_id: int | None = None,
     codec: str | None = None,
 ) -> bytes:
-    """A manifest, or a root manifest of V4, with the rows of a batch in their order.
+    """Write a manifest, or a V4 root manifest, with the rows of a batch in order.
 
-    What is null is written null, and inherited on reading; ``ordinal`` and ``manifest_dv`` are not stored.
+    Nulls are written as nulls and inherited on reading; ``ordinal`` and ``manifest_dv`` are not stored.
 
     Parameters
     ----------
     content
-        ``data``, ``delete`` or ``root``, the last in ``v4-proposal`` and ``v4-draft`` only. Which content types stand
-        in which manifest is not checked in V4 (some layouts bend that rule on purpose).
+        ``data``, ``delete`` or, in ``v4-proposal`` and ``v4-draft`` only, ``root``. In V4 the content types of the rows
+        are not checked (some layouts break that rule on purpose).
     metadata
-        The table's: for schemas, specs and expressions.
+        The table's metadata, for schemas, specs and expressions.
     spec_id
-        The spec of a manifest; in V4 of rows without one.
+        The spec of a manifest; in V4, that of rows without one.
     dialect
         ``v1``, ``v2``, ``v3``, ``v4-java``, ``v4-proposal``, ``v4-draft``.
     manifest_format
         ``avro``, or for the V4 dialects ``parquet``.
     partition_storage
-        ``v4-proposal``: ``derived``, ``source`` or ``tuple``. Void transforms are written with ``tuple`` only; without
-        a tuple they read as null, which they are. The value of an identity transform whose source column was dropped
-        keeps its type.
+        ``v4-proposal``: ``derived``, ``source`` or ``tuple``. Void transforms are only written with ``tuple``; without
+        one they are read as null, which is their value. The value of an identity transform whose source column was
+        dropped keeps its type.
     snapshot_id
-        Fills null snapshot ids (v1 must have them).
+        Replaces null snapshot ids (v1 requires them).
     codec
-        Compression: of Avro ``deflate`` (the default, at Java's level 9), ``zstd``, ``snappy``, ``none``; of Parquet
-        ``zstd`` (the default of V4), ``gzip`` (the default of ``v4-java``), ``snappy``, ``none``.
+        Compression. Avro: ``deflate`` (the default, at Java's level 9), ``zstd``, ``snappy``, ``none``. Parquet:
+        ``zstd`` (the default in V4), ``gzip`` (the default in ``v4-java``), ``snappy``, ``none``.
 
     Returns
     -------
     bytes
-        The file. Avro is written row by row, about 0.2 ms an entry with ten columns of statistics.
+        The file. Avro is written row by row, in about 0.2 ms per entry with ten columns of statistics.
 
     Raises
     ------
     OptionError
-        A row lacks what the format requires, a value does not fit its type, or an option makes no sense.
+        A row lacks a required value, a value does not fit its type, or an option is invalid.
     RuleError
-        The version has no such content (rule deletes-need-v2).
+        The version does not support the content (rule deletes-need-v2).
     UnsupportedError
-        The layout has no place for a value.
+        The layout cannot store a value.
     """
     _check(dialect, (*_LISTS, *_TREES), manifest_format)
     if content not in ("data", "delete", "root") or (content == "root" and dialect not in _TREES):
         raise OptionError(f"content={content!r}: a manifest of {dialect} holds 'data' or 'delete'")
     if dialect == "v4-proposal":
         if partition_storage not in ("derived", "source", "tuple"):
-            raise OptionError(f"partition_storage={partition_storage!r}: 'derived', 'source' or 'tuple'")
+            raise OptionError(f"partition_storage={partition_storage!r}: choose 'derived', 'source' or 'tuple'")
         table = proposal_table(
             batch, metadata=metadata, spec_id=spec_id, storage=partition_storage, snapshot_id=snapshot_id
         )
@@ -94,7 +94,7 @@ def write_manifest(
             spec=spec,
             dialect=dialect,
             snapshot_id=snapshot_id,
-            # Java's main leaves it out of Avro, too (V4Metadata.fileType), and takes it; 1.11 cannot do without it.
+            # Java's main branch leaves it out of Avro too (V4Metadata.fileType), and can read it; 1.11 requires it.
             empty_partition=manifest_format == "avro",
         )
         pairs, name = entry_metadata(metadata, spec, dialect, content), "manifest_entry"
@@ -115,18 +115,18 @@ def write_manifest_list(
     first_row_id: int | None = None,
     codec: str | None = None,
 ) -> bytes:
-    """A manifest list of v1, v2, v3 or Java's v4.
+    """Write a manifest list of v1, v2, v3 or Java's v4.
 
     Parameters
     ----------
     batch
-        Rows of types DATA_MANIFEST and DELETE_MANIFEST. Null snapshot ids and sequence numbers are the commit's.
+        Rows of types DATA_MANIFEST and DELETE_MANIFEST. Null snapshot ids and sequence numbers become the commit's.
     sequence_number
-        The snapshot's.
+        The snapshot's sequence number.
     first_row_id
-        v3 and later: the snapshot's. Data manifests without one get theirs in order.
+        v3 and later: the snapshot's first row id. Data manifests without one get theirs in order.
     manifest_format
-        ``avro``, or for ``v4-java`` ``parquet`` (which Java reads, but does not write).
+        ``avro``, or for ``v4-java`` ``parquet`` (which Java reads but does not write).
 
     Raises
     ------
@@ -147,6 +147,6 @@ def _check(dialect: str, allowed: tuple[str, ...], manifest_format: str) -> None
     if dialect not in allowed:
         raise OptionError(f"dialect={dialect!r}: choose one of {', '.join(allowed)}")
     if manifest_format not in ("avro", "parquet"):
-        raise OptionError(f"manifest_format={manifest_format!r}: 'avro' or 'parquet'")
+        raise OptionError(f"manifest_format={manifest_format!r}: choose 'avro' or 'parquet'")
     if manifest_format == "parquet" and dialect in ("v1", "v2", "v3"):
         raise OptionError(f"manifest_format='parquet': manifests of {dialect} are Avro")

@@ -1,1 +1,1 @@
-"""The one model of entries, headers and record shapes."""
+"""The data model of entries, headers and record shapes."""

@@ -1,4 +1,4 @@
-"""Columns of a decoded file, found by field id and brought to the type that the content entry has."""
+"""Columns of a decoded file, found by field id and converted to the types of content entries."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from iceexplore.manifests.model._record_shape import PARTITION
 __all__ = ["Columns", "HAS_TUPLE", "as_pairs", "bool_array", "offsets_of", "to_text", "unnest", "whole"]
 
 
-#: Column that says which rows have a partition tuple, where it may be null: a null in a tuple is a value.
+#: Column with a mask of the rows that have a partition tuple. Needed as a null in a tuple is itself a value.
 HAS_TUPLE = "p_there"
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array; without a copy if it is one already (``combine_chunks`` always copies)."""
+    """Return a column as one array, without a copy if it has one chunk (``combine_chunks`` always copies)."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def unnest(table: pa.Table) -> pa.Table:
-    """Make the children of ``s…`` columns (records that may be null) columns."""
+    """Replace ``s…`` columns (nullable records) by columns of their children."""
     while any(name[0] == "s" for name in table.column_names):
         arrays: list[Any] = []
         names: list[str] = []
@@ -43,16 +43,16 @@ def unnest(table: pa.Table) -> pa.Table:
 
 
 def bool_array(mask: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
-    """A mask as numpy's; null is false."""
+    """Return a mask as a numpy array; null becomes false."""
     filled = pc.fill_null(mask, False)
     return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
 
 
 def to_text(array: pa.Array) -> tuple[pa.Array, bool]:
-    """Binary to string; bytes that are no UTF-8 are replaced, and the second value is then true."""
+    """Convert binary to string. Invalid UTF-8 is replaced, and the second value is then true."""
     try:
         return array.cast(pa.string()), False
-    except pa.ArrowInvalid:  # a damaged column: the one case where values become Python objects
+    except pa.ArrowInvalid:  # a damaged column: slow, through Python objects
         texts = [None if v is None else bytes(v).decode("utf-8", "replace") for v in array.to_pylist()]
         return pa.array(texts, pa.string()), True
 
@@ -60,7 +60,7 @@ def to_text(array: pa.Array) -> tuple[pa.Array, bool]:
 class Columns:
     """The columns of a table by field id; missing ones are null.
 
-    What does not fit the type asked for is null, or replaced, and noted in ``problems``.
+    Values that do not fit the requested type become null or are replaced, and are reported in ``problems``.
     """
 
     def __init__(self, table: pa.Table, location: str) -> None:
@@ -72,7 +72,7 @@ class Columns:
         return int(self.table.num_rows)
 
     def get(self, field_id: int | str, kind: pa.DataType) -> pa.Array:
-        """The column with this id (in a struct of V4: ``"5_0"``) as an array of this type."""
+        """Return the column with this id (in a struct of V4: ``"5_0"``) as an array of this type."""
         name = f"f{field_id}"
         index = self.table.schema.get_field_index(name)
         if index < 0:
@@ -84,11 +84,11 @@ class Columns:
             if pa.types.is_string(kind) and pa.types.is_binary(array.type):
                 array, damaged = to_text(array)
                 if damaged:
-                    self._note(field_id, "text that is no UTF-8")
+                    self._note(field_id, "text that is not valid UTF-8")
                 return array
             return array.cast(kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            self._note(field_id, f"values of {array.type} that are no {kind}")
+            self._note(field_id, f"values of {array.type} that do not fit {kind}")
         try:
             return _each(array, kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
@@ -101,7 +101,7 @@ class Columns:
 
 
 def _each(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Value by value, null for those that do not fit (only a damaged column comes here)."""
+    """Cast one value at a time, with null for those that do not fit. Slow, for damaged columns only."""
     out = []
     for value in array:
         try:
@@ -112,7 +112,7 @@ def _each(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def as_pairs(array: pa.Array, value: pa.DataType) -> pa.ListArray:
-    """A statistics map, as a list of pairs or a real map, as ``list<struct<key: int32, value>>``."""
+    """Convert a statistics map, stored as a list of pairs or as a map, to ``list<struct<key: int32, value>>``."""
     kind = pa.list_(pa.struct([pa.field("key", pa.int32()), pa.field("value", value)]))
     if array.type == kind:
         return array
@@ -121,14 +121,14 @@ def as_pairs(array: pa.Array, value: pa.DataType) -> pa.ListArray:
     if pa.types.is_map(array.type):
         array = _plain(array)
     if not (pa.types.is_list(array.type) and pa.types.is_struct(array.type.value_type)):
-        raise pa.ArrowInvalid(f"{array.type} is no map")
+        raise pa.ArrowInvalid(f"{array.type} is not a map")
     keys, values = array.values.flatten()
     pairs = pa.StructArray.from_arrays([_cast(keys, pa.int32()), _cast(values, value)], fields=list(kind.value_type))
     return pa.ListArray.from_arrays(offsets_of(array), pairs)
 
 
 def offsets_of(array: pa.ListArray | pa.MapArray) -> pa.Array:
-    """Offsets with the nulls in them, as ``from_arrays`` takes them."""
+    """Return offsets with null for null lists, as ``from_arrays`` needs them."""
     offsets = array.offsets
     if not array.null_count:
         return offsets
@@ -142,6 +142,6 @@ def _plain(array: pa.MapArray) -> pa.ListArray:
 
 
 def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_binary(array.type) and pa.types.is_integer(kind):  # an Avro map's keys are text
+    if pa.types.is_binary(array.type) and pa.types.is_integer(kind):  # keys of an Avro map are strings
         array = array.cast(pa.string())
     return array if array.type == kind else array.cast(kind)

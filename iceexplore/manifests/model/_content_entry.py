@@ -1,8 +1,8 @@
-"""The content entry: the one record shape of every row of every manifest, of every format version.
+"""The content entry: the record for every row of every manifest, in all format versions.
 
-The names and ids are those of the V4 proposal ("Proposed Manifest Structure"). A v1-v3 manifest list reads as a
-root whose entries are of type DATA_MANIFEST and DELETE_MANIFEST, a v1-v3 manifest entry as a content entry of type
-DATA, POSITION_DELETE or EQUALITY_DELETE. Above the dialects no code asks for the version.
+Names and ids are those of the V4 proposal ("Proposed Manifest Structure"). A v1-v3 manifest list becomes a root with
+entries of type DATA_MANIFEST and DELETE_MANIFEST, a v1-v3 manifest entry a content entry of type DATA,
+POSITION_DELETE or EQUALITY_DELETE. Code above the dialects does not depend on the version.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Status(IntEnum):
     EXISTING = 0
     ADDED = 1
     DELETED = 2
-    REPLACED = 3  # v4-draft: this entry's successor stands elsewhere in the same tree
-    MODIFIED = 4  # v4-draft: live, with a deletion vector that changed
+    REPLACED = 3  # v4-draft: this entry has a successor elsewhere in the same tree
+    MODIFIED = 4  # v4-draft: live, with a changed deletion vector
 
 
 CONTENT_NAMES = {t.value: t.name for t in ContentType}
@@ -61,8 +61,8 @@ PARTITION_SUMMARY = pa.struct(
     ]
 )
 
-#: The fixed core schema. `version_info` (5) and nothing else of the proposal is flattened; `ordinal` is the row in
-#: the file (what a manifest DV counts). After inheritance, where the spec defines it, nothing is null that it fills.
+#: The fixed core schema. Only `version_info` (5) of the proposal is flattened. `ordinal` is the row in the file, to
+#: which manifest DVs refer. After inheritance, the columns that the spec inherits have no nulls.
 ENTRY_SCHEMA = pa.schema(
     [
         pa.field("ordinal", pa.int64(), nullable=False),
@@ -94,15 +94,15 @@ ENTRY_SCHEMA = pa.schema(
         pa.field("split_offsets", pa.list_(pa.int64())),
         pa.field("equality_ids", pa.list_(pa.int32())),
         pa.field("first_row_id", pa.int64()),
-        # Ordinal, in the root, of the manifest DV that removes this entry of a leaf; null where none does. `status`
-        # stays as the leaf has it.
+        # Ordinal, in the root, of the manifest DV that removes this entry of a leaf; null if none does. `status` is
+        # still that of the leaf.
         pa.field("manifest_dv", pa.int64()),
     ]
 )
 
 
 def live(entries: pa.Table) -> pa.BooleanArray:
-    """Which entries count: EXISTING, ADDED or MODIFIED (a null status too), and not removed by a manifest DV."""
+    """Return a mask of the live entries: EXISTING, ADDED, MODIFIED or null, and not removed by a manifest DV."""
     status = pc.fill_null(entries["status"], int(Status.EXISTING))
     gone = pc.is_in(status, pa.array([int(Status.DELETED), int(Status.REPLACED)], pa.int32()))
     mask = pc.and_(pc.invert(gone), entries["manifest_dv"].is_null())

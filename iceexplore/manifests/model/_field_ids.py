@@ -1,6 +1,6 @@
-"""The field ids of v1-v3 manifests and manifest lists: one table, for every adapter.
+"""The field ids of v1-v3 manifests and manifest lists, and of V4 manifests, shared by all adapters.
 
-Iceberg spec, "Manifests" and "Manifest Lists". Names count only where a file carries no ids at all; older Java wrote
+Iceberg spec, "Manifests" and "Manifest Lists". Names are used only for files without any field ids; older Java wrote
 504-506 as ``added_data_files_count`` and so on.
 """
 
@@ -45,7 +45,7 @@ _COUNT_NAMES = {
     "min_sequence_number": 516,
 }
 _VERSION_NAMES = {"status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4}
-#: Which structs are opened: (struct around it, field id) -> its name.
+#: Structs whose children become columns: (enclosing struct, field id) -> name.
 PROPOSAL_STRUCTS: dict[tuple[str, int], str] = {
     ("0", 5): "5",
     ("0", 147): "147",
@@ -103,8 +103,8 @@ DRAFT_NAMES: dict[str, dict[str, int]] = {
         "dv_cardinality": 523,
     },
 }
-#: Inside a column's struct: statistic -> offset from the struct's id. The proposal has 8 (``max_uncompressed_length``)
-#: and, in its layout (b), 9; they have no ids there, these are ours.
+#: Offsets of statistics from the id of a column's struct. The proposal has no ids for 8 (``max_uncompressed_length``)
+#: and, in its layout (b), 9 (``derived_value``): these are our choice.
 STATS_OFFSETS = {
     "lower": 1,
     "upper": 2,
@@ -119,19 +119,19 @@ STATS_OFFSETS = {
 _FIRST, _WIDTH = 10_000, 200
 #: Java's ``StatsUtil.DATA_FIELD_ID_END``, exclusive.
 MAX_STATS_COLUMN = 999_950
-#: Statistics of ``_last_updated_sequence_number`` and ``_row_id``, by the id of the struct.
+#: Columns with reserved ids by the id of their statistics' struct: ``_last_updated_sequence_number``, ``_row_id``.
 _RESERVED = {9_000: 2_147_483_539, 9_200: 2_147_483_540}
 
 
 def stats_of(field_id: int) -> tuple[int, int] | None:
-    """Column id and offset of a field inside ``content_stats``; None where it is none. Offset 0 is the struct."""
+    """Return column id and offset of a ``content_stats`` field (offset 0: the column's struct); None for others."""
     if _FIRST <= field_id < _FIRST + _WIDTH * MAX_STATS_COLUMN:
         return (field_id - _FIRST) // _WIDTH, (field_id - _FIRST) % _WIDTH
     base = field_id - field_id % _WIDTH
     return (_RESERVED[base], field_id - base) if base in _RESERVED else None
 
 
-#: Statistics: content-entry name -> column.
+#: Statistics maps: name -> field id.
 MAP_IDS = {
     "column_sizes": 108,
     "value_counts": 109,
@@ -140,7 +140,7 @@ MAP_IDS = {
     "lower_bounds": 125,
     "upper_bounds": 128,
 }
-#: Columns of the part "stats" (111 ``distinct_counts`` is deprecated, and only skipped over).
+#: Columns of the part "stats" (111 ``distinct_counts`` is deprecated and only skipped).
 STAT_COLUMNS = frozenset(f"f{i}" for i in (*MAP_IDS.values(), 111))
 #: ``manifest_entry`` and ``data_file``: column of `ENTRY_SCHEMA` -> field id.
 ENTRY_IDS = {
@@ -160,7 +160,7 @@ ENTRY_IDS = {
     "first_row_id": 142,
     "referenced_file": 143,
 }
-#: Field ids by name, for files that carry none: of a manifest list, its field summaries, a manifest, its files.
+#: Field ids by name, for files without ids: manifest list, field summaries, manifest, data file.
 LIST_NAMES = {
     "manifest_path": 500,
     "manifest_length": 501,

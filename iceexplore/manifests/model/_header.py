@@ -1,4 +1,4 @@
-"""What a manifest's header says, as written and, where it makes sense, understood."""
+"""A manifest's header: its schema and key-value metadata as written, and some parsed values."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class ManifestHeader:
     metadata
         Key-value metadata; values as text.
     codec
-        Compression: ``null``, ``deflate``, ``snappy``, ``zstandard``, ``bzip2``, ``xz``, or Parquet's name of it.
+        Compression: ``null``, ``deflate``, ``snappy``, ``zstandard``, ``bzip2``, ``xz``, or Parquet's name for it.
     format
         ``avro``, ``parquet``, ``inline`` (no file: a v1 snapshot that lists its manifests), or empty.
     spec_id
-        ``partition-spec-id`` as a number, None where it is missing or malformed.
+        ``partition-spec-id`` as a number; None if missing or malformed.
     content
-        ``data`` or ``deletes`` as written, None where missing.
+        ``data`` or ``deletes`` as written; None if missing.
     """
 
     schema: str = ""
@@ -41,16 +41,16 @@ class ManifestHeader:
 
     @classmethod
     def of(cls, schema: str, metadata: Mapping[str, str], codec: str, file_format: str) -> ManifestHeader:
-        """From the key-value metadata of a file; malformed values are tolerated."""
+        """Build a header from a file's key-value metadata; malformed values are tolerated."""
         spec_id = _number(metadata, "partition-spec-id")
         return cls(schema, metadata, codec, file_format, spec_id, metadata.get("content"))
 
     def number(self, key: str) -> int | None:
-        """A key's value as a number: ``snapshot-id``, ``sequence-number``, ``schema-id``, …; None if it is none."""
+        """Return a key's value as a number, such as ``snapshot-id`` or ``schema-id``; None if missing or malformed."""
         return _number(self.metadata, key)
 
     def json(self, key: str) -> Any:
-        """A key's value as JSON: ``schema``, ``partition-spec``; None if it is none."""
+        """Return a key's value as parsed JSON, such as ``partition-spec``; None if missing or malformed."""
         text = self.metadata.get(key)
         if text is None:
             return None
@@ -65,4 +65,4 @@ def _number(metadata: Mapping[str, str], key: str) -> int | None:
     if not text.lstrip("-").isdecimal() or len(text) > 20 or text.count("-") > 1:
         return None
     value = int(text)
-    return value if -(1 << 63) <= value < 1 << 63 else None  # a long: what is larger fits no column
+    return value if -(1 << 63) <= value < 1 << 63 else None  # larger than int64: no column could hold it

@@ -1,8 +1,8 @@
-"""Relative locations of V4: joined with the table's location.
+"""Relative locations of V4, joined with the table's location.
 
-V4 draft, ``LocationUtil.resolveLocation``: what has no URI scheme is ``table location + "/" + path``, without ``.`` and
-``..`` segments. A path that begins with a slash is taken as absolute: tables on a local disk have such locations.
-Some tables of old writers have a location that is relative itself; their files begin with it, and are not joined.
+V4 draft, ``LocationUtil.resolveLocation``: a path without URI scheme becomes ``table location + "/" + path`` and must
+not have ``.`` or ``..`` segments. A path that begins with a slash is absolute, as in tables on a local disk. Some
+tables of old writers have a relative location themselves: files that begin with it are not joined.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _DOTS = r"(?:^|/)\.{1,2}(?:/|$)"
 
 
 def joined(location: str, table_location: str) -> str:
-    """One location, absolute."""
+    """Return one location as absolute."""
     return absolute(pa.array([location]), table_location, "")[0][0].as_py() or location
 
 
 def absolute(locations: pa.Array, table_location: str, where: str) -> tuple[pa.Array, list[Problem]]:
-    """Locations with the relative ones joined to the table's, and problems with such as have dot segments.
+    """Return locations with relative ones joined to the table's, and problems for those with dot segments.
 
     Parameters
     ----------
     where
-        The file in which they stand.
+        The file that contains the locations.
     """
     if _alike(locations):
         return locations, []
@@ -53,7 +53,7 @@ def absolute(locations: pa.Array, table_location: str, where: str) -> tuple[pa.A
 
 
 def _alike(locations: pa.Array) -> bool:
-    """Whether all begin with the scheme (or slash) of the first: the common case, ten times as fast to find out."""
+    """Return whether all begin with the first one's scheme (or slash): a ten times faster test for the usual case."""
     if locations.null_count == len(locations):
         return True
     start = re.match(_ABSOLUTE, locations[0].as_py() or "")
@@ -62,7 +62,7 @@ def _alike(locations: pa.Array) -> bool:
 
 
 def absolute_entries(entries: pa.Table, table_location: str, where: str) -> tuple[pa.Table, list[Problem]]:
-    """Entries whose ``location`` and ``referenced_file`` are absolute."""
+    """Return entries with absolute ``location`` and ``referenced_file``, and problems."""
     problems: list[Problem] = []
     for name in ("location", "referenced_file"):
         given = whole(entries[name])

@@ -1,11 +1,11 @@
-"""From the schema that a writer chose to one that every decoder reads the same: columns named by field id.
+"""Conversion of a writer's Avro schema to one that every decoder reads alike, with columns named by field id.
 
-Avro's bytes hold no names, no field ids and no record boundaries. So a schema can be exchanged for any other that
-takes the same bytes, and the one made here is: flat (``data_file`` and ``partition`` are spliced into their parent, so
-that a column can be projected), named by field id (``f100``, partition fields ``p1000``), without logical types (ints
-stay ints, decimals stay bytes: every decoder agrees, and the conversion is ours), with bytes for strings (text that is
-no UTF-8 is damage, not an exception), without defaults (some writers give a long a null default), and without what
-takes no bytes: the empty ``partition`` record of an unpartitioned table, on which datafusion 54 and later fail.
+Avro data has no names, field ids or record boundaries, so a schema can be replaced by any other that takes the same
+bytes. The schema built here is flat (``data_file`` and ``partition`` are spliced into their parent, so that a column
+can be projected) and named by field id (``f100``, partition fields ``p1000``). It has no logical types (ints stay ints,
+decimals stay bytes, so that all decoders agree and this package converts them), bytes instead of strings (invalid
+UTF-8 is damage, not an exception), and no defaults (some writers give a long a null default). It leaves out what takes
+no bytes: the empty ``partition`` record of an unpartitioned table, on which datafusion 54 and later fail.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from iceexplore.manifests.model._record_shape import TOP, Peek, Shape, shape_of
 
 __all__ = ["Layout", "PartitionColumn", "StatsColumn", "layout_of"]
 
-#: Real manifests have some 60 nodes; named types used twice could make a small schema explode.
+#: Limits: real manifests have about 60 nodes, but reusing named types can make a small schema explode.
 MAX_NODES = 20_000
 MAX_DEPTH = 32
 
@@ -40,7 +40,7 @@ _PRIMITIVES: dict[str, tuple[str, pa.DataType]] = {
 
 @dataclass(frozen=True)
 class PartitionColumn:
-    """A field of the partition tuple as the file has it.
+    """A field of the partition tuple as stored in the file.
 
     ``logical`` is the Avro type's JSON (for its ``logicalType``), None for Parquet, whose columns are typed already.
     """
@@ -53,7 +53,7 @@ class PartitionColumn:
 
 @dataclass(frozen=True)
 class StatsColumn:
-    """One statistic of one column as a V4 file has it: ``offset`` is that of its field id (`_fields_v4`).
+    """One statistic of one column in a V4 file; ``offset`` is that of its field id (`_field_ids.STATS_OFFSETS`).
 
     ``logical`` is as in `PartitionColumn`.
     """
@@ -66,23 +66,23 @@ class StatsColumn:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a file's records hold.
+    """The columns of a file's records.
 
     Attributes
     ----------
     avro
         The equivalent flat Avro schema; None for Parquet.
     arrow
-        The Arrow schema that decoding gives. A struct column named ``s…`` is a record that may be null: its children
-        are columns once it is unnested.
+        The Arrow schema of the decoded data. A struct column named ``s…`` is a nullable record, whose children become
+        columns when it is unnested.
     columns
         Names of all columns after unnesting.
     partition
         The fields of the partition tuple, in the file's order.
     has_ids
-        Whether the file carries any field id.
+        True if the file has any field id.
     parents
-        Ids of the records met (2 ``data_file``, 147, …).
+        Field ids of the records found (2 ``data_file``, 147, …).
     shape
         The name of the `Shape`: ``list``, ``entry``, ``v4-proposal``, ``v4-draft``, or empty.
     stats
@@ -99,23 +99,23 @@ class Layout:
     stats: tuple[StatsColumn, ...] = ()
 
     def has(self, field_id: int) -> bool:
-        """Whether there is a column with this id (at the top or in ``data_file``)."""
+        """Return whether there is a column with this id (at the top or in ``data_file``)."""
         return f"f{field_id}" in self.columns
 
 
 def layout_of(schema: Any, location: str) -> Layout:
-    """Make the layout of an Avro schema.
+    """Build the layout of an Avro schema.
 
     Raises
     ------
     FormatError
-        No record, a damaged or recursive schema, or one whose arrays could hold anything without taking bytes.
+        The schema is not a record, is damaged or recursive, or has arrays whose items take no bytes.
     UnsupportedError
-        A union of several types.
+        The schema has a union of several types.
     """
     builder = _Builder(location)
     if not (isinstance(schema, dict) and isinstance(schema.get("fields"), list)):
-        raise builder.error("the Avro schema is no record")
+        raise builder.error("the Avro schema is not a record")
     builder.has_ids = _carries_ids(schema)
     return builder.build(schema)
 
@@ -174,7 +174,7 @@ class _Builder:
         )
 
     def peek(self, field: dict[str, Any]) -> Peek:
-        """What the shape of the file is told by; faults come up when the field is converted."""
+        """Return what `shape_of` needs of a field. Faults are ignored here and raised when the field is converted."""
         field_id, name = _number(field.get("field-id")), str(field.get("name"))
         children = self.children(field.get("type"))
         if children is None:
@@ -184,7 +184,7 @@ class _Builder:
         return Peek(field_id, name, True, ids, names, any(self.children(c.get("type")) is not None for c in children))
 
     def children(self, node: Any) -> list[dict[str, Any]] | None:
-        """The fields of a record that may be null; None where it is something else."""
+        """Return the fields of a (nullable) record; None for any other type."""
         try:
             inner = self.split_union(node)[2]
         except (FormatError, UnsupportedError):
@@ -201,7 +201,7 @@ class _Builder:
                 self.named[f"{namespace}.{name}"] = node
 
     def resolve(self, node: Any) -> Any:
-        """A type's definition: references by name followed, ``{"type": {...}}`` unwrapped."""
+        """Return a type's definition: follow references by name, and unwrap ``{"type": {...}}``."""
         for _ in range(MAX_DEPTH):
             if isinstance(node, str) and node not in _PRIMITIVES and node != "null":
                 if node not in self.named:
@@ -217,12 +217,12 @@ class _Builder:
 
     def unique(self, name: str) -> str:
         while name in self.names:
-            name += "x"  # an id given twice: the first one counts, the others are only skipped over
+            name += "x"  # duplicate id: the first field is used, others are only skipped
         self.names.add(name)
         return name
 
     def record(self, node: dict[str, Any], parent: str, depth: int) -> Iterator[tuple[str, Any, pa.DataType]]:
-        """The flat fields of a record: name, Avro type, Arrow type."""
+        """Yield the flat fields of a record: name, Avro type, Arrow type."""
         if id(node) in self.open or depth > MAX_DEPTH:
             raise self.error("the Avro schema is recursive or nested too deeply")
         self.open.add(id(node))
@@ -262,7 +262,7 @@ class _Builder:
             made = self.convert(inner, field_id or 0, depth + 1)
         if made is None:
             self.names.discard(column)
-            if nullable:  # a union of null and what takes no bytes is its branch number, which is an int
+            if nullable:  # null and a type without bytes: only the branch number is stored, which is an int
                 yield self.unique(f"x{parent}_{position}".replace(":", "_")), "int", pa.int32()
             return
         avro, arrow = made
@@ -271,7 +271,7 @@ class _Builder:
         yield column, avro, arrow
 
     def note(self, column: str, parent: str, field_id: int | None, name: str, inner: Any) -> None:
-        """Remember what a column is, where its name alone does not say it."""
+        """Record a partition or statistics column, whose name alone does not identify its field."""
         if column[0] == "p":
             self.partition.append(PartitionColumn(column, field_id, name, inner))
         elif column[0] == "c" and column[-1] != "x":
@@ -298,7 +298,7 @@ class _Builder:
         return avro, pa.struct([pa.field(n, t) for n, _, t in fields])
 
     def convert(self, node: Any, field_id: int, depth: int) -> tuple[Any, pa.DataType] | None:
-        """Avro and Arrow type of a value; None where it takes no bytes."""
+        """Return the Avro and Arrow type of a value; None if it takes no bytes."""
         self.nodes += 1
         if self.nodes > MAX_NODES or depth > MAX_DEPTH:
             raise self.error("the Avro schema is too large or nested too deeply")
@@ -310,12 +310,12 @@ class _Builder:
         if kind == "fixed":
             size = node.get("size")
             if not isinstance(size, int) or not 0 < size <= 1 << 20:
-                raise self.error(f"a fixed of {size} bytes in the Avro schema")
+                raise self.error(f"the Avro schema has a fixed type of {size} bytes")
             return {"type": "fixed", "name": f"x{self.nodes}", "size": size}, pa.binary(size)
         if kind == "record":
-            inner = _Builder(self.location)  # names are unique within a record; ids count from its own parent
+            inner = _Builder(self.location)  # names need to be unique within a record only
             inner.named, inner.has_ids, inner.nodes, inner.open = self.named, self.has_ids, self.nodes, self.open
-            inner.shape = Shape("", {}, self.shape.names)  # structs are opened at the top only
+            inner.shape = Shape("", {}, self.shape.names)  # only structs at the top are opened
             made = inner.struct(node, str(field_id), depth)
             self.nodes = inner.nodes
             return made
@@ -339,17 +339,17 @@ class _Builder:
         return {"type": "map", "values": avro}, pa.map_(pa.string(), arrow)
 
     def pair(self, node: dict[str, Any], depth: int) -> tuple[Any, pa.DataType] | None:
-        """Key and value of a statistics map, by position: their ids differ per map, and mean nothing else."""
+        """Return key and value of a statistics map, by position: their ids differ per map and are not needed."""
         fields = node.get("fields")
         typed = [f for f in fields if isinstance(f, dict) and "type" in f] if isinstance(fields, list) else []
         if len(typed) != 2 or typed != fields:
-            raise self.error("a map of the Avro schema is no array of pairs")
+            raise self.error("a map of the Avro schema is not an array of pairs")
         avro, arrow = [], []
         for name, field in zip(("key", "value"), typed, strict=True):
             nullable, null_first, inner = self.split_union(field["type"])
             made = self.convert(inner, 0, depth + 1)
             if made is None:
-                raise self.error("a map of the Avro schema holds nothing")
+                raise self.error("a map of the Avro schema has keys or values that take no bytes")
             kind = (["null", made[0]] if null_first else [made[0], "null"]) if nullable else made[0]
             avro.append({"name": name, "type": kind})
             arrow.append(pa.field(name, made[1]))

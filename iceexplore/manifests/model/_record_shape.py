@@ -1,9 +1,8 @@
-"""The shapes that records of manifests have: which struct holds which field ids, one table per shape.
+"""Shapes of manifest records: which struct has which field ids, one table per shape.
 
-Some ids mean different things in different shapes (146 to 149, 520, 521), so the shape is told first, for the whole
-file, by the fields at its top. Then every field is known by its id and the struct that it stands in. Names count only
-where a file carries no ids at all; statistics of columns cannot be told by names, which are the columns' own.
-
+Some ids mean different things in different shapes (146 to 149, 520, 521), so the shape is determined first, for the
+whole file, from its top-level fields. Then every field is identified by its id and the struct that contains it. Names
+are used only for files without any ids; there, statistics cannot be identified, as their names are those of columns.
 Iceberg spec, "Manifests" and "Manifest Lists"; V4 proposal, "V4 content entry structure" (both of its tables); V4
 draft, ``TrackedFile``.
 """
@@ -27,13 +26,13 @@ from iceexplore.manifests.model._field_ids import (
 
 __all__ = ["PARTITION", "Peek", "STATS", "Shape", "TOP", "shape_of"]
 
-#: Structs whose children become columns of their own, by the name that stands for them here.
+#: Names of structs whose children become columns.
 TOP, FILE, PARTITION, STATS = "0", "2", "102", "stats"
 
 
 @dataclass(frozen=True)
 class Peek:
-    """What is seen of a field at the top: its id, and, if it is a struct, its children's ids and names."""
+    """The visible part of a top-level field: its id and name and, for a struct, its children's ids and names."""
 
     field_id: int | None
     name: str
@@ -50,9 +49,9 @@ class Shape:
     Attributes
     ----------
     name
-        ``list``, ``entry`` (v1-v3 manifests), ``v4-proposal``, ``v4-draft``, or empty: none of these.
+        ``list``, ``entry`` (v1-v3 manifests), ``v4-proposal``, ``v4-draft``, or empty for any other file.
     structs
-        The structs that are opened: (struct around it, field id) -> its name here.
+        The structs whose children become columns: (enclosing struct, field id) -> the struct's name.
     names
         Field ids by name, per struct, for files without any id.
     """
@@ -63,11 +62,11 @@ class Shape:
 
     @property
     def is_v4(self) -> bool:
-        """Whether rows are content entries of V4."""
+        """True if rows are content entries of V4."""
         return self.name.startswith("v4")
 
     def opened(self, parent: str, field_id: int | None, holds_structs: bool) -> str | None:
-        """The name of the struct if it is one that is opened: its children become columns."""
+        """Return the struct's name if its children become columns, else None."""
         if field_id is None:
             return None
         if parent == STATS:
@@ -79,7 +78,7 @@ class Shape:
         return inside
 
     def column(self, parent: str, field_id: int | None, position: int) -> str:
-        """The name of a field's column; one that begins with ``x`` is only skipped over."""
+        """Return the name of a field's column; a column whose name begins with ``x`` is only skipped."""
         if parent == PARTITION:
             return f"p{position if field_id is None else field_id}"
         if field_id is None:
@@ -104,7 +103,7 @@ UNKNOWN = Shape("")
 
 
 def shape_of(fields: Sequence[Peek], has_ids: bool) -> Shape:
-    """The shape of the records whose top fields these are."""
+    """Return the shape of records with these top-level fields."""
     if not has_ids:
         return _by_names(fields)
     by_id = {f.field_id: f for f in reversed(fields) if f.field_id is not None}
@@ -113,7 +112,7 @@ def shape_of(fields: Sequence[Peek], has_ids: bool) -> Shape:
         return LIST
     if 2 in structs:
         return ENTRY
-    # 147 is `tracking` in the draft; in the proposal `deletion_vector`, which has no child 0, or an int.
+    # 147 is `tracking` in the draft; in the proposal it is `deletion_vector`, which has no child 0, or an int.
     if 147 in structs and 0 in structs[147].child_ids:
         return DRAFT
     return PROPOSAL if 134 in by_id and 100 in by_id else UNKNOWN

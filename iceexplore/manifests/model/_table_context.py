@@ -1,4 +1,4 @@
-"""What a table, or a loose file's own header, says of the ids in a manifest."""
+"""Definitions that the ids in a manifest refer to, from a table's metadata or a loose file's own header."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["Meaning"]
 
 @dataclass(frozen=True)
 class Meaning:
-    """Types of columns (and, V4, of expressions) by id, partition specs, expressions.
+    """Types of columns (in V4 also of expressions) by id, partition specs, expressions.
 
     Attributes
     ----------
     location
-        The table's, which relative locations of V4 are joined with; None for a loose file.
+        The table's location, with which relative locations of V4 are joined; None for a loose file.
     """
 
     types: Mapping[int, Type] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Meaning:
 
     @classmethod
     def of(cls, metadata: TableMetadata) -> Meaning:
-        """What a table's metadata says; a column's id wins over an expression's, which should not be the same."""
+        """Return the definitions of a table; if a column and an expression wrongly share an id, the column wins."""
         types: dict[int, Type] = {i: f.type for i, (_, f) in metadata.all_fields().items()}
         columns = dict(types)
         for expression in metadata.expressions:

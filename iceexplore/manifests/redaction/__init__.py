@@ -1,1 +1,1 @@
-"""Redact manifests."""
+"""Redaction of manifests."""

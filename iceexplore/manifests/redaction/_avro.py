@@ -38,17 +38,17 @@ from iceexplore.storage import Budget
 
 __all__ = ["redact_avro"]
 
-#: What stands behind each block; nothing of the file's own.
+#: Sync marker of the redacted file, which replaces the file's own.
 _SYNC = b"iceexplore-blank"
 _WHAT = "the entries"
-#: Record by record a file takes so many times what reading it would: for smaller ones datafusion is worth its import.
+#: Redacting by records takes this many times as long as reading, so datafusion pays off for smaller files.
 _SLOWER = 4
-#: Plain bytes that are redacted by columns at a time, and at most in a block: as arrays they take some ten times that.
+#: Decompressed bytes redacted by columns at a time, and at most in a block: as arrays they take about ten times that.
 _GROUP_BYTES, _COLUMN_BLOCK = 1 << 23, 1 << 24
 
 
 def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping[str, int]) -> bytes:
-    """The file with its records, schema and header redacted; damaged ones raise."""
+    """Return the file with its records, schema and header redacted; a damaged file raises."""
     header = read_header(data, location)
     index = index_blocks(data, header, location)
     if index.faults:
@@ -60,14 +60,14 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
         file = _File(data, header, index, location, schema, codec, budget)
         made = None
         if worth_bulk(_SLOWER * len(data)):
-            # Values keep their numbers: if records are redacted one by one after all, they get the same placeholders.
+            # Numbers of values are kept: if the records are redacted one by one after all, placeholders are the same.
             made = _by_columns(file)
         if made is None:
             made = _by_records(file)
     blocks, same = made
-    # `is_bare` last, as it decompresses every block, without a limit: blocks that get here are within the limits.
+    # `is_bare` comes last, as it decompresses every block without a limit; blocks that got this far are within limits.
     if same and shown == header.schema and pairs == header.metadata and is_bare(data, header, index):
-        return data  # byte for byte: there is nothing in it that is to be redacted
+        return data  # byte for byte: nothing in it needs redaction
     head_pairs = {"avro.schema": json.dumps(shown, ensure_ascii=False), "avro.codec": codec, **pairs}
     head = header_bytes(
         {k.encode("utf-8", "replace"): v.encode("utf-8", "replace") for k, v in head_pairs.items()}, _SYNC
@@ -77,7 +77,7 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
 
 @dataclass(frozen=True)
 class _File:
-    """A file that is redacted, how its blocks are written, and what they may take."""
+    """A file to redact, with the codec for its blocks and its memory budget."""
 
     data: bytes
     header: AvroHeader
@@ -89,9 +89,9 @@ class _File:
 
 
 def _by_columns(file: _File) -> tuple[list[bytes], bool] | None:
-    """The blocks, redacted column by column, and whether their records are as before; None where it cannot be.
+    """Return the blocks redacted column by column, and whether their records are unchanged; None if not possible.
 
-    Columns that no change concerns are decoded and encoded as they are.
+    Columns without a change are decoded and encoded as they are.
     """
     columns = Columns(file.schema)
     plain = file.schema.plain
@@ -126,22 +126,22 @@ def _by_columns(file: _File) -> tuple[list[bytes], bool] | None:
                 blocks.append(block_bytes(count, body, file.codec, _SYNC))
                 first += count
             held += sum(map(len, blocks[-len(counts) :]))
-            file.budget.used = begun + held  # the rows are gone, their blocks stay
+            file.budget.used = begun + held  # the rows are released, their blocks stay
             file.budget.reserve(0, _WHAT)
     except (OtherWayError, pa.ArrowException, ValueError):
         file.budget.used = begun
-        return None  # record by record it comes out what is wrong with it
+        return None  # redacting record by record finds the fault
     return blocks, same
 
 
 def _by_records(file: _File) -> tuple[list[bytes], bool]:
-    """The blocks, redacted record by record, and whether their records are as before."""
+    """Return the blocks redacted record by record, and whether their records are unchanged."""
     import fastavro
 
     schema, header = file.schema, file.header
     change = schema.change(schema.plain, Place.RECORD)
     decode: Any = fastavro.parse_schema(schema.decode(schema.plain))
-    # Records become Python objects, which take time: what is decompressed is limited as where they are read.
+    # Python objects take time: limit the decompressed bytes as when reading.
     work = slow_work(file.location, len(file.data))
     blocks: list[bytes] = []
     same, out = True, io.BytesIO()
@@ -159,7 +159,7 @@ def _by_records(file: _File) -> tuple[list[bytes], bool]:
             fastavro.schemaless_writer(out, decode, record if change is None else change(record))
         if records.at != len(plain):
             left = len(plain) - records.at
-            raise FormatError(f"{left} bytes are left over in a block", location=file.location, offset=block.start)
+            raise FormatError(f"a block has {left} bytes left over", location=file.location, offset=block.start)
         body = out.getvalue()
         same = same and body == plain
         blocks.append(block_bytes(block.count, body, file.codec, _SYNC))

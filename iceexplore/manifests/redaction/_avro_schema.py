@@ -1,6 +1,6 @@
-"""How the records of an Avro schema are decoded, changed, and what is shown of the schema.
+"""Redaction by Avro schema: how records are decoded and changed, and how the schema is shown.
 
-A function per field is made from the schema; most fields need none.
+A function per field is built from the schema; most fields need none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from iceexplore.manifests.redaction._redactor import Redactor
 
 __all__ = ["Change", "Schema"]
 
-#: A value redacted; None is a field that stays as it is.
+#: Redacts a value. None instead of a function: the field stays as it is.
 Change = Callable[[Any], Any]
 _PRIMITIVE = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 _NUMBERS = frozenset({"boolean", "int", "long"})
@@ -56,14 +56,14 @@ _LOGICAL = frozenset(
     ]
 )
 _RECORD_NAME = re.compile(r"r\d{1,10}|k\d{1,10}_v\d{1,10}|fixed_\d{1,10}|decimal_\d{1,3}_\d{1,3}|uuid_fixed", re.A)
-#: The names that fields have here; all else is the key of a map.
+#: Field names in decoded records (`Schema.decode`); any other name is the key of a map.
 _OURS = re.compile(r"f\d+", re.A)
-#: Types inside each other; and types in all, once names are followed.
+#: Limits: nesting of types, and number of types once names are resolved.
 _DEPTH, _TYPES = 100, 1_000_000
 
 
 class Schema:
-    """A schema: how its records are decoded, changed, and what is shown of it."""
+    """A schema: how its records are decoded and changed, and how it is shown."""
 
     def __init__(self, redactor: Redactor, schema: Any, lengths: Mapping[str, int]) -> None:
         self.redactor = redactor
@@ -72,18 +72,18 @@ class Schema:
         self.count = 0
         self._named: dict[str, Any] = {}
         self.has_ids = _has_ids(schema)
-        #: The schema with every name followed.
+        #: The schema with every name resolved.
         self.plain = self._plain(schema, 0)
 
     def _plain(self, schema: Any, depth: int) -> Any:
         self.count += 1
         if depth > _DEPTH or self.count > _TYPES:
-            raise UnsupportedError("the Avro schema is nested too deep to be redacted")
+            raise UnsupportedError("the Avro schema is nested too deeply to be redacted")
         if isinstance(schema, str):
             if schema in _PRIMITIVE:
                 return {"type": schema}
             if schema not in self._named:
-                raise UnsupportedError("the Avro schema names a type that it does not define")
+                raise UnsupportedError("the Avro schema refers to a type that it does not define")
             return self._plain(self._named[schema], depth + 1)
         if isinstance(schema, list):
             return [self._plain(s, depth + 1) for s in schema]
@@ -113,7 +113,7 @@ class Schema:
         return {"type": "fixed", "size": int(schema["size"]), "logical": schema.get("logicalType")}
 
     def decode(self, plain: Any) -> Any:
-        """What the bytes are decoded by: no names, documentation, defaults or logical types."""
+        """Return the schema to decode with, without names, documentation, defaults and logical types."""
         if isinstance(plain, list):
             return [self.decode(p) for p in plain]
         kind = plain["type"]
@@ -135,7 +135,7 @@ class Schema:
     # Records -------------------------------------------------------------------------------------------------------
 
     def change(self, plain: Any, place: Place, key: Any = None) -> Change | None:
-        """How a value of a type is changed where it stands."""
+        """Return the function that redacts a value of this type in this place; None if it stays as it is."""
         if isinstance(plain, list):
             return self._union(plain, place, key)
         kind = plain["type"]
@@ -212,7 +212,7 @@ class Schema:
         return change_record if changes or (sized and lengths) else None
 
     def places(self, plain: Any) -> dict[int, int]:
-        """Where a record's fields are, by id; of an id that is there twice, the first."""
+        """Return the positions of a record's fields by id; of a duplicate id, the first."""
         out: dict[int, int] = {}
         for i, field in enumerate(plain["fields"]):
             if (number := self.id(field)) is not None:
@@ -221,12 +221,12 @@ class Schema:
 
     @staticmethod
     def size_field(at: Mapping[int, int]) -> tuple[int, int] | None:
-        """Where a record has the location and the length of a file."""
+        """Return the positions of a file's location and length in a record; None if it does not have both."""
         return next(((at[a], at[b]) for a, b in ((500, 501), (100, 104)) if a in at and b in at), None)
 
     @staticmethod
     def stats_fields(at: Mapping[int, int]) -> tuple[int | None, int | None]:
-        """Where a record of V4 has its statistics and its kind: in that of a manifest no bound is a value."""
+        """Return the positions of a V4 record's statistics and content type: only files have partition values."""
         return next((at[i] for i in (149, 146, 10_000) if i in at), None), at.get(134)
 
     def id(self, field: Mapping[str, Any]) -> int | None:
@@ -236,7 +236,7 @@ class Schema:
         return None if self.has_ids else ids_by_name.get(str(field.get("name")))
 
     def tuple_key(self, field: Mapping[str, Any]) -> Any:
-        """Under what the values of a partition field are counted."""
+        """Return the key that identifies a partition field's values, so that equal ones get equal placeholders."""
         number = self.id(field)
         return self.redactor.field_keys.get(number, ("field", number, field.get("name")))  # type: ignore[arg-type]
 
@@ -251,7 +251,7 @@ class Schema:
         return _each(changes)
 
     def _value(self, plain: Any, key: Any) -> Change | None:
-        """A partition value: a stand-in of its type."""
+        """Return the change of a partition value: a placeholder of its type, or only secrets removed."""
         kind, logical = plain["type"], plain.get("logical")
         number = self.terms.number
         if not self.terms.values:
@@ -277,7 +277,7 @@ class Schema:
         return lambda v: blank
 
     def _secretless(self, plain: Any) -> Change | None:
-        """Values that stay, without secrets among them."""
+        """Return the change of values that are kept except for secrets."""
         kind = plain["type"]
         if not self.terms.credentials or _only_numbers(plain) or kind in ("float", "double"):
             return None
@@ -290,7 +290,7 @@ class Schema:
         return self._loose
 
     def _bounds(self, plain: Any) -> Change | None:
-        """Bounds by column: those of the path in a delete file are a location, and tell which file it deletes from."""
+        """Return the change of bounds by column. Those of a delete file's paths are locations and name data files."""
         items = plain.get("items")
         if plain["type"] != "array" or not isinstance(items, dict) or len(items.get("fields", ())) != 2:
             return self._any(plain)
@@ -313,7 +313,7 @@ class Schema:
         return change
 
     def _summaries(self, plain: Any) -> Change | None:
-        """Partition summaries: null bounds would say that there are no values, so there are none."""
+        """Return the change of partition summaries: removed, as null bounds would mean that no values exist."""
         items = plain.get("items")
         if isinstance(items, list):
             items = next((p for p in items if p["type"] == "record"), None)
@@ -341,7 +341,7 @@ class Schema:
         return change
 
     def _stats(self, plain: Any) -> Change | None:
-        """Statistics of V4: counts stay, bounds go, but for those that are partition values."""
+        """Return the change of V4 statistics: counts are kept, bounds removed unless they are partition values."""
         if isinstance(plain, list):
             inner = self._stats(next(p for p in plain if p["type"] == "record"))
             return None if inner is None else lambda v: None if v is None else inner(v)
@@ -400,9 +400,10 @@ class Schema:
         return change_column
 
     def column_bounds(self, plain: Any, column: int) -> tuple[dict[int, tuple[int, Any]], dict[int, Place | None]]:
-        """Where the statistics of a column have its bounds, and what the other fields are; None is blank in any case.
+        """Return where a column's statistics have bounds, and the places of the other fields; None: always blank.
 
-        Bounds are by their offset, with the key under which their values are counted; None: they are no partition's.
+        Bounds are by offset: the field's position and the key of its values (see `tuple_key`); None if they are not
+        partition values.
         """
         keys = {offset: self.redactor.stats_keys.get(column) for offset in (1, 2)}
         keys[9] = self.redactor.derived_keys.get(column)
@@ -421,11 +422,11 @@ class Schema:
 
     @staticmethod
     def blank(plain: Any) -> Any:
-        """A value of a type that says nothing."""
+        """Return a neutral value of a type."""
         return _blank(plain)
 
     def _any(self, plain: Any) -> Change | None:
-        """What may be anything."""
+        """Return the change of a value that may be anything."""
         if isinstance(plain, list):
             return self._union(plain, Place.ANY, None)
         if self.terms.values:
@@ -434,12 +435,12 @@ class Schema:
         return None if _only_numbers(plain) or plain["type"] in ("float", "double", "null") else self._loose
 
     def _loose(self, value: Any) -> Any:
-        """Whatever it is, by its own type."""
+        """Redact a value of any kind, by its own type."""
         if isinstance(value, str):
             return self.terms.text(value)
         if isinstance(value, bytes):
             made = self.redactor.data(value)
-            return value if made == value else made[: len(value)].ljust(len(value), b"\0")  # also of a fixed length
+            return value if made == value else made[: len(value)].ljust(len(value), b"\0")  # keeps a fixed length
         if isinstance(value, list):
             return [self._loose(v) for v in value]
         if isinstance(value, dict):
@@ -449,7 +450,7 @@ class Schema:
     # The schema ----------------------------------------------------------------------------------------------------
 
     def shown(self, schema: Any, *, named: bool = False) -> Any:
-        """The schema as it is written: what is no part of the format goes, and so do names and documentation."""
+        """Return the schema to write: without non-format attributes, and with names and documentation redacted."""
         if isinstance(schema, str):
             return schema if schema in _PRIMITIVE else self._type_name(schema)
         if isinstance(schema, list):
@@ -534,7 +535,7 @@ def _each(changes: list[tuple[str, Change]]) -> Change | None:
 
 
 def _refuse_empty(items: Any) -> None:
-    """Any number of values that take no bytes may be claimed in a few bytes, and each would be made."""
+    """Refuse arrays of items that take no bytes: a few bytes may claim any number, and all would be built."""
     todo = [items]
     while todo:
         item = todo.pop()
@@ -547,7 +548,7 @@ def _refuse_empty(items: Any) -> None:
 
 
 def _only_numbers(plain: Any) -> bool:
-    """Whether a type holds whole numbers and nothing else."""
+    """Return whether a type holds only whole numbers."""
     if isinstance(plain, list):
         return all(_only_numbers(p) for p in plain)
     kind = plain["type"]
@@ -559,7 +560,7 @@ def _only_numbers(plain: Any) -> bool:
 
 
 def _blank(plain: Any) -> Any:
-    """A value of a type that says nothing."""
+    """Return a neutral value of a type."""
     if isinstance(plain, list):
         return None if any(p["type"] == "null" for p in plain) else _blank(plain[0])
     kind = plain["type"]
@@ -571,7 +572,7 @@ def _blank(plain: Any) -> Any:
 
 
 def _json_blank(plain: Any) -> Any:
-    """The same as the default of a field."""
+    """Return a neutral value in the form of a field's default in JSON."""
     made = _blank(plain) if plain["type"] != "union" else None
     return made.decode("latin-1") if isinstance(made, bytes) else {} if isinstance(made, dict) else made
 

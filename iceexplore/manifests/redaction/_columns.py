@@ -1,7 +1,7 @@
 """Redact the records of large Avro manifests column by column.
 
-`_redact_avro` decides what is redacted and by which placeholder: its function for a single value is called once for
-each distinct value of a column. Types that need more, such as maps and unions of several types, are left to it.
+`_avro_schema` decides what is redacted and by which placeholder; its function for a single value is called once for
+each distinct value of a column. Types that need more, such as maps and unions of several types, are redacted there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from iceexplore.manifests.redaction._places import PATH_ID, Kind, Place, inside,
 
 __all__ = ["ColumnChange", "Columns", "OtherWayError"]
 
-#: A column redacted; None is one that stays as it is.
+#: Redacts a column. None instead of a function: the column stays as it is.
 ColumnChange = Callable[[Any], Any]
 _ARROW: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -28,19 +28,19 @@ _ARROW: dict[str, pa.DataType] = {
     "float": pa.float32(),
     "double": pa.float64(),
     "bytes": pa.binary(),
-    # Text is checked where it is changed: a decoder's own check would stop at damage.
+    # Text is validated where it is changed; a decoder's own check would stop at damage.
     "string": pa.binary(),
 }
-#: A null of a longer type would take as many bytes in Arrow, and one in the file.
+#: Longest fixed type: in Arrow a null takes as many bytes as a value, in the file only one.
 _FIXED = 64
 
 
 class OtherWayError(Exception):
-    """The file is redacted record by record."""
+    """Raised if the file must be redacted record by record."""
 
 
 class Columns:
-    """Column-wise changes for the types of a schema, as `Schema.plain` has them."""
+    """Column-wise changes for the types of a schema, in the form of `Schema.plain`."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -50,7 +50,7 @@ class Columns:
     # Types ---------------------------------------------------------------------------------------------------------
 
     def avro(self, plain: Any) -> Any:
-        """What the bytes are decoded and encoded by: as `Schema.decode`, text being bytes."""
+        """Return the schema to decode and encode with: as `Schema.decode`, with bytes for strings."""
         if isinstance(plain, list):
             return [self.avro(p) for p in plain]
         kind = plain["type"]
@@ -68,12 +68,12 @@ class Columns:
         return f"C{self.schema.count}"
 
     def arrow(self, plain: Any) -> pa.DataType:
-        """The Arrow type of a type.
+        """Return the Arrow type of a type.
 
         Raises
         ------
         OtherWayError
-            It has none that can be decoded and encoded by columns.
+            The type cannot be decoded and encoded by columns.
         """
         _, one = self._nullable(plain)
         kind = one["type"]
@@ -88,12 +88,12 @@ class Columns:
         return _ARROW[kind]
 
     def field(self, number: int, plain: Any) -> pa.Field:
-        """A field of a record."""
+        """Return the Arrow field of a record's field."""
         return pa.field(f"f{number}", self.arrow(plain))
 
     @staticmethod
     def _nullable(plain: Any) -> tuple[bool, Any]:
-        """Whether a type may be null, and the type itself."""
+        """Return whether a type is nullable, and the type without null."""
         if not isinstance(plain, list):
             return False, plain
         rest = [p for p in plain if p["type"] != "null"]
@@ -104,7 +104,7 @@ class Columns:
     # Changes -------------------------------------------------------------------------------------------------------
 
     def change(self, plain: Any, place: Place, key: Any = None) -> ColumnChange | None:
-        """Return the function that redacts a column in this place; None where the column stays as it is."""
+        """Return the function that redacts a column in this place; None if the column stays as it is."""
         single = self.schema.change(plain, place, key)
         if single is None:
             return None
@@ -129,7 +129,7 @@ class Columns:
         return self._list(one, Place.ANY) if kind == "array" else self._struct(one, lambda f: (Place.ANY, None))
 
     def _mapped(self, kind: str, single: Callable[[Any], Any]) -> ColumnChange:
-        """Each distinct value changed."""
+        """Return a column change that changes each distinct value once."""
 
         def change(array: Any) -> Any:
             coded = array.dictionary_encode()
@@ -140,7 +140,7 @@ class Columns:
         return change
 
     def _blank(self, blank: Any) -> ColumnChange:
-        """The same value in each row but those of null."""
+        """Return a column change that puts the same value in each row that is not null."""
 
         def change(array: Any) -> Any:
             one = pa.array([blank], array.type)
@@ -167,7 +167,7 @@ class Columns:
         return self._struct(plain, lambda f: (Place.VALUE, self.schema.tuple_key(f)))
 
     def _record(self, plain: Any) -> ColumnChange:
-        """A record whose fields are known: as `Schema.change`, with the lengths of files that were rewritten."""
+        """Return the change of a record with known fields: as `Schema.change`, with rewritten files' new lengths."""
         schema = self.schema
         at = schema.places(plain)
         sizes = schema.size_field(at)
@@ -199,7 +199,7 @@ class Columns:
         return change
 
     def _bounds(self, array: Any) -> Any:
-        """Bounds by column: those of a delete file's path are a location; others go, or stay without secrets."""
+        """Redact bounds by column: those of a delete file's paths are locations; others are removed, or secrets."""
         keys, bounds = array.values.flatten()
         columns = np.asarray(keys)
         path = columns == PATH_ID
@@ -277,7 +277,7 @@ class Columns:
                     made[i] = bound if single is None else single(bound)
                     continue
                 stay = np.zeros(len(array), bool) if key is None else is_file.copy()
-                if offset == 2 and lower is not None:  # of two that differ the lower one is taken for the partition's
+                if offset == 2 and lower is not None:  # if the two bounds differ, only the lower is the partition value
                     if lower.type != bound.type:
                         raise OtherWayError("bounds of two types")
                     stay &= ~bool_array(lower.is_valid()) | bool_array(pc.equal(lower, bound))
@@ -289,7 +289,7 @@ class Columns:
 
 
 def _is_bounds(plain: Any) -> bool:
-    """Return whether an array is one of pairs of a column and its bound."""
+    """Return whether a type is an array of pairs of a column id and its bound."""
     items = plain.get("items")
     if plain["type"] != "array" or not isinstance(items, dict) or len(items.get("fields", ())) != 2:
         return False
@@ -309,7 +309,7 @@ def _nulls(array: Any) -> Any:
 
 
 def _changed(array: Any, changes: dict[int, ColumnChange | None]) -> Any:
-    """A struct whose children are changed."""
+    """Return a struct with some children changed."""
     children = array.flatten()
     for i, change in changes.items():
         if change is not None:

@@ -1,4 +1,4 @@
-"""Redact a manifest, a manifest list or a root, whatever its format."""
+"""Redact a manifest, a manifest list or a root manifest, whatever its format."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["redact_manifest"]
 
 
 def redact_manifest(redactor: Redactor, data: bytes, location: str, lengths: Mapping[str, int]) -> bytes:
-    """Redact a file of records: a manifest, a manifest list or a root.
+    """Redact a file of records: a manifest, a manifest list, a root manifest or a delete file.
 
     Parameters
     ----------
     lengths
-        Bytes of the files that were rewritten, by location as written: entries of them are put right.
+        New lengths of rewritten files, by location as written: entries for them are corrected.
 
     Raises
     ------
     FormatError
-        The file is damaged: what is in its rest nobody knows.
+        The file is damaged, so that the content of the rest is unknown.
     UnsupportedError
-        A format that cannot be rewritten.
+        The file's format cannot be rewritten.
     """
     if not data.startswith((AVRO_MAGIC, b"PAR1")):
         raise UnsupportedError(f"only Avro and Parquet files can be redacted, and {location} is neither")
@@ -37,6 +37,6 @@ def redact_manifest(redactor: Redactor, data: bytes, location: str, lengths: Map
     except IceexploreError:
         raise
     except RecursionError:
-        raise UnsupportedError(f"{location} cannot be redacted: its records are nested too deep") from None
-    except Exception as e:  # fastavro and Arrow raise whatever a damaged file makes them stumble on
-        raise FormatError(f"cannot be redacted: {type(e).__name__}", location=location) from e
+        raise UnsupportedError(f"{location} cannot be redacted: its records are nested too deeply") from None
+    except Exception as e:  # fastavro and Arrow raise all kinds of errors on damaged files
+        raise FormatError(f"the file cannot be redacted: {type(e).__name__}", location=location) from e

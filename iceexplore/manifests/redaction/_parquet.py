@@ -28,16 +28,16 @@ from iceexplore.storage import Budget
 __all__ = ["redact_parquet"]
 
 _ROWS = 8192
-#: Rows that are decoded at once take so much; some of their columns become Python objects.
+#: Most bytes of rows decoded at once; some of their columns become Python objects.
 _BATCH_BYTES = 1 << 26
-#: Of a row group there are the redacted rows, and what the writer makes of them.
+#: Copies of a row group in memory: its redacted rows, and the writer's.
 _COPIES = 2
 _CODECS = frozenset({"zstd", "gzip", "snappy", "lz4", "brotli"})
 _STATS_NAME = re.compile(r"c?\d{1,10}", re.A)
 
 
 def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapping[str, int]) -> bytes:
-    """The file with its columns, their names and the key-value metadata redacted; statistics and dictionaries go."""
+    """Return the file with columns, names and key-value metadata redacted, without statistics and dictionaries."""
     import pyarrow.parquet as pq
 
     opened = ParquetManifest(data, location)
@@ -46,7 +46,7 @@ def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapp
     codec = opened.codec if opened.codec in _CODECS else "none"
     writer = None
     try:
-        # Row by row group: readers may go by them, and files of one are usual.
+        # Keep the row groups, as readers may depend on them; usually there is one.
         with Budget(location, len(data)) as budget:
             for group in range(opened.file.num_row_groups):
                 table = _redacted_group(opened, group, columns, budget)
@@ -67,13 +67,13 @@ def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapp
 
 
 def _redacted_group(opened: ParquetManifest, group: int, columns: _Columns, budget: Budget) -> pa.Table | None:
-    """The rows of a row group; None where there are none."""
+    """Return the redacted rows of a row group; None if it has none."""
     rows, size = opened.group_size(group)
     budget.reserve(_COPIES * size, "the entries")
     parts = []
     step = max(1, min(_ROWS, _BATCH_BYTES * rows // size)) if size else _ROWS
     for batch in opened.file.iter_batches(step, row_groups=[group], use_threads=False):
-        if batch.nbytes > 2 * _BATCH_BYTES + (1 << 20):  # what the pages' headers say was not so
+        if batch.nbytes > 2 * _BATCH_BYTES + (1 << 20):  # more than the page headers state
             raise budget.refusal("the entries")
         parts.append(columns.redacted(pa.Table.from_batches([batch])))
     return pa.concat_tables(parts) if parts else None
@@ -93,7 +93,7 @@ class _Columns:
         self.has_ids = has_ids
 
     def redacted(self, table: pa.Table) -> pa.Table:
-        """Some rows."""
+        """Return redacted rows."""
         ids = [self._id(f) for f in table.schema]
         is_file = None
         if 134 in ids:
@@ -128,7 +128,7 @@ class _Columns:
         return number if number is not None or self.has_ids else ids_by_name.get(field.name)
 
     def _field(self, array: Any, field: pa.Field, place: Place, key: Any = None) -> tuple[Any, pa.Field]:
-        """A column and its field, redacted."""
+        """Return a column and its field, redacted."""
         array = self._array(array, field, place, key)
         return array, self._named(field, array.type)
 
@@ -167,7 +167,7 @@ class _Columns:
         return array
 
     def _named_blank(self, array: Any, field: pa.Field) -> Any:
-        """A blank column, of the type that the redacted one has: its fields' names may be redacted, too."""
+        """Return a blank column of the redacted type, whose nested fields may have redacted names."""
         return _blank(len(array), self._shown(array.type), field.nullable)
 
     def _shown(self, kind: pa.DataType) -> pa.DataType:
@@ -210,7 +210,7 @@ class _Columns:
         return pa.ListArray.from_arrays(array.offsets.cast(pa.int32()), values, pa.list_(shown), mask=mask)
 
     def _bounds(self, array: Any, field: pa.Field) -> Any:
-        """Bounds by column, as maps."""
+        """Redact bounds by column, stored as maps."""
         if not pa.types.is_map(array.type) or not _is_bytes(array.type.item_type):
             return self._array(array, field, Place.ANY, None)
         redactor, path = self.redactor, PATH_ID
@@ -254,7 +254,7 @@ class _Columns:
         return _mapped(array, redactor.data)
 
     def _stand_in(self, array: Any, key: Any) -> Any:
-        """Values by stand-ins of their type."""
+        """Replace values by placeholders of their type."""
         kind = array.type
         coded = array.dictionary_encode()
         values = coded.dictionary
@@ -312,7 +312,7 @@ class _Columns:
         return _struct(arrays, fields, array)
 
     def _bound(self, array: Any, field: pa.Field, key: Any, is_file: Any, lower: Any) -> Any:
-        """A bound that is a partition value, of files; nothing else."""
+        """Redact a bound: a placeholder if it is a file's partition value, otherwise blank."""
         nested = pa.types.is_nested(array.type)
         if key is None or is_file is None or nested:
             return self._named_blank(array, field)
@@ -322,7 +322,7 @@ class _Columns:
             lower = lower.storage if isinstance(lower.type, pa.ExtensionType) else lower
             if lower.type != array.type:
                 return self._named_blank(array, field)
-            # Where an upper bound is another value, the lower one alone is taken for the partition's.
+            # If the bounds differ, only the lower one is the partition value.
             is_file = pc.and_(is_file, pc.fill_null(pc.equal(lower, array), True))
         made = self._stand_in(array, key)
         return pc.if_else(is_file, made, _blank(len(array), array.type, field.nullable))
@@ -339,13 +339,13 @@ def _struct(arrays: list[Any], fields: list[pa.Field], like: Any) -> Any:
 
 
 def _mapped(array: Any, change: Callable[[Any], Any]) -> Any:
-    """Each value changed, equal ones once."""
+    """Change each distinct value once."""
     coded = array.dictionary_encode()
     return pa.array([change(v) for v in coded.dictionary.to_pylist()], array.type).take(coded.indices)
 
 
 def _typed(numbers: list[int], kind: pa.DataType) -> Any:
-    """Numbers as values of a type."""
+    """Return numbers as values of a type."""
     if pa.types.is_boolean(kind):
         return pa.array([bool(n % 2) for n in numbers], kind)
     if _is_text(kind):
@@ -367,7 +367,7 @@ def _typed(numbers: list[int], kind: pa.DataType) -> Any:
 
 
 def _blank(count: int, kind: pa.DataType, nullable: bool) -> Any:
-    """Values of a type that say nothing: null where that may be."""
+    """Return neutral values of a type: nulls where possible."""
     if nullable or pa.types.is_null(kind):
         return pa.nulls(count, kind)
     if pa.types.is_struct(kind):

@@ -1,6 +1,6 @@
-"""What the fields of manifests are, for whoever redacts them: told by ids and types, never by what is in them.
+"""Classify the fields of manifests for redaction, by ids and types only, never by content.
 
-Some ids mean different things in different dialects (146 to 149, 520, 521): their types tell them apart.
+Some ids mean different things in different dialects (146 to 149, 520, 521): their types distinguish them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ __all__ = [
     "value_keys",
 ]
 
-#: The column of a delete file that has the path.
+#: Column of a delete file with the path.
 PATH_ID = 2147483546
 
 
 class Terms(Protocol):
-    """What is redacted, and what stands in for it."""
+    """Rules of redaction: what is redacted, and the placeholders."""
 
     credentials: bool
     values: bool
@@ -49,22 +49,22 @@ class Terms(Protocol):
     touched: int
 
     def text(self, text: str) -> str:
-        """A text that may say anything."""
+        """Redact free text."""
 
     def key(self, key: str) -> str:
-        """The key of an entry that may have any."""
+        """Redact the key of a map that may have any keys."""
 
     def secretless(self, text: str) -> str:
-        """A text without what has the form of a secret."""
+        """Redact what has the form of a secret in a text."""
 
     def name(self, name: str) -> str:
-        """The name of a column or partition field."""
+        """Redact the name of a column or partition field."""
 
     def location(self, location: str) -> str:
-        """Where a file is."""
+        """Redact the location of a file."""
 
     def number(self, of: Any, value: Any) -> int:
-        """A number that stands in for a value."""
+        """Return a number as the placeholder of a value."""
 
 
 class Kind(Enum):
@@ -78,13 +78,13 @@ class Kind(Enum):
 
 
 class Place(Enum):
-    """What a field is."""
+    """The role of a field, which decides how it is redacted."""
 
     RECORD = "a record whose fields are known"
-    KEEP = "counts, sizes, ids, and what else is no value"
-    LOCATION = "where a file is"
+    KEEP = "counts, sizes, ids and other numbers that are not values"
+    LOCATION = "the location of a file"
     FORMAT = "a file format"
-    FILE_KEY = "the key of a file"
+    FILE_KEY = "the encryption key of a file"
     VECTOR = "positions"
     TUPLE = "a partition tuple"
     VALUE = "a partition value"
@@ -107,7 +107,7 @@ _LOCATIONS = frozenset({100, 143, 155, 164, 500, 2147483546})
 _RECORDS = frozenset({2, 5, 147, 148, 150, 158, 159, 521})
 _STATS = frozenset({146, 149, 10_000})
 
-#: Field ids by name, for files that carry none, and names that say nothing of a table.
+#: Field ids by name, for files without ids; these names reveal nothing about a table.
 ids_by_name: Mapping[str, int] = {
     name: number
     for names in (
@@ -164,7 +164,7 @@ FIELD_NAMES = frozenset(ids_by_name) | frozenset(
 
 
 def one_of(plain: Any) -> Any:
-    """The type itself, of one that may be null."""
+    """Return a nullable type without null, or any other type unchanged."""
     if not isinstance(plain, list):
         return plain
     rest = [p for p in plain if p["type"] != "null"]
@@ -172,7 +172,7 @@ def one_of(plain: Any) -> Any:
 
 
 def kind_of_avro(plain: Any) -> Kind:
-    """The kind of an Avro type."""
+    """Return the kind of an Avro type."""
     kind = one_of(plain)["type"]
     if kind in ("record", "union"):
         return Kind.STRUCT
@@ -184,7 +184,7 @@ def kind_of_avro(plain: Any) -> Kind:
 
 
 def inside(parent: Place, field_id: int | None, kind: Kind) -> Place:
-    """What a field is, by what it stands in."""
+    """Return the role of a field, given the role of the struct or list that contains it."""
     if parent is Place.TUPLE:
         return Place.VALUE
     if parent is Place.KEEP and kind is not Kind.TEXT and kind is not Kind.BYTES:
@@ -217,19 +217,19 @@ def inside(parent: Place, field_id: int | None, kind: Kind) -> Place:
 
 
 def statistic(field_id: int | None) -> tuple[int, int] | None:
-    """Column and offset of a statistic of V4: below 1 is the struct of the column, 1, 2 and 9 to 21 are values."""
+    """Return column id and offset of a V4 statistic. Offset 0 is the column's struct; 1, 2 and 9 to 21 are values."""
     return None if field_id is None else stats_of(field_id)
 
 
 def value_keys(metadata: Any) -> tuple[dict[int, Any], dict[int, Any], dict[int, Any]]:
-    """Under which key the values of a partition field are counted: a value must have one stand-in everywhere.
+    """Return the keys that identify partition values, so that a value has the same placeholder everywhere.
 
     Returns
     -------
     tuple
-        Keys by the id of the partition field (tuples), by the id of V4's statistics whose bounds are the value (those
-        of its expression, of identity transforms those of its source), and by the source column whose struct has it as
-        ``derived_value``.
+        Keys by the id of the partition field (tuples); by the id of the V4 statistics whose bounds are the value (those
+        of the field's expression or, for identity transforms, of its source column); and by the source column whose
+        struct has the value as ``derived_value``.
     """
     by_field: dict[int, Any] = {}
     by_stats: dict[int, Any] = {}

@@ -1,6 +1,6 @@
-"""Redact manifests, manifest lists and roots of every dialect, in Avro and Parquet: their shape and counts stay.
+"""Redact manifests, manifest lists and roots of every dialect, in Avro and Parquet, keeping shape and counts.
 
-Only what is known to hold nothing of the table is kept; what a field is, its id and type tell (`_redact_places`).
+Fields are kept only if they are known to reveal nothing; their ids and types decide what they are (`_places`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Redactor:
     Parameters
     ----------
     terms
-        What is redacted, and what stands in for it.
+        What is redacted, and by which placeholders.
     header
         Redacts the key-value metadata of a file.
     metadata
-        The table's: which statistics of V4 hold partition values, and which columns may hold text.
+        The table's metadata: it defines which V4 statistics hold partition values, and which columns may hold text.
     """
 
     def __init__(self, terms: Terms, header: Callable[[Mapping[str, str]], dict[str, str]], metadata: Any) -> None:
@@ -35,11 +35,11 @@ class Redactor:
         self.field_keys, self.stats_keys, self.derived_keys = value_keys(metadata)
         numbers = ("boolean", "int", "long", "float", "double", "date", "time", "timestamp", "decimal")
         self.table = metadata.location
-        #: Columns whose bounds are no text, so hold no credentials.
+        #: Columns whose bounds are not text and so hold no credentials.
         self.plain = frozenset(i for i, (_, f) in metadata.all_fields().items() if str(f.type).startswith(numbers))
 
     def length_of(self, lengths: Mapping[str, int]) -> Callable[[Any, int], int]:
-        """What a file that was rewritten is long now, by its location as written: in V4 it may be relative."""
+        """Return a function from location and length to a file's new length; in V4 the location may be relative."""
 
         def now(location: Any, length: int) -> int:
             if location in lengths or not isinstance(location, str) or location.startswith("/") or ":" in location:
@@ -49,19 +49,19 @@ class Redactor:
         return now
 
     def value_text(self, text: str) -> str:
-        """A value that stays a value, without what has the form of a secret."""
+        """Return a value that is kept, with secrets redacted."""
         from_secret = self.terms.credentials and not self.terms.values
         return self.terms.secretless(text) if from_secret else text
 
     def has_secret(self, data: bytes) -> bool:
-        """Whether bytes are a text with a secret in it."""
+        """Return whether bytes are a text that contains a secret."""
         if not self.terms.credentials or len(data) < 4:
             return False
         text = data.decode("utf-8", "replace")
         return bool(self.terms.secretless(text) != text)
 
     def data(self, data: bytes) -> bytes:
-        """Bytes of unknown meaning."""
+        """Redact bytes of unknown meaning."""
         if self.terms.blanks or not data:
             return b""
         text = data.decode("utf-8", "replace")
@@ -69,7 +69,7 @@ class Redactor:
         return data if made == text else made.encode()
 
     def vector(self, data: bytes) -> bytes:
-        """Positions stay; what is none is data of unknown meaning."""
+        """Keep a valid vector; redact anything else as bytes of unknown meaning."""
         try:
             decode_manifest_dv(data)
         except IceexploreError:
