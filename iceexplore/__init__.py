@@ -1,12 +1,13 @@
 """iceexplore: the microscope for Apache Iceberg tables in a notebook.
 
-    import iceexplore as ix
-
-    t = ix.open("warehouse/db/trips")
-    t                      # the card
-    t.tree()               # snapshots, manifests, files
-    t.inspect.files()      # the metadata tables, as pandas
-    t.at(ref="audit")      # the table as of then
+Examples
+--------
+>>> import iceexplore as ix
+>>> t = ix.open("warehouse/db/trips")
+>>> t  # the card
+>>> t.tree()  # snapshots, manifests, files
+>>> t.inspect.files()  # the metadata tables, as pandas
+>>> t.at(ref="audit")  # the table at another ref
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# The faces stand on pyarrow (0.1 s); the package itself is imported in a few milliseconds.
+# The public classes need pyarrow (0.1 s to import); the package itself imports in a few milliseconds.
 _LAZY = {
     "Lab": "iceexplore._lab",
     "LooseFile": "iceexplore.inspect",
@@ -99,8 +100,8 @@ _LAZY = {
     "spark": "iceexplore.on_spark",
 }
 
-# Packages that the documentation names (``ix.widgets.Timeline``, ``ix.commits.RULES``): there without an import of
-# their own, whatever was used before.
+# Packages that the documentation names (``ix.widgets.Timeline``, ``ix.commits.RULES``), available without a separate
+# import, whatever was used before.
 _PACKAGES = (
     "commits",
     "deletes",
@@ -132,7 +133,7 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(_LAZY[name]), name)
     from difflib import get_close_matches
 
-    # Python's own hint is shown in terminals alone (and never for what is looked up here).
+    # Python's own suggestion appears in terminals only, and never for names that `__getattr__` looks up.
     known = [] if name.startswith("_") else [one for one in __dir__() if not one.startswith("_")]
     near = get_close_matches(name, known, 3, 0.6)
     hint = f"; nearest: {', '.join(near)}" if near else ""

@@ -1,8 +1,7 @@
-"""The figures of the V4 proposal, each made by simulating commits and drawn by ``tree(style="proposal")``.
+"""The figures of the V4 proposal, each built by simulated commits and drawn by ``tree(style="proposal")``.
 
 ``ix.figures()`` lists them, ``ix.figures()["append-root"]`` shows one. Every figure is a small real table: its metadata
-was written by the commit engine and read back. The two discarded approaches come from layouts that bend rules on
-purpose, and say which.
+was written by the commit engine and read back. The two discarded approaches violate rules on purpose and name them.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ _ROWS = 100
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure.
+    """A figure of the V4 proposal.
 
     Attributes
     ----------
     title, section
-        What it shows, and where in the proposal.
+        The subject, and the section of the proposal.
     look
-        What to look at, one sentence.
+        The detail to look at, in one sentence.
     relaxed
-        The rules that it bends on purpose.
+        The rules that it violates on purpose.
     """
 
     name: str
@@ -47,8 +46,8 @@ class Figure:
     relaxed: tuple[str, ...] = ()
 
     def tree(self) -> graph.SeedTree:
-        """The drawing: ``to_svg``, ``to_mermaid``, ``to_graphviz``, ``to_text``."""
-        bent = f" Bends: {', '.join(self.relaxed)}." if self.relaxed else ""
+        """Return the drawing, with ``to_svg``, ``to_mermaid``, ``to_graphviz`` and ``to_text``."""
+        bent = f" Violates: {', '.join(self.relaxed)}." if self.relaxed else ""
         return graph.SeedTree(lambda: replace(self.make(), title=self.title, caption=self.look + bent))
 
     def __repr__(self) -> str:
@@ -59,14 +58,14 @@ class Figure:
 
 
 class Figures(Mapping[str, Figure]):
-    """The figures by name; shows itself as a list."""
+    """The figures by name, displayed as a list."""
 
     def __init__(self, items: tuple[Figure, ...]) -> None:
         self._items = {f.name: f for f in items}
 
     def __getitem__(self, name: str) -> Figure:
         if name not in self._items:
-            raise OptionError(f"no figure {name!r}; there are {', '.join(self._items)}")
+            raise OptionError(f"no figure {name!r}; the figures are {', '.join(self._items)}")
         return self._items[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -81,15 +80,18 @@ class Figures(Mapping[str, Figure]):
 
     def _repr_html_(self) -> str:
         rows = [[f.name, f.title, f.look, ", ".join(f.relaxed)] for f in self._items.values()]
-        return str(html_table(["figure", "title", "what to look at", "bends"], rows))
+        return str(html_table(["figure", "title", "what to look at", "violates"], rows))
 
 
 def figures() -> Figures:
-    """The figures of the V4 proposal ("Examples", "Discarded Approaches", "Diagram Source"), and a table as it is now."""
+    """Return the figures of the V4 proposal, and one of today's table structure.
+
+    The proposal's sections are "Examples", "Discarded Approaches" and "Diagram Source".
+    """
     return _FIGURES
 
 
-# What every figure starts from ----------------------------------------------------------------------------------------
+# Helpers of all figures -----------------------------------------------------------------------------------------------
 
 
 def _table(format_version: int = 4, **layout: Any) -> Simulation:
@@ -106,14 +108,14 @@ def _files(*names: str) -> list[dict[str, Any]]:
 
 
 def _drawn(s: Simulation, *, last: int | None = None, names: Mapping[str, str] | None = None) -> TableDiagram:
-    """The last snapshots of a simulation, its data files by their own names."""
+    """Return a diagram of the last snapshots of a simulation, with data files under their short names."""
     known = {_file(f"D{i}"): f"D{i}" for i in range(1, 20)}
     snapshots = list(s.state.metadata.snapshots)
     return graph.seed_diagram(s.state, snapshots[-last:] if last else snapshots, names={**known, **(names or {})})
 
 
 def _with_leaf(*names: str, **layout: Any) -> Simulation:
-    """A table whose first commit wrote these files into a leaf; later ones go to the root."""
+    """Return a table whose first commit wrote these files into a leaf; later commits add files to the root."""
     s = _table(flush_data_files=0, **layout)
     s.append(_files(*names))
     s.set_layout(flush_data_files=100)
@@ -133,7 +135,7 @@ def _append_root() -> TableDiagram:
 def _append_leaf() -> TableDiagram:
     s = _table(flush_data_files=0)
     s.append(_files("D1", "D2", "D3"))
-    # What is in a leaf stays in it: a threshold of nothing makes each commit write a leaf of its own.
+    # Entries of a leaf stay there; a flush threshold of 0 makes each commit write a new leaf.
     s.append(_files("D4", "D5", "D6"))
     return _drawn(s)
 
@@ -220,7 +222,7 @@ def _bent(
     manifests: Mapping[str, Mapping[str, tuple[list[int], Status]]],
     operation: Literal["replace", "overwrite"] = "overwrite",
 ) -> None:
-    """The root as it is, all EXISTING, but for rows of some kinds; and delete manifests of these vectors of D2."""
+    """Commit the present root with all rows EXISTING and some kinds omitted, plus delete manifests of vectors of D2."""
     from pyroaring import BitMap64
 
     kept = commits.root_rows(s.state).with_columns(status=int(Status.EXISTING))
@@ -229,7 +231,7 @@ def _bent(
     files: dict[str, bytes] = {}
     now = s.snapshot
     assert now is not None
-    old = {"snapshot_id": now.snapshot_id, "sequence_number": now.sequence_number}  # what is EXISTING inherits nothing
+    old = {"snapshot_id": now.snapshot_id, "sequence_number": now.sequence_number}  # EXISTING entries do not inherit
     old["file_sequence_number"] = now.sequence_number
     for name, vectors in manifests.items():
         blobs = [new_dv_blob(BitMap64(positions), _file("D2")) for positions, _ in vectors.values()]
@@ -259,7 +261,7 @@ def _bent(
 
 
 def _beside(left: TableDiagram, right: TableDiagram, names: tuple[str, str]) -> TableDiagram:
-    """Two diagrams side by side; the snapshots are renamed."""
+    """Return two diagrams side by side, with renamed snapshots."""
     nodes: list[TableNode] = []
     links: list[TableLink] = []
     groups = 0
@@ -295,7 +297,7 @@ def _v3_beside_v4() -> TableDiagram:
 
 
 def _table_structure() -> TableDiagram:
-    """Seed 002: the catalog's pointer, metadata files, snapshots, manifest lists, manifests, data files."""
+    """Return a diagram of seed 002: catalog pointer, metadata files, snapshots, manifest lists, manifests, files."""
     s = _table(2)
     s.append(_files("D1", "D2"))
     s.append(_files("D3"))
@@ -323,24 +325,24 @@ def _table_structure() -> TableDiagram:
 
 _EXAMPLES = "Single File Commits, Examples"
 _DISCARDED = "Single File Commits, Discarded Approaches"
-#: DV1 and DV2 are live together; DV3 is new and EXISTING; M2 and M3 are gone, and DV1 and DV2 with them.
+#: DV1 and DV2 are live at the same time; DV3 is new but EXISTING; M2 and M3 vanish, and DV1 and DV2 with them.
 _BENT_BY_DELETE_MANIFESTS = ("added-is-change", "leaf-change-by-dv", "one-dv")
 
 _FIGURES = Figures(
     (
-        Figure("append-root", "Appends to the root manifest", f"{_EXAMPLES}: Append Files", "Each append writes one file: a root with one row more; M1 is never touched.", _append_root),
-        Figure("append-leaf", "Appends with new data manifests", f"{_EXAMPLES}: Append Files", "A large append writes a leaf of its own; the root then does the work of a manifest list.", _append_leaf),
-        Figure("remove-root", "Removing a file from the root manifest", f"{_EXAMPLES}: Remove Files", "D1 stays in the root as DELETED, so that the root tells what its snapshot did.", _remove_root),
-        Figure("remove-leaf", "Removing a file from a leaf manifest", f"{_EXAMPLES}: Remove Files", "D2 is ordinal 1 of M1: a manifest DV says so, and M1 is not rewritten.", _remove_leaf),
+        Figure("append-root", "Appends to the root manifest", f"{_EXAMPLES}: Append Files", "Each append writes one file, a root with one more row; M1 is never rewritten.", _append_root),
+        Figure("append-leaf", "Appends with new data manifests", f"{_EXAMPLES}: Append Files", "A large append writes a new leaf; the root then acts like a manifest list.", _append_leaf),
+        Figure("remove-root", "Removing a file from the root manifest", f"{_EXAMPLES}: Remove Files", "D1 stays in the root as DELETED, so that the root shows the changes of its snapshot.", _remove_root),
+        Figure("remove-leaf", "Removing a file from a leaf manifest", f"{_EXAMPLES}: Remove Files", "D2 has ordinal 1 in M1: a manifest DV removes it, and M1 is not rewritten.", _remove_leaf),
         Figure("overwrite-root", "Overwriting files in the root manifest", f"{_EXAMPLES}: Overwrite Files", "Replacing a file changes rows of the root and writes nothing else.", _overwrite_root),
         Figure("overwrite-leaf", "Overwriting files in a leaf manifest", f"{_EXAMPLES}: Overwrite Files", "D4 replaces D2: one new row and one manifest DV, both in the root.", _overwrite_leaf),
         Figure("row-delta-root", "A row delta in the root manifest", f"{_EXAMPLES}: Row Delta", "DV1 deletes rows 5 and 12 of D1; the updated rows are in D2.", _row_delta_root),
         Figure("row-delta-complex", "A row delta with delete manifests", f"{_EXAMPLES}: Row Delta", "The new DV of D1 replaces the old one, which a manifest DV removes from its delete manifest.", _row_delta_complex),
-        Figure("compaction-append", "Manifest compaction during an append", f"{_EXAMPLES}: Manifest Compaction", "M3 merges what was left of M1 and M2: all of it EXISTING, only D7 is ADDED.", _compaction),
-        Figure("discarded-several-dvs", "Discarded: several deletion vectors a leaf", _DISCARDED, "Each snapshot's changes stand apart as an ADDED vector beside the EXISTING one.", _several_dvs, ("one-manifest-dv",)),
-        Figure("discarded-dv-in-delete-manifest", "Discarded: more deletes in another delete manifest", f"{_DISCARDED}: Modifying an existing Delete Vector", "DV2 adds to DV1 in a manifest of its own; M4 then keeps what was deleted before (DV3) apart from what is new (DV4).", _dv_in_delete_manifest, _BENT_BY_DELETE_MANIFESTS),
+        Figure("compaction-append", "Manifest compaction during an append", f"{_EXAMPLES}: Manifest Compaction", "M3 merges the remaining entries of M1 and M2, all EXISTING; only D7 is ADDED.", _compaction),
+        Figure("discarded-several-dvs", "Discarded: several deletion vectors a leaf", _DISCARDED, "Each snapshot's changes are a separate ADDED vector beside the EXISTING one.", _several_dvs, ("one-manifest-dv",)),
+        Figure("discarded-dv-in-delete-manifest", "Discarded: more deletes in another delete manifest", f"{_DISCARDED}: Modifying an existing Delete Vector", "DV2 adds to DV1 in a separate manifest; M4 then separates earlier deletes (DV3) from new ones (DV4).", _dv_in_delete_manifest, _BENT_BY_DELETE_MANIFESTS),
         Figure("v3-beside-v4", "The same table in v3 and in V4", "Single File Commits, Diagram Source", "A manifest list names manifests only; a root names manifests, files and vectors.", _v3_beside_v4),
-        Figure("current-and-proposed", "Current and proposed structure", "Single File Commits, Proposal", "Data and deletes may stand in the root itself until there are enough of them for a leaf.", _current_and_proposed),
+        Figure("current-and-proposed", "Current and proposed structure", "Single File Commits, Proposal", "Data and deletes may be listed in the root itself until there are enough of them for a leaf.", _current_and_proposed),
         Figure("table-structure", "The structure of a table", "Iceberg's first design document", "The catalog holds one pointer; each commit writes a new metadata file and swaps it.", _table_structure),
     )
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Simulations, by their own name: see `iceexplore.table`."""
+"""Simulations under their own import path; see `iceexplore.table`."""
 
 from __future__ import annotations
 

@@ -363,7 +363,7 @@ def test_a_plan_and_a_grid_tell_manifests_that_cannot_be_read(healthy: Path, tab
     for key, missing in (("manifests", False), ("files", True)):
         page = explorer._page("detail", GridQuery(f"snapshot:{t.snapshot.snapshot_id}", key))
         assert bool(page["total"])
-        assert ("1 of the files that the manifest list names cannot be read" in page.get("lacks", "")) is missing
+        assert ("1 of the files listed in the manifest list cannot be read" in page.get("lacks", "")) is missing
     assert "%" not in str(plan_sent(plan)["headline"])
     explorer.close()
 

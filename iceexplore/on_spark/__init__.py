@@ -53,8 +53,8 @@ __all__ = [
 if sys.version_info < (3, 12) and in_worker():
     read_zips_once()
 
-# A worker that reads a scan's files imports a module of this package, and should not pay for the writer's and the
-# verifier's, which stand on everything: that would double what a new worker takes until it reads.
+# A worker that reads a scan's files imports a module of this package. It must not import the writer and the verifier
+# too, which depend on nearly everything else: that would double the time until a new worker starts to read.
 _LAZY = {
     "FINDING_SCHEMA": "iceexplore.verification",
     "SessionInfo": "iceexplore.on_spark.environment._info",

@@ -1,7 +1,7 @@
-"""Changes by rows on Spark: the workers read the files that each snapshot concerns, and settle what was changed.
+"""Row-level changes on Spark: workers read the files that each snapshot adds or removes and compute the changes.
 
-As `iceexplore.reading.changelog`, whose code the workers run: carry-overs, updates and net changes are told among equal
-rows (or equal identifiers), so rows are shuffled by these first.
+The workers run the code of `iceexplore.reading.changelog`. Carry-overs, updates and net changes are determined among
+equal rows (or rows with equal identifiers), so rows are shuffled by these first.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 __all__ = ["changelog"]
 
-#: Tasks of Spark at most, so that a plan stays small.
+#: The most Spark tasks, which keeps the plan small.
 _MOST_SHARES = 256
 _LEAST_BYTES = 32 << 20
-#: What opening a file costs, in bytes (Iceberg: ``read.split.open-file-cost``).
+#: The cost of opening a file, in bytes (Iceberg: ``read.split.open-file-cost``).
 _OPEN_COST = 4 << 20
 _PLAIN = "c{}"
 
@@ -62,23 +62,23 @@ def changelog(
     compute_updates: bool | None = None,
     net_changes: bool = False,
 ) -> DataFrame:
-    """`iceexplore.reading.changelog` as a Spark DataFrame, in no order; its files are read by Spark's workers.
+    """Return `iceexplore.reading.changelog` as an unordered Spark DataFrame, with files read by Spark's workers.
 
-    Which files these are is told here, from manifests. A Spark task has in memory the changed rows of one partition of
-    the shuffle, carried-over ones included: where that is too much, raise ``spark.sql.shuffle.partitions``.
+    The driver determines the files from the manifests. A Spark task holds the changed rows of one shuffle partition in
+    memory, carried-over rows included; if that is too much, raise ``spark.sql.shuffle.partitions``.
 
     Parameters
     ----------
     session
         A Spark session, classic or Connect, of Spark 3.5 or later.
     before, after, columns, where, identifier_columns, compute_updates, net_changes
-        As there. Columns have the types that Iceberg's runtime shows (`SparkColumns`).
+        As in `iceexplore.reading.changelog`. Columns have the types that Iceberg's runtime shows (`SparkColumns`).
 
     Raises
     ------
     OptionError, UnsupportedError, FormatError, FileMissingError
-        As there. What only the rows show (damaged or missing data files, updates that cannot be told) Spark raises,
-        as its own error that quotes ours, when the DataFrame is used.
+        As in `iceexplore.reading.changelog`. Faults found only while reading rows (damaged or missing data files,
+        updates that cannot be determined) are raised when the DataFrame is executed, as Spark errors that quote ours.
     """
     info = SessionInfo.of(session)
     check_reach(state, info)
@@ -90,21 +90,21 @@ def changelog(
         keys = [o.path for o in options.identifiers] or [(f,) for f in options.fields if _hashable(f.type)]
         named = [_column(path, options, info.version) for path in keys]
         if named and not options.net:
-            named.append(_told_column(options, 1))
+            named.append(_change_column(options, 1))
         names, schema = frame.columns, frame.schema
         frame = _plain(frame, options)
         frame = frame.repartition(*named) if named else frame.repartition(1)
         frame = map_in_arrow(frame.toDF(*names), _settler(options), schema)
     chosen = [_column(o.path, options, info.version).alias(o.name) for o in options.outputs]
-    told = [_told_column(options, i).alias(f.name) for i, f in enumerate(CHANGE_FIELDS)]
-    return _plain(frame, options).select(*chosen, *told)
+    change = [_change_column(options, i).alias(f.name) for i, f in enumerate(CHANGE_FIELDS)]
+    return _plain(frame, options).select(*chosen, *change)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 
 
 def _both_ways(changes: Sequence[ChangeFiles]) -> bool:
-    """Whether one snapshot may both remove and add rows, so that some may be carried over."""
+    """Return whether one snapshot may both remove and add rows, so that some may be carried over."""
     kinds: dict[int, set[str]] = {}
     for change in changes:
         kinds.setdefault(change.ordinal, set()).add(change.kind)
@@ -112,7 +112,7 @@ def _both_ways(changes: Sequence[ChangeFiles]) -> bool:
 
 
 def _hashable(kind: Type) -> bool:
-    """Whether Spark hashes values of a type; equal rows have equal hashes of any of their columns."""
+    """Return whether Spark can hash values of a type; equal rows have equal hashes in every column."""
     match kind:
         case StructType(fields):
             return all(_hashable(f.type) for f in fields)
@@ -124,12 +124,15 @@ def _hashable(kind: Type) -> bool:
 
 
 def _plain(frame: DataFrame, options: ChangelogOptions) -> DataFrame:
-    """With plain names: Spark tells none apart that differ in case only, unless ``spark.sql.caseSensitive`` is set."""
+    """Return the frame with generated names, as Spark confuses names that differ only in case by default.
+
+    (The setting is ``spark.sql.caseSensitive``.)
+    """
     return frame.toDF(*map(_PLAIN.format, range(len(options.fields) + len(CHANGE_FIELDS))))
 
 
 def _column(path: Sequence[NestedField], options: ChangelogOptions, version: tuple[int, int]) -> Column:
-    """A column by its plain name, and what is inside of it by its place: there names may differ in case only, too."""
+    """Return the column at a path, found by generated names, as real names at any depth may differ only in case."""
     from pyspark.sql import functions as f
 
     column = f.col(_PLAIN.format([one.field_id for one in options.fields].index(path[0].field_id)))
@@ -142,15 +145,15 @@ def _column(path: Sequence[NestedField], options: ChangelogOptions, version: tup
     return column
 
 
-def _told_column(options: ChangelogOptions, place: int) -> Column:
-    """A column of `CHANGE_FIELDS`."""
+def _change_column(options: ChangelogOptions, place: int) -> Column:
+    """Return a column of `CHANGE_FIELDS` by its index."""
     from pyspark.sql import functions as f
 
     return f.col(_PLAIN.format(len(options.fields) + place))
 
 
 def _shares(changes: Sequence[ChangeFiles]) -> list[bytes]:
-    """The files in parts of about the same bytes, each packed for one task."""
+    """Return the files in parts of about equal size, each packed for one task."""
     weights = [_weights(change) for change in changes]
     limit = max(sum(map(sum, weights)) // _MOST_SHARES, _LEAST_BYTES)
     shares: list[list[tuple[ChangeFiles, list[int]]]] = []
@@ -185,8 +188,8 @@ def _read(session: Any, state: TableState, shares: list[bytes], rows: SparkColum
     from pyspark.sql import types as t
 
     kinds = {"string": t.StringType(), "int32": t.IntegerType(), "int64": t.LongType()}
-    told = [t.StructField(f.name, kinds[str(f.type)], True) for f in CHANGE_FIELDS]
-    schema = t.StructType([*rows.schema.fields, *told])
+    change = [t.StructField(f.name, kinds[str(f.type)], True) for f in CHANGE_FIELDS]
+    schema = t.StructType([*rows.schema.fields, *change])
     if not shares:
         return session.createDataFrame([], schema)
     given = session.createDataFrame(
@@ -211,13 +214,13 @@ def _reader(shipped: ShippedState, rows: SparkColumns, condition: Expression) ->
                     reader = ChangeReader(state, change, fields, condition)
                     for row in range(len(change)):
                         for table in reader.read(row):
-                            yield from _told(columns, table).to_batches()
+                            yield from _with_change(columns, table).to_batches()
 
     return read
 
 
-def _told(columns: SparkColumns, table: pa.Table) -> pa.Table:
-    """Rows in Spark's types, with the columns of changes."""
+def _with_change(columns: SparkColumns, table: pa.Table) -> pa.Table:
+    """Return rows in Spark's types, with the columns of `CHANGE_FIELDS` appended."""
     made = columns.of(table.select(range(len(columns.outputs))))
     for field in CHANGE_FIELDS:
         made = made.append_column(field, table[field.name])

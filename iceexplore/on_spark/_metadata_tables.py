@@ -1,4 +1,4 @@
-"""Metadata tables on Spark: manifests are read by the workers, by the code that reads them anywhere."""
+"""Metadata tables on Spark: workers read the manifests, with the same code as elsewhere."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ __all__ = [
 ]
 
 def add_up(rows: DataFrame, schema: pa.Schema) -> DataFrame:
-    """One row per partition that has a live file (Java: ``PartitionsTable``).
+    """Aggregate rows into one per partition with a live file (Java: ``PartitionsTable``).
 
     Parameters
     ----------
     rows
-        Of `iceexplore.inspect.partition_rows_schema`, with ``leaf`` and ``place``, which say in what order they are.
+        Rows of `iceexplore.inspect.partition_rows_schema`, with ``leaf`` and ``place`` that define their order.
     schema
-        Of the table ``partitions``.
+        The schema of the table ``partitions``.
     """
     from pyspark.sql import functions as f
 
@@ -44,7 +44,7 @@ def add_up(rows: DataFrame, schema: pa.Schema) -> DataFrame:
     def of(kind: ContentType, value: Any) -> Column:
         return f.coalesce(f.sum(f.when(f.col("content_type") == int(kind), value)), f.lit(0))
 
-    # The newest snapshot that is known; of several entries of that time the first in the order of the manifests.
+    # The newest known snapshot; among several entries of that time, the first in manifest order.
     newest = f.max(
         f.when(
             f.col("micros").isNotNull(),
@@ -73,19 +73,19 @@ def add_up(rows: DataFrame, schema: pa.Schema) -> DataFrame:
 
 
 OnError = Literal["raise", "skip"]
-#: Bytes of manifests that one Spark task reads, at most and at least, about (Iceberg's runtime: 32 MiB, too): a task
-#: costs as much processor time before it begins, here and in Java, as reading 2 MiB.
+#: About the most and the fewest bytes of manifests that one Spark task reads (Iceberg's runtime also uses 32 MiB).
+#: Starting a task takes as much processor time, in Python and Java together, as reading 2 MiB.
 _BUNDLE_BYTES = 32 << 20
 _LEAST_BYTES = 4 << 20
-#: Tasks for each worker where they do not get smaller than that: a slow one is not waited for long.
+#: Tasks per worker, if they do not get smaller than that, so that a slow task does not delay the rest for long.
 _ROUNDS = 3
-#: Tasks at most: each is sent the list of all.
+#: The most tasks, as the list of all is sent to each.
 _MOST_BUNDLES = 20_000
 
 
 @dataclass(frozen=True)
 class _Bundle:
-    """Some manifests: each by the place of its snapshot among those shipped, its row in the root, its number."""
+    """Some manifests, each given by its snapshot's id, its row in the root, and its number."""
 
     snapshots: tuple[int, ...]
     rows: tuple[int, ...]
@@ -94,7 +94,7 @@ class _Bundle:
 
 @dataclass(frozen=True)
 class _Work:
-    """How a worker makes rows of a bundle."""
+    """The function by which a worker turns a bundle into rows."""
 
     state: ShippedState
     table: str
@@ -112,8 +112,7 @@ class _Work:
             wrong = [p for m in (root, leaf) for p in m.problems if p.severity == "error"]
             if wrong and self.on_error == "raise":
                 raise FormatError(
-                    f"{wrong[0]}. on_error='skip' leaves out what cannot be read; t.verify(spark) lists all that is "
-                    "wrong",
+                    f"{wrong[0]}. on_error='skip' leaves out unreadable manifests; t.verify(spark) lists all problems",
                     code=wrong[0].code,
                 )
             at = 0
@@ -133,7 +132,7 @@ def _recipe(state: TableState, table: str) -> tuple[ByLeaf, pa.Schema]:
         return PARTITION_ROWS, partition_rows_schema(state)
     definition = DEFINITIONS[table]
     if definition.by_leaf is None:
-        raise OptionError(f"{table} is not made manifest by manifest")
+        raise OptionError(f"{table} is not built manifest by manifest")
     return definition.by_leaf, definition.schema(state)
 
 
@@ -146,47 +145,49 @@ def metadata_frame(
     columns: Iterable[str] | None = None,
     on_error: OnError = "raise",
 ) -> DataFrame:
-    """A metadata table as a Spark data frame: ``t.inspect.files(spark=spark)``.
+    """Return a metadata table as a Spark DataFrame: ``t.inspect.files(spark=spark)``.
 
-    The driver reads the metadata file and the roots (of the tables named ``all_`` those of every snapshot); workers
-    read the manifests, with their manifest DVs, and make the rows, whenever the data frame is run. So ``files``,
+    The driver reads the metadata file and the roots (for the ``all_`` tables those of every snapshot). Workers read
+    the manifests, with their manifest DVs, and produce the rows whenever the DataFrame is executed. So ``files``,
     ``data_files``, ``delete_files``, ``entries``, their ``all_`` counterparts, ``content_entries``, ``column_stats``,
-    ``deletion_vectors``, ``position_deletes`` and ``partitions`` hold nothing of a manifest on the driver.
+    ``deletion_vectors``, ``position_deletes`` and ``partitions`` keep no manifest content on the driver.
 
-    The others are made on the driver and handed to Spark: they are what the metadata file or the roots themselves say
+    The others are built on the driver and passed to Spark, as their content is in the metadata file or the roots
     (``snapshots``, ``history``, ``refs``, ``metadata_log_entries``, ``manifests``, ``all_manifests``,
     ``manifest_deletion_vectors``, ``schemas``, ``specs``, ``expressions``, ``sort_orders``, ``properties``).
-    ``puffin_blobs`` needs the distinct files of all vectors first, and is refused.
+    ``puffin_blobs`` would need the distinct files of all vectors first, and is refused.
 
-    Columns have the names and types of `MetadataTable.schema`. Where Spark has no such type: a bound of type ``time``
-    is a bigint (microseconds), one of nanoseconds too, ``fixed`` is binary. Nothing is promised of the order of rows.
-    Workers must have iceexplore and see the files; credentials that the table was opened with go to them.
+    Columns have the names and types of `MetadataTable.schema`. For types that Spark lacks, bounds of type ``time`` are
+    bigint (microseconds), those of nanosecond timestamps bigint too, and ``fixed`` is binary. The order of rows is
+    unspecified. Workers must have iceexplore and access to the files; they receive the credentials with which the
+    table was opened.
 
     Parameters
     ----------
     session
         A Spark session, 3.5 or later, also of Spark Connect.
     flat
-        One plain column for each field of a struct, named by its path.
+        Whether each field of a struct becomes a column of its own, named by its path.
     columns
-        Top columns of the table, all by default. Spark cannot know which columns a query needs of what Python makes:
-        naming the few that are needed, above all leaving out statistics, makes it many times as fast.
+        Top-level columns of the table; all by default. Spark does not tell Python which columns a query needs, so
+        naming only those, and above all omitting statistics, makes it many times faster.
     on_error
-        Whether a manifest that cannot be read fails the query, or its rows are left out.
+        Whether an unreadable manifest makes the query fail (``"raise"``) or is left out (``"skip"``).
 
     Raises
     ------
     OptionError
-        No session, an unknown option or column.
+        ``session`` is not a Spark session, or an option or column is unknown.
     UnsupportedError
-        ``puffin_blobs``; a storage that cannot go to other processes; files that only this machine sees.
+        The table is ``puffin_blobs``, the storage cannot be sent to other processes, or the files are accessible on
+        this machine only.
     """
     info = SessionInfo.of(session)
     if on_error not in ("raise", "skip"):
         raise OptionError(f"on_error={on_error!r}: choose 'raise' or 'skip'")
     definition = DEFINITIONS[name]
     if name == "puffin_blobs":
-        raise UnsupportedError("puffin_blobs cannot be made on Spark: leave spark out, or ask for deletion_vectors")
+        raise UnsupportedError("puffin_blobs is not available on Spark: omit spark=, or use deletion_vectors")
     schema = definition.schema(state)
     chosen = _chosen(schema, columns, name)
     if name == "partitions":
@@ -217,7 +218,7 @@ def _chosen(schema: pa.Schema, columns: Iterable[str] | None, table: str) -> pa.
 def leaf_frame(
     state: TableState, session: Any, table: str, schema: pa.Schema, info: SessionInfo, on_error: OnError
 ) -> DataFrame:
-    """Rows made of manifests by workers."""
+    """Return the rows that workers produce from manifests."""
     how, _ = _recipe(state, table)
     check_reach(state, info)
     places = how.places(state)
@@ -227,7 +228,7 @@ def leaf_frame(
         mine = [places[i] for i in hand]
         bundles.append(_Bundle(tuple(p.snapshot.snapshot_id for p in mine), tuple(p.row for p in mine), tuple(hand)))
     snapshots: Iterable[Snapshot] = (p.snapshot for p in places)
-    if table == _PARTITION_ROWS:  # which asks for the times of all
+    if table == _PARTITION_ROWS:  # which needs the timestamps of all snapshots
         snapshots = state.metadata.snapshots
     return frame_of(
         session, bundles, _Work(ship(state, snapshots=snapshots), table, tuple(schema.names), on_error), schema
@@ -235,14 +236,14 @@ def leaf_frame(
 
 
 def parts_of(sizes: Sequence[int], workers: int) -> int:
-    """Into how many tasks manifests of these sizes are dealt for so many workers."""
+    """Return the number of tasks for manifests of these sizes and this number of workers."""
     total = sum(sizes)
     rounds = min(_ROUNDS * workers, -(-total // _LEAST_BYTES))
     return min(len(sizes), _MOST_BUNDLES, max(workers, rounds, -(-total // _BUNDLE_BYTES)))
 
 
 def _flat(frame: DataFrame) -> DataFrame:
-    """Structs as columns named by their paths, until none is left."""
+    """Replace structs by columns named by their paths, until none is left."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType
 

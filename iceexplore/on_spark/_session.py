@@ -1,4 +1,4 @@
-"""A Spark session that works at once, on this machine."""
+"""Start a local Spark session that works without further configuration."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ __all__ = [
 ]
 
 _GIB = 1 << 30
-#: A heap that begins small, not with a 64th of the machine's memory, and grows where collections would take half of
-#: the time, not a thirteenth, and then by a 33rd of what it may still take, not by a fifth. And old objects are looked
-#: through where they fill it, not from 45 % on: each such look begins with a collection, and two at once, which large
-#: arrays of Parquet's pages bring about, let G1 double the heap. A scan holds less, and no longer another amount each
-#: time; nothing was slower (benchmarks/results/scan.md).
+#: G1 settings that keep the heap small. It starts at 64 MB instead of a 64th of the machine's memory, grows only when
+#: garbage collection would take half of the time (default: a thirteenth), and then by 3 % of what is available
+#: (default: 20 %). Concurrent marking starts at 80 % occupancy instead of 45 %: each cycle begins with a collection,
+#: and two close together, as large arrays of Parquet pages cause, make G1 double the heap. Scans use less memory, and
+#: a stable amount; nothing got slower (benchmarks/results/scan.md).
 _SMALL_HEAP = (
     "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockExperimentalVMOptions -Xms64m -XX:GCTimeRatio=1 "
     "-XX:G1ExpandByPercentOfAvailable=3 -XX:InitiatingHeapOccupancyPercent=80 -XX:-G1UseAdaptiveIHOP"
 )
-#: A setting as Java reads a properties file: a name, and after a space, ``=`` or ``:`` its value.
+#: A setting in a Java properties file: a name, then a space, ``=`` or ``:``, then the value.
 _SETTING = re.compile(r"\s*([^\s#!=:][^\s=:]*)(?:\s*[=:]\s*|\s+|$)")
 
 
 def defaults(spark_home: Path) -> dict[str, str]:
-    """Settings, without those that the user's ``spark-defaults.conf`` has: what a builder is given comes before it."""
+    """Return default settings, without those in the user's ``spark-defaults.conf``, which a builder would override."""
     cores = os.cpu_count() or 2
-    somebody_looks = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    interactive = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
     log = Path(__file__).with_name("log4j2.properties").as_uri()
     ours = {
         "spark.master": os.environ.get("MASTER") or "local[*]",
@@ -52,17 +52,17 @@ def defaults(spark_home: Path) -> dict[str, str]:
         "spark.driver.memory": f"{_heap() >> 20}m",
         "spark.driver.extraJavaOptions": f"{_SMALL_HEAP} -Dlog4j2.configurationFile={log}",
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": as_text(somebody_looks),
-        # Joins and sorts on one machine: Spark's 200 pieces are for clusters.
+        "spark.ui.showConsoleProgress": as_text(interactive),
+        # Spark's default of 200 shuffle partitions is meant for clusters.
         "spark.sql.shuffle.partitions": str(max(4, 2 * cores)),
         "spark.sql.python.filterPushdown.enabled": "true",
     }
-    said = _names_in(Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf") / "spark-defaults.conf")
-    return {name: value for name, value in ours.items() if name not in said}
+    configured = _names_in(Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf") / "spark-defaults.conf")
+    return {name: value for name, value in ours.items() if name not in configured}
 
 
 def as_text(value: Any) -> str:
-    """A setting's value as Spark writes it."""
+    """Return a setting's value in Spark's notation."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -75,7 +75,10 @@ def _names_in(file: Path) -> set[str]:
 
 
 def _heap() -> int:
-    """Bytes for Java: a quarter of the memory (of the container), between 1 and 8 GiB; the Python workers need some."""
+    """Return the heap size for Java in bytes: a quarter of the memory (of the container), between 1 and 8 GiB.
+
+    The rest is left to the Python workers, among others.
+    """
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -85,40 +88,40 @@ def _heap() -> int:
     return max(_GIB, min(8 * _GIB, total // 4))
 
 
-#: Of Iceberg's runtime: the newest that has one for each Spark here.
+#: The newest version of Iceberg's runtime that supports every Spark version below.
 ICEBERG_VERSION = "1.11.0"
-#: Sparks that Iceberg's runtime exists for, each with the Scala versions it exists for.
+#: The Spark versions for which Iceberg's runtime exists, each with its Scala versions.
 _RUNTIMES = {(3, 5): ("2.12", "2.13"), (4, 0): ("2.13",), (4, 1): ("2.13",)}
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-_PYSPARK_ADVICE = "pip install 'iceexplore[spark]' brings PySpark 3.5 to 4.1"
+_PYSPARK_ADVICE = "pip install 'iceexplore[spark]' installs PySpark 3.5 to 4.1"
 _REFUSED = (
-    "It may refuse a setting, of config= or of a spark-defaults.conf (SPARK_CONF_DIR): more memory than there is "
-    "(spark.driver.memory), an option that Java does not know, or packages that it cannot get (spark.jars.packages)."
+    "It may have rejected a setting from config= or spark-defaults.conf (SPARK_CONF_DIR): more memory than the machine "
+    "has (spark.driver.memory), an unknown Java option, or packages that cannot be downloaded (spark.jars.packages)."
 )
 _SECONDS_TO_END = 60
-#: Settings that lists are given in: ours are added to the user's.
+#: Settings that hold lists: our values are appended to the user's.
 _LISTS = ("spark.jars.packages", "spark.sql.extensions")
 _CONNECT_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 
 
 def spark(name: str = "iceexplore", *, iceberg: bool = False, config: Mapping[str, Any] | None = None) -> SparkSession:
-    """The Spark session that is running, unchanged, or else a local one, made now.
+    """Return the running Spark session, unchanged, or start a local one.
 
-    A new one runs on this machine (``local[*]``), with this Python in the workers, a quarter of the memory for Java,
-    without web interface, and says errors only; for a person it shows Spark's progress bar. Where the environment says
-    that Spark is elsewhere (``SPARK_REMOTE``, or this is run by ``spark-submit``), the session is made there.
-    ``spark.read.format("iceexplore")`` is registered on either, from Spark 4.0 on.
+    A new session runs on this machine (``local[*]``) with the current Python in the workers, a quarter of the memory
+    for Java, no web interface, and only errors logged; interactively it shows Spark's progress bar. If the environment
+    points to another Spark (``SPARK_REMOTE``, or the process was started by ``spark-submit``), the session is created
+    there. ``spark.read.format("iceexplore")`` is registered in either, from Spark 4.0 on.
 
     Parameters
     ----------
     name
-        The application's, of a new session.
+        The application name of a new session.
     iceberg
-        Iceberg's own runtime, too: for ``engine="iceberg"``, and to write tables with Spark SQL. Spark downloads
-        it (50 MB) when it is first asked for.
+        Whether to add Iceberg's own runtime, for ``engine="iceberg"`` and for writing tables with Spark SQL. Spark
+        downloads it (50 MB) on first use.
     config
-        Settings of a new session, before those of a ``spark-defaults.conf`` (of ``SPARK_CONF_DIR``, or of the folder
-        ``conf`` of Spark's home), which come before ours.
+        Settings of a new session. They override those in ``spark-defaults.conf`` (in ``SPARK_CONF_DIR``, or in the
+        folder ``conf`` of Spark's home), which override this library's defaults.
 
     Returns
     -------
@@ -127,11 +130,11 @@ def spark(name: str = "iceexplore", *, iceberg: bool = False, config: Mapping[st
     Raises
     ------
     MissingDependencyError
-        No PySpark, no Java, or one too old; the message says how to get it. Or Spark did not start.
+        PySpark or Java is missing or too old (the message says how to get it), or Spark did not start.
     UnsupportedError
-        Iceberg's runtime is asked for, and the session that is running lacks it, or there is none for this Spark.
+        Iceberg's runtime is requested, but the running session lacks it, or none exists for this Spark version.
     OptionError
-        A session is running already, with other settings than ``config``.
+        A session is already running with settings other than ``config``.
 
     Examples
     --------
@@ -152,7 +155,7 @@ def spark(name: str = "iceexplore", *, iceberg: bool = False, config: Mapping[st
 
 
 def active_session() -> SparkSession | None:
-    """The Spark session of this process, classic or Connect, whichever thread made it; None without one.
+    """Return this process's Spark session, classic or Connect, from any thread; None if there is none.
 
     Raises
     ------
@@ -173,18 +176,18 @@ def active_session() -> SparkSession | None:
     found = SparkSession.getActiveSession()
     if found is not None:
         return found
-    # Of another thread: Java's active session is one per thread.
+    # The active session is per thread in Java; this finds one of another thread.
     held = SparkSession._instantiatedSession
     return held if held is not None and held._sc._jsc is not None else None
 
 
 def iceberg_runtime(spark_version: tuple[int, int], scala: str) -> str:
-    """The Maven coordinates of Iceberg's runtime for a Spark (major and minor) and its Scala (``"2.13"``).
+    """Return the Maven coordinates of Iceberg's runtime for a Spark version (major, minor) and Scala (``"2.13"``).
 
     Raises
     ------
     UnsupportedError
-        There is none.
+        No runtime exists for them.
     """
     if scala not in _RUNTIMES.get(spark_version, ()):
         name = ".".join(map(str, spark_version))
@@ -203,8 +206,8 @@ def _check_running(session: Any, iceberg: bool, given: Mapping[str, str]) -> Non
             found = None
         if found != value:
             raise OptionError(
-                f"a Spark session is running already, with {key}={found!r} instead of {value!r}: leave config out to "
-                "use it as it is, or stop it first (spark.stop())"
+                f"a Spark session is already running with {key}={found!r} instead of {value!r}: omit config to use "
+                "it as it is, or stop it first (spark.stop())"
             )
     info = SessionInfo.of(session)
     if iceberg and not info.iceberg:
@@ -215,13 +218,13 @@ def _check_running(session: Any, iceberg: bool, given: Mapping[str, str]) -> Non
             else "stop it (spark.stop()) and call ix.spark(iceberg=True) again, or start it yourself"
         )
         raise UnsupportedError(
-            f"a Spark session is running already, without Iceberg's runtime: {how}, with "
-            f"--packages org.apache.iceberg:{name} (of your Scala version)"
+            f"a Spark session is already running without Iceberg's runtime: {how}, with "
+            f"--packages org.apache.iceberg:{name} (use your Scala version)"
         )
 
 
 def _elsewhere() -> bool:
-    """Whether the environment says where Spark is: a Connect server, or the launcher that started this process."""
+    """Return whether the environment points to a Spark: a Connect server, or the launcher that started this process."""
     return "PYSPARK_GATEWAY_PORT" in os.environ or any(v in os.environ for v in _CONNECT_VARIABLES)
 
 
@@ -243,7 +246,7 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
         for key, value in ours.items():
             settings[key] = ",".join(filter(None, [given.get(key), value]))
     _end_java()
-    # Java reads them when it starts, and hands them to workers.
+    # Java reads these variables when it starts and passes them to the workers.
     for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         os.environ[variable] = sys.executable
     try:
@@ -251,9 +254,9 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
     except Exception as e:
         if "JAVA_GATEWAY_EXITED" in str(e):
             raise MissingDependencyError(
-                f"Java {java} is there, and Spark did not start on it; why, it says where this process writes its "
-                f"errors (of a notebook: its server does). {_REFUSED} Or it is a trimmed Java that lacks modules, or "
-                f"too new a one. {JAVA_ADVICE}"
+                f"Spark did not start on Java {java}; the reason is in this process's standard error (for a notebook: "
+                f"in the log of its server). {_REFUSED} Or this Java is a reduced one that lacks modules, or too new. "
+                f"{JAVA_ADVICE}"
             ) from e
         raise
     if iceberg:
@@ -262,9 +265,9 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
 
 
 def _only_for_java(session: Any) -> None:
-    """Take Iceberg's runtime off Python's path, where Spark puts the jars of ``--packages``.
+    """Remove Iceberg's runtime from Python's path, to which Spark adds the jars of ``--packages``.
 
-    There is nothing in it for Python, and 26,000 names to look through for whatever a worker imports.
+    It contains nothing for Python, but 26,000 names to search at each import in a worker.
     """
     includes = session.sparkContext._python_includes
     includes[:] = [name for name in includes if "iceberg-spark-runtime" not in name]
@@ -272,7 +275,7 @@ def _only_for_java(session: Any) -> None:
 
 
 def _end_java() -> None:
-    """End the Java of a session that was stopped: what a new session asks of Java, only a new one gives."""
+    """End the Java process of a stopped session, since only a new process applies a new session's Java options."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
@@ -281,7 +284,7 @@ def _end_java() -> None:
     gateway.shutdown()
     process = getattr(gateway, "proc", None)
     if process is not None:
-        process.stdin.close()  # Java ends with it
+        process.stdin.close()  # ends the Java process
         process.wait(_SECONDS_TO_END)
     SparkContext._gateway = SparkContext._jvm = None
 
@@ -293,14 +296,14 @@ def _spark_home() -> Path:
 
 
 def _installed() -> tuple[tuple[int, int], str]:
-    """Version and Scala version of the Spark that PySpark would start (``SPARK_HOME``, else its own)."""
+    """Return the version and the Scala version of the Spark that PySpark would start (``SPARK_HOME``, else its own)."""
     import pyspark
 
     home = _spark_home()
     if not (home / "bin" / "spark-submit").is_file():
         raise MissingDependencyError(
-            f"SPARK_HOME is {os.environ.get('SPARK_HOME')!r}, and no bin/spark-submit is there: let it name Spark's "
-            "folder, or leave it unset, and PySpark's own Spark is started"
+            f"SPARK_HOME is {os.environ.get('SPARK_HOME')!r}, which contains no bin/spark-submit: set it to Spark's "
+            "folder, or unset it to use the Spark that PySpark includes"
         )
     for jar in (home / "jars").glob("spark-core_*.jar"):
         found = re.fullmatch(r"spark-core_(2\.\d+)-(\d+\.\d+.*)\.jar", jar.name)
@@ -310,6 +313,6 @@ def _installed() -> tuple[tuple[int, int], str]:
 
 
 def _register(session: Any) -> None:
-    """The data source, where this Spark has them."""
+    """Register the data source if this Spark version supports Python data sources."""
     if SessionInfo.of(session).version >= (4, 0):
         register(session)

@@ -1,4 +1,4 @@
-"""Every data and delete file of a snapshot opened and held against what metadata says of it."""
+"""Open every data and delete file of a snapshot and compare it with the metadata, on Spark or in local threads."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ __all__ = ["Level", "check_slice", "slices_of", "verify", "verify_here"]
 
 Level = Literal["footers", "data"]
 
-#: Entries of one slice: what one thread checks at a time, and progress counts.
+#: Entries per slice, the unit that one thread checks and that progress counts.
 _SLICE = {"footers": 64, "data": 8}
-#: Slices of one manifest.
+#: The most slices of one manifest.
 _MOST_SLICES = 4_096
-#: Slices of one Spark task, about; tasks at most: each is sent the list of all.
+#: Spark tasks per worker, and at most in total, as the list of all slices is sent to each task.
 _TASKS_PER_WORKER = 8
 _MOST_TASKS = 20_000
 _THREADS = 8
@@ -61,7 +61,10 @@ _THREADS = 8
 
 @dataclass(frozen=True)
 class Slice:
-    """Some entries of a manifest: its row in the root (or `DIRECT`, `ROOT`), and which of them; no end: to the last."""
+    """A range of a manifest's entries.
+
+    The manifest is given by its row in the root (or `DIRECT`, `ROOT`); without ``stop`` the range extends to the end.
+    """
 
     row: int
     start: int = 0
@@ -69,7 +72,7 @@ class Slice:
 
 
 def slices_of(state: TableState, level: Level) -> list[Slice]:
-    """The work: every live manifest cut into slices. The root is read, no leaf.
+    """Return all live manifests cut into slices, reading the root only, no leaf manifest.
 
     Raises
     ------
@@ -90,21 +93,21 @@ def slices_of(state: TableState, level: Level) -> list[Slice]:
     stats = root.entries["manifest_stats"].take(pa.array(rows, pa.int64())).to_pylist()
     for row, counts in zip(rows, stats, strict=True):
         kinds = [(counts or {}).get(f"{kind}_files_count") for kind in ("added", "existing", "deleted")]
-        # Of a manifest whose counts are not known, or wrong, the last slice goes to its end.
+        # The last slice extends to the manifest's end, as the counts may be unknown or wrong.
         known = None if any(k is None or k < 0 for k in kinds) else sum(k or 0 for k in kinds)
         found += _cut(row, known, level)
     return found
 
 
 def _cut(row: int, count: int | None, level: Level) -> list[Slice]:
-    # A count that is wrong may be of billions: then slices are larger, and most of them are of nothing.
+    # A wrong count may be in the billions; slices are larger then, and most of them empty.
     size = max(_SLICE[level], -(-(count or 0) // _MOST_SLICES))
     starts = range(0, max(count or 0, 1), size)
     return [Slice(row, at, None if at == starts[-1] else at + size) for at in starts]
 
 
 def _joined(slices: Sequence[Slice]) -> tuple[Slice, ...]:
-    """Slices that follow each other in one manifest as one: what is sent stays small."""
+    """Join adjacent slices of one manifest, which keeps the data sent to workers small."""
     out: list[Slice] = []
     for piece in slices:
         if out and out[-1].row == piece.row and out[-1].stop == piece.start:
@@ -115,7 +118,10 @@ def _joined(slices: Sequence[Slice]) -> tuple[Slice, ...]:
 
 
 def check_slice(state: TableState, piece: Slice, level: Level) -> pa.Table:
-    """Check the live files of a slice: a table of `CHECKED_SCHEMA`. One file's fault never stops the others."""
+    """Check the live files of a slice and return a table of `CHECKED_SCHEMA`.
+
+    A failure in one file never prevents the check of the others.
+    """
     out = Checked()
     calm = quiet(state)
     root = calm.root()
@@ -156,7 +162,7 @@ def check_slice(state: TableState, piece: Slice, level: Level) -> pa.Table:
                     live_ids.claim(i, place, entry, found, out)
         except IceexploreError as error:
             out.fail(place, error)
-        except Exception as error:  # what no check foresaw is this file's fault, not the end of the others
+        except Exception as error:  # an unforeseen failure becomes a finding, and the other files are still checked
             text = f"The check failed: {type(error).__name__}: {error}"
             out.say(place, "unsupported", text)
     return out.table()
@@ -171,7 +177,7 @@ def _batch(leaf: Manifest, rows: Any, level: Level) -> EntryBatch:
 
 
 def _path_bounds(leaf: Manifest) -> list[int]:
-    """Of footers alone the bounds of the paths in position deletes are what is compared."""
+    """Return the field ids whose metrics the level "footers" compares: the ``file_path`` of position deletes."""
     from iceexplore.deletes import FILE_PATH_ID
 
     return [i for i in leaf.stat_field_ids() if i == FILE_PATH_ID]
@@ -186,7 +192,7 @@ def _check(
     puffins: Puffins,
     out: Checked,
 ) -> Footer | None:
-    """The file's footer, if it is one that has one and can be opened."""
+    """Check one file and return its footer; None for a deletion vector or a file that cannot be opened."""
     check_entry(state, place, entry, out)
     vector = entry["deletion_vector"]
     if entry["content_type"] == 1 and vector is not None and any(v is not None for v in vector.values()):
@@ -208,22 +214,22 @@ def _check(
     return found
 
 
-#: What reading says of a manifest's entries, and verifying of each file: once is enough.
-_TOLD_BY_FILE = frozenset(
+#: Fields whose problems both reading a manifest and verifying each file report; the manifest's are dropped.
+_REPORTED_BY_FILE = frozenset(
     {"100 file_path", "103 record_count", "104 file_size_in_bytes", "132 split_offsets", "135 equality_ids"}
 )
 
 
 def _add_problems(manifest: Manifest, out: Checked) -> None:
     for item in manifest.problems:
-        if item.field in _TOLD_BY_FILE:
+        if item.field in _REPORTED_BY_FILE:
             continue
         out.add(Place(item.where, None, manifest.location), item)
 
 
 @dataclass(frozen=True)
 class _Check:
-    """What a worker does with its slices."""
+    """The function that a worker applies to its slices."""
 
     state: ShippedState
     level: Level
@@ -236,7 +242,7 @@ class _Check:
 
 @dataclass(frozen=True)
 class _Judge:
-    """What a worker does with rows that may be findings."""
+    """The function that a worker applies to rows that may be findings."""
 
     state: ShippedState
 
@@ -255,19 +261,19 @@ def verify(state: TableState, session: Any, *, level: Level = "footers") -> Data
     session
         A Spark session, 3.5 or later, also of Spark Connect.
     level
-        As `iceexplore.Table.verify`.
+        As in `iceexplore.Table.verify`.
 
     Returns
     -------
     DataFrame
-        Findings, of `FINDING_SCHEMA`; nothing is opened before it is run, and each run opens all files again.
+        Findings, of `FINDING_SCHEMA`. No file is opened before it is executed; each execution opens all files again.
 
     Raises
     ------
     OptionError
-        No session, or an unknown level.
+        ``session`` is not a Spark session, or the level is unknown.
     UnsupportedError
-        A storage that cannot go to other processes; files that only this machine sees.
+        The storage cannot be sent to other processes, or the files are accessible on this machine only.
     """
     info = SessionInfo.of(session)
     slices = slices_of(state, level)
@@ -276,7 +282,7 @@ def verify(state: TableState, session: Any, *, level: Level = "footers") -> Data
         return session.createDataFrame([], spark_schema(FINDING_SCHEMA))
     parts = min(len(slices), _MOST_TASKS, max(parallelism(session, info) * _TASKS_PER_WORKER, len(slices) // 256))
     edges = [len(slices) * i // parts for i in range(parts + 1)]
-    # Slices of one manifest side by side: who has decoded it goes on with it.
+    # Slices of one manifest stay together, so that few workers have to decode it.
     bundles = [_joined(slices[a:b]) for a, b in pairwise(edges)]
     shipped = ship(state)
     checked = frame_of(session, bundles, _Check(shipped, level), CHECKED_SCHEMA)
@@ -289,7 +295,9 @@ def verify(state: TableState, session: Any, *, level: Level = "footers") -> Data
 
 
 def verify_here(state: TableState, *, level: Level = "footers") -> pa.Table:
-    """The same in threads of this process: a table of `FINDING_SCHEMA`. A person sees a bar.
+    """Run the same checks in threads of this process and return a table of `FINDING_SCHEMA`.
+
+    A progress bar is shown in interactive sessions.
 
     Raises
     ------

@@ -1,5 +1,4 @@
-"""What can be judged only next to other files: positions within their data file, deletes of files that are not, row ids
-that two files take."""
+"""Check files against each other: delete positions, deletes of data files that are not live, overlapping row ids."""
 
 from __future__ import annotations
 
@@ -18,9 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["JUDGED_SCHEMA", "beside", "judged", "suspects"]
 
-#: `CHECKED_SCHEMA` with what all rows of one key say: the data file's rows, how it is spelled (least and greatest: two
-#: spellings are two files, in two buckets say, of which nothing can be said), how often it is live, its vectors; and of
-#: the row ids that begin before these, where the last end and whose they are.
+#: `CHECKED_SCHEMA` plus columns aggregated over all rows with the same key: the data file's row count, the smallest and
+#: greatest spelling of its location (if they differ, the rows are of two files, for example in two buckets, and are not
+#: judged), the number of live entries, and the number of deletion vectors. For row ids: the greatest end of the ranges
+#: that begin before this one, and the file that has it.
 JUDGED_SCHEMA = pa.schema(
     [
         *CHECKED_SCHEMA,
@@ -36,7 +36,7 @@ JUDGED_SCHEMA = pa.schema(
 
 
 def beside(checked: pa.Table) -> pa.Table:
-    """The rows with what others of the same key say, here."""
+    """Return the rows as `JUDGED_SCHEMA`, with what the other rows of the same key add."""
     role = checked["role"]
     data, vector = pc.equal(role, Role.DATA), pc.equal(role, Role.VECTOR)
     table = checked.append_column("data_rows", pc.if_else(data, checked["rows"], pa.scalar(None, pa.int64())))
@@ -59,12 +59,12 @@ def beside(checked: pa.Table) -> pa.Table:
 
 
 def suspects(checked: DataFrame) -> DataFrame:
-    """The same on Spark, and of it only what may be a finding."""
+    """Return the rows as `JUDGED_SCHEMA`, computed on Spark, reduced to those that may be findings."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
     same = Window.partitionBy("key")
-    # As `taken_before` has it here.
+    # The same order and maximum as in `taken_before`.
     before = same.orderBy("first_id", "named", "manifest", "entry").rowsBetween(Window.unboundedPreceding, -1)
     taken = f.max(f.when(f.col("role") == Role.IDS, f.struct("end_id", "named"))).over(before)
     data = f.col("role") == Role.DATA
@@ -98,13 +98,16 @@ def suspects(checked: DataFrame) -> DataFrame:
             )
         )
     )
-    # As `first_of_each` has it here.
+    # The same selection as in `first_of_each`.
     pair = Window.partitionBy("role", "named", "manifest", "entry", "before_named").orderBy("first_id")
     return found.withColumn("nth", f.row_number().over(pair)).where(~ids | (f.col("nth") == 1)).drop("nth")
 
 
 def judged(state: TableState, rows: pa.Table) -> pa.Table:
-    """Findings, of rows of `JUDGED_SCHEMA`; what deletes name and is not live is looked for in the storage."""
+    """Return the findings (`FINDING_SCHEMA`) that follow from rows of `JUDGED_SCHEMA`.
+
+    Where a delete file names a data file that is not live, the storage is checked for that file.
+    """
     plain = pc.equal(rows["role"], Role.FINDING)
     out = Checked()
     asked = rows.filter(pc.invert(plain)).to_pylist()
@@ -117,7 +120,7 @@ def judged(state: TableState, rows: pa.Table) -> pa.Table:
         if row["data_named"] != row["data_named_too"]:
             continue
         if row["role"] == Role.DATA:
-            _judge_data(place, row, out)  # each entry of a file that is live twice is said
+            _judge_data(place, row, out)  # every entry of a file that is live twice is reported
         elif row["data_count"]:
             _judge_claim(place, row, out)
         else:
@@ -132,35 +135,45 @@ def _place(row: dict[str, Any]) -> Place:
 
 def _judge_data(place: Place, row: dict[str, Any], out: Checked) -> None:
     if row["data_count"] > 1:
-        text = f"The file is live {row['data_count']} times: its rows are read as often."
+        text = f"The file has {row['data_count']} live entries: readers return its rows that many times."
         out.say(place, "file-twice", text, field="file_path", found=row["data_count"], expected=1)
     if row["vector_count"] > 1:
-        text = f"The data file has {row['vector_count']} deletion vectors (spec: at most one in a snapshot)."
+        text = f"The data file has {row['vector_count']} deletion vectors (spec: at most one per snapshot)."
         out.say(place, "dv-twice", text, field="referenced_data_file", found=row["vector_count"], expected=1)
 
 
 def _judge_claim(place: Place, row: dict[str, Any], out: Checked) -> None:
     if row["data_rows"] is not None and row["rows"] > row["data_rows"]:
         last = row["rows"] - 1
-        text = f"Position {last:,} is deleted in {row['named']}, which has {row['data_rows']:,} rows."
+        text = f"Position {last:,} of {row['named']} is deleted, but the file has only {row['data_rows']:,} rows."
         out.say(place, "delete-position", text, field="pos", found=last, expected=f"below {row['data_rows']}")
     if row["named"] != row["data_named"]:
-        text = "The delete names its data file in another way than the manifest: engines that compare text miss it."
+        text = (
+            "The delete spells its data file's location differently than the manifest: engines that compare "
+            "locations as text do not apply it."
+        )
         out.say(place, "delete-path", text, field="file_path", found=row["named"], expected=row["data_named"])
 
 
 def _judge_dangling(state: TableState, place: Place, row: dict[str, Any], out: Checked) -> None:
-    """Deletes by position of files that are not live any more are usual; vectors go with their file, and a delete of a
-    file that is not there at all is of another table, an old path, or left behind."""
+    """Report deletes of a data file that is not live.
+
+    Position deletes of files that are no longer live are common and not reported while the file exists. A deletion
+    vector has to be removed together with its data file. If the data file is missing from the storage, the delete has
+    an old path, belongs to another table, or was left behind.
+    """
     named = row["named"]
     if row["role"] == Role.VECTOR:
-        text = f"The deletion vector is of {named}, which is not live: it was left behind when the file went."
+        text = f"The deletion vector refers to {named}, which is not live: it was not removed with its data file."
         out.say(place, "delete-dangling", text, field="referenced_data_file", found=named)
         return
     try:
         state.storage.stat(named)
     except FileMissingError:
-        text = f"Rows of {named} are deleted, and there is no such file: an old path, another table's, or left behind."
+        text = (
+            f"Rows of {named} are deleted, but this file does not exist: the path is outdated or of another table, "
+            "or the delete was left behind."
+        )
         out.say(place, "delete-dangling", text, field="file_path", found=named)
     except IceexploreError as error:
         out.fail(place, error)

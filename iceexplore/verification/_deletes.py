@@ -1,4 +1,4 @@
-"""Whether delete files and deletion vectors say what can be: readable, counted rightly, within their data files."""
+"""Check delete files and deletion vectors: readable, with correct counts, for data files that they may apply to."""
 
 from __future__ import annotations
 
@@ -28,33 +28,36 @@ __all__ = ["Puffins", "check_equality", "check_positions", "check_vector"]
 
 
 class Puffins:
-    """The footers of Puffin files, each read once; many vectors stand in one."""
+    """The footers of Puffin files, each read once, since one file may hold many deletion vectors."""
 
     def __init__(self, state: TableState) -> None:
         self._state = state
         self._known: dict[str, PuffinFile | IceexploreError] = {}
 
-    def footer(self, place: Place, said: int | None, out: Checked) -> PuffinFile | None:
-        """A footer; None where it cannot be read. What is wrong with the file is said once."""
+    def footer(self, place: Place, recorded: int | None, out: Checked) -> PuffinFile | None:
+        """Return a footer, or None if it cannot be read. The file's problems are reported once."""
         found = self._known.get(place.location)
         if found is None:
-            found = self._known[place.location] = self._read(place, said, out)
+            found = self._known[place.location] = self._read(place, recorded, out)
         return found if isinstance(found, PuffinFile) else None
 
-    def _read(self, place: Place, said: int | None, out: Checked) -> PuffinFile | IceexploreError:
+    def _read(self, place: Place, recorded: int | None, out: Checked) -> PuffinFile | IceexploreError:
         try:
             size = self._state.storage.stat(place.location).size
         except IceexploreError as error:
             out.fail(place, error)
             return error
-        if said is not None and size is not None and said != size:
-            code = "file-truncated" if size < said else "count-mismatch"
-            text = "The Puffin file has another size than its entry says: readers that trust it find no footer."
-            out.say(place, code, text, field="file_size_in_bytes", found=size, expected=said)
+        if recorded is not None and size is not None and recorded != size:
+            code = "file-truncated" if size < recorded else "count-mismatch"
+            text = (
+                "The Puffin file's size differs from its manifest entry: readers that rely on the entry do not find "
+                "the footer."
+            )
+            out.say(place, code, text, field="file_size_in_bytes", found=size, expected=recorded)
         try:
             footer = read_puffin_footer(self._state.storage, place.location, size)
         except IceexploreError as error:
-            if size is None or said is None or size >= said:
+            if size is None or recorded is None or size >= recorded:
                 out.fail(place, error)
             return error
         for item in footer.problems:
@@ -63,13 +66,13 @@ class Puffins:
 
 
 def check_vector(state: TableState, place: Place, entry: Mapping[str, Any], puffins: Puffins, out: Checked) -> None:
-    """A deletion vector: its blob's CRC and bitmap, its count, its description in the footer, what it is about."""
+    """Check a deletion vector: the blob's CRC and bitmap, its cardinality, its footer metadata, its data file."""
     named = entry["referenced_file"]
     where = entry["deletion_vector"]
     if not named:
-        text = "The deletion vector names no data file: it applies to nothing (spec, 143 referenced_data_file)."
+        text = "The deletion vector names no data file, so it applies to none (spec, 143 referenced_data_file)."
         out.say(place, "delete-scope", text, field="referenced_data_file")
-    whole = True  # as far as is known, the file around it is
+    whole = True  # no problem of the enclosing Puffin file is known
     if where["inline_content"] is None and entry["location"]:
         bare = bare_vector_problem(place.location, where["offset"] or 0)
         if bare is not None:
@@ -82,45 +85,48 @@ def check_vector(state: TableState, place: Place, entry: Mapping[str, Any], puff
     try:
         bitmap = read_vector(state, entry)
     except IceexploreError as error:
-        if whole:  # else it was said of the file
+        if whole:  # otherwise the file's own problem was reported
             out.fail(place, error)
         return
-    said = entry["record_count"]
-    if said is not None and said != len(bitmap):
-        text = "The deletion vector has another cardinality than its entry says: counts from metadata are wrong."
-        out.say(place, "count-mismatch", text, field="record_count", found=len(bitmap), expected=said)
+    recorded = entry["record_count"]
+    if recorded is not None and recorded != len(bitmap):
+        text = (
+            "The deletion vector's cardinality differs from its manifest entry: row counts computed from metadata are "
+            "wrong."
+        )
+        out.say(place, "count-mismatch", text, field="record_count", found=len(bitmap), expected=recorded)
     if named:
         out.claim(Role.VECTOR, place, named, bitmap.max() + 1 if len(bitmap) else 0)
 
 
 def _check_blob(place: Place, entry: Mapping[str, Any], footer: PuffinFile, out: Checked) -> None:
-    """The footer against the entry (Puffin spec, "deletion-vector-v1 blob type")."""
+    """Compare the footer's blob metadata with the entry (Puffin spec, "deletion-vector-v1 blob type")."""
     at = (entry["deletion_vector"]["offset"], entry["deletion_vector"]["size_in_bytes"])
     blob = next((b for b in footer.blobs if (b.offset, b.length) == at), None)
     if blob is None:
-        text = "The Puffin file's footer has no blob where the entry says that the vector is."
+        text = "The Puffin footer lists no blob at the offset and length that the manifest entry gives."
         blobs = ", ".join(f"{b.offset}+{b.length}" for b in footer.blobs[:5])
         out.say(
             place, "puffin-blob-invalid", text, field="content_offset", found=f"{at[0]}+{at[1]}", expected=blobs or None
         )
         return
-    told = blob.referenced_data_file
-    if told is not None and entry["referenced_file"] and told != entry["referenced_file"]:
-        text = "The Puffin file's footer says that the vector is of another data file than its entry does."
+    in_footer = blob.referenced_data_file
+    if in_footer is not None and entry["referenced_file"] and in_footer != entry["referenced_file"]:
+        text = "The Puffin footer names another data file for the vector than the manifest entry does."
         named = entry["referenced_file"]
-        out.say(place, "puffin-blob-invalid", text, field="referenced-data-file", found=told, expected=named)
+        out.say(place, "puffin-blob-invalid", text, field="referenced-data-file", found=in_footer, expected=named)
     counts = blob.cardinality, entry["record_count"]
     if None not in counts and counts[0] != counts[1]:
-        text = "The Puffin file's footer says another cardinality than the entry."
+        text = "The Puffin footer gives another cardinality than the manifest entry."
         out.say(place, "puffin-blob-invalid", text, field="cardinality", found=counts[0], expected=counts[1])
 
 
 def check_positions(
     state: TableState, place: Place, file: EntryBatch, entry: Mapping[str, Any], footer: Footer, out: Checked
 ) -> None:
-    """A position delete file: its rows, and what each asks of the data file that it names."""
+    """Check a position delete file: its rows, and the position range that each data file named must contain."""
     if footer.columns and not footer.ids:
-        text = "The delete file has no field ids: readers that go by them refuse it."
+        text = "The delete file has no field ids: readers that resolve columns by field id refuse it."
         out.say(place, "data-no-field-ids", text, expected=f"file_path {FILE_PATH_ID}, pos {POS_ID}")
     try:
         rows = read_position_deletes(state.storage, place.location, entry["file_format"])
@@ -133,10 +139,13 @@ def check_positions(
     for row in found.to_pylist():
         named = row["file_path"]
         if row["pos_min"] < 0:
-            text = f"A negative position is deleted in {named}: readers refuse the file."
+            text = f"A negative position of {named} is deleted: readers refuse the file."
             out.say(place, "delete-position", text, field="pos", found=row["pos_min"], expected="0 or more")
         if referenced and not same_location(named, referenced):
-            text = "The file deletes rows of a data file that its entry does not name: readers do not apply them there."
+            text = (
+                "The file deletes rows of a data file other than the one its manifest entry references: readers do "
+                "not apply these deletes."
+            )
             out.say(place, "delete-scope", text, field="referenced_data_file", found=referenced, expected=named)
         out.claim(Role.POSITIONS, place, named, row["pos_max"] + 1)
     stats = file.stats.get(FILE_PATH_ID)
@@ -145,7 +154,10 @@ def check_positions(
 
 
 def _check_sorted(place: Place, rows: pa.Table, out: Checked) -> None:
-    """Spec, "Position Delete Files": sorted by path, then position, so that readers may merge without sorting."""
+    """Check the order of the rows.
+
+    Spec, "Position Delete Files": sorted by path, then position, so that readers can merge without sorting.
+    """
     if len(rows) < 2:
         return
     path, pos = rows["file_path"].combine_chunks(), rows["pos"].combine_chunks()
@@ -154,23 +166,25 @@ def _check_sorted(place: Place, rows: pa.Table, out: Checked) -> None:
     wrong = pc.or_(pc.greater(before, after), back)
     if pc.any(wrong).as_py():
         at = pc.index(wrong, True).as_py()
-        text = f"The rows are not in the order of path and position: row {at + 1} comes before row {at}."
+        text = f"The rows are not sorted by file_path and pos: row {at + 1} sorts before row {at}."
         out.say(place, "sort-order-untrue", text, field="file_path, pos")
 
 
 def _check_path_bounds(place: Place, stats: pa.StructArray, paths: pa.ChunkedArray, out: Checked) -> None:
-    """Readers find the data files of a delete file by the bounds of its paths. Where scheme and host make the
-    difference, the path is what is wrong, which is said of it."""
+    """Check that the bounds of ``file_path`` contain all paths: readers match delete files to data files by them.
+
+    A difference in scheme or host alone is not a wrong bound; it is reported as a wrong path.
+    """
     spelled = [str(path) for path in paths.to_pylist()]
     for name, edge in (("lower", min), ("upper", max)):
         value = pc.struct_field(stats, [stats.type.get_field_index(name)])[0].as_py()
         if value is None:
             continue
-        # of a column in no schema the bounds stay binary
+        # Bounds stay binary where no schema has the column.
         bound = value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
         real = edge(spelled)
         if _outside(bound, real, name) and _outside(path_only(bound), path_only(real), name):
-            text = f"The {name} bound of file_path leaves out paths of the file: readers do not apply these deletes."
+            text = f"The {name} bound of file_path excludes paths in the file: readers do not apply these deletes."
             where = f"{name}_bound of file_path ({FILE_PATH_ID})"
             out.say(place, "bounds-untrue", text, field=where, found=bound, expected=real)
 
@@ -180,18 +194,18 @@ def _outside(bound: str, value: str, name: str) -> bool:
 
 
 def check_equality(state: TableState, place: Place, entry: Mapping[str, Any], found: Footer, out: Checked) -> None:
-    """An equality delete file has the columns by which it deletes (spec, 135 ``equality_ids``)."""
+    """Check that an equality delete file has the columns that it compares (spec, 135 ``equality_ids``)."""
     ids = entry["equality_ids"] or []
     if not ids:
-        text = "The entry of an equality delete file names no column to compare: readers refuse it."
+        text = "The manifest entry of the equality delete file has no equality_ids: readers refuse the file."
         out.say(place, "equality-ids-invalid", text, field="equality_ids", found=ids)
         return
     known = state.metadata.all_fields()
     strangers = [i for i in ids if i not in known]
     if strangers:
-        text = "Rows are to be deleted by columns that no schema of the table has."
+        text = "equality_ids contains field ids that no schema of the table has."
         out.say(place, "equality-ids-invalid", text, field="equality_ids", found=strangers, expected=sorted(known))
     lacking = [i for i in ids if found.ids and i not in found.ids and i in known]
     if lacking:
-        text = f"The file lacks columns by which it deletes: {', '.join(known[i][0] for i in lacking)}."
+        text = f"The file lacks columns listed in its equality_ids: {', '.join(known[i][0] for i in lacking)}."
         out.say(place, "equality-ids-invalid", text, field="equality_ids", found=sorted(found.ids), expected=ids)

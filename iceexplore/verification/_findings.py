@@ -1,4 +1,4 @@
-"""Findings: what verification says of files, as rows that Arrow and Spark carry."""
+"""Findings of verification, as rows of Arrow tables that Spark can carry too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iceexplore.storage import path_only
 
 __all__ = ["CHECKED_SCHEMA", "Checked", "FINDING_SCHEMA", "Place", "Role"]
 
-#: Of ``t.verify()``: ``entry`` is the ordinal in ``manifest``; ``snapshot_id`` the one that the entry names.
+#: The result of ``t.verify()``: ``entry`` is the entry's ordinal in ``manifest``, ``snapshot_id`` the entry's own.
 FINDING_SCHEMA = pa.schema(
     [
         pa.field("code", pa.string()),
@@ -33,17 +33,21 @@ FINDING_SCHEMA = pa.schema(
 
 
 class Role:
-    """What a row of `CHECKED_SCHEMA` is: a finding; a data file; a delete file's or a vector's claim on one; row ids
-    that a data file takes."""
+    """The kinds of rows in `CHECKED_SCHEMA`.
+
+    A finding, a live data file, the claim of a position delete file or a deletion vector on a data file, or a range of
+    row ids that a data file occupies.
+    """
 
     FINDING, DATA, POSITIONS, VECTOR, IDS = range(5)
 
 
-#: What checking one file gives: findings, and what can be judged only next to other files. ``key`` is the data file
-#: that a row is about, without scheme and host, which tables that were moved by editing their metadata have in some
-#: places only; ``named`` the same as it is spelled there, ``rows`` how many rows the data file has,
-#: or, of a claim, how many it must have. Of row ids ``key`` is a part of all that the table has given out, ``first_id``
-#: and ``end_id`` what the file takes, the end not with it; ``rows`` is 1 in the part where they begin, else 0.
+#: The result of checking one file: findings, and facts that can be judged only together with other files. ``key`` is
+#: the location of the data file concerned, without scheme and host (tables that were moved by editing their metadata
+#: have them in some places only); ``named`` is the location as spelled. ``rows`` is the data file's row count or, for a
+#: claim, the row count that it needs at least. For row ids, ``key`` is one of several parts of the id range that the
+#: table has assigned, ``first_id`` (inclusive) and ``end_id`` (exclusive) are the file's range, and ``rows`` is 1 in
+#: the part where the range begins, else 0.
 CHECKED_SCHEMA = pa.schema(
     [
         pa.field("role", pa.int32()),
@@ -59,7 +63,7 @@ CHECKED_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Place:
-    """The entry that is checked."""
+    """The manifest entry that is checked."""
 
     location: str
     content: int | None = None
@@ -70,12 +74,12 @@ class Place:
 
 @dataclass
 class Checked:
-    """Collects the rows of `CHECKED_SCHEMA`: one Python object a finding or claim, of one slice of a manifest."""
+    """A collector of rows of `CHECKED_SCHEMA` for one slice of a manifest: one Python object per finding or claim."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, place: Place, item: Problem) -> None:
-        """A finding."""
+        """Add a problem as a finding."""
         self.rows.append(
             {
                 "role": Role.FINDING,
@@ -101,26 +105,26 @@ class Checked:
         expected: object = None,
         severity: Severity | None = None,
     ) -> None:
-        """A finding of one of the codes in `iceexplore.errors.PROBLEM_KINDS`."""
+        """Add a finding with one of the codes in `iceexplore.errors.PROBLEM_KINDS`."""
         made = problem(
             code, place.location, text, field=field, found=_short(found), expected=_short(expected), severity=severity
         )
         self.add(place, made)
 
     def fail(self, place: Place, error: IceexploreError) -> None:
-        """An error of ours as a finding."""
+        """Add an error of this library as a finding."""
         self.add(place, Problems().add_error(error, place.location))
 
     def data(self, place: Place, rows: int | None) -> None:
-        """A live data file, with its rows where they are known."""
+        """Add a live data file with its row count; None if unknown."""
         self._claim(Role.DATA, place, place.location, rows)
 
     def claim(self, role: int, place: Place, named: str, rows: int) -> None:
-        """A delete on a data file that must have so many rows."""
+        """Add the claim of a delete on the data file ``named``, which must have at least ``rows`` rows."""
         self._claim(role, place, named, rows)
 
     def row_ids(self, place: Place, keys: Iterable[str], first: int, end: int) -> None:
-        """Row ids that a data file takes, in each part of the table's."""
+        """Add the row id range of a data file, from ``first`` up to but excluding ``end``, once for each part key."""
         taken = {"role": Role.IDS, "named": place.location, "first_id": first, "end_id": end, **_columns(place)}
         self.rows += ({**taken, "key": key, "rows": int(i == 0)} for i, key in enumerate(keys))
 
@@ -128,10 +132,10 @@ class Checked:
         self.rows.append({"role": role, "key": path_only(named), "named": named, "rows": rows, **_columns(place)})
 
     def table(self) -> pa.Table:
-        """All of it."""
+        """Return all rows as a table of `CHECKED_SCHEMA`."""
         try:
             return pa.Table.from_pylist(self.rows, schema=CHECKED_SCHEMA)
-        except UnicodeEncodeError:  # a location of the metadata file with a lone surrogate, which Arrow cannot hold
+        except UnicodeEncodeError:  # a location in the metadata has a lone surrogate, which Arrow cannot hold
             rows = [{k: json_safe(v) if isinstance(v, str) else v for k, v in row.items()} for row in self.rows]
             return pa.Table.from_pylist(rows, schema=CHECKED_SCHEMA)
 

@@ -1,4 +1,4 @@
-"""What the end of a file says: that it is there, whole, of the format and rows that its entry says, and its columns."""
+"""Read a file's footer and compare existence, size, format, row count and columns with its manifest entry."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ __all__ = [
     "quiet",
 ]
 
-#: Types that are groups of columns, or that have several forms: nothing is said of how they are stored.
+#: Types that are groups of columns or have several physical forms: their stored types are not checked.
 _FREE = frozenset(("variant", "geometry", "geography", "unknown"))
 
 
 def check_types(state: TableState, place: Place, leaves: Sequence[ParquetLeaf], out: Checked) -> None:
-    """Hold the stored types against those that a field has or had; promoted ones may stay as they were written.
+    """Compare the stored types with those that each field has or had; files may predate a type promotion.
 
-    Readers differ in what they do with others: some fail, some cast, some take the bytes for what they are not.
+    For other types, readers differ: some fail, some cast, and some misinterpret the bytes.
     """
     known = state.metadata.schema().by_id()
     by_id: dict[int, list[ParquetLeaf]] = defaultdict(list)
@@ -52,19 +52,19 @@ def check_types(state: TableState, place: Place, leaves: Sequence[ParquetLeaf], 
     for number, found in by_id.items():
         if len(found) > 1:
             paths = ", ".join(".".join(leaf.names) for leaf in found)
-            text = f"{len(found)} columns of the file have the field id {number}: readers take any of them, or fail."
+            text = f"{len(found)} columns of the file have the field id {number}: readers pick one of them or fail."
             out.say(place, "field-id-twice", text, field=f"field id {number}", found=paths, expected="one column")
         if number not in known:
             continue
         name, field = known[number]
         if _fits(found[0], field.type) or any(_fits(found[0], kind) for kind in _once(state, number)):
             continue
-        text = f"Column {name!r} is not stored as its type in the table is: readers fail, or read other values."
+        text = f"The stored type of column {name!r} does not match its type in the table: readers fail or misread it."
         out.say(place, "stored-type", text, field=f"{name} ({number})", found=_stored(found[0]), expected=field.type)
 
 
 def _once(state: TableState, number: int) -> Iterator[Type]:
-    """The types that a field has in any schema: a file may be newer than the state that is shown."""
+    """Yield the types that a field has in any schema, as the file may be newer than the snapshot shown."""
     for schema in state.metadata.schemas:
         field = schema.find(number)
         if field is not None:
@@ -83,7 +83,7 @@ def _fits(leaf: ParquetLeaf, kind: Type) -> bool:
 
 
 def _stored(leaf: ParquetLeaf) -> str:
-    """As Parquet has it: ``INT64``, ``INT32 Decimal(precision=9, scale=4)``."""
+    """Return a stored type in Parquet's notation: ``INT64``, ``INT32 Decimal(precision=9, scale=4)``."""
     logical = dict(leaf.logical)
     name = logical.pop("Type", "None")
     size = f"[{leaf.length}]" if leaf.physical == "FIXED_LEN_BYTE_ARRAY" else ""
@@ -92,10 +92,13 @@ def _stored(leaf: ParquetLeaf) -> str:
 
 
 def check_entry(state: TableState, place: Place, entry: Mapping[str, Any], out: Checked) -> None:
-    """Hold sequence number and first row id against the counters of the metadata file."""
+    """Compare the sequence number and first row id with the counters in the metadata file."""
     last, number = state.metadata.last_sequence_number, entry["sequence_number"]
     if number is not None and number > last:
-        text = "The file is newer than the table: deletes to come do not apply to it, or it deletes rows to come."
+        text = (
+            "The file's sequence number is above the table's: future deletes do not apply to a data file, and a delete "
+            "file also deletes future rows."
+        )
         out.say(
             place, "metadata-invalid", text, field="sequence_number", found=number,
             expected=f"at most last-sequence-number {last}",
@@ -105,7 +108,7 @@ def check_entry(state: TableState, place: Place, entry: Mapping[str, Any], out: 
         return
     end, rows = state.metadata.next_row_id, max(entry["record_count"] or 0, 0)
     if first < 0 or (end is not None and first + rows > end):
-        text = "Rows of the file have ids that the table never gave out: ids to come will be theirs too."
+        text = "Rows of the file have row ids that the table has not assigned: future rows will get the same ids."
         expected = "0 or more" if first < 0 else f"with {rows} rows at most next-row-id {end}"
         out.say(place, "metadata-invalid", text, field="first_row_id", found=first, expected=expected)
 
@@ -117,22 +120,22 @@ _AVRO_IDS = frozenset(("field-id", "element-id", "key-id", "value-id"))
 
 @dataclass(frozen=True)
 class Footer:
-    """What the end of a data or delete file says.
+    """The facts in the footer of a data or delete file.
 
     Attributes
     ----------
     format
-        By its content.
+        The file format, detected by content.
     rows
-        How many it has.
+        The number of rows.
     offsets
-        Where its row groups begin; None where the format's footer does not say so here.
+        The byte offsets of the row groups; None if they are not known.
     ids
-        Field ids at every depth.
+        The field ids at all nesting levels.
     columns
-        Whether there are columns at all.
+        Whether the file has any columns.
     leaves
-        Of Parquet: the columns, with the types in which they are stored.
+        The leaf columns of a Parquet file with their stored types; empty for other formats.
     """
 
     format: str
@@ -144,38 +147,41 @@ class Footer:
 
 
 def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out: Checked) -> Footer | None:
-    """Open a file and hold what it is against its entry; None where it cannot be opened, which is a finding then."""
+    """Open a file and compare it with its entry. Return None, with a finding added, if it cannot be opened."""
     location = place.location
     try:
-        # The store is asked for the size: the one that the entry states is to be held against it.
+        # The size comes from the store, not from the entry, since the entry's is what is checked.
         opened = state.storage.open(location, kind="data-footer")
     except IceexploreError as error:
         out.fail(place, error)
         if is_made_up(location):
-            out.rows[-1]["text"] = "The file is made up by a simulation (append(files=...)): nothing stands there."
+            out.rows[-1]["text"] = "A simulation (append(files=...)) added this synthetic file: it does not exist."
         return None
-    size, said = opened.size, entry["file_size_in_bytes"]
+    size, recorded = opened.size, entry["file_size_in_bytes"]
     try:
         with opened:
             found = _read(state, location, opened)
     except IceexploreError as error:
-        if said is not None and size < said:
-            text = f"The file has {size:,} bytes, its entry says {said:,}; it cannot be opened: {error}"
-            out.say(place, "file-truncated", text, field="file_size_in_bytes", found=size, expected=said)
+        if recorded is not None and size < recorded:
+            text = f"The file has {size:,} bytes, its entry gives {recorded:,}; it cannot be opened: {error}"
+            out.say(place, "file-truncated", text, field="file_size_in_bytes", found=size, expected=recorded)
         else:
             out.fail(place, error)
         return None
-    if said is not None and size != said:
-        text = "The file has another size than its entry says: readers that trust it look for the footer elsewhere."
-        out.say(place, "count-mismatch", text, field="file_size_in_bytes", found=size, expected=said)
+    if recorded is not None and size != recorded:
+        text = (
+            "The file's size differs from its manifest entry: readers that rely on the entry look for the footer in "
+            "the wrong place."
+        )
+        out.say(place, "count-mismatch", text, field="file_size_in_bytes", found=size, expected=recorded)
     named = entry["file_format"]
     if named is not None and named != found.format:
-        text = f"The file is {found.format}, its entry says {named}: readers go by the entry."
+        text = f"The file's format is {found.format}, but its manifest entry gives {named}, which readers rely on."
         out.say(place, "file-corrupt", text, field="file_format", found=found.format, expected=named)
     rows = entry["record_count"]
-    # Versions before 0.9 imported Hive's files with a count of -1: not known.
+    # Iceberg before 0.9 imported Hive files with a record count of -1, which means unknown.
     if rows is not None and rows >= 0 and rows != found.rows:
-        text = "The file has another number of rows than its entry says: counts from metadata are wrong."
+        text = "The file's row count differs from its manifest entry: counts computed from metadata are wrong."
         out.say(place, "count-mismatch", text, field="record_count", found=found.rows, expected=rows)
     _check_offsets(place, entry["split_offsets"], found, size, out)
     return found
@@ -219,41 +225,47 @@ def _avro_ids(schema: Any) -> Iterator[int]:
 
 
 def _check_offsets(place: Place, offsets: Any, found: Footer, size: int | None, out: Checked) -> None:
-    """132 ``split_offsets``: ascending, in the file; of Parquet each where a row group begins."""
+    """Check 132 ``split_offsets``: ascending, within the file, and for Parquet each at the start of a row group."""
     if not offsets:
         return
     wrong = None
     if any(o is None for o in offsets) or any(b <= a for a, b in pairwise(offsets)):
-        wrong = "They are not in ascending order."
+        wrong = "They are not ascending."
     elif offsets[0] < 0 or (size is not None and offsets[-1] >= size):
         wrong = f"They point outside the file's {size:,} bytes."
     elif found.offsets is not None and not found.offsets.issuperset(offsets):
         wrong = "No row group begins there."
     if wrong is not None:
         real = None if found.offsets is None else sorted(found.offsets)
-        text = f"The entry's split offsets are wrong. {wrong} Readers that split by them lose rows or fail."
+        text = f"The entry's split offsets are invalid. {wrong} Readers that split by them lose rows or fail."
         out.say(place, "split-offsets-invalid", text, field="split_offsets", found=offsets, expected=real)
 
 
 def check_columns(state: TableState, place: Place, found: Footer, out: Checked) -> None:
-    """Field ids: there, or a name mapping instead; none that the table never gave out; each stored in its type."""
+    """Check the columns: field ids or a name mapping exist, all ids were assigned, and the stored types match."""
     if not found.ids:
         if found.columns and not name_mapping(state.metadata):
-            text = "The file has no field ids, and the table no name mapping: readers go by order or name, or fail."
+            text = (
+                "The file has no field ids and the table has no name mapping: readers match columns by position or "
+                "name, or fail."
+            )
             out.say(place, "data-no-field-ids", text, field="schema.name-mapping.default")
         return
     last = state.metadata.last_column_id
-    # Some writers put columns of the partition into the file, under the partition field's id.
+    # Some writers store partition columns in the file, under the partition field's id.
     partition = {f.field_id for spec in state.metadata.partition_specs for f in spec.fields}
     unknown = sorted(i for i in found.ids - partition if last is not None and last < i < _RESERVED)
     if unknown:
-        text = "The file has columns with field ids above the table's last-column-id: another table's, or lost changes."
+        text = (
+            "The file has field ids above the table's last-column-id: it belongs to another table, or a schema "
+            "change was lost."
+        )
         out.say(place, "field-id-unknown", text, field="last-column-id", found=unknown, expected=f"at most {last}")
     check_types(state, place, found.leaves, out)
 
 
 def quiet(state: TableState) -> TableState:
-    """The same state, whose problems go nowhere and never raise: they are findings already."""
+    """Return the same state with its own list of problems, which is discarded, as they become findings instead."""
     problems = Problems()
     reader = ManifestReader(state.storage, state.metadata, problems)
     return replace(state, problems=problems, reader=reader)

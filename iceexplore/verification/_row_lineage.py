@@ -1,5 +1,7 @@
-"""Whether the lineage that rows have is true: ids of their own that the table has given out, and no change after the
-commit that added their file (spec, "Row Lineage"). Read with every row of a file."""
+"""Check row lineage (spec, "Row Lineage"), reading every row of a file.
+
+Row ids must be unique and assigned by the table, and no row may be last updated after the commit that added its file.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +29,16 @@ __all__ = [
     "taken_before",
 ]
 
-#: Parts of all row ids that a table has given out: what is in one of them one worker compares.
+#: The number of parts into which the assigned row ids are cut; one worker compares the ranges of one part.
 _PARTS = 64
 _MOST = 2**63 - 1
 
 
 def claim_row_ids(state: TableState, place: Place, entry: Mapping[str, Any], found: Footer, out: Checked) -> None:
-    """The row ids that a data file takes: those that its rows inherit.
+    """Add the row ids that a data file's rows inherit.
 
-    A file that has a column of row ids takes none: its rows were in other files before, and kept theirs. Which these
-    are only its rows say (`iceexplore.verification._row_lineage`).
+    A file with a row id column is skipped: its rows come from other files and kept their ids, which only reading the
+    rows reveals (`LiveIds`).
     """
     first = entry["first_row_id"]
     if first is None or first < 0 or found.rows <= 0 or ROW_ID.field_id in found.ids:
@@ -45,7 +47,7 @@ def claim_row_ids(state: TableState, place: Place, entry: Mapping[str, Any], fou
 
 
 def claim_ranges(state: TableState, place: Place, ranges: Iterable[tuple[int, int]], out: Checked) -> None:
-    """Row ids that a data file takes, each from one up to another, the end not with it."""
+    """Add the row id ranges of a data file: pairs of a first id (inclusive) and an end (exclusive)."""
     for first, last in ranges:
         end = min(last, _MOST)
         parts = range(_part(state, first), _part(state, end - 1) + 1)
@@ -53,7 +55,10 @@ def claim_ranges(state: TableState, place: Place, ranges: Iterable[tuple[int, in
 
 
 def taken_before(checked: pa.Table) -> tuple[pa.Array, pa.Array]:
-    """For each row where the row ids end that begin before it in its part, and whose file's they are; or null."""
+    """Return, for each row, the greatest end of the row id ranges that begin before it in its part, and their file.
+
+    Both arrays are null where there is none.
+    """
     ends: list[int | None] = [None] * checked.num_rows
     names: list[str | None] = [None] * checked.num_rows
     places = np.flatnonzero(np.asarray(pc.equal(checked["role"], Role.IDS)))
@@ -71,27 +76,27 @@ def taken_before(checked: pa.Table) -> tuple[pa.Array, pa.Array]:
 
 
 def judge_row_ids(place: Place, row: Mapping[str, Any], out: Checked) -> None:
-    """Say of a row of `first_of_each` that its ids are taken."""
+    """Report that the row ids of a row of `first_of_each` overlap those of another file."""
     first, end = row["first_id"], row["before_end"]
     count = min(end, row["end_id"]) - first
     text = (
-        f"{count:,} of its rows have the ids of rows in {row['before_named']}, which takes them up to {end - 1:,}: "
-        "who follows rows by their ids takes two for one."
+        f"{count:,} rows have row ids that are also used in {row['before_named']} (up to {end - 1:,}): consumers that "
+        "track rows by id confuse them."
     )
     out.say(place, "row-ids-twice", text, field="first_row_id", found=first, expected=f"at least {end}")
 
 
 def _is_taken(row: Mapping[str, Any]) -> bool:
-    """Whether the ids of a row begin among another file's, and the row is of the part where they begin.
+    """Return whether a row's id range begins within another file's; only in the part where the range begins.
 
-    A file that is live twice has a finding of its own.
+    A file that is live twice is reported by a separate finding.
     """
     end = row["before_end"]
     return end is not None and row["first_id"] < end and row["before_named"] != row["named"] and row["rows"] == 1
 
 
 def first_of_each(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of row ids that are taken, the first stretch of each file among each other's."""
+    """Return the overlapping row id ranges, only the first one for each pair of files."""
     found: dict[Any, dict[str, Any]] = {}
     for row in sorted(filter(_is_taken, rows), key=lambda row: int(row["first_id"])):
         found.setdefault((row["named"], row["manifest"], row["entry"], row["before_named"]), row)
@@ -107,12 +112,12 @@ def _key(part: int) -> str:
     return f"row ids {part}"
 
 
-#: Stretches of ids that follow each other, the longest of a file, which are compared with those of other files.
+#: The most ranges of consecutive ids of one file that are compared with other files; the longest are kept.
 _MOST_RANGES = 1000
 
 
 class LineageCheck:
-    """What the rows of one data file say, deleted ones too, beside what the table says."""
+    """A check of the lineage columns of one data file, deleted rows included, against the table's metadata."""
 
     def __init__(self, state: TableState, entry: Mapping[str, Any], ids: frozenset[int]) -> None:
         metadata = state.metadata
@@ -129,7 +134,7 @@ class LineageCheck:
         self._worst: dict[int, int] = {}
 
     def add(self, table: pa.Table) -> None:
-        """The next rows, as `iceexplore.reading` gives them: what the file leaves null is inherited."""
+        """Check the next rows, as `iceexplore.reading` returns them, with inherited values in place of nulls."""
         for f in self._fields:
             end, values = self._ends[f.field_id], table[f.name]
             if end is None:
@@ -140,27 +145,29 @@ class LineageCheck:
                 self._worst.setdefault(f.field_id, outside[0].as_py())
 
     def say(self, place: Place, out: Checked) -> None:
-        """What was found."""
+        """Report the findings."""
         for f in self._fields:
             count, end = self._wrong.get(f.field_id), self._ends[f.field_id]
             if not count:
                 continue
             if f is ROW_ID:
                 code = "row-ids-beyond"
-                text = f"{count:,} of its rows have ids that the table has not given out: rows to come get the same."
+                text = (
+                    f"{count:,} rows have row ids that the table has not assigned: future rows will get the same ids."
+                )
             else:
                 code = "last-updated-beyond"
                 text = (
-                    f"{count:,} of its rows were last updated, they say, after the commit that added the file: who "
-                    "follows changes by that number misses them."
+                    f"{count:,} rows have a last updated sequence number above that of the commit that added the file: "
+                    "incremental readers miss them."
                 )
             out.say(place, code, text, field=f.name, found=self._worst[f.field_id], expected=f"0 to {end}")
 
 
 class LiveIds:
-    """The ids of the live rows of some data files of one leaf.
+    """The row ids of the live rows of some data files of one leaf manifest.
 
-    A row that is updated keeps its id: as long as its old place is deleted, two files have it.
+    An updated row keeps its id, so two files may contain it as long as the old copy is deleted.
     """
 
     def __init__(self, state: TableState, files: EntryBatch) -> None:
@@ -178,7 +185,7 @@ class LiveIds:
             )  # fmt: skip
 
     def claim(self, row: int, place: Place, entry: Mapping[str, Any], found: Footer, out: Checked) -> None:
-        """Say what ids the file's live rows take; and which of them several of these rows have."""
+        """Add the id ranges of the file's live rows, and report ids that several of these rows have."""
         first = entry["first_row_id"]
         if first is None or first < 0 or found.rows <= 0 or self._tasks is None:
             return
@@ -191,12 +198,15 @@ class LiveIds:
         try:
             reader = TaskReader(self._state, task, outputs_of(self._state, [ROW_ID.name]))
             parts = [np.asarray(rows.table.column(0).drop_null()) for rows in reader.read(0)]
-        except IceexploreError:  # a finding of its own: the file is read as a whole besides, and so are its deletes
+        except IceexploreError:  # reported elsewhere: the checks of the data file and its deletes read them too
             return
         ids = np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
         again = np.flatnonzero(ids[1:] == ids[:-1])
         if len(again):
-            text = f"{len(again):,} of its rows have the ids of others of its rows: who follows rows takes two for one."
+            text = (
+                f"{len(again):,} rows repeat the row id of another row of the file: consumers that track rows by id "
+                "confuse them."
+            )
             out.say(place, "row-ids-twice", text, field=ROW_ID.name, found=int(ids[again[0]]), expected="once")
         ids = np.unique(ids[ids >= 0])
         if not len(ids):

@@ -1,6 +1,6 @@
-"""Whether rows are in a sort order (spec, "Sorting"): nulls first or last, NaN above every other number.
+"""Check that rows follow a sort order (spec, "Sorting"): nulls first or last, NaN above all other numbers.
 
-The spec has -0 below 0, Spark has them equal: here either order will do.
+The spec sorts -0 below 0, Spark treats them as equal; both orders are accepted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["OrderCheck", "SortColumn", "sort_columns"]
 
 @dataclass(frozen=True)
 class SortColumn:
-    """A field of a sort order and the column that it is made of."""
+    """A field of a sort order, with its source column."""
 
     field: NestedField
     transform: str
@@ -31,7 +31,7 @@ class SortColumn:
 
 
 def sort_columns(metadata: TableMetadata, order_id: int | None) -> list[SortColumn]:
-    """The columns of an order; none where it is unsorted (0), unknown, or cannot be computed."""
+    """Return the columns of a sort order; empty if it is unsorted (0), unknown, or cannot be computed."""
     order = next((o for o in metadata.sort_orders if o.order_id == order_id), None)
     if order is None or not order_id:
         return []
@@ -46,12 +46,12 @@ def sort_columns(metadata: TableMetadata, order_id: int | None) -> list[SortColu
 
 
 class OrderCheck:
-    """Compares each row with the one before it.
+    """A check of a file's rows, each compared with the one before it.
 
     Attributes
     ----------
     wrong
-        Where the first row out of order is; None while there is none.
+        A description of the first row out of order; None while there is none.
     """
 
     def __init__(self, columns: Sequence[SortColumn]) -> None:
@@ -60,7 +60,7 @@ class OrderCheck:
         self.wrong: str | None = None
 
     def add(self, values: Mapping[int, pa.Array], first: int) -> None:
-        """The next rows, columns by field id; ``first`` is the place of the first of them."""
+        """Check the next rows, given as columns by field id; ``first`` is the position of the first of them."""
         if self.wrong is not None or not self._columns:
             return
         try:
@@ -72,21 +72,21 @@ class OrderCheck:
         start = first if self._last is None else first - 1
         self._last = [m.slice(len(m) - 1) for m in made]
         rows = len(joined[0])
-        after = np.zeros(max(rows - 1, 0), np.bool_)  # a row's place is decided: it stands after the one before
+        after = np.zeros(max(rows - 1, 0), np.bool_)  # the columns so far place a row after the one before it
         for column, array in zip(self._columns, joined, strict=True):
             ranks = _ranks(array, column)
             less, more = _compared(ranks)
             bad = np.flatnonzero(less & ~after)
             if len(bad):
                 self.wrong = (
-                    f"row {start + int(bad[0]) + 1} comes before row {start + int(bad[0])} by {column.field.name}"
+                    f"row {start + int(bad[0]) + 1} sorts before row {start + int(bad[0])} by {column.field.name}"
                 )
                 return
             after |= more | _other_zero(array)
 
 
 def _other_zero(array: pa.Array) -> Any:
-    """Of each row but the first: whether it and the one before are 0 and -0, which may stand as they like."""
+    """Return, for each row after the first, whether it and the one before are 0 and -0, in either order."""
     if not pa.types.is_floating(array.type):
         return False
     plain = np.asarray(pc.fill_null(array, 1.0))
@@ -94,7 +94,7 @@ def _other_zero(array: pa.Array) -> Any:
 
 
 def _ranks(array: pa.Array, column: SortColumn) -> tuple[Any, Any]:
-    """Two keys, one after the other: a class (null, value, NaN), and the values, all by ascending order."""
+    """Return two keys to be compared in turn, both ascending: the class (null, value, NaN), then the value."""
     null = np.asarray(array.is_null())
     if pa.types.is_floating(array.type):
         nan = np.asarray(pc.fill_null(pc.is_nan(array), False))
@@ -113,7 +113,7 @@ def _ranks(array: pa.Array, column: SortColumn) -> tuple[Any, Any]:
 
 
 def _compared(keys: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Of each row but the first: whether it is less, whether it is more than the one before."""
+    """Return, for each row after the first, whether it is less, and whether it is greater, than the one before."""
     (kind, value) = keys
     same = kind[1:] == kind[:-1]
     less = (kind[1:] < kind[:-1]) | (same & (value[1:] < value[:-1]))

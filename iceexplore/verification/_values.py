@@ -1,4 +1,4 @@
-"""Whether what metadata says of a file's values is true: bounds, counts, partition, order. Every row is read."""
+"""Check column metrics, partition and sort order against the values of a file. Every row is read."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ __all__ = ["check_values"]
 
 _BATCH_ROWS = 1 << 16
 _COUNTS = ("value_count", "null_count", "nan_count")
-#: Types whose bounds are no values of theirs, or that have none.
+#: Types whose bounds are not values of the type, or that have no bounds.
 _NO_BOUNDS = frozenset(("variant", "geometry", "geography", "unknown"))
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A primitive column outside of lists and maps: its field, the way to it from the top of the schema, and whether it
-    and all structs around it are required."""
+    """A primitive column outside of lists and maps.
+
+    Its field, the path to it from the top of the schema, and whether it and all enclosing structs are required.
+    """
 
     field: NestedField
     name: str
@@ -40,7 +42,7 @@ class Leaf:
     required: bool
 
     def of(self, table: pa.Table) -> pa.Array:
-        """Its values; null where a struct around it is."""
+        """Return its values; null where an enclosing struct is null."""
         values = whole(table.column(self.top))
         for step in self.steps:
             values = pc.struct_field(values, [step])
@@ -49,7 +51,7 @@ class Leaf:
 
 @dataclass
 class _Seen:
-    """What was met of a column so far."""
+    """The counts and bounds of a column's values read so far."""
 
     values: int = 0
     nulls: int = 0
@@ -77,11 +79,11 @@ class _Seen:
 
 @dataclass
 class _Partition:
-    """A partition field and the value that every row must give."""
+    """A partition field and the value that its transform must give for every row."""
 
     column: PartitionColumn
     leaf: Leaf
-    said: pa.Scalar
+    recorded: pa.Scalar
     wrong: int = 0
     example: str = ""
     failed: bool = field(default=False)
@@ -91,30 +93,30 @@ class _Partition:
             return
         try:
             made = apply_transform(self.column.field.transform, self.column.source.type, values)
-            said = self.said.cast(made.type)
+            recorded = self.recorded.cast(made.type)
         except (IceexploreError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            self.failed = True  # a transform that is not known: nothing can be said
+            self.failed = True  # an unknown transform, which cannot be checked
             return
-        if not said.is_valid:
+        if not recorded.is_valid:
             bad = made.is_valid()
         else:
-            equal = pc.equal(made, said)
+            equal = pc.equal(made, recorded)
             if pa.types.is_floating(made.type):
-                equal = pc.or_kleene(equal, pc.and_(pc.is_nan(made), pc.is_nan(said)))
+                equal = pc.or_kleene(equal, pc.and_(pc.is_nan(made), pc.is_nan(recorded)))
             bad = pc.invert(pc.fill_null(equal, False))
         count = pc.sum(bad).as_py() or 0
         if count and not self.wrong:
             at = pc.index(bad, True).as_py()
-            self.example = f"row {first + at} has {values[at]}, which gives {made[at]}"
+            self.example = f"row {first + at} has {values[at]}, which belongs to {made[at]}"
         self.wrong += count
 
 
 def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozenset[int], out: Checked) -> None:
-    """Read every row of a data or equality delete file, and hold it against its entry.
+    """Read every row of a data or equality delete file and compare the values with its manifest entry.
 
-    Bounds need not be values of the column, only bound them (they may be cut); where V4's ``tight_bounds`` says so,
-    they must be values. Columns inside lists and maps are not compared, nor those whose type has no order; they are
-    read all the same, as whatever cannot be read is a finding. So is a page that does not fit its checksum.
+    Bounds may be truncated, so they have to contain the column's values, but need not be values of it, except where
+    V4's ``tight_bounds`` is true. Columns inside lists and maps, and types without an order, are not compared, but read
+    nevertheless, as anything unreadable is a finding. So is a page whose checksum does not match.
     """
     entry = file.entries.slice(0, 1).to_pylist()[0]
     is_data = entry["content_type"] == 0
@@ -169,12 +171,12 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
             _check_column(place, by_id[i], file.stats[i], one, out)
         if i in required and one.nulls:
             name = by_id[i].name
-            text = f"Column {name!r} is required, and null in {one.nulls:,} rows: readers may fail."
+            text = f"Column {name!r} is required but null in {one.nulls:,} rows: readers may fail."
             out.say(place, "null-in-required", text, field=f"{name} ({i})", found=one.nulls, expected=0)
     for partition in partitions:
         _check_partition(place, partition, out)
     if sorted_by is not None and sorted_by.wrong is not None:
-        text = f"The rows are not in the order that the entry claims: {sorted_by.wrong}."
+        text = f"The rows do not follow the sort order of the manifest entry: {sorted_by.wrong}."
         out.say(place, "sort-order-untrue", text, field="sort_order_id", found=entry["sort_order_id"])
 
 
@@ -192,11 +194,11 @@ def _partitions(state: TableState, file: EntryBatch, entry: Mapping[str, Any]) -
 
 
 def _leaves(state: TableState, wanted: set[int]) -> tuple[list[NestedField], list[Leaf]]:
-    """The top columns to read, all that can be, and the leaves of them that are wanted."""
+    """Return all top-level columns that can be read, and the wanted leaves among them."""
     fields = list(state.metadata.schema().fields)
     known = {f.field_id for _, f in state.metadata.schema().walk()}
     newest = sorted(state.metadata.schemas, key=lambda s: -s.schema_id)
-    for number in sorted(wanted - known):  # dropped since; a partition may be made of it
+    for number in sorted(wanted - known):  # dropped columns, which may still be the source of a partition field
         paths = (with_ancestors(schema.fields, number) for schema in newest)
         path = next((p for p in paths if p is not None), None)
         if path is not None:
@@ -205,7 +207,7 @@ def _leaves(state: TableState, wanted: set[int]) -> tuple[list[NestedField], lis
     leaves: list[Leaf] = []
     for top in fields:
         mine = [leaf for leaf in _walk(top, len(tops)) if leaf.field.field_id in wanted]
-        # A variant that is shredded cannot be read here, and is no damage.
+        # Shredded variants cannot be read by this library, which is not a fault of the file.
         if mine or not any(type_base(f.type) == "variant" for _, f in Schema(0, (top,)).walk()):
             tops.append(top)
             leaves += mine
@@ -213,7 +215,7 @@ def _leaves(state: TableState, wanted: set[int]) -> tuple[list[NestedField], lis
 
 
 def _with(fields: Sequence[NestedField], path: Sequence[NestedField]) -> list[NestedField]:
-    """The fields and, where they lack it, what is at the end of a path."""
+    """Return the fields, with the field at the end of a path added if they lack it."""
     first, *rest = path
     mine = next((f for f in fields if f.field_id == first.field_id), None)
     if mine is None or not isinstance(mine.type, StructType):
@@ -239,24 +241,24 @@ def _is_primitive(kind: Type) -> bool:
 
 
 def _check_column(place: Place, leaf: Leaf, stats: pa.StructArray, seen: _Seen, out: Checked) -> None:
-    said: dict[str, pa.Scalar] = {f.name: pc.struct_field(stats, [i])[0] for i, f in enumerate(stats.type)}
+    recorded: dict[str, pa.Scalar] = {f.name: pc.struct_field(stats, [i])[0] for i, f in enumerate(stats.type)}
     where = f"{leaf.name} ({leaf.field.field_id})"
-    _check_counts(place, leaf, {name: said[name].as_py() for name in _COUNTS}, seen, out)
+    _check_counts(place, leaf, {name: recorded[name].as_py() for name in _COUNTS}, seen, out)
     if seen.low is None or seen.high is None or not seen.bounded:
         return
-    tight = said["tight_bounds"].as_py() is True
+    tight = recorded["tight_bounds"].as_py() is True
     for name, real, outside in (("lower", seen.low, pc.greater), ("upper", seen.high, pc.less)):
-        bound = said[name]
+        bound = recorded[name]
         if not bound.is_valid:
             continue
         held = comparable(_one(bound))[0]
         try:
             wrong = outside(held, real).as_py() or (tight and not pc.equal(held, real).as_py())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue  # of another type than the column now: a finding of its own kind
+            continue  # the bound's type is not the column's current type, which is another finding
         if wrong:
-            edge = "least" if name == "lower" else "greatest"
-            text = f"The {name} bound of column {leaf.name!r} is not its {edge} value: readers that prune lose rows."
+            edge = "smallest" if name == "lower" else "greatest"
+            text = f"The {name} bound of column {leaf.name!r} does not fit its {edge} value: pruning loses rows."
             out.say(
                 place, "bounds-untrue", text, field=f"{name}_bound of {where}",
                 found=_shown(bound), expected=_shown(_back(real, bound.type)),
@@ -266,31 +268,34 @@ def _check_column(place: Place, leaf: Leaf, stats: pa.StructArray, seen: _Seen, 
 def _check_lost(
     state: TableState, place: Place, file: EntryBatch, ids: frozenset[int], partition: set[int], out: Checked
 ) -> None:
-    """Columns of which the entry has values, and the file nothing: where a partition gives them, they are not lost."""
+    """Report columns with metrics for non-null values that the file lacks, unless the partition provides them."""
     for leaf in _leaves(state, file.stats.keys() - ids - partition)[1]:
         stats = file.stats[leaf.field.field_id]
-        said = {f.name: pc.struct_field(stats, [i])[0] for i, f in enumerate(stats.type)}
-        values, nulls = said["value_count"].as_py(), said["null_count"].as_py()
-        if said["lower"].is_valid or said["upper"].is_valid or (nulls is not None and (values or 0) > nulls):
-            text = f"The entry has values of column {leaf.name!r}, which the file lacks: readers take them for null."
+        recorded = {f.name: pc.struct_field(stats, [i])[0] for i, f in enumerate(stats.type)}
+        values, nulls = recorded["value_count"].as_py(), recorded["null_count"].as_py()
+        if recorded["lower"].is_valid or recorded["upper"].is_valid or (nulls is not None and (values or 0) > nulls):
+            text = (
+                f"The entry's metrics count values of column {leaf.name!r}, but the file lacks the column: it reads as "
+                "null."
+            )
             where = f"value_count of {leaf.name} ({leaf.field.field_id})"
             out.say(place, "count-mismatch", text, field=where, found=values, expected=0)
 
 
-def _check_counts(place: Place, leaf: Leaf, said: Mapping[str, int | None], seen: _Seen, out: Checked) -> None:
+def _check_counts(place: Place, leaf: Leaf, recorded: Mapping[str, int | None], seen: _Seen, out: Checked) -> None:
     where = f"{leaf.name} ({leaf.field.field_id})"
     real = {"value_count": seen.values, "null_count": seen.nulls, "nan_count": seen.nans}
-    values, nulls = said["value_count"], said["null_count"]
+    values, nulls = recorded["value_count"], recorded["null_count"]
     if leaf.steps and values is not None and nulls is not None:
-        # Some writers count what is inside of structs alone, some the rows of null structs, too: the rest is the same.
+        # Some writers count only values within non-null structs, others also the rows of null structs; accept both.
         inside = values - nulls == seen.values - seen.nulls and nulls <= seen.nulls
         real |= {"value_count": values, "null_count": nulls if inside else seen.nulls}
     elif leaf.steps:
         real |= {"value_count": values or 0, "null_count": nulls or 0}
     for name, count in real.items():
-        if said[name] is not None and said[name] != count:
-            text = f"The {name.replace('_', ' ')} of column {leaf.name!r} is not what the file has."
-            out.say(place, "count-mismatch", text, field=f"{name} of {where}", found=said[name], expected=count)
+        if recorded[name] is not None and recorded[name] != count:
+            text = f"The {name.replace('_', ' ')} of column {leaf.name!r} differs from the file."
+            out.say(place, "count-mismatch", text, field=f"{name} of {where}", found=recorded[name], expected=count)
 
 
 def _one(value: pa.Scalar) -> pa.Array:
@@ -298,7 +303,7 @@ def _one(value: pa.Scalar) -> pa.Array:
 
 
 def _back(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
-    """A value as `comparable` has it, in its own type again."""
+    """Return a value that `comparable` converted in its original type, or as it is if it cannot be cast."""
     try:
         return _one(value).cast(kind)[0]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -319,8 +324,8 @@ def _check_partition(place: Place, found: _Partition, out: Checked) -> None:
         return
     made_of = f"{found.column.field.transform}({found.leaf.name})"
     text = (
-        f"{found.wrong:,} rows are not in the partition {found.column.field.name!r} = {made_of} that the entry says: "
-        f"{found.example}. Readers that prune lose them."
+        f"{found.wrong:,} rows do not belong to the entry's partition {found.column.field.name!r} = {made_of}: "
+        f"{found.example}. Readers that prune by partition lose them."
     )
-    said = _shown(found.said) if found.said.is_valid else "null"
-    out.say(place, "partition-untrue", text, field=f"partition.{found.column.field.name}", found=said)
+    recorded = _shown(found.recorded) if found.recorded.is_valid else "null"
+    out.say(place, "partition-untrue", text, field=f"partition.{found.column.field.name}", found=recorded)

@@ -1,4 +1,4 @@
-"""The explorer: all parts in one widget."""
+"""The explorer, a widget that combines all parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from iceexplore.widgets.timeline._part import TimelinePart
 __all__ = ["Explorer", "explore"]
 
 _VIEW = "explorer.explorerView"
-#: The parts whose scripts come when their tab is shown first: what everybody loads stays small.
+#: Parts whose scripts are sent when their tab is first shown, which keeps the initial script small.
 _LATER = {
     "scan": "scan.scanView",
     "commit": "commit.commitView",
@@ -30,19 +30,19 @@ _PARTS = {"tree": "Tree", "scan": "Scan", "commit": "Commit", "problems": "Probl
 
 
 class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, TimelinePart, DetailPart):
-    """A table to walk through, in a notebook.
+    """A widget to explore a table in a notebook.
 
-    State is in plain traits, so a view can be made from them without Python, and a notebook can set them:
-    ``w.select("root:17", snapshot=17)``, ``w.tab = "scan"``. Reading happens in a thread; `settle` waits for it.
+    All state is in plain traits, so that a view can be rendered from them without Python, and a notebook can set them:
+    ``w.select("root:17", snapshot=17)``, ``w.tab = "scan"``. Files are read in a thread; `settle` waits for it.
 
     Attributes
     ----------
     parts
-        The parts, each a key and the words of its tab, which tell how many problems there are.
+        The parts, each a key and the label of its tab; that of the problems includes their number.
     tab
-        The key of the part that is shown: ``tree``, ``scan``, ``commit``, ``problems`` or ``deletes``.
+        The key of the part shown: ``tree``, ``scan``, ``commit``, ``problems`` or ``deletes``.
     scripts
-        The scripts of parts that have been shown and are not in the widget's own.
+        The scripts of parts that have been shown and are not in the widget's initial script.
     """
 
     parts = traitlets.List([[key, words] for key, words in _PARTS.items()]).tag(sync=True)
@@ -72,5 +72,5 @@ class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, Timel
 
 
 def explore(table: Any) -> Explorer:
-    """The explorer of a table, or of a table's state."""
+    """Return the explorer of a table or a table's state."""
     return Explorer(table)

@@ -79,8 +79,8 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     field(widget, "flush_data_files").fill("4")
     apply(notebook, widget)
     assert "Added: 3 data files." in told(widget)
-    assert "3 new entries stand in the root itself" in told(widget)
-    assert "rules checked: all are kept" in told(widget)
+    assert "3 new entries are directly in the root" in told(widget)
+    assert "rules checked, none broken" in told(widget)
     assert "Written: V4 2 files" in told(widget) and "v3 3 files" in told(widget)
     assert widget.locator(".ice-side:visible").count() == 2
     assert marks(widget, 1, "file:") == ["+"] * 3
@@ -286,7 +286,7 @@ def bad_number(bare: Any) -> None:
     files.press("Control+a")
     files.press_sequentially("1e400")
     bare.press("Enter")
-    assert "files='what was typed': give a whole number" in bare.page.locator("[role=alert]:visible").inner_text()
+    assert "files='what was typed': give an integer" in bare.page.locator("[role=alert]:visible").inner_text()
     assert bare.widget.commit_line["at"] == done
     files.fill("")
     bare.press("Tab")

@@ -56,7 +56,7 @@ def test_severities_and_reading_on(browser: Any) -> None:
         bare.page.get_by_role("button", name="1 warning").click()
         bare.idle()
         assert widget.severities == ["error", "info"]
-        assert "Nothing of these severities." in said.inner_text()
+        assert "No problems of these severities." in said.inner_text()
         bare.page.get_by_role("button", name="1 warning").focus()
         bare.press("Enter")
         assert "Two files." in said.inner_text()
@@ -86,7 +86,7 @@ def test_what_is_not_known_is_told(browser: Any, tmp_path: Path, theme: Theme) -
         bare.page.get_by_role("tab", name="Files", exact=True).click()
         bare.idle()
         lacks = bare.page.locator(".ice-lacks")
-        assert lacks.inner_text().startswith("▲ Rows may be missing: 1 of the files that the manifest list names")
+        assert lacks.inner_text().startswith("▲ Rows may be missing: 1 of the files listed in the manifest list")
         widget.select(snapshot=table.snapshots[0], against=table.snapshots[1])
         bare.push()
         compared = bare.page.locator(".ice-compared")
@@ -104,7 +104,7 @@ def test_the_list_stays_as_it_is_while_more_is_found(browser: Any) -> None:
     with bare_page(browser, widget) as bare:
         page = bare.page
         said = page.locator(".ice-findings")
-        assert "and 10 more: found_problems in Python has them all" in said.inner_text()
+        assert "and 10 more: see found_problems in Python" in said.inner_text()
         page.locator("summary").filter(has_text="missing").click()  # shut
         # Of one name with the others: all are in one place.
         item = page.locator(".ice-finding").filter(has_text="Another count: 7.")
@@ -126,7 +126,7 @@ def test_the_list_stays_as_it_is_while_more_is_found(browser: Any) -> None:
         assert page.evaluate("document.activeElement.className") == "ice-findings", "its group is gone"
         page.get_by_role("button", name="61 warnings").focus()
         bare.press("Enter")
-        assert said.inner_text() == "Nothing of these severities."
+        assert said.inner_text() == "No problems of these severities."
         assert "61 warnings" in page.evaluate("document.activeElement.textContent")
 
 
@@ -172,7 +172,7 @@ def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
         page.get_by_role("button", name="Runs").click()
         bare.idle()
         assert widget.pages["positions"]["total"] == widget.vector["runs"]
-        page.get_by_role("button", name="Read the row groups").click()
+        page.get_by_role("button", name="Read row groups").click()
         bare.idle()
         assert widget.vector["borders_from"] == "footer"
         assert "1 row group" in page.locator(".ice-vector-facts").inner_text()
@@ -211,7 +211,8 @@ def test_many_positions_have_a_square(browser: Any) -> None:
     (node,) = nodes_of(s.table, "data-file")
     with bare_page(browser, DeletionVectors(s.table, selection={"node": node.id})) as bare:
         said, canvas = bare.page.locator(".ice-cell-said"), bare.page.locator(".ice-cells")
-        assert said.inner_text() == "Each square is 3 positions, the stronger the more are deleted; 10,000 in all."
+        legend = "Each square is 3 positions; the darker, the more are deleted; 10,000 positions in total."
+        assert said.inner_text() == legend
         canvas.hover(position={"x": 2, "y": 2})
         assert said.inner_text() == "Positions 0 to 2: 2 deleted (67 %)"
         bare.push()

@@ -39,7 +39,7 @@ def test_walk_through(page: Any, tmp_path: Path) -> None:
     made = Explorer(table).save_html(tmp_path / "trips.html", max_bytes=600_000)
     page.goto(made.path.as_uri())
     page.locator(".ice-timeline").wait_for()
-    assert page.locator("footer").inner_text().startswith("Made by iceexplore")
+    assert page.locator("footer").inner_text().startswith("Created by iceexplore")
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
         assert violations(page) == []

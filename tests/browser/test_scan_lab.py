@@ -66,7 +66,7 @@ def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
     idle(notebook)
     tab(page, "why").click()
     why = lab(page).locator(".ice-scan-pane")
-    assert "✓ read" in why.inner_text() and "Left to ask of its rows: rider = 'guest'" in why.inner_text()
+    assert "✓ read" in why.inner_text() and "Residual filter for its rows: rider = 'guest'" in why.inner_text()
     tab(page, "skipped").click()
     idle(notebook)
     assert grid.locator("tbody tr").count() == 5
@@ -76,7 +76,7 @@ def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
     assert "started_at_month is 2024-04" in why.inner_text() and "⊘ no row" in why.inner_text()
     tab(page, "advice").click()
     idle(notebook)
-    assert "ranges of files overlap" in why.inner_text()
+    assert "files overlap at a value" in why.inner_text()
     tab(page, "head").click()
     idle(notebook)
     assert "guest" in grid.locator("tbody").inner_text()
@@ -213,15 +213,15 @@ def test_by_keys_alone(shown: BarePage) -> None:
     assert "deleted by vector" in pane.inner_text()
     assert shown.violations() == []
     press("Shift+Tab", "Shift+Tab", "ArrowLeft")
-    assert "ranges of files" in pane.inner_text()
+    assert "files overlap" in pane.inner_text()
     box.focus()
     press("Enter")  # the same plan again
-    assert "ranges of files" in pane.inner_text()
+    assert "files overlap" in pane.inner_text()
     shown.widget.scan_advice = {"of": shown.widget.scan_plan["of"], "missed": "Cancelled."}
     shown.push()
     page.get_by_role("button", name="Try again").focus()
     press("Enter")
-    assert "ranges of files" in pane.inner_text()
+    assert "files overlap" in pane.inner_text()
     lab(page).locator("[role=treeitem][tabindex='0']").focus()
     shown.widget.scan_filter = "ridr = 5"
     shown.push()  # the tree goes

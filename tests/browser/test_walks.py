@@ -130,7 +130,7 @@ class Walk:
             self.page.wait_for_timeout(250)
         assert wrong == [], self.told()
         assert not self.bare.errors, self.told()
-        assert "fault in iceexplore" not in self.bare.widget.error.get("advice", ""), self.told()
+        assert "bug in iceexplore" not in self.bare.widget.error.get("advice", ""), self.told()
         if inside and act == self.python:
             assert self.page.evaluate("document.activeElement !== document.body"), f"the focus is lost: {self.told()}"
 

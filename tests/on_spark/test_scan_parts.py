@@ -264,7 +264,7 @@ def test_missing_deletes_take_their_files_along(tmp_path: Path) -> None:
 def test_made_up_files_are_refused() -> None:
     s = ix.empty({"id": "long"})
     s.append(files=1, rows=10)
-    with pytest.raises(UnsupportedError, match="made up"):
+    with pytest.raises(UnsupportedError, match="synthetic"):
         parts_of(s)
 
 

@@ -546,7 +546,7 @@ def test_row_ids_that_two_files_take(copied: Callable[[str], Path]) -> None:
     rows = ix.open(folder).verify()
     assert list(rows["code"]) == ["row-ids-twice"]
     assert rows["location"][0] == files[ROWS]
-    assert rows["text"][0].startswith(f"{ROWS // 2} of its rows have the ids of rows in {files[0]}, ")
+    assert rows["text"][0].startswith(f"{ROWS // 2} rows have row ids that are also used in {files[0]} ")
     assert (rows["found"][0], rows["expected"][0]) == (str(ROWS // 2), f"at least {ROWS}")
 
 
@@ -610,7 +610,7 @@ def test_made_up_files_are_said_to_be() -> None:
     s.append(files=2, rows=10)
     rows = s.verify()
     assert list(rows["code"]) == ["file-missing"] * 2
-    assert "made up by a simulation" in rows["text"][0]
+    assert "A simulation (append(files=...)) added this synthetic file" in rows["text"][0]
 
 
 def test_slices_cover_every_entry_once_and_travel_joined() -> None:

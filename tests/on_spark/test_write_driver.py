@@ -142,7 +142,7 @@ def test_files_that_are_not_here_are_refused(session: Any, tmp_path: Path, monke
         return rows
 
     monkeypatch.setattr(Frame, "collect", elsewhere)
-    with pytest.raises(StorageError, match=r"which a Spark worker wrote, is not here.*share"):
+    with pytest.raises(StorageError, match=r"which a Spark worker wrote, does not exist on this machine.*share"):
         write_files(session, frame, lab.state)
 
     def shorter(self: Frame) -> Any:
@@ -152,7 +152,7 @@ def test_files_that_are_not_here_are_refused(session: Any, tmp_path: Path, monke
         return rows
 
     monkeypatch.setattr(Frame, "collect", shorter)
-    with pytest.raises(StorageError, match="has 5 bytes here"):
+    with pytest.raises(StorageError, match="has 5 bytes on this machine"):
         write_files(session, frame, lab.state)
 
 

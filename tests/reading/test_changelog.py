@@ -130,7 +130,7 @@ def test_options_that_make_no_sense() -> None:
         t.changes(columns=["id"])  # type: ignore[call-overload]
     with pytest.raises(OptionError, match="dv_encoding"):
         t.changes(rows=True, dv_encoding="delta")  # type: ignore[call-overload]
-    with pytest.raises(OptionError, match="no Spark session"):
+    with pytest.raises(OptionError, match="not a Spark session"):
         t.changes(rows=True, spark=object())
     with pytest.raises(OptionError, match="give rows=True"):
         t.changes(spark=object())  # type: ignore[call-overload]

@@ -133,14 +133,14 @@ def test_what_makes_no_sense_is_said(warehouse: Warehouse) -> None:
         ({"path": path, "snapshot": "1"}, OptionError, "no option 'snapshot'.*snapshot-id"),
         ({}, OptionError, r"load\("),
         ({"path": path, "branch": "dev", "tag": "last"}, OptionError, "one of them"),
-        ({"path": path, "branch": "last"}, OptionError, "is a tag, no branch"),
+        ({"path": path, "branch": "last"}, OptionError, "is a tag, not a branch"),
         ({"path": path, "branch": "nothing"}, SnapshotNotFoundError, "nothing"),
         ({"path": path, "as-of-timestamp": "someday"}, OptionError, "someday"),
-        ({"path": path, "as-of-timestamp": "--5"}, OptionError, "'--5' is not an ISO date"),
-        ({"path": path, "as-of-timestamp": "²"}, OptionError, "'²' is not an ISO date"),
-        ({"path": path, "as-of-timestamp": "9" * 5000}, OptionError, "is not an ISO date"),
-        ({"path": path, "snapshot-id": "dev"}, OptionError, "'dev' is no snapshot's id: .* option branch or tag"),
-        ({"paths": f'["{path}", "{path}"]'}, OptionError, "one table per load"),
+        ({"path": path, "as-of-timestamp": "--5"}, OptionError, "'--5' is no ISO date"),
+        ({"path": path, "as-of-timestamp": "²"}, OptionError, "'²' is no ISO date"),
+        ({"path": path, "as-of-timestamp": "9" * 5000}, OptionError, "is no ISO date"),
+        ({"path": path, "snapshot-id": "dev"}, OptionError, "'dev' is not a snapshot id; .* option branch or tag"),
+        ({"paths": f'["{path}", "{path}"]'}, OptionError, "load takes one table"),
         ({"location": path}, OptionError, r"CREATE TEMPORARY VIEW .* OPTIONS \(path"),
     ]:
         with pytest.raises(error, match=words):
@@ -149,7 +149,7 @@ def test_what_makes_no_sense_is_said(warehouse: Warehouse) -> None:
     with pytest.raises(OptionError, match="idd"):
         source.schema()
     for nothing in ("", ",", " , "):
-        with pytest.raises(OptionError, match=r"columns='.*names with commas"):
+        with pytest.raises(OptionError, match=r"columns='.*names separated by commas"):
             IceexploreSource({"path": path, "columns": nothing}).schema()
     source = IceexploreSource({"path": path})
     with pytest.raises(OptionError, match=r"leave .schema\(\.\.\.\) out"):

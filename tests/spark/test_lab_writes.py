@@ -144,7 +144,7 @@ def test_what_does_not_fit_is_said_before_anything_is_run(warehouse: Warehouse, 
     for columns, said in {
         "id AS id, 'x' AS cyti": "no column 'cyti'.*city",
         "'x' AS id": "'id': string does not fit long",
-        "id, make_ym_interval(1) AS city": "cannot leave Spark",
+        "id, make_ym_interval(1) AS city": "cannot be converted to Arrow",
     }.items():
         with pytest.raises(OptionError, match=said):
             lab.append(session.range(3).selectExpr(*columns.split(", ")))

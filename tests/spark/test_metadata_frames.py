@@ -129,9 +129,9 @@ def test_a_manifest_that_is_gone_fails_the_query_or_is_left_out(warehouse: Wareh
 
 def test_what_makes_no_sense(warehouse: Warehouse) -> None:
     t = ix.open(warehouse.path("statistics"))
-    with pytest.raises(UnsupportedError, match="puffin_blobs cannot be made on Spark"):
+    with pytest.raises(UnsupportedError, match="puffin_blobs is not available on Spark"):
         t.inspect.puffin_blobs(spark=warehouse.session)
-    with pytest.raises(OptionError, match="no Spark session"):
+    with pytest.raises(OptionError, match="not a Spark session"):
         t.inspect.files(spark="local")
     with pytest.raises(OptionError, match="on_error='warn'"):
         metadata_frame(t.state, warehouse.session, "files", on_error="warn")  # type: ignore[arg-type]

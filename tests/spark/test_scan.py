@@ -262,7 +262,7 @@ def test_simulated(warehouse: Warehouse, version: int) -> None:
 def test_made_up_files_have_no_rows(warehouse: Warehouse) -> None:
     s = ix.empty({"id": "long"})
     s.append(files=2, rows=10)
-    with pytest.raises(UnsupportedError, match="made up"):
+    with pytest.raises(UnsupportedError, match="synthetic"):
         s.scan(warehouse.session)
 
 

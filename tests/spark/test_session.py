@@ -152,7 +152,7 @@ def test_what_a_session_is(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
     assert info.version >= (4, 0)
     assert SessionInfo.of(warehouse.session) is info
     for strange in (None, "local[2]", [], object()):
-        with pytest.raises(OptionError, match="no Spark session"):
+        with pytest.raises(OptionError, match="not a Spark session"):
             SessionInfo.of(strange)
     lacking = SessionInfo(info.version, False, True, _Lacking())
     monkeypatch.setattr(SessionInfo, "of", lambda session: lacking)
@@ -194,10 +194,11 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingDependencyError, match=r"none was found: no java on the PATH.*apt-get install"):
         check_java((4, 1))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
-    with pytest.raises(MissingDependencyError, match=r"JAVA_HOME is '.*gone', and no bin/java is there\. Install"):
+    with pytest.raises(MissingDependencyError, match=r"JAVA_HOME is '.*gone', which contains no bin/java\. Install"):
         check_java((3, 5))
     monkeypatch.setenv("PATH", str(java(tmp_path, 'openjdk version "17.0.15"') / "bin"))
-    with pytest.raises(MissingDependencyError, match=r"gone'.* \(Spark takes .*java/bin/java, which is on the PATH"):
+    unset = r"gone'.* \(if JAVA_HOME is not set, Spark uses .*java/bin/java, found on the PATH"
+    with pytest.raises(MissingDependencyError, match=unset):
         check_java((4, 1))
 
 
@@ -218,7 +219,7 @@ def test_the_version_that_java_says(tmp_path: Path, says: str | None, version: i
 def test_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java(tmp_path, 'openjdk version "11.0.2"')))
     assert check_java((3, 5)) == 11
-    with pytest.raises(MissingDependencyError, match=r"Spark 4\.1 needs Java 17 or later, and .* is 11.*Install"):
+    with pytest.raises(MissingDependencyError, match=r"Spark 4\.1 needs Java 17 or later, but .* is Java 11.*Install"):
         check_java((4, 1))
     with pytest.raises(MissingDependencyError, match=r"Iceberg's runtime needs Java 17"):
         check_java((3, 5), iceberg=True)
@@ -249,7 +250,8 @@ def test_the_users_settings_come_before_ours(tmp_path: Path, monkeypatch: pytest
 def test_no_spark_where_spark_home_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
     java(tmp_path, None)
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / home))
-    with pytest.raises(MissingDependencyError, match=rf"SPARK_HOME is '.*{home}', and no bin/spark-submit.*unset"):
+    wrong = rf"SPARK_HOME is '.*{home}', which contains no bin/spark-submit.*unset"
+    with pytest.raises(MissingDependencyError, match=wrong):
         _installed()
 
 
@@ -262,13 +264,13 @@ def test_spark_that_does_not_start_may_not_like_a_setting(tmp_path: Path, monkey
     monkeypatch.setattr(_session, "_end_java", lambda: None)
     for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         monkeypatch.setenv(variable, sys.executable)
-    with pytest.raises(MissingDependencyError, match=r"Java 17 is there.*spark\.driver\.memory.*trimmed Java.*Install"):
+    with pytest.raises(MissingDependencyError, match=r"start on Java 17.*spark\.driver\.memory.*reduced one.*Install"):
         _session._start("x", False, {"spark.driver.memory": "abc"})
 
 
 def test_without_java_or_pyspark_a_session_says_what_is_missing(tmp_path: Path) -> None:
     asks = "import iceexplore as ix\ntry:\n    ix.spark()\nexcept ImportError as e:\n    print(type(e).__name__, e)\n"
     bare = python(asks, PATH=str(tmp_path), JAVA_HOME="")
-    assert "MissingDependencyError Spark needs Java, and none was found" in bare.stdout, bare.stderr
+    assert "MissingDependencyError Spark needs Java, but none was found" in bare.stdout, bare.stderr
     without = python("import sys\nsys.modules['pyspark'] = None\n" + asks)
     assert "MissingDependencyError PySpark is not installed: pip install 'iceexplore[spark]'" in without.stdout

@@ -326,7 +326,7 @@ def test_in_a_notebook(lab: Any) -> None:
         widget.apply("append", fils=3)
     with pytest.raises(OptionError, match="no operation 'apend'"):
         widget.apply("apend")
-    with pytest.raises(OptionError, match="not like another"):
+    with pytest.raises(OptionError, match="give an unused name"):
         widget.fork("mine")
     assert widget.settle(60) and widget.commit_line["at"] == 3
 
@@ -465,10 +465,10 @@ def test_costs_are_those_of_the_commit_and_of_the_same_elsewhere(lab: Any) -> No
     for name, s in (("V4", widget.simulation), ("v3", other)):
         last = s.cost().commits.iloc[-1]
         plan = s.cost().plan.cold
-        assert found["Files written, a PUT each"][name] == last["files"]
+        assert found["Files written (one PUT each)"][name] == last["files"]
         assert found["Bytes written"][name] == last["bytes"]
-        assert found["Files that planning then reads, a GET each"][name] == len(plan)
-        assert found["Bytes that planning then reads"][name] == sum(f.size for f in plan)
+        assert found["Files then read by planning (one GET each)"][name] == len(plan)
+        assert found["Bytes then read by planning"][name] == sum(f.size for f in plan)
     assert "Written: V4 " in widget.commit_report["compared"]
     widget.apply("row_delta", by="values", values={"id": [1], "region": ["eu"]})
     apply(widget, "upgrade", {"to": "4"})
@@ -515,7 +515,7 @@ def test_the_tables_of_a_step(lab: Any) -> None:
         sizes[table] = page["total"]
     checked = commits.checked_rules(widget.simulation.state)
     assert sizes == {"files": 3, "manifests": 2, "rules": len(checked), "written": 2, "plan": 4}
-    assert widget.commit_report["checked"] == f"{len(checked)} rules checked: all are kept."
+    assert widget.commit_report["checked"] == f"{len(checked)} rules checked, none broken."
     for of, table in (("99", "files"), (step, "nothing")):
         widget.query = {"commit": {"n": 50, "of": of, "table": table}}
         assert widget.settle(60) and widget.error["text"]
@@ -549,7 +549,7 @@ def test_who_was_refused(lab: Any) -> None:
     apply(widget, "append", {"files": 1, "rows": 1})
     apply(widget, "row_delta", {"of": 1, "positions": "0"}, rival="rows")
     said = widget.commit_refused["text"]
-    assert said.startswith("What the other writer was to commit first cannot be done: position 1 of a file of 1 rows")
+    assert said.startswith("The other writer's commit failed: position 1 of a file of 1 rows")
     assert len(widget.commit_line["steps"]) == 1
     apply(widget, "row_delta", {"of": 1, "positions": "1"})
     assert widget.commit_refused["text"].startswith("position 1 of a file of 1 rows")
@@ -574,9 +574,9 @@ def test_saving(lab: Any, tmp_path: Path) -> None:
     ask(widget, "save", path="s3://bucket/t")
     assert "is a URI, and what is written goes to this machine's disk" in widget.commit_saved["error"]
     ask(widget, "save", path="  ")
-    assert widget.commit_saved["error"] == "No folder is named. Give one that is not there yet."
+    assert widget.commit_saved["error"] == "The folder is missing. Give one that does not exist yet."
     assert words(widget.commit_saved["blocks"]).endswith(
-        "Not saved No folder is named. Give one that is not there yet."
+        "Not saved The folder is missing. Give one that does not exist yet."
     )
     assert widget.commit_refused == {}, "that is of what is committed"
 

@@ -124,7 +124,7 @@ def test_a_field_that_nobody_knows_has_no_help() -> None:
     ]  # fmt: skip
     of_vector, of_manifest = (meaning(kind, "referenced_file", 4) for kind in ("manifest-dv", "delete-manifest"))
     assert of_vector and of_vector.text == "the manifest whose entries it removes"
-    assert of_manifest and "null: of any" in of_manifest.text
+    assert of_manifest and "null: to any" in of_manifest.text
     assert meaning("manifest-dv", "inline_content", 4)
 
 

@@ -201,7 +201,7 @@ def test_nonsense_from_the_browser_is_shown(widget: Explorer, trait: str, value:
     setattr(widget, trait, {**widget.selection, **value} if trait == "selection" else value)
     assert widget.settle(60)
     assert widget.error["text"]
-    assert "fault in iceexplore" not in widget.error["advice"]
+    assert "bug in iceexplore" not in widget.error["advice"]
     assert widget.busy == ""
     assert widget.answered > answered
     widget.select("table")
@@ -217,7 +217,7 @@ def test_an_error_while_reading_is_shown(widget: Explorer, monkeypatch: pytest.M
     widget.select(manifest(widget))
     assert widget.settle(60)
     assert widget.error["text"] == "ZeroDivisionError: on purpose"
-    assert "fault in iceexplore" in widget.error["advice"]
+    assert "bug in iceexplore" in widget.error["advice"]
     assert widget.detail["kind"] == "data-manifest", "what could be read is shown"
 
 

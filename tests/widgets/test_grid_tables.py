@@ -268,15 +268,15 @@ def test_values_are_compared_as_what_they_are(kind: str, op: str, value: str, wa
 @pytest.mark.parametrize(
     ("kind", "value", "said"),
     [
-        ("timestamp", "soon", "times, as 2024-05-01 10:30:00; 'soon' is none"),
-        ("timestamp", "NaT", "'NaT' is none"),
-        ("date", "2024-13-01", "dates, as 2024-05-01; '2024-13-01' is none"),
-        ("time", "25:00", "times of day, as 10:30:00; '25:00' is none"),
-        ("uuid", "61616161-", "UUIDs, as f79c3e09-677c-4bbd-a479-3f349cb785e7; '61616161-' is none"),
-        ("fixed", "0x1", "bytes, two digits each, as 0x01ff; '0x1' is none"),
-        ("flag", "perhaps", "the values true and false; 'perhaps' is none"),
-        ("long", "nan", "whole numbers; 'nan' is none"),
-        ("decimal", "inf", "numbers; 'inf' is none"),
+        ("timestamp", "soon", "'soon' does not fit 'v', which has times, such as 2024-05-01 10:30:00"),
+        ("timestamp", "NaT", "'NaT' does not fit 'v'"),
+        ("date", "2024-13-01", "'2024-13-01' does not fit 'v', which has dates, such as 2024-05-01"),
+        ("time", "25:00", "'25:00' does not fit 'v', which has times of day, such as 10:30:00"),
+        ("uuid", "61616161-", "'61616161-' does not fit 'v', which has UUIDs, such as f79c3e09-677c-4bbd"),
+        ("fixed", "0x1", "'0x1' does not fit 'v', which has bytes in hexadecimal, such as 0x01ff"),
+        ("flag", "perhaps", "'perhaps' does not fit 'v', which has the values true and false"),
+        ("long", "nan", "'nan' does not fit 'v', which has integers"),
+        ("decimal", "inf", "'inf' does not fit 'v', which has numbers"),
     ],
 )
 def test_what_no_value_is_is_refused_in_words(kind: str, value: str, said: str) -> None:
@@ -494,7 +494,7 @@ def test_a_filter_that_is_refused_leaves_the_page(shelf: Any) -> None:
     assert "'perhaps' is none" in shelf.error["text"], "there is no page yet on which it could be said"
     before = page(shelf, n=2, page=3)
     after = page(shelf, n=3, filters=wrong)
-    assert after == {**before, "n": 3, "refused": "'n' has whole numbers; 'perhaps' is none"}
+    assert after == {**before, "n": 3, "refused": "'perhaps' does not fit 'n', which has integers"}
     assert "refused" not in page(shelf, n=4)
 
 

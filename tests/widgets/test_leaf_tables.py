@@ -84,7 +84,7 @@ def test_rows_columns_and_pages(tables: dict[str, ix.Table], which: str, name: s
         assert cell_text(made, last, 1) == cell_text(frame, last, 1)
     assert not is_whole(made), "no frame of all rows was made"
     for wrong in (-1, len(frame.names)):
-        with pytest.raises(OptionError, match="columns, none at"):
+        with pytest.raises(OptionError, match="columns, so there is no column"):
             made.column(wrong)
 
 

@@ -197,7 +197,7 @@ def test_an_observer_s_fault_is_no_fault_of_ours(table: ix.Table, made: Any) -> 
     def ours() -> None:
         widget._forest.scene(None)
 
-    yours = "A function of yours that observes this widget (later, line "
+    yours = "Your function that observes this widget (later, line "
     for i, (function, said, whose) in enumerate(
         (
             (bad, "ValueError: my callback broke", yours),
@@ -215,7 +215,7 @@ def test_an_observer_s_fault_is_no_fault_of_ours(table: ix.Table, made: Any) -> 
         assert widget.settle(60)
         assert widget.error["text"].startswith(whose)
         assert said in widget.error["text"]
-        assert ("fault in iceexplore" in widget.error["advice"]) == (not whose)
+        assert ("bug in iceexplore" in widget.error["advice"]) == (not whose)
         widget.unobserve(later, "selection")
 
 

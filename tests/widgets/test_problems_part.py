@@ -70,7 +70,7 @@ def test_nothing_is_wrong_in_what_has_been_read(show: Any) -> None:
     assert widget.settle(60)
     assert (widget.problems["read"], widget.problems["groups"]) == (total, [])
     assert widget.problems["sums"] == {name: f"0 {word}s" for name, word in WORDS.items()}, "now it is known"
-    assert widget.problems["nothing"].startswith("Nothing is wrong in this snapshot's metadata, all of which has been")
+    assert widget.problems["nothing"].startswith("No problems in this snapshot's metadata, which has been read")
     assert widget.problems["left"] == ""
     assert widget.busy == ""
 
@@ -83,7 +83,7 @@ def test_a_missing_manifest_list_is_told_at_once(folder: Path, show: Any) -> Non
     widget = show(Problems, ix.open(folder))
     assert widget.problems["counts"]["error"] == 1
     assert (widget.problems["read"], widget.problems["manifests"]) == (0, None)
-    assert widget.problems["covered"] == "which manifests this snapshot has cannot be read"
+    assert widget.problems["covered"] == "this snapshot's list of manifests cannot be read"
     assert widget.problems["left"] == ""
     [item] = items(widget)
     assert item["actions"][0]["selection"]["node"] == f"root:{snapshot.snapshot_id}"
@@ -242,7 +242,7 @@ def test_no_snapshot(show: Any) -> None:
     widget = show(Problems, ix.empty({"a": "long"}))
     assert (widget.problems["manifests"], widget.problems["groups"]) == (0, [])
     assert (widget.problems["covered"], widget.problems["left"]) == ("there is no snapshot", "")
-    assert widget.problems["nothing"].startswith("Nothing is wrong in the table's metadata file")
+    assert widget.problems["nothing"].startswith("No problems in the table's metadata file")
     widget.read_all += 1
     assert widget.settle(60)
     assert widget.error == {}

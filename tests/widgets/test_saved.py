@@ -256,9 +256,9 @@ def test_what_is_left_out_is_counted_in_words() -> None:
     for _ in range(2):
         made.misses("snapshots")
     assert made.left_out() == [
-        "Not in this page, as it would grow too large: 1 table.",
-        "Not in this page, as it would grow too large: 2 snapshots.",
-        "Of 1 table the first row is in this page.",
+        "Left out to limit the size of this page: 1 table.",
+        "Left out to limit the size of this page: 2 snapshots.",
+        "Only the first row is included of 1 table.",
     ]
 
 

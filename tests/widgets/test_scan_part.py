@@ -87,7 +87,7 @@ def test_the_plan_is_that_of_the_table(lab: ScanLab, table: ix.Table) -> None:
     chart = plan.waterfall().chart()
     _, heads, levels, look = lab.scan_plan["blocks"][-1]
     assert look == {"kind": "levels", "label": "What is left after each level"}
-    assert heads == [["what is left"], *([head] for head in chart.columns)]
+    assert heads == [["remaining"], *([head] for head in chart.columns)]
     assert [level[1] for (level, *_), *_ in levels] == [row.label for row in chart.rows]
     for (_, *cells), row in zip(levels, chart.rows, strict=True):
         assert [cell[0] if cell else None for cell in cells] == [bar and bar.text for bar in row.bars]
@@ -137,7 +137,7 @@ def test_another_filter_and_none(lab: ScanLab, table: ix.Table) -> None:
     plans.append(lab.plan)
     assert plans[1] is None
     assert [*lab.scan_plan, *lab.scan_nodes, *lab.scan_roots] == []
-    assert "no plan yet" in words(lab.scan_why["blocks"])
+    assert "No plan yet" in words(lab.scan_why["blocks"])
     lab.scan_filter = "true"
     settled(lab)
     assert lab.scan_plan["files"] == 12
@@ -283,7 +283,7 @@ def test_tables_that_are_not_there(lab: ScanLab, query: dict[str, str]) -> None:
     lab.query = {"scan": query}
     assert lab.settle(60)
     assert lab.error["text"]
-    assert "fault in iceexplore" not in lab.error["advice"]
+    assert "bug in iceexplore" not in lab.error["advice"]
 
 
 def test_what_would_help(table: ix.Table) -> None:
@@ -438,7 +438,7 @@ def test_nonsense_from_the_browser_is_shown(lab: ScanLab, trait: str, value: Any
     setattr(lab, trait, value)
     settled(lab)
     assert lab.error["text"]
-    assert "fault in iceexplore" not in lab.error["advice"]
+    assert "bug in iceexplore" not in lab.error["advice"]
 
 
 @pytest.mark.parametrize("unfolded", [["more:x"], ["file:1:2:3"], ["<img>"], ["more:skipped:manifest:1:2"]])

@@ -93,11 +93,11 @@ def test_nobody_has_looked_for_problems_yet() -> None:
     assert problems.settle(60)
     for widget in (first, problems):
         html = widget._no_kernel_html()
-        assert "<p>Nothing has been looked at yet for problems.</p>" in html
-        assert "Nothing is wrong" not in html
+        assert "<p>Not checked for problems yet.</p>" in html
+        assert "No problems" not in html
         assert "<caption" not in html
     problems.read_all += 1
-    assert "Nothing is wrong in what has been read: " in shown(problems).text
+    assert "No problems in what has been read: " in shown(problems).text
     first.close()
     assert "there is no snapshot." in shown(Problems(ix.empty({"id": "long"}))).text
 

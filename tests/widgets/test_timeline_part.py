@@ -84,10 +84,10 @@ def test_words(widget: Timeline, table: ix.Table) -> None:
     odd = [snapshot(1, operation="vacuum", deleted_records="1234"), Snapshot(2, None, 0, 0, None, None, None, None)]
     made = Timeline(with_snapshots(table.state, odd, dict([branch("main", 1)]), 1))
     assert [s["words"].split(" · ", 1)[1] for s in made.snapshots] == [
-        "no operation · no ref reaches it",
+        "no operation · not reachable from any ref",
         "vacuum · −1,234 rows",
     ]
-    assert [_text(block) for block in made.legend["bytes"]] == ["○ other", "hollow: no ref reaches it"]
+    assert [_text(block) for block in made.legend["bytes"]] == ["○ other", "hollow: not reachable from any ref"]
     made.close()
 
 
@@ -187,7 +187,7 @@ def test_thousands_are_sent_in_little(table: ix.Table) -> None:
     made = Timeline(with_snapshots(table.state, many, refs, many[-1].snapshot_id))
     assert len(made.snapshots) == MAX_SNAPSHOTS
     assert made.left_out == 20_000 - MAX_SNAPSHOTS
-    assert _text(made.legend["rows"][-1]) == "8,000 earlier ones are left out"
+    assert _text(made.legend["rows"][-1]) == "8,000 earlier snapshots left out"
     assert [made.snapshots[0]["refs"], made.snapshots[-1]["refs"]] == [["old"], ["main"]]
     assert len(json.dumps(made.get_state())) < 5_000_000
     made.close()
@@ -252,7 +252,7 @@ def test_what_cannot_be_read_is_not_the_same(trips: Path, tmp_path: Path) -> Non
     assert widget.comparison["rows"] == []
     unread = widget.comparison["unread"]
     assert unread > 0
-    assert [*map(_text, widget.comparison["said"])] == [f"▲ not all is known: {unread} manifests cannot be read"]
+    assert [*map(_text, widget.comparison["said"])] == [f"▲ incomplete: {unread} manifests cannot be read"]
     whole = Timeline(ix.open(trips), selection={"against": str(table.snapshots[-3].snapshot_id)})
     assert whole.settle(60)
     assert whole.comparison["unread"] == 0 and whole.comparison["rows"]

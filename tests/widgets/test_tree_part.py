@@ -259,7 +259,7 @@ def test_nonsense_is_refused(opened: Callable[[ix.Table], Explorer], trait: str,
     setattr(widget, trait, value)
     assert widget.settle(60)
     assert widget.error["text"].startswith(f"{trait}=")
-    assert "fault in iceexplore" not in widget.error["advice"]
+    assert "bug in iceexplore" not in widget.error["advice"]
 
 
 # Files of the picture -------------------------------------------------------------------------------------------------

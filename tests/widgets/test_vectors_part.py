@@ -201,8 +201,8 @@ def test_what_is_said_of_deleted_positions(show: Any, v4: Any) -> None:
     n, runs = vector["cardinality"], vector["runs"]
     span = f"positions {vector['first']} to {vector['last']}"
     assert vector["headline"] == f"{n} deleted of 78 rows (21 %) · {runs} runs · {span}"
-    assert vector["label"] == f"{n} of 78 positions deleted; the table below has them"
-    assert vector["legend"] == "Each square is one position; 78 in all."
+    assert vector["label"] == f"{n} of 78 positions deleted, listed in the table below"
+    assert vector["legend"] == "Each square is one position; 78 positions in total."
     kind, heads, rows, look = vector["facts"][0]
     assert (kind, heads, look["caption"], len(look["columns"])) == ("table", [], "Bytes by encoding", 4)
     assert [row[0][0] for row in rows] == [e["name"] for e in vector["encodings"]]
@@ -210,14 +210,14 @@ def test_what_is_said_of_deleted_positions(show: Any, v4: Any) -> None:
     bars = [["bars", [["bytes", e["bytes"] / most]]] for e in vector["encodings"]]
     assert [row[2] for row in rows] == [[bar] for bar in bars]
     assert vector["facts"][1:] == [["evidence", ["Roaring containers: 1 array, 0 bitmap, 0 run."]]]
-    assert vector["unread"] == "Read the row groups from the data file's footer"
+    assert vector["unread"] == "Read row groups from the data file's footer"
     widget.vector_of = {**widget.vector_of, "footer": True}
     assert widget.settle(60)
     assert widget.vector["unread"] == ""
     kind, words, ((_, heads, rows, _),) = widget.vector["facts"][2]
     assert (kind, words, heads[3], rows) == ("fold", ["1 row group"], ["Share"], [[["0"], ["78"], [f"{n}"], ["21 %"]]])
     whole = next(n for n in nodes_of(table, "data-file") if not show_of(show, table, n)["cardinality"])
-    assert show_of(show, table, whole)["headline"] == "Nothing is deleted here by position"
+    assert show_of(show, table, whole)["headline"] == "Nothing is deleted by position"
     v4.delete_files(v4.inspect.files()["file_path"].tolist()[3:9])
     (entries,) = nodes_of(v4.table, "manifest-dv")
     vector = show_of(show, v4.table, entries)
@@ -243,10 +243,10 @@ def test_shares_and_squares_of_many_positions() -> None:
     }  # fmt: skip
     said = vector_said(vector)
     assert said["headline"] == "1 deleted of 10,000 rows (< 0.1 %) · 1 run · positions 5 to 5"
-    squares = "Each square is 3 positions, the stronger the more are deleted"
-    assert said["legend"] == f"{squares}; 10,000 in all; a line begins a row group."
+    squares = "Each square is 3 positions; the darker, the more are deleted"
+    assert said["legend"] == f"{squares}; 10,000 positions in total; lines mark the start of row groups."
     assert said["facts"][0][2] == [[["Mumbling"], ["–"], [["bars", [["bytes", 0]]]], ["far"]]]
-    assert said["facts"][1][1][0].endswith("Row groups are drawn about where the split offsets have them.")
+    assert said["facts"][1][1][0].endswith("The positions of row groups are estimated from the split offsets.")
     far = {**vector, "rows": None, "picture": picture(bitmap, MAX_POSITION + 1), "last": str(MAX_POSITION)}
     assert f"positions 5 to {MAX_POSITION:,}" in vector_said(far)["headline"]
 
@@ -386,7 +386,7 @@ def test_nonsense_is_told(show: Any, asked: dict[str, Any]) -> None:
     widget.vector_of = asked
     assert widget.settle(60)
     assert widget.error["text"]
-    assert "fault in iceexplore" not in widget.error["advice"]
+    assert "bug in iceexplore" not in widget.error["advice"]
 
 
 def test_a_damaged_vector_is_told(show: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,7 +410,7 @@ def test_a_vector_that_is_not_what_the_manifest_says_is_told(show: Any, monkeypa
     said = node.fields["record_count"]
     monkeypatch.setattr("iceexplore.reading.read_vector", lambda *_: BitMap64(range(said + 2)))
     widget = show(DeletionVectors, table, selection={"node": node.id})
-    assert f"The manifest says that {said} are deleted, the vector has {said + 2}." in widget.vector["notes"]
+    assert f"The vector deletes {said + 2} positions, but the manifest records {said}." in widget.vector["notes"]
 
 
 def test_a_manifest_that_cannot_be_read_is_not_nothing(show: Callable[..., Any], trips: Path, tmp_path: Path) -> None:
@@ -434,7 +434,7 @@ def test_without_a_manifest_list_no_rows_are_not_nothing(show: Callable[..., Any
     manifests = [p for p in folder.rglob("*.avro") if not p.name.startswith("snap-")]
     lists = list(folder.rglob("snap-*.avro"))
     for gone, said in (
-        (manifests, {"manifests": None, "files": "4 of the files that the manifest list names cannot be read"}),
+        (manifests, {"manifests": None, "files": "4 of the files listed in the manifest list cannot be read"}),
         (lists, dict.fromkeys(("manifests", "files"), "the manifest list cannot be read")),
     ):
         for path in gone:

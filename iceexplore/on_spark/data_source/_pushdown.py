@@ -1,6 +1,6 @@
-"""Filters that Spark pushes into the data source: taken where ours select the very rows that Spark's do.
+"""Filters that Spark pushes into the data source, accepted where ours select exactly the same rows.
 
-What is not taken Spark asks itself, after reading.
+Spark evaluates the others itself, after reading.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _RESERVED = frozenset(f.field_id for f in METADATA_COLUMNS)
 
 
 def taken_filter(pushed: Any, outputs: Sequence[Output]) -> Expression | None:
-    """What a filter of ``pyspark.sql.datasource`` means in our terms; None if Spark has to ask it.
+    """Return a filter of ``pyspark.sql.datasource`` as an expression; None if Spark has to evaluate it.
 
-    Floating columns: for Spark NaN is greater than every number and equal to itself, and 0.0 is -0.0. Comparisons that
-    NaN satisfies there ask for it; those with NaN or zero are left to Spark.
+    In Spark, NaN is greater than every number and equal to itself, and 0.0 equals -0.0. For floating-point columns, the
+    expression therefore includes NaN where Spark's comparison does; comparisons with NaN or zero are left to Spark.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def taken_filter(pushed: Any, outputs: Sequence[Output]) -> Expression | None:
 
 
 def _field(attribute: Sequence[str], outputs: Sequence[Output]) -> NestedField | None:
-    """The column that Spark names: the first part is a column of the result, the others fields of structs."""
+    """Return the column that Spark names (a column of the result, then fields of structs); None if not usable."""
     found = next((o.field for o in outputs if o.name == attribute[0]), None)
     if found is None or found.field_id in _RESERVED:
         return None
@@ -95,7 +95,7 @@ def _predicate(field: NestedField, op: Op, *literals: Any) -> Predicate:
 
 
 def _literal(field: NestedField, value: Any) -> Any:
-    """The stored value that a literal means; None where it is of another type, or not compared as Spark compares."""
+    """Return the stored value of a literal; None if its type differs or Spark compares such values differently."""
     base = type_base(field.type)
     if base == "boolean":
         return value if isinstance(value, bool) else None

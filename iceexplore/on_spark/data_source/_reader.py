@@ -1,7 +1,7 @@
-"""``spark.read.format("iceexplore")``: Spark's Python data source, planned and read by iceexplore.
+"""``spark.read.format("iceexplore")``: a Python data source for Spark that iceexplore plans and reads.
 
-Spark makes the source and its plan in a Python process of its own, beside the driver, and has the splits read by its
-workers: iceexplore must be installed for all of them. This module is imported where PySpark is there.
+Spark creates the source and its plan in a separate Python process beside the driver, and its workers read the splits,
+so iceexplore must be installed for all of them. This module is imported only where PySpark is installed.
 """
 
 from __future__ import annotations
@@ -33,40 +33,40 @@ __all__ = ["IceexploreReader", "IceexploreSource", "SharePartition"]
 
 _TRAVEL = ("snapshot-id", "as-of-timestamp", "branch", "tag")
 _OPTIONS = ("path", *_TRAVEL, "columns", "filter", "split-size", "allow")
-#: Options that Spark itself makes of what was written.
+#: Options that Spark itself derives from the user's call.
 _MADE = {
-    "paths": "one table per load: load each by itself, and put them together with union",
+    "paths": "load takes one table: load each one separately and combine them with union",
     "location": (
-        "Spark's catalog takes no tables of this format: CREATE TEMPORARY VIEW trips USING iceexplore "
+        "Spark's catalog does not accept tables of this format; use CREATE TEMPORARY VIEW trips USING iceexplore "
         "OPTIONS (path 'warehouse/db/trips')"
     ),
 }
-#: What writes, as this format does not.
-_WRITTEN = "ix.create makes a table of iceexplore's own (a lab), and lab.append(frame) adds rows"
+#: The advice on how to write, which this format does not support.
+_WRITTEN = "ix.create creates a table that iceexplore can write (a lab), and lab.append(frame) adds rows"
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
-#: A column in ``columns``: in backquotes or not.
+#: A column in ``columns``, with or without backquotes.
 _NAME = re.compile(r"\s*(?:(`(?:[^`]|``)*`)\s*(?:,|$)|([^,]*)(?:,|$))")
 
 
 class IceexploreSource(DataSource):
-    """A table of any format version, for reading; see `iceexplore.on_spark.register` for the options."""
+    """A read-only data source for tables of any format version; see `iceexplore.on_spark.register` for the options."""
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the format's name."""
         return "iceexplore"
 
     def schema(self) -> StructType:
-        """The columns that the options ask for."""
+        """Return the columns that the options select."""
         return self._columns(self._state()).schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of the table as it is now.
+        """Return a reader of the table's present state.
 
         Raises
         ------
         OptionError
-            Spark was told of other columns than there are.
+            ``schema`` has other columns than the table.
         """
         state = self._state()
         columns = self._columns(state)
@@ -74,22 +74,22 @@ class IceexploreSource(DataSource):
             (f.name, f.dataType.simpleString()) for f in columns.schema
         ]:
             raise OptionError(
-                "the columns are not those of the table: leave .schema(...) out, .option('columns', 'a, b') picks "
-                f"some; it has {columns.schema.simpleString()}"
+                "the columns are not those of the table: omit .schema(...) and select columns by "
+                f".option('columns', 'a, b'); it has {columns.schema.simpleString()}"
             )
         return IceexploreReader(state, columns, self.options)
 
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
-        """Refused."""
-        raise UnsupportedError(f"format iceexplore reads only: {_WRITTEN}")
+        """Raise an error, as the format is read-only."""
+        raise UnsupportedError(f"format iceexplore is read-only: {_WRITTEN}")
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
-        """One that refuses: PySpark loses an error that is raised here."""
+        """Return a reader that raises an error later, since PySpark loses one raised in this method."""
         return _NoStream()
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802  (Spark's name)
-        """Refused."""
-        raise UnsupportedError(f"format iceexplore reads only: {_WRITTEN}, of a stream in foreachBatch")
+        """Raise an error, as the format is read-only."""
+        raise UnsupportedError(f"format iceexplore is read-only: {_WRITTEN}, for a stream in foreachBatch")
 
     def _state(self) -> graph.TableState:
         return state_of_options(self.options)
@@ -97,13 +97,13 @@ class IceexploreSource(DataSource):
     def _columns(self, state: graph.TableState) -> SparkColumns:
         given = self.options.get("columns")
         names = None if given is None else _names_in(given)
-        if names == []:  # Spark counts no rows where there is no column
-            raise OptionError(f"columns={given!r}: names with commas between them; without the option all are read")
+        if names == []:  # Spark cannot count rows without columns
+            raise OptionError(f"columns={given!r}: expected names separated by commas; omit the option to read all")
         return SparkColumns(outputs_of(state, names), version_of(pyspark.__version__))
 
 
 class _NoStream(DataSourceStreamReader):
-    """Refuses what Spark asks, of a new stream or one that goes on."""
+    """A stream reader that raises an error for a new as well as for a resumed stream."""
 
     def initialOffset(self) -> NoReturn:  # noqa: N802  (Spark's name)
         self.read()
@@ -113,24 +113,24 @@ class _NoStream(DataSourceStreamReader):
 
     def read(self, *_: Any) -> NoReturn:
         raise UnsupportedError(
-            "format iceexplore reads no streams: spark.read reads a table, t.changes(..., rows=True, spark=spark) what "
-            "was changed"
+            "format iceexplore does not support streams: spark.read reads a table, and "
+            "t.changes(..., rows=True, spark=spark) its changes"
         )
 
 
 def _names_in(given: str) -> list[str]:
-    """Names between commas; one in backquotes, doubled inside of it, may have commas itself."""
+    """Return the names in a comma-separated list; names in backquotes (doubled inside) may contain commas."""
     found = [(quoted, plain.strip()) for quoted, plain in _NAME.findall(given)]
     return [quoted[1:-1].replace("``", "`") if quoted else plain for quoted, plain in found if quoted or plain]
 
 
 def state_of_options(options: Mapping[str, str]) -> graph.TableState:
-    """The table that options name, as of then.
+    """Return the state of the table that the options select.
 
     Raises
     ------
     OptionError
-        An option makes no sense.
+        An option is unknown or invalid.
     IceexploreError
         The table cannot be opened; see `iceexplore.storage.open_source`.
     """
@@ -138,19 +138,19 @@ def state_of_options(options: Mapping[str, str]) -> graph.TableState:
     if unknown and unknown[0] in _MADE:
         raise OptionError(_MADE[unknown[0]])
     if unknown:
-        raise OptionError(f"no option {unknown[0]!r} of format iceexplore; there are {', '.join(_OPTIONS)}")
+        raise OptionError(f"format iceexplore has no option {unknown[0]!r}; the options are {', '.join(_OPTIONS)}")
     path = options.get("path")
     if not path:
-        raise OptionError("format iceexplore reads a table by its place: .load('warehouse/db/trips')")
+        raise OptionError("format iceexplore needs a table's location: .load('warehouse/db/trips')")
     given = [name for name in _TRAVEL if options.get(name) is not None]
     if len(given) > 1:
-        raise OptionError(f"options {' and '.join(given)}: give one of them")
+        raise OptionError(f"options {' and '.join(given)} exclude each other: give one of them")
     properties = {k: v for k, v in options.items() if "." in k}
     state = graph.open_state(path, allow=_allowed(options.get("allow")), properties=properties or None)
     if state.storage.is_extracted:
         raise UnsupportedError(
-            f"{path}: Spark plans in one process and reads in others, and an extracted zip goes with the first: "
-            "extract it and load the folder, or t = ix.open(...); t.scan(spark)"
+            f"{path}: Spark plans in one process and reads in others, but a zip is extracted for the first process "
+            "only: extract it and load the folder, or use t = ix.open(...); t.scan(spark)"
         )
     if not given:
         return state
@@ -159,19 +159,19 @@ def state_of_options(options: Mapping[str, str]) -> graph.TableState:
     if name == "snapshot-id":
         if not whole:
             raise OptionError(
-                f"snapshot-id={value!r} is no snapshot's id: of a branch or tag give option branch or tag"
+                f"snapshot-id={value!r} is not a snapshot id; for a branch or tag, use the option branch or tag"
             )
         return graph.travel(state, snapshot=value)
     if name == "as-of-timestamp":
         return graph.travel(state, timestamp=int(value) if whole else value)
     ref = state.metadata.refs.get(value)
     if ref is not None and ref.type != name:
-        raise OptionError(f"{value!r} is a {ref.type}, no {name}: .option({ref.type!r}, {value!r})")
+        raise OptionError(f"{value!r} is a {ref.type}, not a {name}: use .option({ref.type!r}, {value!r})")
     return graph.travel(state, ref=value)
 
 
 def _allowed(given: str | None) -> tuple[str, ...]:
-    """The option ``allow``: one location, or a JSON list of them."""
+    """Return the locations in the option ``allow``: a single one, or a JSON list."""
     if given is None:
         return ()
     if not given.lstrip().startswith("["):
@@ -181,12 +181,14 @@ def _allowed(given: str | None) -> tuple[str, ...]:
     except ValueError:
         found = None
     if not isinstance(found, list) or not all(isinstance(place, str) for place in found):
-        raise OptionError(f"allow={given!r}: a location, or several as JSON: [\"s3://lake/raw\", \"s3://old/db\"]")
+        raise OptionError(
+            f"allow={given!r}: give a location, or several as JSON: [\"s3://lake/raw\", \"s3://old/db\"]"
+        )
     return tuple(found)
 
 
 class SharePartition(InputPartition):
-    """One Spark task's share of the plan."""
+    """The share of the plan that one Spark task reads."""
 
     def __init__(self, share: Share) -> None:
         super().__init__(None)
@@ -194,13 +196,13 @@ class SharePartition(InputPartition):
 
 
 class _Offer:
-    """A reader's ``pushFilters``, which does not insist on being asked.
+    """A reader's ``pushFilters`` that Spark accepts even if filter pushdown is disabled.
 
-    Spark refuses a reader whose ``pushFilters`` is its own where the session has
-    ``spark.sql.python.filterPushdown.enabled`` off, as it is by default: it tells by ``__func__``.
+    Spark rejects a reader that overrides ``pushFilters`` if the session has ``spark.sql.python.filterPushdown.enabled``
+    off, which is the default. It detects the override by comparing ``__func__``.
     """
 
-    # Static, or else it would be bound to the offer, and be another. There is none before Spark 4.1.
+    # Static, as a bound method would compare unequal. The method does not exist before Spark 4.1.
     __func__ = staticmethod(DataSourceReader.__dict__.get("pushFilters", lambda: None))
 
     def __init__(self, take: Callable[[Any], Iterable[Any]]) -> None:
@@ -211,7 +213,7 @@ class _Offer:
 
 
 class IceexploreReader(DataSourceReader):
-    """Plans a table where Spark makes its plan, and reads shares of it in the workers."""
+    """A reader that plans the scan in Spark's planning process and reads shares of it in the workers."""
 
     def __init__(self, state: graph.TableState, columns: SparkColumns, options: Mapping[str, str]) -> None:
         self._state: graph.TableState | None = state
@@ -221,7 +223,7 @@ class IceexploreReader(DataSourceReader):
         self._filter = make_filter(state.metadata, state.schema, options.get("filter"))
         size = options.get("split-size")
         if size is not None and not (size.isascii() and size.isdecimal() and 0 < int(size) < 2**62):
-            raise OptionError(f"split-size={size!r}: a number of bytes")
+            raise OptionError(f"split-size={size!r}: expected a number of bytes")
         self._split_size = None if size is None else int(size)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -229,7 +231,7 @@ class IceexploreReader(DataSourceReader):
 
     @property
     def pushFilters(self) -> Callable[[Any], Iterable[Any]]:  # noqa: N802  (Spark's name)
-        """Takes filters that mean the same to us as to Spark; gives back the others."""
+        """The method that accepts filters with the same meaning as in Spark, and returns the others."""
         return _Offer(self._take)
 
     def _take(self, filters: Iterable[Any]) -> list[Any]:
@@ -242,30 +244,30 @@ class IceexploreReader(DataSourceReader):
             else:
                 found = all_of(found, meaning)
         if found != ALWAYS:
-            said = f"{self._filter.text}, pushed down by Spark"
-            self._filter = Filter(said, all_of(self._filter.expression, found))
+            text = f"{self._filter.text}, pushed down by Spark"
+            self._filter = Filter(text, all_of(self._filter.expression, found))
         return left
 
     def partitions(self) -> list[InputPartition]:
-        """The plan's splits.
+        """Return the plan's splits.
 
         Raises
         ------
         FormatError
-            Manifests cannot be read, so that rows would be missing. Counts that contradict each other are a warning.
+            Manifests cannot be read, so rows would be missing. Contradictory counts only cause a warning.
         """
         state = self._state or self._shipped.open()
         plan = plan_scan(state, self._filter, split_size=self._split_size)
         if plan.notes:
             raise FormatError(" ".join(plan.notes), location=state.metadata_location)
-        for doubt in plan.doubts:  # in a process that Spark starts: it is in the driver's log
+        for doubt in plan.doubts:  # this runs in a process that Spark starts, so warnings are in the driver's log
             warnings.warn(doubt, stacklevel=2)
         given = self._split_size is not None
         options = plan.options if given else fitted(plan.files, plan.options, os.cpu_count() or 1)
         return [SharePartition(share) for share in shares(plan.files, options)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """The rows of one share; None stands for a plan without any."""
+        """Yield the rows of one share; ``partition`` is None if the plan has no shares."""
         if not isinstance(partition, SharePartition):
             return
         columns = SparkColumns(self._outputs, self._version)

@@ -1,4 +1,4 @@
-"""Making Spark know the format ``iceexplore``."""
+"""Register the format ``iceexplore`` with Spark."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ __all__ = ["register"]
 
 
 def register(session: Any) -> None:
-    """Let a session read tables by ``spark.read.format("iceexplore")``; `iceexplore.spark` does it by itself.
+    """Let a session read tables by ``spark.read.format("iceexplore")``; `iceexplore.spark` does this automatically.
 
-    ``load`` takes a table's folder or metadata file, as `iceexplore.open` does. Options: ``snapshot-id``,
-    ``as-of-timestamp`` (milliseconds, or text like ``2024-05-01 12:00``; without zone UTC), ``branch`` or ``tag``;
-    ``columns`` (names with commas between them, one in backquotes may have commas itself; Spark itself does not tell
-    which columns it needs, so naming them spares reading the others; metadata columns too), ``filter`` (as for
-    `iceexplore.Table.plan`), ``split-size``
-    (bytes), ``allow`` (a location that may be read besides the table's own, or a JSON list of them, as for
-    `iceexplore.open`). Options with a dot in them are properties of the storage (``s3.endpoint``). Deletes of every
-    kind are applied. With ``spark.sql.python.filterPushdown.enabled`` (Spark 4.1; on in a session that
-    `iceexplore.spark` made) comparisons of ``where`` prune as ``filter`` does.
+    ``load`` takes a table's folder or metadata file, like `iceexplore.open`. All kinds of deletes are applied. Options:
 
-    What ``session.newSession()`` makes is to be registered by itself. Spark's SQL takes no path in place of a table's
-    name: ``CREATE TEMPORARY VIEW trips USING iceexplore OPTIONS (path '...')``.
+    - ``snapshot-id``, ``as-of-timestamp`` (milliseconds, or text such as ``2024-05-01 12:00``, in UTC unless a zone is
+      given), ``branch`` or ``tag``;
+    - ``columns``: names separated by commas, metadata columns included; names in backquotes may contain commas. Spark
+      does not tell a data source which columns it needs, so this avoids reading the others;
+    - ``filter``, as for `iceexplore.Table.plan`;
+    - ``split-size``, in bytes;
+    - ``allow``: a location that may be read besides the table's own, or a JSON list, as for `iceexplore.open`;
+    - names that contain a dot are properties of the storage (``s3.endpoint``).
 
-    Spark has a Python process read each split: iceexplore must be installed where the workers run. A table is opened
-    and planned when Spark plans the query: one of a DataFrame that is kept shows what has been committed since, unless
-    a snapshot is named.
+    With ``spark.sql.python.filterPushdown.enabled`` (Spark 4.1; on in sessions that `iceexplore.spark` starts),
+    comparisons in ``where`` prune like ``filter``.
+
+    A session from ``session.newSession()`` has to be registered separately. Spark SQL does not accept a path instead of
+    a table name; use ``CREATE TEMPORARY VIEW trips USING iceexplore OPTIONS (path '...')``.
+
+    Python processes read the splits, so iceexplore must be installed where the workers run. The table is opened and
+    planned each time Spark plans a query, so a DataFrame that you keep shows later commits, unless it names a snapshot.
 
     Raises
     ------
@@ -39,7 +42,7 @@ def register(session: Any) -> None:
     >>> ix.on_spark.register(spark)
     >>> spark.read.format("iceexplore").option("columns", "id, _file").load("s3://lake/db/trips").where("id > 7")
     """
-    SessionInfo.of(session).need((4, 0), 'spark.read.format("iceexplore") (t.scan(spark) does without)')
+    SessionInfo.of(session).need((4, 0), 'spark.read.format("iceexplore") (unlike t.scan(spark))')
     from iceexplore.on_spark.data_source._reader import IceexploreSource
 
     session.dataSource.register(IceexploreSource)

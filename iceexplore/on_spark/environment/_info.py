@@ -1,4 +1,4 @@
-"""What a Spark session is, and what it can do."""
+"""Facts about a Spark session: version, Connect or classic, local or not, and the presence of Iceberg's runtime."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ __all__ = ["SessionInfo", "version_of"]
 
 @dataclass(frozen=True, eq=False)
 class SessionInfo:
-    """What a Spark session is, and can do.
+    """Facts about a Spark session.
 
     Attributes
     ----------
     version
-        Spark's, major and minor: ``(4, 1)``. Of Connect the server's or the client's, whichever is older.
+        The Spark version, major and minor: ``(4, 1)``. For Connect, the older one of server and client.
     connect
-        A client of Spark Connect: it has no ``_jvm``, no ``sparkContext``, no RDDs, no ``newSession``.
+        Whether it is a client of Spark Connect, which has no ``_jvm``, ``sparkContext``, RDDs or ``newSession``.
     local
-        The workers run on this machine, so that they see its disk. Of Connect: on the server's machine, which is this
-        one.
+        Whether the workers run on this machine and can access its disk. For Connect, whether the server does.
     """
 
     version: tuple[int, int]
@@ -35,27 +34,27 @@ class SessionInfo:
 
     @classmethod
     def of(cls, session: Any) -> SessionInfo:
-        """What a session is; the same answer each time.
+        """Return the facts about a session, the same object each time.
 
         Raises
         ------
         OptionError
-            It is no Spark session, or one that was stopped.
+            It is not a Spark session, or it was stopped.
         UnsupportedError
             Spark is older than 3.5.
         """
         try:
             known = _KNOWN[session]
-        except (KeyError, TypeError):  # not seen yet, or what cannot be a key is no session either
+        except (KeyError, TypeError):  # not seen yet, or not hashable and thus not a session, which is checked below
             pass
         else:
             _check_runs(session, known.connect)
             return known
         kind = f"{type(session).__module__}.{type(session).__qualname__}"
         if not kind.startswith("pyspark.") or not hasattr(session, "createDataFrame"):
-            raise OptionError(f"spark={session!r:.80} is no Spark session: give one, or what ix.spark() returns")
+            raise OptionError(f"spark={session!r:.80} is not a Spark session: pass one, for example ix.spark()")
         connect = ".connect." in kind
-        # Before anything is asked of it: PySpark answers with errors of its inside.
+        # Check before any other call, as PySpark raises internal errors for a stopped session.
         _check_runs(session, connect)
         version = version_of(session.version)
         if connect:
@@ -70,16 +69,16 @@ class SessionInfo:
 
     @cached_property
     def iceberg(self) -> bool:
-        """Whether the session has Iceberg's runtime; found out by trying, since Connect has no other way."""
+        """Whether the session has Iceberg's runtime; determined by trying, as Connect offers no other way."""
         try:
-            # Without a path: Iceberg refuses that by itself, and opens nothing.
+            # Without a path Iceberg raises an error and opens nothing.
             _ = self._session.read.format("iceberg").load().schema
         except Exception as e:
             return "DATA_SOURCE_NOT_FOUND" not in str(e) and "Failed to find" not in str(e)
         return True
 
     def need(self, version: tuple[int, int], what: str) -> None:
-        """Refuse what this Spark is too old for.
+        """Raise an error if this Spark is older than a feature needs.
 
         Raises
         ------
@@ -95,33 +94,33 @@ _KNOWN: weakref.WeakKeyDictionary[Any, SessionInfo] = weakref.WeakKeyDictionary(
 
 
 def version_of(text: str) -> tuple[int, int]:
-    """Major and minor of a Spark version.
+    """Return the major and minor number of a Spark version.
 
     Raises
     ------
     UnsupportedError
-        It is none.
+        The text is not a version.
     """
     found = re.match(r"(\d+)\.(\d+)", text)
     if found is None:
-        raise UnsupportedError(f"this Spark says that its version is {text!r}: iceexplore needs Spark 3.5 or later")
+        raise UnsupportedError(f"this Spark's version is {text!r}: iceexplore needs Spark 3.5 or later")
     return int(found.group(1)), int(found.group(2))
 
 
 def _check_runs(session: Any, connect: bool) -> None:
-    """Refuse a session that was stopped; of classic Spark each session of its context is."""
+    """Raise an error if a session was stopped; in classic Spark this stops all sessions of its context."""
     stopped = getattr(session, "is_stopped", False) if connect else session.sparkContext._jsc is None
     if stopped:
         raise OptionError(
-            "this Spark session was stopped: ix.spark() makes a new one; data frames of the stopped one are gone with "
-            "it, and have to be made again"
+            "this Spark session was stopped: ix.spark() starts a new one; DataFrames of the stopped session must be "
+            "created again"
         )
 
 
 def _is_local(session: Any, connect: bool) -> bool:
     try:
         master = session.conf.get("spark.master", "") or ""
-    except Exception:  # managed Sparks show no such settings
+    except Exception:  # managed Spark services do not show this setting
         return False
     if not master.startswith("local") or master.startswith("local-cluster"):
         return False

@@ -1,4 +1,4 @@
-"""Java, which classic Spark runs on: which one Spark would take, and how to get one."""
+"""Find the Java that classic Spark would use, and advise how to install one."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ _OLDEST = {(3, 5): 8, (4, 0): 17, (4, 1): 17}
 _OLDEST_ICEBERG = 17
 _SECONDS = 60
 
-#: How to get a Java that every Spark here, and Iceberg's runtime, work on.
+#: How to get a Java that works with all supported Spark versions and with Iceberg's runtime.
 JAVA_ADVICE = (
-    "Install a whole Java 17 (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17; "
-    "Windows: winget install EclipseAdoptium.Temurin.17.JRE; conda install openjdk=17), and let JAVA_HOME name its "
-    "folder if java is not on the PATH. What needs no Spark works without Java."
+    "Install a full Java 17 (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17; "
+    "Windows: winget install EclipseAdoptium.Temurin.17.JRE; conda install openjdk=17), and set JAVA_HOME to its "
+    "folder if java is not on the PATH. Everything that does not use Spark works without Java."
 )
 
 
 def java_command() -> str | None:
-    """The Java that Spark's launcher takes: ``$JAVA_HOME/bin/java``, else the first on the PATH; None without one."""
+    """Return the Java that Spark's launcher uses, or None.
+
+    It is ``$JAVA_HOME/bin/java`` if the variable is set, else the first on the PATH.
+    """
     home = os.environ.get("JAVA_HOME")
     if not home:
         return shutil.which("java")
@@ -39,53 +42,55 @@ def java_command() -> str | None:
 
 
 def java_version(command: str) -> int | None:
-    """The major version of a Java (8 says ``1.8``); None if it does not say."""
+    """Return the major version of a Java (version 8 prints ``1.8``), or None if it prints none."""
     try:
-        said = subprocess.run(  # noqa: S603  (what Spark itself is about to run)
+        result = subprocess.run(  # noqa: S603  (the command that Spark itself is about to run)
             [command, "-version"], capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    found = re.search(r'version "(?:1\.)?(\d+)', result.stderr + result.stdout)
     return int(found.group(1)) if found else None
 
 
 def check_java(spark_version: tuple[int, int], *, iceberg: bool = False) -> int:
-    """The major version of the Java that Spark would take.
+    """Return the major version of the Java that Spark would use.
 
     Parameters
     ----------
     spark_version
-        Major and minor.
+        Spark's version, major and minor.
     iceberg
-        Whether Iceberg's runtime is to run on it, too.
+        Whether Iceberg's runtime has to run on it too.
 
     Raises
     ------
     MissingDependencyError
-        There is none, it does not run, or it is too old.
+        Java is missing, does not run, or is too old.
     """
     command = java_command()
     home = os.environ.get("JAVA_HOME")
     if command is None:
-        why = "no java on the PATH, and no JAVA_HOME"
+        why = "no java on the PATH and JAVA_HOME is not set"
         if home:
-            why = f"JAVA_HOME is {home!r}, and no bin/java is there"
+            why = f"JAVA_HOME is {home!r}, which contains no bin/java"
             other = shutil.which("java")
             if other:
-                why += f" (Spark takes {other}, which is on the PATH, where JAVA_HOME is not set)"
-        raise MissingDependencyError(f"Spark needs Java, and none was found: {why}. {JAVA_ADVICE}")
+                why += f" (if JAVA_HOME is not set, Spark uses {other}, found on the PATH)"
+        raise MissingDependencyError(f"Spark needs Java, but none was found: {why}. {JAVA_ADVICE}")
     version = java_version(command)
     if version is None:
-        raise MissingDependencyError(f"Spark needs Java, and {command} does not run or say its version. {JAVA_ADVICE}")
+        raise MissingDependencyError(
+            f"Spark needs Java, but {command} does not run or does not print its version. {JAVA_ADVICE}"
+        )
     oldest = _OLDEST.get(spark_version, 17)
     if version < oldest:
         name = ".".join(map(str, spark_version))
         raise MissingDependencyError(
-            f"Spark {name} needs Java {oldest} or later, and {command} is {version}. {JAVA_ADVICE}"
+            f"Spark {name} needs Java {oldest} or later, but {command} is Java {version}. {JAVA_ADVICE}"
         )
     if iceberg and version < _OLDEST_ICEBERG:
         raise MissingDependencyError(
-            f"Iceberg's runtime needs Java {_OLDEST_ICEBERG} or later, and {command} is {version}. {JAVA_ADVICE}"
+            f"Iceberg's runtime needs Java {_OLDEST_ICEBERG} or later, but {command} is Java {version}. {JAVA_ADVICE}"
         )
     return version

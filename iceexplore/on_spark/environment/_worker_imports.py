@@ -1,4 +1,4 @@
-"""Python 3.11 in Spark's workers: a zip on the path is read again when it has changed, not before each task."""
+"""Faster imports in Spark's workers on Python 3.11: re-read a zip on the path only when it has changed."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["in_worker", "read_zips_once"]
 
 
 def in_worker() -> bool:
-    """Whether this process is a worker of Spark's: nobody's notebook."""
+    """Return whether this process is a Spark worker, not a user's process."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return getattr(spec, "name", "") in ("pyspark.daemon", "pyspark.worker")
 
 
 def read_zips_once(cls: Any = zipimport.zipimporter) -> None:
-    """Let importers of zips that did not change keep what they know when caches are invalidated.
+    """Let the importers of unchanged zips keep their directory when import caches are invalidated.
 
-    PySpark's worker invalidates them before each task, and has a dozen importers of zips: PySpark itself, one for each
-    of its packages, Spark's core, and what ``--packages`` brought, of which Iceberg's runtime has 26,000 names. Up to
-    Python 3.11 each of them reads all names anew, in Python: a quarter to half a second of each task
-    (``benchmarks/results/scan.md``). From 3.12 on nothing is read before something is looked for (CPython's gh-103200).
+    PySpark's worker invalidates import caches before each task and has a dozen zip importers: PySpark itself, one for
+    each of its packages, Spark's core, and the jars of ``--packages``, of which Iceberg's runtime has 26,000 names. Up
+    to Python 3.11 each importer re-reads all names, in Python, which takes a quarter to half a second of each task
+    (``benchmarks/results/scan.md``). From 3.12 on, names are read only when something is looked up (CPython gh-103200).
     """
     plain = cls.invalidate_caches
     known: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}

@@ -1,7 +1,7 @@
-"""Equality deletes (spec, "Equality Delete Files"): bits of whole numbers that lie close together, or an anti join.
+"""Apply equality deletes (spec, "Equality Delete Files"): as a bitset for dense integer keys, else as an anti join.
 
-Values are equal as in Java's ``StructLikeSet``: null is null, NaN is NaN, and -0.0 is not 0.0. Keys are read here, each
-once; where a key has no null it is compared by ``=``, so that Spark can join by a plain integer.
+Equality is that of Java's ``StructLikeSet``: null equals null, NaN equals NaN, and -0.0 does not equal 0.0. The driver
+reads the keys, each once. A key without nulls is compared by ``=``, so that Spark can join by a plain integer.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["EqualityScan"]
 
 _MASK = "_iceexplore_mask"
-#: Bytes of keys that go to every worker; more are shuffled.
+#: The most bytes of keys that are broadcast; more are shuffled.
 _BROADCAST = 48 << 20
-#: Types whose values are whole numbers underneath.
+#: Types whose stored values are integers.
 _WHOLE = frozenset(("int", "long", "date"))
 
 
@@ -39,13 +39,13 @@ class EqualityScan:
     Attributes
     ----------
     paths
-        The columns that they go by.
+        The columns that they compare, as paths by field id.
     masks
-        For each delete whether it is in each set of deletes.
+        For each delete, whether it belongs to each set of deletes (0 or 1 per set).
     number
-        A row's set.
+        The number of a row's set.
     column
-        A row's value, by the path to its field.
+        A function that returns the column at the path to a field.
     """
 
     session: Any
@@ -57,7 +57,7 @@ class EqualityScan:
     column: Callable[[Sequence[NestedField]], Column]
 
     def without(self, frame: DataFrame) -> DataFrame:
-        """The rows that no equality delete removes.
+        """Return the rows that no equality delete removes.
 
         Raises
         ------
@@ -75,13 +75,13 @@ class EqualityScan:
         return frame
 
     def _several(self, deletes: Mapping[int, pa.Table]) -> bool:
-        """Whether some of these deletes are not in all sets."""
+        """Return whether some of these deletes do not belong to all sets."""
         return any(not all(self.masks[n]) for n in deletes)
 
     # As bits ----------------------------------------------------------------------------------------------------------
 
     def _bits(self, ids: tuple[int, ...], tables: Mapping[int, pa.Table]) -> KeyBits | None:
-        """The keys as bits, where they are whole numbers and that is small."""
+        """Return the keys as a bitset if they are integers and dense enough; else None."""
         if len(ids) > 1 or type_base(self.paths[ids[0]][-1].type) not in _WHOLE:
             return None
         columns = [table.column(0).combine_chunks() for table in tables.values()]
@@ -154,13 +154,13 @@ def _schema(table: pa.Table, columns: int) -> pa.Schema:
 
 
 def _negative_zero(column: pa.ChunkedArray) -> pa.Array:
-    """Where a number is -0.0, which Spark's joins take for 0.0."""
+    """Return where a number is -0.0, which Spark's joins treat as equal to 0.0."""
     values = np.asarray(column.fill_null(1.0))
     return pa.array((values == 0) & np.signbit(values))
 
 
 def _distinct(keys: pa.Table, masked: bool) -> pa.Table:
-    """Each key once, in all of its sets. Keys of the types that Arrow cannot group stay as they are."""
+    """Return the keys without duplicates in a set; unchanged if Arrow cannot group keys of their types."""
     names = [n for n in keys.column_names if n != _MASK]
     try:
         if not masked:

@@ -1,4 +1,4 @@
-"""Which fields of a table a scan needs, and what is known of them by the table's metadata alone."""
+"""The fields of a table that a scan needs, and facts about fields that follow from the metadata alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iceexplore.reading import Output, pruned
 
 __all__ = ["RESERVED", "STORED", "identity_sources", "inside", "names_collide", "walked", "wanted_fields"]
 
-#: Ids from here on are reserved for metadata columns (spec, "Reserved Field IDs"); of these, files may hold two.
+#: Ids from this one on are reserved for metadata columns (spec, "Reserved Field IDs"); files may store two of them.
 RESERVED = 2147483447
 STORED = frozenset((2147483540, 2147483539))
 
@@ -21,30 +21,30 @@ STORED = frozenset((2147483540, 2147483539))
 def wanted_fields(
     state: TableState, outputs: Iterable[Output], tasks: FileTasks, paths: dict[int, tuple[NestedField, ...]]
 ) -> list[NestedField]:
-    """What is read of the files: columns, cut down to what is needed, and metadata columns.
+    """Return the fields to read from the files: columns pruned to what is needed, and metadata columns.
 
-    A struct is there twice where an equality delete goes by a field of it that was dropped.
+    A struct occurs twice if an equality delete compares a field of it that was dropped.
     """
     asked = [tasks.residuals[0]] if tasks.residuals and not all(tasks.whole.to_pylist()) else []
     wanted = {o.field.field_id for o in outputs} | {p.field_id for e in asked for p in predicates(e)} | set(paths)
     fields = pruned(state.schema.fields, wanted)
     known = {f.field_id for f in state.schema.fields}
     fields += [o.path[0] for o in outputs if o.path[0].field_id not in known]
-    for path in paths.values():  # of columns that were dropped since
+    for path in paths.values():  # columns that were dropped since the delete was written
         if not pruned(state.schema.fields, {path[-1].field_id}):
             fields += pruned([path[0]], {path[-1].field_id})
     return fields
 
 
 def walked(nodes: Iterable[Node]) -> Iterator[Node]:
-    """Columns of a file at every depth."""
+    """Yield the columns of a file at every depth."""
     for n in nodes:
         yield n
         yield from walked(n.children)
 
 
 def inside(kind: Type) -> Iterator[int]:
-    """Ids of fields inside a type."""
+    """Yield the ids of the fields inside a type, at every depth."""
     match kind:
         case StructType(fields):
             inner = fields
@@ -60,7 +60,7 @@ def inside(kind: Type) -> Iterator[int]:
 
 
 def identity_sources(state: TableState) -> frozenset[int]:
-    """Columns that some spec partitions by as they are."""
+    """Return the ids of columns that are the source of an identity partition field in any spec."""
     return frozenset(
         c.source.field_id
         for spec in state.metadata.partition_specs
@@ -70,7 +70,7 @@ def identity_sources(state: TableState) -> frozenset[int]:
 
 
 def names_collide(fields: Iterable[NestedField]) -> bool:
-    """Whether names of one level differ in case alone: then what they mean depends on the session."""
+    """Return whether names at any level differ only in case, so that their meaning depends on the session."""
     fields = list(fields)
     if len({f.name.casefold() for f in fields}) < len(fields):
         return True

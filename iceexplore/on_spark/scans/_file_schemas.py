@@ -1,9 +1,9 @@
-"""What a Parquet or ORC file holds physically, and whether plain Spark reads it as Iceberg means it.
+"""The physical columns of Parquet and ORC files, and whether plain Spark reads them correctly by Iceberg's rules.
 
-The schema that a DataFrame is read with names the *file's* columns, in the file's types, and says so itself. Spark's
-own reading by field id would be shorter, but ``spark.sql.parquet.fieldId.read.enabled`` is looked up when a query runs,
-so that another setting afterwards would silently give wrong columns; and Spark Connect has no session to hide it in.
-So files are grouped by what their footers say, and each group is read by name.
+Files are grouped by the schemas in their footers, and each group is read by name, with an explicit schema of the
+*file's* columns in the file's types. Reading by field id would be shorter, but Spark evaluates
+``spark.sql.parquet.fieldId.read.enabled`` when a query runs, so a later change of the setting would silently give wrong
+columns, and Spark Connect offers no separate session in which to set it.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = [
     "orc_nodes",
 ]
 
-#: Columns that are all called so are taken by their place (``OrcUtils.requestedColumnIds``).
+#: If all columns have names with this prefix, Spark matches them by position (``OrcUtils.requestedColumnIds``).
 _PLACED = "_col"
-#: What needs no quotes in ORC's own text of a schema, by which Spark tells it what to read.
+#: Names that need no quotes in ORC's schema text, in which Spark passes the columns to read.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def orc_nodes(schema: pa.Schema) -> tuple[Node, ...] | None:
-    """The columns of an ORC file; None where plain Spark does not read it."""
+    """Return the columns of an ORC file; None if plain Spark does not read it correctly."""
     nodes = tuple(_orc_node(f) for f in schema)
     if not nodes or all(n.name.startswith(_PLACED) for n in nodes) or not all(_is_plain(n) for n in nodes):
         return None
@@ -60,7 +60,10 @@ def _orc_node(f: pa.Field) -> Node:
 
 
 def _is_plain(node: Node, *, named: bool = True) -> bool:
-    """Whether Spark can parse a column's type and name, and all in it; what is in lists and maps has no name."""
+    """Return whether Spark can parse the type and name of a column and all fields in it.
+
+    Elements of lists and maps have no name.
+    """
     if pa.types.is_timestamp(node.kind) and node.kind.tz is not None:
         return False
     if named and not _PLAIN.fullmatch(node.name):
@@ -70,27 +73,27 @@ def _is_plain(node: Node, *, named: bool = True) -> bool:
 
 _THREADS = 16
 _MOST_SEEN = 64
-#: What is asked for of a file's end: most footers fit.
+#: The bytes read from a file's end; most footers fit.
 _TAIL = 64 * 1024
 _MAGIC = b"PAR1"
-#: Bytes that a footer takes among what is kept.
+#: The assumed size of a cached footer.
 _KEPT = 512
-#: Of files that these wrote, Spark would shift days before 1582 (and Iceberg would not).
+#: Writers whose files' dates before 1582 Spark would rebase (Iceberg would not).
 _OLD_SPARK = re.compile(r"[0-2]\.")
 
 
 @dataclass(frozen=True)
 class Footer:
-    """What a file's footer says.
+    """The contents of a file's footer.
 
     Attributes
     ----------
     nodes
-        The columns; None where plain Spark would not read them as Iceberg does.
+        The columns; None if plain Spark would not read them as Iceberg does.
     rows
-        How many there are.
+        The number of rows.
     orc
-        Whether it is ORC, not Parquet.
+        Whether the file is ORC instead of Parquet.
     """
 
     nodes: tuple[Node, ...] | None
@@ -98,27 +101,27 @@ class Footer:
     orc: bool = False
 
 
-#: What reads footers: of a state, by locations and sizes.
+#: A function that reads footers, given a state, locations and sizes.
 Footers = Callable[[TableState, Sequence[str], Sequence[int | None]], list["Footer | IceexploreError"]]
 
 
 def footers_of(
     state: TableState, locations: Sequence[str], sizes: Sequence[int | None] | None = None
 ) -> list[Footer | IceexploreError]:
-    """The footers of files; where one cannot be read, why. They are read in threads, and kept.
+    """Return the footers of files, or the error where one cannot be read. They are read in threads and cached.
 
     Parameters
     ----------
     sizes
-        Bytes of the files as their entries say: where that is true, a footer takes one request.
+        The file sizes in the manifest entries; if they are correct, a footer takes one request.
     """
     seen = _Seen()
-    said = dict(zip(locations, sizes, strict=True)) if sizes is not None else {}
+    recorded = dict(zip(locations, sizes, strict=True)) if sizes is not None else {}
 
     def one(location: str) -> Footer | IceexploreError:
         try:
             return CACHE.get_or_load(
-                _key(state, location), lambda: _read(state, location, said.get(location), seen), lambda found: _KEPT
+                _key(state, location), lambda: _read(state, location, recorded.get(location), seen), lambda found: _KEPT
             )
         except IceexploreError as e:
             return e
@@ -133,7 +136,7 @@ def footers_of(
 
 
 def known_footers(state: TableState, locations: Sequence[str]) -> list[Footer | None]:
-    """The footers that were read before, and are kept."""
+    """Return the cached footers; None for files whose footer is not cached."""
 
     def lost() -> Footer:
         raise KeyError
@@ -143,13 +146,13 @@ def known_footers(state: TableState, locations: Sequence[str]) -> list[Footer | 
         try:
             key = _key(state, location)
             out.append(CACHE.get_or_load(key, lost, lambda found: _KEPT) if key in CACHE else None)
-        except (KeyError, IceexploreError):  # gone in between; or it is said when it is read
+        except (KeyError, IceexploreError):  # evicted in between, or an error that reading the footer reports
             out.append(None)
     return out
 
 
 def keep_footers(state: TableState, found: Mapping[str, Footer]) -> None:
-    """Keep footers that were read elsewhere."""
+    """Cache footers that other processes have read."""
     for location, footer in found.items():
         CACHE.get_or_load(_key(state, location), partial(_same, footer), lambda found: _KEPT)
 
@@ -164,15 +167,15 @@ def _key(state: TableState, location: str) -> tuple[Any, ...]:
 
 
 class _Seen:
-    """Schemas that were met: the files of a table share a few, and making nodes of one costs more than all the rest."""
+    """A cache of converted schemas: a table's files share a few, and conversion is the most expensive step."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, bytes | None], tuple[Node, ...] | None] = {}
 
     def nodes(self, metadata: Any) -> tuple[Node, ...] | None:
-        """The columns; None where plain Spark would not read them as Iceberg does."""
+        """Return the columns; None if plain Spark would not read them as Iceberg does."""
         schema = metadata.schema
-        # As text, that is with ids; ParquetSchema.equals overlooks those of groups. Its first line is an address.
+        # The text includes field ids; ParquetSchema.equals ignores those of groups. Its first line is a memory address.
         key = str(schema).partition("\n")[2], (metadata.metadata or {}).get(b"ARROW:schema")
         if key in self._known:
             return self._known[key]
@@ -205,14 +208,17 @@ def _read(state: TableState, location: str, size: int | None, seen: _Seen) -> Fo
 
 
 def _tail(state: TableState, location: str, size: int | None) -> bytes | None:
-    """The end of a Parquet file, with its whole footer, as if it were the file; None where that takes another look."""
+    """Return the end of a Parquet file with its whole footer, which can be read like the file.
+
+    None if the footer is larger than what was read, or the file is not Parquet or not of this size.
+    """
     if size is None or size < 3 * len(_MAGIC):
         return None
     near = min(size, _TAIL)
     try:
         data = state.storage.read(location, kind="footer", offset=size - near, length=near)
     except FormatError:
-        return None  # it has not the size that its entry says
+        return None  # the file's size differs from its entry
     length = int.from_bytes(data[-8:-4], "little")
     return data if data.endswith(_MAGIC) and length <= near - 2 * len(_MAGIC) else None
 
@@ -227,8 +233,7 @@ def _parquet(metadata: Any, seen: _Seen) -> Footer:
 
 
 def _node(f: pa.Field, leaves: Iterator[Any], path: str) -> Node | None:
-    """A field with its leaves; None where lists and maps are not built as the format has them today, since there
-    readers differ."""
+    """Return a field with its leaves; None for legacy structures of lists or maps, on which readers disagree."""
     kind = f.type
     if isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type

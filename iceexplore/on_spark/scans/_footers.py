@@ -1,4 +1,4 @@
-"""Footers of very many files: read by Spark's workers, each some of them."""
+"""Read the footers of very many files on Spark's workers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from iceexplore.on_spark.transport._state import ShippedState, ship
 
 __all__ = ["footers_by"]
 
-#: So many are read here: in less time than workers need to get going, where files are near.
+#: The most footers that the driver reads; with files nearby, this takes less time than starting workers.
 _MOST_HERE = 10_000
-#: Tasks for each worker.
+#: Tasks per worker.
 _TASKS = 4
 _SCHEMA = pa.schema([pa.field("part", pa.int64()), pa.field("footers", pa.binary())])
 
@@ -29,7 +29,7 @@ _Bundle = tuple[int, Sequence[str], Sequence[int | None]]
 
 
 def footers_by(session: Any, info: SessionInfo) -> Footers:
-    """What reads footers: this process, or, of very many that were not read before, the session's workers."""
+    """Return a function that reads footers in this process or, if very many are not cached, on the workers."""
 
     def read(
         state: TableState, locations: Sequence[str], sizes: Sequence[int | None]
@@ -47,9 +47,9 @@ def footers_by(session: Any, info: SessionInfo) -> Footers:
         with as_ours():
             rows = table.collect()
         for row in rows:
-            # Made by `_Read`, in a worker that runs our code and no other.
-            told = pickle.loads(row.footers)  # noqa: S301
-            for i, found in zip(left[row.part :: parts], told, strict=True):
+            # Pickled by `_Read`, in a worker that runs only our code.
+            read_there = pickle.loads(row.footers)  # noqa: S301
+            for i, found in zip(left[row.part :: parts], read_there, strict=True):
                 out[i] = found
         keep_footers(state, {locations[i]: found for i in left if isinstance(found := out[i], Footer)})
         return [found for found in out if found is not None]
@@ -63,5 +63,5 @@ class _Read:
 
     def __call__(self, bundle: _Bundle) -> Iterator[pa.Table]:
         part, locations, sizes = bundle
-        told = pickle.dumps(footers_of(self.shipped.open(), locations, sizes))
-        yield pa.Table.from_arrays([pa.array([part], pa.int64()), pa.array([told])], schema=_SCHEMA)
+        footers = pickle.dumps(footers_of(self.shipped.open(), locations, sizes))
+        yield pa.Table.from_arrays([pa.array([part], pa.int64()), pa.array([footers])], schema=_SCHEMA)

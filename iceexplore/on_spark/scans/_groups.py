@@ -1,4 +1,4 @@
-"""Which files of a plan plain Spark reads together, and which the workers read."""
+"""Decide which files of a plan plain Spark reads together, and which Python workers read."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ from iceexplore.storage import is_local
 
 __all__ = ["Group", "MOST_LINKS", "PLACED", "ScanParts", "scan_parts"]
 
-#: Groups at most: what is over goes to the workers, so that a plan stays small.
+#: The most groups, which keeps the plan small; workers read the files of all others.
 _MOST_GROUPS = 24
-#: Words of 64 rows that bitsets may take together: 32 MiB.
+#: The most 64-bit words of all bitsets together: 32 MiB.
 _MOST_WORDS = 1 << 22
-#: Keys that equality deletes may have together.
+#: The most keys of all equality deletes together.
 _MOST_KEYS = 8_000_000
-#: Files of a group that needs constants of each: every one of Spark's tasks gets every link.
+#: The most files of a group that needs constants per file, as each of Spark's tasks gets all links.
 MOST_LINKS = 2_000
-#: Columns that need a row's place in its file.
+#: Columns that need a row's position in its file.
 PLACED = frozenset((POS.field_id, ROW_ID.field_id))
 _FREE = frozenset((POS.field_id, DELETED.field_id))
-#: Different sets of equality deletes in a group: bits of a mask.
+#: The most distinct sets of equality deletes in a group, which are the bits of a mask.
 _MOST_SETS = 62
-#: At most: a store far away takes its time to answer. For files at hand more threads than cores only take memory.
+#: The least number of threads, for slow remote stores. Local files would only take more memory.
 _THREADS = 8
 
 _Version = tuple[int, int]
@@ -70,22 +70,22 @@ _Found = tuple[Node | None, ...]
 
 @dataclass(eq=False)
 class Group:
-    """Files that are read in one go.
+    """Files that one Spark read covers.
 
     Attributes
     ----------
     found
-        The files' columns that are needed; None for what they lack.
+        The needed columns of the files; None for those that they lack.
     rows
-        Tasks.
+        The indexes of the tasks.
     columns
-        How each field is made; None where these files lack it.
+        The projection of each field; None if these files lack it.
     words
-        By task the bits of its deleted rows, 64 to a word; empty where none is deleted by position.
+        The bits of the deleted rows by task, 64 to a word; empty if no row is deleted by position.
     equality
-        By the columns they go by, rows of the plan's deletes.
+        The field ids that the equality deletes compare, one tuple per combination.
     orc
-        Whether the files are ORC, not Parquet.
+        Whether the files are ORC instead of Parquet.
     """
 
     found: _Found
@@ -98,20 +98,20 @@ class Group:
 
 @dataclass(eq=False)
 class ScanParts:
-    """How the tasks of a scan are read.
+    """The tasks of a scan, sorted by the way in which they are read.
 
     Attributes
     ----------
     fields
-        What is read of the table, for the result, the filter and equality deletes.
+        The fields to read, for the result, the filter and equality deletes.
     paths
-        Columns that equality deletes go by.
+        The columns that equality deletes compare, as paths by field id.
     workers
-        Tasks that Python workers read.
+        The tasks that Python workers read.
     lost
-        What cannot be read: where, and why. Tasks that need it are left out.
+        The locations that cannot be read, with the errors. Tasks that need them are left out.
     unnamed
-        Tasks whose files, as far as they were looked at, have no field ids, in a table without a name mapping.
+        The tasks whose files, as far as footers were read, have no field ids, in a table without a name mapping.
     """
 
     fields: list[NestedField]
@@ -132,21 +132,21 @@ def scan_parts(
     footers: Footers = footers_of,
     links: int = MOST_LINKS,
 ) -> ScanParts:
-    """Sort the tasks of a scan by how they are read. Footers and deletes by position are read.
+    """Sort the tasks of a scan by the way in which they are read. This reads footers and position deletes.
 
     Parameters
     ----------
     native
-        False: workers read everything.
+        Whether plain Spark may read files; if False, workers read everything.
     footers
-        What reads the files' footers.
+        The function that reads the files' footers.
     links
-        Files at most of a group that needs constants of each.
+        The most files of a group that needs constants per file.
 
     Raises
     ------
     UnsupportedError
-        A file is made up by a simulation.
+        A file is synthetic, added by a simulation.
     """
     tasks = reader.tasks
     entries = tasks.files.entries.select(["location", "file_format", "file_size_in_bytes"]).to_pydict()
@@ -154,8 +154,8 @@ def scan_parts(
     made_up = next((x for x in locations if is_made_up(x)), None)
     if made_up is not None:
         raise UnsupportedError(
-            f"{made_up} is made up by a simulation (append(files=...)): it has no rows; append a data frame for data "
-            "that can be read"
+            f"{made_up} is a synthetic file of a simulation (append(files=...)) and has no rows; append a DataFrame "
+            "for data that can be read"
         )
     lost: list[tuple[str, IceexploreError]] = []
     rows = [r for r in range(len(tasks)) if entries["file_format"][r] != "puffin" or reader.is_data(r)]
@@ -170,12 +170,12 @@ def scan_parts(
     formats = entries["file_format"]
     chosen = [r for r in rows if native and (formats[r] == "parquet" or (formats[r] == "orc" and sorting.placeless(r)))]
     sizes = entries["file_size_in_bytes"]
-    told = footers(state, [locations[r] for r in chosen], [sizes[r] for r in chosen])
+    read_footers = footers(state, [locations[r] for r in chosen], [sizes[r] for r in chosen])
     twice = Counter(locations)
     own = sorting.own(equality)
     workers = []
-    words = sorting.words({r: f.rows for r, f in zip(chosen, told, strict=True) if isinstance(f, Footer)})
-    for row, footer in zip(chosen, told, strict=True):
+    words = sorting.words({r: f.rows for r, f in zip(chosen, read_footers, strict=True) if isinstance(f, Footer)})
+    for row, footer in zip(chosen, read_footers, strict=True):
         if isinstance(footer, IceexploreError):
             lost.append((locations[row], footer))
             continue
@@ -204,7 +204,7 @@ def scan_parts(
 
 
 def _cut(group: Group, most: int) -> list[Group]:
-    """A group as several of no more files than this."""
+    """Split a group into several of at most ``most`` files."""
     some = [group.rows[at : at + most] for at in range(0, len(group.rows), most)]
     return [replace(group, rows=rows, words={r: group.words[r] for r in rows if r in group.words}) for rows in some]
 
@@ -212,7 +212,7 @@ def _cut(group: Group, most: int) -> list[Group]:
 def _look(
     state: TableState, location: str, row: int, workers: list[int], lost: list[tuple[str, IceexploreError]]
 ) -> None:
-    """A file that is not opened here is there, or is not."""
+    """Leave a file whose footer is not read to the workers if it exists, else add it to ``lost``."""
     try:
         state.storage.stat(location)
         workers.append(row)
@@ -227,7 +227,7 @@ def _present_deletes(
     equality: dict[int, tuple[int, ...]],
     lost: list[tuple[str, IceexploreError]],
 ) -> list[int]:
-    """The tasks whose delete files are there; of the others the rows that are left cannot be known."""
+    """Return the tasks whose delete files exist; the live rows of the others are unknown, so they become ``lost``."""
     matched = tasks.matched
     if not len(matched):
         return rows
@@ -240,7 +240,8 @@ def _present_deletes(
             return e
         return None
 
-    files = sorted({name for name in names if name is not None})  # an inline vector has none, a Puffin file several
+    # An inline vector has no location, and several vectors may share a Puffin file.
+    files = sorted({name for name in names if name is not None})
     with ThreadPoolExecutor(max(_THREADS, state.storage.readers), "iceexplore-deletes") as pool:
         faults = {name: e for name, e in zip(files, pool.map(fault, files), strict=True) if e is not None}
     lost += faults.items()
@@ -253,7 +254,7 @@ def _present_deletes(
         needed = {*(matched.positions[row].as_py() or ()), *equality.get(row, ()), matched.vector[row].as_py()}
         if needed & gone:
             where = locations[row].as_py()
-            lost.append((where, FileMissingError(f"{where}: its deletes are missing, so its rows are not known")))
+            lost.append((where, FileMissingError(f"{where}: its delete files are missing, so live rows are unknown")))
             equality.pop(row, None)
         else:
             out.append(row)
@@ -261,7 +262,7 @@ def _present_deletes(
 
 
 class _Sorting:
-    """Puts tasks into groups."""
+    """A builder that sorts tasks into groups."""
 
     def __init__(
         self,
@@ -290,15 +291,15 @@ class _Sorting:
         self.unnamed: list[int] = []
 
     def given(self, group: Group) -> bool:
-        """Whether partitions give values of columns that the files lack."""
+        """Return whether partition values replace columns that the files of a group lack."""
         return any(p is None and number in self._identity for number, p in group.columns.items())
 
     def placeless(self, row: int) -> bool:
-        """Whether no row's place in the file is needed."""
+        """Return whether the positions of rows in the file are not needed."""
         return not self._places and not self._reader.positions.any(row)
 
     def plain(self, row: int, equality: dict[int, tuple[int, ...]], footer: Footer) -> bool:
-        """Whether plain Spark may read it, as far as its entry tells."""
+        """Return whether plain Spark may read a task's file, judged by all but the file's columns."""
         if not self._clear or not (self._speaks or self._tasks.whole[row].as_py()):
             return False
         if footer.orc and not self.placeless(row):
@@ -306,7 +307,7 @@ class _Sorting:
         return not (self._marks and (row in equality or self._reader.positions.any(row)))
 
     def own(self, equality: dict[int, tuple[int, ...]]) -> dict[int, tuple[tuple[int, ...], ...] | None]:
-        """The columns by which the equality deletes of each task go; None where workers should apply them."""
+        """Return the field ids that each task's equality deletes compare; None if workers have to apply them."""
         deletes = self._tasks.matched.deletes.entries
         out: dict[int, tuple[tuple[int, ...], ...] | None] = {}
         if not equality:
@@ -323,12 +324,12 @@ class _Sorting:
         return out
 
     def words(self, rows: Mapping[int, int]) -> dict[int, _Words | IceexploreError]:
-        """The bits of the deleted rows of files, 64 rows to a word, as far as there is room for them.
+        """Return the bits of the deleted rows of files, 64 rows to a word, up to `_MOST_WORDS` words in total.
 
         Parameters
         ----------
         rows
-            How many rows the file of a task has.
+            The row count of each task's file.
         """
         positions: PositionDeletes = self._reader.positions
         chosen, left = [], _MOST_WORDS
@@ -349,7 +350,7 @@ class _Sorting:
             return np.packbits(marks, bitorder="little").view(np.int64)
 
         if is_local(self._state.storage.resolve(self._state.metadata_location)):
-            # What takes time is to decode it: threads would be no quicker, and hold more, each for itself.
+            # Decoding takes most of the time; threads would not speed it up, but need more memory.
             return {row: bits(row) for row in chosen}
         with ThreadPoolExecutor(max(_THREADS, self._state.storage.readers), "iceexplore-deletes") as pool:
             return dict(zip(chosen, pool.map(bits, chosen), strict=True))
@@ -357,7 +358,7 @@ class _Sorting:
     def add(
         self, row: int, footer: Footer, words: _Words, keys: tuple[tuple[int, ...], ...] | None, workers: list[int]
     ) -> None:
-        """Put a task into its group, or leave it to the workers."""
+        """Add a task to its group, or leave it to the workers."""
         if footer.nodes not in self._known:
             self._known[footer.nodes] = self._projected(footer.nodes or ())
             if self._without_ids(footer.nodes or ()):
@@ -377,11 +378,11 @@ class _Sorting:
             group.words[row] = words
 
     def _without_ids(self, nodes: tuple[Node, ...]) -> bool:
-        """Whether columns can be told by their names alone, which the workers do."""
+        """Return whether columns can be identified only by name, which is left to the workers."""
         return not self._naming.given and bool(nodes) and not has_ids([n.field() for n in nodes])
 
     def _projected(self, nodes: tuple[Node, ...]) -> tuple[_Found, dict[int, Projection | None]] | None:
-        """The columns that are needed as these files have them, and how they are made."""
+        """Return the needed columns of these files and their projections; None if plain Spark cannot read them."""
         if self._without_ids(nodes):
             return None
         fields = [n.field() for n in nodes]
@@ -389,7 +390,7 @@ class _Sorting:
         there = {n.number for n in walked(mine)}
         own = {n.number for n in walked(nodes)}
         if any(i in self._identity and i in there - own for f in self._fields for i in (f.field_id, *inside(f.type))):
-            return None  # found by its name, before which the partition's value comes: workers look at each file's
+            return None  # identified by name mapping, but a partition value takes precedence: workers decide per file
         columns: dict[int, Projection | None] = {}
         try:
             for f in self._fields:

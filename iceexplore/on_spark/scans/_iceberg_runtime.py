@@ -1,4 +1,4 @@
-"""The same rows from Iceberg's own runtime, where a session has it."""
+"""Read the same rows with Iceberg's own runtime, if a session has it."""
 
 from __future__ import annotations
 
@@ -26,44 +26,47 @@ _REFUSED = frozenset(("time", "timestamp_ns", "timestamptz_ns", "geometry", "geo
 
 
 def why_not_iceberg(state: TableState, info: SessionInfo, plan: ScanPlan, outputs: Sequence[Output]) -> str | None:
-    """Why Iceberg's runtime would not give these rows; None if it would, in a session that has it."""
+    """Return the reason why Iceberg's runtime would not return these rows; None if it would."""
     if isinstance(state.storage, OverlayStorage):
-        return "it is simulated, and Iceberg does not see the overlay's files"
+        return "it is simulated, and Iceberg cannot access the overlay's files"
     if state.metadata.may_have_root_manifests:
-        return f"format version {state.metadata.format_version} is not among those that it is used for (1 to 3)"
+        return f"format version {state.metadata.format_version} is not supported with it (1 to 3 are)"
     if state.storage.moved:
-        return "its files have moved, and Iceberg would look where they were"
+        return "its files have moved, and Iceberg would use their old locations"
     real = state.storage.resolve(state.metadata_location)
     if canonical(real) != canonical(state.metadata_location) and not real.startswith("/"):
         return "its metadata file has moved"
     if not state.metadata.has_row_lineage and any(o.field.field_id in _LINEAGE for o in outputs):
-        return "it has row ids in tables of version 3 and later alone"
+        return "it has row ids only for tables of version 3 and later"
     if plan.filter.partition:
-        return "it takes no partition="
+        return "it does not support partition="
     if plan.appends is not None:
-        return "the plan is of appends"
+        return "the plan is an incremental scan of appends"
     if plan.notes:
         return "its metadata is damaged"
     if any(len(o.path) > 1 for o in outputs) or not speaks(plan.filter.expression):
-        return "it is asked for fields inside structs, or for a filter that Spark has no words for"
+        return "the scan selects fields inside structs, or has a filter that Spark cannot express"
     if _shown(state) != state.schema.fields:
-        return "Iceberg would show it with another schema"
+        return "Iceberg would use another schema"
     if "#" in real:
-        return "Iceberg takes what follows a # in a path for the name of a metadata table"
+        return "Iceberg treats the part of a path after # as the name of a metadata table"
     asked = [_names(state.schema, p.field_id) for p in predicates(plan.filter.expression)]
     if any(names is None or len(names) > 1 for names in asked):
-        return "it is filtered by a field inside a struct, by whose counts Iceberg leaves out files that have such rows"
+        return "the filter uses a field inside a struct, whose metrics make Iceberg skip files with matching rows"
     current = [_names(state.metadata.schema(), p.field_id) for p in predicates(plan.filter.expression)]
-    if asked != current:  # of Iceberg 1.11
-        return "it is filtered by a column that the current schema names otherwise, where Iceberg looks it up"
+    if asked != current:  # true for Iceberg 1.11
+        return "the filter uses a column that was renamed, and Iceberg resolves it in the current schema"
     if any(_refused(f.type) for f in state.schema.fields):
         return "it has types that Iceberg's runtime for Spark does not read"
     return None
 
 
 def _version(state: TableState) -> str | None:
-    """Which version Iceberg is asked for: with a snapshot's id comes that snapshot's schema, with a branch the current
-    one (Java: ``SnapshotUtil.schemaFor``)."""
+    """Return the version to request from Iceberg: a branch, a snapshot id, or None for the current state.
+
+    With a snapshot id Iceberg uses that snapshot's schema, with a branch the current one (Java:
+    ``SnapshotUtil.schemaFor``).
+    """
     if state.snapshot is None or state.travel is None:
         return None
     ref = state.metadata.refs.get(state.ref) if state.ref is not None else None
@@ -76,7 +79,7 @@ def _version(state: TableState) -> str | None:
 
 
 def _shown(state: TableState) -> Sequence[NestedField]:
-    """The columns that Iceberg shows of it."""
+    """Return the columns that Iceberg shows for a state."""
     version = _version(state)
     if version is None or state.snapshot is None or version != str(state.snapshot.snapshot_id):
         return state.metadata.schema().fields
@@ -107,19 +110,19 @@ def iceberg_rows(
     outputs: Sequence[Output],
     refusal: str | None,
 ) -> DataFrame:
-    """The rows as Iceberg's runtime reads them.
+    """Return the rows, read by Iceberg's runtime.
 
     Raises
     ------
     UnsupportedError
-        It cannot, or the session does not have it.
+        It cannot read them, or the session does not have it.
     """
     if refusal is not None:
         raise UnsupportedError(f"{state.name}: engine='iceberg' cannot read this state: {refusal}; use engine='spark'")
     if not info.iceberg:
         raise UnsupportedError(
-            "engine='iceberg' needs Iceberg's runtime in the Spark session: ix.spark(iceberg=True) makes one with it; "
-            "or use engine='spark'"
+            "engine='iceberg' needs Iceberg's runtime in the Spark session: start one by ix.spark(iceberg=True), or "
+            "use engine='spark'"
         )
     from pyspark.errors import PySparkException
 
@@ -132,11 +135,11 @@ def iceberg_rows(
         shown = frame.columns
     except PySparkException as error:
         reason = str(error).strip().split("\n")[0]
-        raise UnsupportedError(f"{state.name}: Iceberg's runtime does not load it: {reason}") from error
+        raise UnsupportedError(f"{state.name}: Iceberg's runtime cannot load the table: {reason}") from error
     names = [f.name for f in state.schema.fields]
     if shown != names:
         raise UnsupportedError(
-            f"{state.name}: Iceberg's runtime shows the columns {shown} where this state has {names}: use "
+            f"{state.name}: Iceberg's runtime shows the columns {shown} instead of this state's {names}: use "
             "engine='spark'"
         )
     if plan.filter.expression != ALWAYS:

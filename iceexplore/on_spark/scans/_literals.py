@@ -1,7 +1,7 @@
-"""Values and conditions of Iceberg's types as Spark's columns.
+"""Convert values and filter expressions of Iceberg's types to Spark Columns.
 
-Columns are built, not parsed from SQL: what a text means depends on a session's settings (escapes in literals, reserved
-words, quotes).
+Columns are built with functions instead of parsed from SQL, as the meaning of SQL text depends on a session's settings
+(escapes in literals, reserved words, quotes).
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["condition_column", "literal", "speaks"]
 
 _FLOATS = ("float", "double")
-#: Compared with a value of Python as it is: each step of a literal's making asks Java, and takes a millisecond.
+#: Types compared with plain Python values, as each step of building a literal calls Java and takes a millisecond.
 _PLAIN = (*_FLOATS, "boolean", "int", "long", "string")
-#: Of a conjunction or disjunction, side by side.
+#: The most terms of a conjunction or disjunction on one level.
 _MOST_TERMS = 64
 _NO_VALUES = frozenset(("variant", "geometry", "geography", "unknown"))
 
 
 def literal(value: Any, kind: Type, version: tuple[int, int]) -> Column:
-    """A stored value of a primitive type (see `iceexplore.planning.Predicate`) as Spark shows it; None for null."""
+    """Return a stored value of a primitive type as a Spark literal; None gives null.
+
+    For the stored form see `iceexplore.planning.Predicate`.
+    """
     from pyspark.sql import functions as f
 
     base = type_base(kind)
@@ -54,7 +57,7 @@ def literal(value: Any, kind: Type, version: tuple[int, int]) -> Column:
 
 
 def speaks(expression: Expression) -> bool:
-    """Whether Spark can ask it of its columns."""
+    """Return whether Spark can evaluate an expression on its columns."""
     return all(_speaks(p) for p in predicates(expression))
 
 
@@ -70,12 +73,12 @@ def _speaks(p: Predicate) -> bool:
 
 
 def condition_column(expression: Expression, column: Callable[[int], Column], version: tuple[int, int]) -> Column:
-    """An expression as Spark's: it selects the same rows, NaN and null included.
+    """Return an expression as a Spark Column that selects the same rows, NaN and null included.
 
     Parameters
     ----------
     column
-        A field's column by its id.
+        A function that returns a field's column by its id.
     """
     return _condition(expression, cache(column), version)
 
@@ -89,8 +92,8 @@ def _condition(expression: Expression, column: Callable[[int], Column], version:
         case And(children) | Or(children):
             parts = [_condition(c, column, version) for c in children]
             while len(parts) > _MOST_TERMS:
-                # Spark takes a conjunction apart, and puts it together again as deep as it has terms. Null selects
-                # nothing, as false does: what negates is in the predicates alone.
+                # Spark splits a conjunction and rebuilds it as deep as it has terms; coalesce prevents the split. Null
+                # selects nothing, like false, and only predicates contain negations.
                 some = [parts[at : at + _MOST_TERMS] for at in range(0, len(parts), _MOST_TERMS)]
                 parts = [f.coalesce(_joined(part, isinstance(expression, And)), f.lit(False)) for part in some]
             return _joined(parts, isinstance(expression, And))
@@ -99,7 +102,7 @@ def _condition(expression: Expression, column: Callable[[int], Column], version:
 
 
 def _joined(parts: list[Column], every: bool) -> Column:
-    """All of them, as a tree of little depth: Spark walks it by recursion."""
+    """Join all parts in a shallow tree, as Spark walks it by recursion."""
     join = and_ if every else or_
     while len(parts) > 1:
         parts = [join(*parts[at : at + 2]) if at + 1 < len(parts) else parts[at] for at in range(0, len(parts), 2)]
@@ -107,9 +110,9 @@ def _joined(parts: list[Column], every: bool) -> Column:
 
 
 def _is_zero(column: Column) -> Column:
-    """Whether a float is one of the zeros, which are equal to Spark.
+    """Return a condition that is true for both zeros of a float, which are equal in Spark.
 
-    To the Parquet that Spark pushes a filter down to, and to a set of many values, -0.0 is below 0.0, and not equal.
+    In filters pushed down to Parquet, and in sets of many values, -0.0 is less than 0.0, not equal.
     """
     return (column >= -0.0) & (column <= 0.0)
 
@@ -128,7 +131,7 @@ def _predicate(p: Predicate, column: Column, version: tuple[int, int]) -> Column
             return f.isnan(column)
         case "not-nan":
             return ~f.isnan(column)
-    # A float is compared as the double that the literal is: rounded, other rows would be equal.
+    # A float is compared with the literal as a double; rounding the literal would select other rows.
     plain = type_base(kind) in _PLAIN
     values = [v if plain else literal(v, kind, version) for v in p.literals]
     floats = type_base(kind) in _FLOATS
@@ -139,7 +142,7 @@ def _predicate(p: Predicate, column: Column, version: tuple[int, int]) -> Column
                 return column.isin(*others) | _is_zero(column) if others else _is_zero(column)
             case "not-in":
                 return ~column.isin(*others) & (column != 0.0) if others else column != 0.0
-        values = [-0.0 if p.op == ">=" else 0.0]  # `>= 0.0` and `<= -0.0` would lose the other one
+        values = [-0.0 if p.op == ">=" else 0.0]  # `>= 0.0` and `<= -0.0` would lose the other zero
     match p.op:
         case "in":
             return column.isin(*values)
@@ -158,5 +161,5 @@ def _predicate(p: Predicate, column: Column, version: tuple[int, int]) -> Column
         case "<=":
             return column <= values[0]
     above = column > values[0] if p.op == ">" else column >= values[0]
-    # Spark has NaN above every number.
+    # In Spark, NaN is greater than every number.
     return above & ~f.isnan(column) if floats else above

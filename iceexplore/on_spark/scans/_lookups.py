@@ -1,4 +1,4 @@
-"""Small things that go with a plan: values as a DataFrame of one row, to be looked up; paths as Spark spells them."""
+"""Helpers for Spark plans: lookups of per-file values in one-row frames, paths in Spark's notation, read options."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ __all__ = [
     "spark_reads",
 ]
 
-#: The partition column that tells files apart; its names are improbable in a table.
+#: The partition column that holds a file's number; a table is unlikely to have a column of this name.
 FILE_COLUMN = "_iceexplore_file"
 
 _LISTINGS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _LOCALITY = "spark.sql.sources.ignoreDataLocality"
-#: File systems whose blocks are on machines that may be workers, too.
+#: File systems whose blocks may be on the same machines as workers.
 _BLOCKS = ("hdfs:", "viewfs:")
 _LISTING = Lock()
-#: Folders of a group's files up to which links lead to them: each is tried for each path.
+#: The most folders of a group's files for which links lead to folders, as each link is tried for each path.
 _MOST_FOLDERS = 64
-#: Tasks of a listing, for each worker.
+#: Tasks of a file listing, per worker.
 _TASKS = 4
 
-#: Schemes that Hadoop has file systems for; of others it may not know, and Python's do.
+#: Schemes for which Hadoop has file systems; others may be unknown to it, but known to Python.
 _HADOOP = frozenset(
     ("s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "adl", "hdfs", "viewfs", "oss", "cosn", "obs", "ofs")
 )
 
-#: Said with each read, for the session's own settings may be anything when the query runs.
+#: Passed with each read, as the session's settings may be different when the query runs.
 _READ_OPTIONS = {
     "mergeSchema": "false",
     "datetimeRebaseMode": "CORRECTED",
@@ -61,10 +61,10 @@ _READ_OPTIONS = {
 
 
 def read_options(reals: Sequence[str], *, checksums: bool = False) -> dict[str, str]:
-    """What is said with the read of files; with ``checksums`` Parquet's pages are held against theirs.
+    """Return the options for reading files; with ``checksums``, Parquet pages are verified.
 
-    Of a local disk Parquet reads what lies together at once no sooner than one piece after another; but Java keeps the
-    buffers through which it does, as large as the pieces, for each thread (60 MB of a read of 20 million rows).
+    Vectored reads are disabled for local disks: they are no faster there, but Java keeps their buffers, as large as the
+    pieces read, for each thread (60 MB for a read of 20 million rows).
     """
     options = dict(_READ_OPTIONS)
     if checksums:
@@ -75,7 +75,7 @@ def read_options(reals: Sequence[str], *, checksums: bool = False) -> dict[str, 
 
 
 def arrow_frame(session: Any, info: SessionInfo, table: pa.Table, schema: spark_types.StructType) -> DataFrame:
-    """An Arrow table as a DataFrame."""
+    """Return an Arrow table as a DataFrame."""
     if info.version >= (4, 0):
         frame: DataFrame = session.createDataFrame(table, schema)
         return frame
@@ -85,7 +85,7 @@ def arrow_frame(session: Any, info: SessionInfo, table: pa.Table, schema: spark_
 
 
 def hadoop_path(session: Any, real: str) -> str:
-    """A real location as Hadoop's file systems spell it."""
+    """Return a real location in the notation of Hadoop's file systems."""
     scheme, found, rest = real.partition("://")
     if not found:
         return "file://" + real
@@ -95,10 +95,10 @@ def hadoop_path(session: Any, real: str) -> str:
 
 
 def spark_reads(real: str) -> bool:
-    """Whether Spark takes a file of this name for data, and its name for what it is."""
+    """Return whether Spark treats a file of this name as data and takes its name literally."""
     name = real.rpartition("/")[2]
     if name.startswith((".", "_")) or name.endswith("._COPYING_"):
-        return False  # Spark passes over what it takes for hidden or not complete
+        return False  # Spark skips such files as hidden or incomplete
     scheme, found, rest = real.partition("://")
     path = rest if found else real
     return (not found or scheme in _HADOOP) and not re.search(r"[\\:?*{}\[\]\x00-\x1f]|[^\x00-\x7f]", path)
@@ -107,19 +107,19 @@ def spark_reads(real: str) -> bool:
 def link_options(
     session: Any, info: SessionInfo, reals: Sequence[str], values: Sequence[str]
 ) -> tuple[dict[str, str], list[str]]:
-    """Options and paths of links to files, each in a folder that tells values of the file.
+    """Return options and paths of links to files, each in a folder whose name holds values of the file.
 
-    A constant of a file costs nothing as a partition value, and much as ``input_file_name()`` or as a join by path. So
-    Hadoop's viewfs has links to the files, made by options of the read alone: nothing is written anywhere. Each process
-    keeps the links that it has met until it ends, as Hadoop keeps file systems.
+    A constant per file is free as a partition value, but expensive by ``input_file_name()`` or by a join on the path.
+    The links are those of Hadoop's viewfs, defined by read options only, so nothing is written. As Hadoop caches file
+    systems, each process keeps the links until it ends.
 
-    Spark copies all options for each file that it opens, and once for each option. So where files share folders, and
-    Hadoop knows patterns, a link leads to a folder, whatever the values before it; else there is a link for each file.
+    Spark copies all options for each file that it opens, once per option. So if files share folders and this Hadoop
+    supports patterns, a link leads to a folder, whatever the values before it; otherwise each file has a link.
     """
     targets = [hadoop_path(session, real) for real in reals]
     folders = {target.rpartition("/")[0]: "" for target in targets}
     shared = len(folders) <= min(_MOST_FOLDERS, len(targets) // 2) and _knows_patterns(session, info)
-    # File systems are kept by their name: another set of links is another name.
+    # Hadoop caches file systems by name, so each set of links gets a different name.
     mount = "ix" + hashlib.sha256("\n".join((*targets, *values, str(shared))).encode()).hexdigest()[:24]
     table, base = f"fs.viewfs.mounttable.{mount}", f"viewfs://{mount}/"
     if shared:
@@ -136,24 +136,24 @@ def link_options(
 
 
 def _knows_patterns(session: Any, info: SessionInfo) -> bool:
-    """Whether links of viewfs may be patterns (Hadoop 3.4, HADOOP-15891); Connect does not say which Hadoop it has."""
+    """Return whether viewfs links may be patterns (Hadoop 3.4, HADOOP-15891); Connect does not report its Hadoop."""
     if info.connect:
         return False
     try:
         found = session.sparkContext._jvm.org.apache.hadoop.util.VersionInfo.getVersion()
         return version_of(found) >= (3, 4)
-    except Exception:  # managed Sparks let nobody ask
+    except Exception:  # managed Spark services do not allow this call
         return False
 
 
 @contextmanager
 def few_listings(session: Any, info: SessionInfo, reals: Sequence[str]) -> Iterator[None]:
-    """Have Spark look up the files of a read in few tasks, and without asking where their blocks are.
+    """Make Spark list the files of a read in few tasks and without looking up block locations.
 
-    It lists more than 32 paths by a job of a task each, and each task gets every option of the read; of links it asks
-    for blocks in a way for which a local file system starts a process each (``HadoopFSUtils``): of thousands of links
-    that takes minutes. Both are settings of the session that change no result; they are put back at once. Connect
-    reads them too late for that.
+    Spark lists more than 32 paths in a job with one task per path, and each task gets all read options. For links, its
+    lookup of block locations starts a process per link on a local file system (``HadoopFSUtils``). For thousands of
+    links this takes minutes. Both session settings do not affect results and are restored at once. Connect reads them
+    too late, so nothing is changed there.
     """
     if info.connect:
         yield
@@ -174,9 +174,9 @@ def few_listings(session: Any, info: SessionInfo, reals: Sequence[str]) -> Itera
 
 
 class Lookups:
-    """Arrays that rows look their file's values up in, each from a scalar subquery: one value in a plan, however long.
+    """Arrays in which rows look up their file's values, each a scalar subquery and so a single value in the plan.
 
-    Spark 3.5 has no scalar subqueries in its DataFrames: there the arrays are columns of a row that is joined.
+    Spark 3.5 has no scalar subqueries for DataFrames; there the arrays are columns of a joined one-row frame.
     """
 
     def __init__(self, session: Any, info: SessionInfo) -> None:
@@ -185,7 +185,7 @@ class Lookups:
         self._joined: list[tuple[str, DataFrame]] = []
 
     def array(self, values: pa.Array, kind: spark_types.DataType) -> Column:
-        """An array of values."""
+        """Return a Column with an array of values."""
         from pyspark.sql import functions as f
         from pyspark.sql import types as t
 
@@ -199,7 +199,7 @@ class Lookups:
         return f.col(name)
 
     def join(self, frame: DataFrame) -> DataFrame:
-        """The frame in which the arrays are found; what is done with them comes after."""
+        """Return the frame with the arrays in scope; expressions that use them have to come after this call."""
         from pyspark.sql import functions as f
 
         for _, one in self._joined:

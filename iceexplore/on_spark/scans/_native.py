@@ -1,8 +1,8 @@
-"""A group of Parquet or ORC files of one physical schema, read by plain Spark: columns by name, deletes applied.
+"""Read a group of Parquet or ORC files of one physical schema with plain Spark: columns by name, deletes applied.
 
-What was tried for deletes, and what it costs, stands in ``benchmarks/results/scan.md``. Bits of deleted rows are one
-flat array of longs, and a row finds its bit by its index in the file, which Spark's reader gives as a column of the
-schema that is read (``_metadata.row_index`` is slower), plus where the file's bits begin, a partition value.
+The bits of deleted rows are one flat array of longs. A row finds its bit by its index in the file, which Spark's reader
+provides as a column of the read schema (``_metadata.row_index`` is slower), plus the offset of the file's bits, a
+partition value. ``benchmarks/results/scan.md`` compares the alternatives for deletes and their costs.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ __all__ = ["ROW_INDEX", "group_rows"]
 ROW_INDEX = "_tmp_metadata_row_index"
 _BEGIN = "_iceexplore_begin"
 _SET = "_iceexplore_set"
-#: Spark's own reader of ORC; by its short name the session's settings choose.
+#: Spark's own ORC reader; for the short name, the session's settings select the reader.
 _ORC = "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat"
 
 
@@ -69,7 +69,7 @@ def group_rows(
     group: Group,
     outputs: Sequence[Output],
 ) -> DataFrame:
-    """The rows of a group: deletes and the filter applied, the columns asked for."""
+    """Return the rows of a group with deletes and the filter applied, and the selected columns."""
     return _GroupScan(session, info, state, reader, parts, group).rows(outputs)
 
 
@@ -89,7 +89,7 @@ class _GroupScan:
         self.looks_up = False
 
     def rows(self, outputs: Sequence[Output]) -> DataFrame:
-        """The rows of the group."""
+        """Return the rows of the group."""
         from pyspark.sql import functions as f
         from pyspark.sql import types as t
 
@@ -142,8 +142,8 @@ class _GroupScan:
         else:
             folders = [f"{FILE_COLUMN}={i}" for i in range(len(reals))] if self.looks_up else [""] * len(reals)
             for name in varied:
-                said = ["__HIVE_DEFAULT_PARTITION__" if v is None else str(v) for v in self.numbers[name]]
-                folders = [f"{a}/{name}={b}".lstrip("/") for a, b in zip(folders, said, strict=True)]
+                shown = ["__HIVE_DEFAULT_PARTITION__" if v is None else str(v) for v in self.numbers[name]]
+                folders = [f"{a}/{name}={b}".lstrip("/") for a, b in zip(folders, shown, strict=True)]
             if self.looks_up:
                 fields.append(t.StructField(FILE_COLUMN, t.IntegerType(), True))
             fields += [t.StructField(name, t.LongType(), True) for name in varied]
@@ -155,14 +155,14 @@ class _GroupScan:
         return frame
 
     def _number(self, name: str) -> Column:
-        """A number of each file."""
+        """Return a Column with a number per file."""
         from pyspark.sql import functions as f
 
         values = self.numbers[name]
         return f.col(name) if len(set(values)) > 1 else f.lit(values[0]).cast("bigint")
 
     def _value(self, values: pa.Array, output: Output) -> Column:
-        """Any value of each file, looked up in an array."""
+        """Return a Column with an arbitrary value per file, looked up in an array."""
         from pyspark.sql import functions as f
 
         columns = SparkColumns([output], self.info.version)
@@ -205,13 +205,13 @@ class _GroupScan:
             return value
         if field.initial_default is None:
             return f.coalesce(value, plain)
-        # A null of the tuple is the column's value; the default is of files whose spec says nothing of the column.
+        # A null in the tuple is the column's value; the default applies to files whose spec lacks the column.
         name = f"_iceexplore_gives_{field.field_id}"
         self.numbers[name] = [int(g) for g in gives]
         return f.when(self._number(name) == 1, value).otherwise(plain)
 
     def _lineage(self, number: int, entries: pa.Table) -> Column:
-        """Null without a first row id; else as the file has it, or inherited (spec, "Row Lineage")."""
+        """Return a lineage column: null without a first row id, else stored or inherited (spec, "Row Lineage")."""
         from pyspark.sql import functions as f
 
         self.numbers["_iceexplore_first"] = entries["first_row_id"].to_pylist()
@@ -227,7 +227,7 @@ class _GroupScan:
         return f.when(first.isNotNull(), inherited)
 
     def _identity(self, field: NestedField) -> tuple[pa.Array, list[bool]] | None:
-        """Values that identity fields of the tuples give for a column that the files lack, and of which files."""
+        """Return a column's values from identity partition fields, and for which files there is one; None if none."""
         values: list[Any] = [None] * len(self.files)
         held = self.files.partition
         kind = arrow_field(field).type
@@ -257,7 +257,7 @@ class _GroupScan:
         return array, gives
 
     def _tuples(self, field: NestedField) -> pa.Array:
-        """``_partition`` of each file."""
+        """Return the ``_partition`` value of each file."""
         assert isinstance(field.type, StructType)
         target = arrow_field(field).type
         held = self.files.partition
@@ -289,9 +289,10 @@ class _GroupScan:
     # Deletes ----------------------------------------------------------------------------------------------------------
 
     def _masks(self) -> dict[int, list[int]] | None:
-        """For each equality delete which sets of deletes it is in, a set per kind of file; None without any.
+        """Return, for each equality delete, the sets of deletes that contain it (0 or 1 per set); None without deletes.
 
-        Each file has the number of its set; a key knows by its bits in which sets it deletes.
+        Files with the same deletes share a set, and each file has its set's number. The bits of a key are the sets in
+        which it deletes.
         """
         if not self.group.equality:
             return None

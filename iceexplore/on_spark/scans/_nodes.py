@@ -1,4 +1,4 @@
-"""A column of a data file, and the type in which Spark reads it."""
+"""Columns of data files, and the types in which Spark reads them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Node", "ORC", "children_of", "collides", "read_type"]
 
-#: The physical type of a leaf of an ORC file: all that there is to know is how Arrow reads it.
+#: The physical type of leaves of ORC files, of which only Arrow's type is known.
 ORC = "ORC"
 
 
@@ -26,9 +26,9 @@ class Node:
     Attributes
     ----------
     kind
-        As Arrow reads it.
+        The type in which Arrow reads it.
     physical
-        Parquet's type of a leaf, or `ORC`; empty for what has children.
+        The Parquet type of a leaf, or `ORC`; empty for nested columns.
     """
 
     name: str
@@ -38,24 +38,24 @@ class Node:
     number: int | None = None
 
     def field(self) -> pa.Field:
-        """As Arrow has it, with the ids that the file has."""
+        """Return the column as an Arrow field, with the file's field id."""
         return pa.field(self.name, self.kind, metadata=None if self.number is None else {FIELD_ID: str(self.number)})
 
 
 def children_of(kind: pa.DataType) -> list[pa.Field]:
-    """The fields inside a type; a map's key and value."""
+    """Return the fields inside a type, for a map its key and value."""
     if pa.types.is_map(kind):
         return [kind.key_field, kind.item_field]
     return [kind.field(i) for i in range(kind.num_fields)]
 
 
 def collides(nodes: Sequence[Node], name: str) -> bool:
-    """Whether a column is not the only one of its name, in a session to which case does not matter."""
+    """Return whether several columns have this name, compared without case."""
     return sum(n.name.casefold() == name.casefold() for n in nodes) > 1
 
 
 def read_type(node: Node) -> spark_types.DataType | None:
-    """The Spark type in which a leaf is read, whatever the session says; None where only a worker can."""
+    """Return the Spark type in which a leaf is read under any session settings; None if only a worker can read it."""
     from pyspark.sql import types as t
 
     kind, stored = node.kind, node.physical.partition("/")[0]

@@ -1,4 +1,4 @@
-"""Deleted rows as bits: one flat array of longs, where a row finds its bit by its place in the file or by its key."""
+"""Deleted rows as bits in one flat array of longs, which a row looks up by its position in the file or by its key."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyBits", "kept_by_key", "kept_by_place", "key_bits"]
 
-#: Words of keys' bits that are worth it however few the keys are: 1 MiB.
+#: The most words of key bits that are used however few the keys are: 1 MiB.
 _SMALL = 1 << 17
-#: At most: 32 MiB.
+#: The most words in any case: 32 MiB.
 _MOST = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class KeyBits:
-    """Whole numbers that are deleted, as bits.
+    """Deleted integer keys, as bits.
 
     Attributes
     ----------
     lowest, highest
-        What the numbers lie between.
+        The smallest and greatest key.
     words
-        Bit ``n & 63`` of word ``(n >> 6) - (lowest >> 6)`` is a number's; one set of deletes after another.
+        Bit ``n & 63`` of word ``(n >> 6) - (lowest >> 6)`` is that of key ``n``; the sets of deletes follow each other.
     size
-        How many words a set has.
+        The number of words per set.
     """
 
     lowest: int
@@ -41,14 +41,14 @@ class KeyBits:
 
 
 def key_bits(keys: Sequence[pa.Array], masks: Sequence[Sequence[int]]) -> KeyBits | None:
-    """Bits of the keys of some deletes; None where a table of keys takes less.
+    """Return the keys of some deletes as bits; None if a table of keys is smaller, or there are no keys.
 
     Parameters
     ----------
     keys
-        By delete, whole numbers without nulls.
+        The keys of each delete, integers without nulls.
     masks
-        By delete whether it is in each set of deletes.
+        For each delete, whether it belongs to each set of deletes (0 or 1 per set).
     """
     some = [(np.asarray(k.cast(pa.int64())), m) for k, m in zip(keys, masks, strict=True) if len(k)]
     if not some:
@@ -67,17 +67,17 @@ def key_bits(keys: Sequence[pa.Array], masks: Sequence[Sequence[int]]) -> KeyBit
 
 
 def kept_by_key(words: Column, bits: KeyBits, key: Column, number: Column | None) -> Column:
-    """Whether a row's key is in no delete of its set; a null is in none.
+    """Return a condition that is true if no delete of a row's set contains its key; true for null.
 
     Parameters
     ----------
     number
-        The row's set; None where there is one.
+        The number of the row's set; None if there is only one set.
     """
     from pyspark.sql import functions as f
 
     key = key.cast("bigint")
-    # Nothing here can overflow, whichever part of it Spark computes first.
+    # No step can overflow, in whatever order Spark evaluates them.
     word = f.shiftright(key, 6) - f.lit(bits.lowest >> 6).cast("bigint")
     if number is not None:
         word = number * f.lit(bits.size).cast("bigint") + word
@@ -86,12 +86,12 @@ def kept_by_key(words: Column, bits: KeyBits, key: Column, number: Column | None
 
 
 def kept_by_place(words: Column, begin: Column, index: Column) -> Column:
-    """Whether the row of this index in its file is not deleted.
+    """Return a condition that is true if the row at an index in its file is not deleted.
 
     Parameters
     ----------
     begin
-        Where the file's words begin.
+        The index of the file's first word.
     """
     from pyspark.sql import functions as f
 

@@ -1,5 +1,7 @@
-"""A file's columns, read by name, made into those of the table, found by field id at every depth (spec, "Column
-Projection")."""
+"""Convert a file's columns, read by name, to the table's, matched by field id at every depth.
+
+Spec, "Column Projection".
+"""
 
 from __future__ import annotations
 
@@ -27,21 +29,21 @@ _Maker = Callable[[Any], Any]
 
 
 class Unreadable(Exception):  # noqa: N818  (never leaves the package)
-    """Plain Spark cannot read it as Iceberg means it."""
+    """An error for columns that plain Spark cannot read by Iceberg's rules."""
 
 
 @dataclass(frozen=True)
 class Projection:
-    """How one column of the table is made.
+    """The conversion from a file's column to a column of the table.
 
     Attributes
     ----------
     field
-        The table's.
+        The field of the table.
     read
-        The file's column, in the types that are read; None where it has none.
+        The file's column in the types in which it is read; None if the file has none.
     make
-        Makes the column out of the file's.
+        The function that converts the file's column.
     """
 
     field: NestedField
@@ -50,7 +52,7 @@ class Projection:
 
 
 def identified_nodes(nodes: Sequence[Node], fields: Sequence[pa.Field]) -> tuple[Node, ...]:
-    """The nodes with the ids that ``fields`` have, which are the same ones named by a mapping."""
+    """Return the nodes with the ids of ``fields``, the same columns after a name mapping was applied."""
     out = []
     for node, f in zip(nodes, fields, strict=True):
         children = identified_nodes(node.children, children_of(f.type))
@@ -59,12 +61,12 @@ def identified_nodes(nodes: Sequence[Node], fields: Sequence[pa.Field]) -> tuple
 
 
 def project(nodes: Sequence[Node], wanted: NestedField, version: Version) -> Projection | None:
-    """How a field is made of a file's columns; None where the file lacks it.
+    """Return the conversion from a file's columns to a field; None if the file lacks it.
 
     Raises
     ------
     Unreadable
-        It is there, but plain Spark cannot make it.
+        The file has the field, but plain Spark cannot convert it.
     """
     from pyspark.sql import types as t
 
@@ -82,7 +84,7 @@ def _same(column: Any) -> Any:
 
 
 def _made(node: Node, kind: Type, version: Version) -> tuple[spark_types.DataType, _Maker | None]:
-    """The type that is read, and what makes ``kind`` of it; None for the maker where it is the same."""
+    """Return the type to read, and the conversion to ``kind``; None for the conversion if the types are the same."""
     from pyspark.sql import types as t
 
     match kind:
@@ -96,7 +98,7 @@ def _made(node: Node, kind: Type, version: Version) -> tuple[spark_types.DataTyp
             items, item_make = _made(node.children[1], value.type, version)
             return t.MapType(keys, items, True), _pairs(key_make, item_make)
     if type_base(kind) == "variant":
-        names = {c.name for c in node.children}  # with typed_value it is shredded, which Spark reads as well
+        names = {c.name for c in node.children}  # typed_value means a shredded variant, which Spark also reads
         if version < (4, 0) or names - {"typed_value"} != {"metadata", "value"}:
             raise Unreadable
         return t.VariantType(), None
@@ -118,12 +120,12 @@ def _leaf(node: Node, kind: Type, version: Version) -> tuple[spark_types.DataTyp
     if base == "time" and node.physical == ORC and isinstance(found, t.LongType):
         return found, None  # microseconds (spec, "ORC")
     if base in ("time", "timestamp_ns", "timestamptz_ns"):
-        said = {"time": "us", "timestamp_ns": "ns", "timestamptz_ns": "ns"}[base]
-        if getattr(node.kind, "unit", None) != said or pa.types.is_time(node.kind) != (base == "time"):
+        unit = {"time": "us", "timestamp_ns": "ns", "timestamptz_ns": "ns"}[base]
+        if getattr(node.kind, "unit", None) != unit or pa.types.is_time(node.kind) != (base == "time"):
             raise Unreadable
         return found, None
     if isinstance(found, t.LongType) and node.kind != pa.int64():
-        raise Unreadable  # times and nanoseconds are longs to Spark, but not to the table
+        raise Unreadable  # Spark reads times and nanosecond timestamps as longs, but the table's type is another
     if found == target:
         return found, None
     promotions: list[tuple[type, type]] = [
@@ -203,7 +205,7 @@ def _struct(
 
 
 def _witness(node: Node, version: Version) -> spark_types.StructField:
-    """A struct of which nothing is asked is still null or not: some leaf in it tells."""
+    """Return some leaf of a struct none of whose fields is read, to tell whether the struct is null."""
     from pyspark.sql import types as t
 
     for child in node.children:
@@ -214,12 +216,12 @@ def _witness(node: Node, version: Version) -> spark_types.StructField:
 
 
 def absent(field: NestedField, version: Version) -> Column:
-    """A field that a file lacks, without a value of the partition: its initial default, or null.
+    """Return the value of a field that neither the file nor the partition provides: its initial default, or null.
 
     Raises
     ------
     Unreadable
-        A default that is no primitive value.
+        The default is not a primitive value.
     """
     from pyspark.sql import functions as f
 
@@ -233,7 +235,7 @@ def absent(field: NestedField, version: Version) -> Column:
 
 
 def _stored(field: NestedField) -> Any:
-    """A field's default as Iceberg stores it: of days and times the number."""
+    """Return a field's initial default in its stored form, a number for dates and times."""
     kind = arrow_field(field).type
     if not pa.types.is_temporal(kind):
         return field.initial_default

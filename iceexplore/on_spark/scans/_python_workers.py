@@ -1,8 +1,8 @@
-"""Files that Spark's workers read themselves, with pyarrow: what plain Spark cannot read, or not as Iceberg means it.
+"""Files that Spark's Python workers read with pyarrow, as plain Spark cannot read them by Iceberg's rules.
 
-That is Avro files; ORC files with dates or timestamps, or whose rows' places count; INT96, lists of another build,
-names that differ in case alone, deleted rows that are wanted too, and deletes beyond what a plan should hold. Columns
-and filters that come after the scan do not reach the files there; those given to it do.
+These are Avro files; ORC files with dates or timestamps, or for which row positions are needed; INT96 timestamps;
+legacy list structures; names that differ only in case; scans that include deleted rows; and more deletes than a plan
+should hold. Column selections and filters applied after the scan do not reach these files; those passed to it do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["worker_rows"]
 
 _BATCH_ROWS = 1 << 14
-#: Tasks that are made of a few large files; a cluster's size is not known to a client of Connect.
+#: The least number of tasks into which a few large files are split; a Connect client does not know the cluster's size.
 _PARALLEL = 16
 
 
@@ -37,12 +37,12 @@ def worker_rows(
     rows: Sequence[int],
     options: SplitOptions,
 ) -> DataFrame:
-    """The rows of some tasks, deletes and the filter applied, read by Python workers.
+    """Return the rows of some tasks, read by Python workers, with deletes and the filter applied.
 
     Parameters
     ----------
     rows
-        Which of the tasks.
+        The indexes of the tasks.
     """
     from pyspark.sql import types as t
 

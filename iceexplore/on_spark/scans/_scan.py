@@ -1,4 +1,4 @@
-"""The rows of any state of any table as a Spark DataFrame: planned here, read by plain Spark where it can."""
+"""Return the rows of a table state as a Spark DataFrame: planned by this library, read by plain Spark if possible."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "scan", "task_rows"]
 
-#: Where `few_listings` has no say, links take time with the square.
+#: In Connect, where `few_listings` has no effect, the time that links take grows quadratically.
 _CONNECT_LINKS = 200
 
 Engine = Literal["auto", "spark", "iceberg"]
@@ -54,31 +54,31 @@ def scan(
     engine: Engine = "auto",
     plan: ScanPlan | None = None,
 ) -> DataFrame:
-    """The rows of a state as a Spark DataFrame; see `iceexplore.Table.scan`.
+    """Return the rows of a state as a Spark DataFrame; see `iceexplore.Table.scan`.
 
     Parameters
     ----------
     plan
-        A plan that was made of this metadata file before: snapshot, filter and partition are its own then.
+        An existing plan of the same metadata file, which determines the snapshot, filter and partition.
 
     Raises
     ------
     OptionError
-        The filter, a column or an option makes no sense.
+        The filter, a column or an option is invalid.
     UnsupportedError
-        A file is made up by a simulation, Spark is too old, the workers cannot see the files, or ``engine="iceberg"``
-        cannot read this state.
+        A file is synthetic, added by a simulation; Spark is too old; the workers cannot access the files; or
+        ``engine="iceberg"`` cannot read this state.
     FormatError, FileMissingError
-        With ``strict``: a file is missing or damaged.
+        A file is missing or damaged, with ``strict``.
     """
     if engine not in ("auto", "spark", "iceberg"):
-        raise OptionError(f"engine={engine!r}: 'auto', 'spark' or 'iceberg'")
+        raise OptionError(f"engine={engine!r}: choose 'auto', 'spark' or 'iceberg'")
     info = SessionInfo.of(session)
     check_reach(state, info)
     if plan is None:
         plan = plan_scan(state, filter, partition=partition)
     elif filter is not None or partition is not None:
-        raise OptionError("plan= has its filter already: give filter= and partition= where the plan is made")
+        raise OptionError("plan= already has a filter: pass filter= and partition= when creating the plan")
     elif _whose(plan.state) != _whose(state):
         raise OptionError(f"plan= is of {plan.state.metadata_location}, not of {state.metadata_location}")
     state = plan.state
@@ -91,18 +91,18 @@ def scan(
         return iceberg_rows(session, info, state, plan, outputs, refusal)
     parts = _parts(session, info, state, reader, outputs)
     _tell(state, parts, reader, strict)
-    # Without field ids Iceberg takes columns of Parquet by their order: an order that nothing vouches for.
+    # Without field ids, Iceberg matches Parquet columns by position, which nothing guarantees to be right.
     alike = not parts.lost and not parts.unnamed and refusal is None
     if engine == "auto" and parts.workers and alike and info.iceberg:
         with suppress(UnsupportedError):
             return iceberg_rows(session, info, state, plan, outputs, None)
     made = _united(session, info, state, reader, parts, outputs, plan.options)
-    pa.default_memory_pool().release_unused()  # Java is about to need it: deletes take tens of megabytes to decode
+    pa.default_memory_pool().release_unused()  # decoding deletes takes tens of megabytes, which Java needs next
     return made
 
 
 def task_rows(session: Any, state: TableState, tasks: FileTasks, columns: Any = None) -> DataFrame:
-    """The rows of some of a state's tasks, all of them or an error: for what writes them anew.
+    """Return all rows of some of a state's tasks, to be rewritten; unlike `scan`, never leave any out.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def _united(
 
 
 def _incomplete(plan: ScanPlan, strict: bool) -> None:
-    """Manifests could not be read, or counts contradict each other."""
+    """Report unreadable manifests and contradictory counts: as an error if ``strict``, else as warnings."""
     faults = (*plan.notes[len(plan.appends.notes) if plan.appends is not None else 0 :], *plan.doubts)
     if strict and faults:
         state = plan.state
@@ -163,7 +163,10 @@ def _incomplete(plan: ScanPlan, strict: bool) -> None:
 
 
 def _tell(state: TableState, parts: ScanParts, reader: TaskReader, strict: bool) -> None:
-    """What is left out: with ``strict`` an error, otherwise problems and one warning. Files without ids: problems."""
+    """Report what is left out: as an error if ``strict``, else as problems and one warning.
+
+    Files without field ids are added as problems.
+    """
     locations = reader.tasks.files.entries["location"]
     for row in parts.unnamed:
         state.problems.add(no_ids_problem(locations[row].as_py()))
@@ -187,15 +190,15 @@ def _tell(state: TableState, parts: ScanParts, reader: TaskReader, strict: bool)
         state.problems.add(item)
     missing = [where for where, e in parts.lost if isinstance(e, FileMissingError)]
     others = [f"{where} ({_reason(e)})" for where, e in parts.lost if not isinstance(e, FileMissingError)]
-    said = []
+    parts_of_text = []
     if missing:
-        said.append(f"missing: {_some(missing)}")
+        parts_of_text.append(f"missing: {_some(missing)}")
     if others:
-        said.append(f"not readable: {_some(others)}")
+        parts_of_text.append(f"not readable: {_some(others)}")
     if refused is not None:
-        said.append(f"to be read if opened with allow={list(refused.allow)!r}")
+        parts_of_text.append(f"readable if opened with allow={list(refused.allow)!r}")
     warnings.warn(
-        f"{state.name}: {left_out:,} rows are left out; {'; '.join(said)}. .problems of the table lists all; "
+        f"{state.name}: {left_out:,} rows are left out; {'; '.join(parts_of_text)}. The table's .problems lists all; "
         "strict=True raises",
         stacklevel=4,
     )

@@ -1,4 +1,4 @@
-"""Arrow schemas as Spark's, for tables that are made in Arrow: the metadata tables and the findings."""
+"""Convert Arrow schemas to Spark's, for tables that are built in Arrow: the metadata tables and the findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["for_spark", "held_type", "spark_schema"]
 
 
 def held_type(kind: pa.DataType) -> pa.DataType:
-    """The Arrow type that Spark takes for one of ours: what it has no type for is as `spark_schema` says."""
+    """Return the Arrow type in which Spark accepts a column; see `spark_schema` for types that Spark lacks."""
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(f.name, held_type(f.type)) for f in kind])
     if pa.types.is_map(kind):
@@ -29,7 +29,7 @@ def held_type(kind: pa.DataType) -> pa.DataType:
 
 
 def for_spark(table: pa.Table) -> pa.Table:
-    """A table of ours in the types that Spark takes."""
+    """Return a table converted to the types that Spark accepts."""
     schema = pa.schema([pa.field(f.name, held_type(f.type)) for f in table.schema])
     columns = [_cast(column, f.type) for column, f in zip(table.columns, schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema)
@@ -44,7 +44,7 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
 def _cast_array(array: pa.Array, target: pa.DataType) -> pa.Array:
     if array.type == target:
         return array
-    if pa.types.is_struct(target):  # by position: names may be there twice
+    if pa.types.is_struct(target):  # by position, as names may repeat
         children = [_cast_array(pc.struct_field(array, [i]), target.field(i).type) for i in range(target.num_fields)]
         if not children:
             return array
@@ -54,10 +54,10 @@ def _cast_array(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def spark_schema(schema: pa.Schema) -> spark_types.StructType:
-    """The Spark schema of an Arrow schema, every column nullable.
+    """Return the Spark schema of an Arrow schema, with every column nullable.
 
-    A timestamp with a zone is ``timestamp``, one without ``timestamp_ntz``. What Spark has no type for is bigint: a
-    time of day (microseconds) and timestamps in nanoseconds; the type ``null`` is a string.
+    A timestamp with a zone is ``timestamp``, one without is ``timestamp_ntz``. Types that Spark lacks become bigint (a
+    time of day, in microseconds, and timestamps in nanoseconds) or string (the type ``null``).
     """
     from pyspark.sql import types as t
 

@@ -1,4 +1,4 @@
-"""Work dealt out to Spark's tasks: bundles of small pickled pieces, each bundle one partition of a data frame."""
+"""Distribute work over Spark's tasks as bundles of small pickled pieces, one bundle per partition of a DataFrame."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class _Named:
 
 #: Rows of a batch on its way to Spark: wide rows of statistics take some kilobytes each.
 _BATCH_ROWS = 8192
-#: Tasks at least, where the number of workers is not known.
+#: The fewest tasks where the number of workers is not known.
 _CONNECT_TASKS = 16
-#: What a worker keeps of what it has decoded: there are many of them, and they go through each manifest once.
+#: The size of a worker's cache of decoded files; workers are many, and each reads a manifest once.
 _WORKER_CACHE = 64 << 20
 T = TypeVar("T")
 
 
 def deal(sizes: Sequence[int], parts: int) -> list[list[int]]:
-    """The places of some sizes dealt to so many hands, or fewer: about the same sum each, each hand in order."""
+    """Distribute the indexes of some sizes over at most ``parts`` ascending lists with about equal sums of sizes."""
     heap = [(0, hand) for hand in range(max(1, min(parts, len(sizes))))]
     hands: list[list[int]] = [[] for _ in heap]
     for place in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
@@ -72,8 +72,8 @@ def deal(sizes: Sequence[int], parts: int) -> list[list[int]]:
 
 
 def parallelism(session: SparkSession, info: SessionInfo) -> int:
-    """Into how many tasks work is cut at least, so that every worker has some."""
-    if info.connect:  # which does not say how many there are
+    """Return the least number of tasks, so that every worker gets some."""
+    if info.connect:  # Connect does not report the number of workers
         return _CONNECT_TASKS
     return int(session.sparkContext.defaultParallelism)
 
@@ -84,16 +84,16 @@ def frame_of(
     work: Callable[[T], Iterable[pa.Table]],
     schema: pa.Schema,
 ) -> DataFrame:
-    """A data frame with a partition per bundle, whose rows a worker makes of it.
+    """Return a DataFrame with one partition per bundle, whose rows a worker produces from it.
 
-    Without an RDD, so that Spark Connect has it too: a range of numbers whose every partition is one number.
+    It is built from a range with one number per partition instead of an RDD, so that it works in Spark Connect too.
 
     Parameters
     ----------
     work
-        What the worker calls; it and the bundles are pickled and sent to every worker with the query.
+        The function that the worker calls; it and the bundles are pickled and sent to every worker with the query.
     schema
-        Of the tables that ``work`` makes, in our types.
+        The schema of the tables that ``work`` yields, before conversion to Spark's types.
     """
     count = len(bundles)
     held = spark_schema(schema)
@@ -103,14 +103,14 @@ def frame_of(
     run = _Run(tuple(bundles), work)
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run(batches)  # by value goes this alone, and with it what `run` holds; modules are imported there
+        return run(batches)  # pickled by value with `run`'s attributes only; the worker imports the modules
 
     return session.range(0, count, 1, count).mapInArrow(make, held)
 
 
 @dataclass(frozen=True)
 class _Run:
-    """What a worker does with its partition: the number of a bundle."""
+    """The function that a worker applies to its partition, which holds the number of a bundle."""
 
     bundles: tuple[Any, ...]
     work: Callable[[Any], Iterable[pa.Table]]
@@ -124,7 +124,7 @@ class _Run:
 
 
 def from_table(session: SparkSession, table: pa.Table) -> DataFrame:
-    """A data frame of a small table that the driver has, of the same types as tables that workers make."""
+    """Return a small table of the driver as a DataFrame, in the types of tables that workers produce."""
     sink: Any = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(table)

@@ -1,10 +1,10 @@
-"""Columns as Iceberg's runtime shows them to Spark, made of those that our own reading gives.
+"""Convert columns read by this library to the types in which Iceberg's runtime shows them to Spark.
 
-As Iceberg's ``TypeToSparkType``: ``uuid`` is a string, ``fixed`` binary, ``timestamp`` without zone ``timestamp_ntz``,
-``unknown`` void, ``variant`` a variant (from Spark 4.0 on). What Iceberg's runtime refuses for want of a Spark type
-comes as it is stored: ``time`` as bigint (microseconds), ``timestamp_ns`` and ``timestamptz_ns`` as bigint
-(nanoseconds since 1970, UTC), ``geometry`` and ``geography`` as binary (WKB). No column is declared as not null: files
-that are damaged have null where a schema forbids it.
+As in Iceberg's ``TypeToSparkType``, ``uuid`` is a string, ``fixed`` binary, ``timestamp`` without zone
+``timestamp_ntz``, ``unknown`` void, ``variant`` a variant (from Spark 4.0 on). Types that Iceberg's runtime refuses
+because Spark has no equivalent keep their stored form: ``time`` is bigint (microseconds), ``timestamp_ns`` and
+``timestamptz_ns`` are bigint (nanoseconds since 1970, UTC), ``geometry`` and ``geography`` binary (WKB). All columns
+are declared nullable, as damaged files have nulls where the schema forbids them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkColumns", "spark_type"]
 
-#: Spark's types by Iceberg's; what is not here is binary.
+#: Spark's types by Iceberg's; all others are binary.
 _NAMES = {
     "unknown": "NullType",
     "boolean": "BooleanType",
@@ -57,12 +57,12 @@ _Maker = Callable[[pa.Array], pa.Array]
 
 
 def spark_type(kind: Type, version: tuple[int, int]) -> spark_types.DataType:
-    """The Spark type of an Iceberg type; see the module.
+    """Return the Spark type of an Iceberg type; see the module's docstring.
 
     Parameters
     ----------
     version
-        Spark's, major and minor.
+        Spark's version, major and minor.
     """
     from pyspark.sql import types as t
 
@@ -91,14 +91,14 @@ def _spark_field(name: str, field: NestedField, version: tuple[int, int]) -> spa
 
 
 class SparkColumns:
-    """Some columns of a table, for Spark.
+    """Columns of a table, converted to Spark's types.
 
     Parameters
     ----------
     outputs
-        What is read: `iceexplore.reading.outputs_of`.
+        The columns to read, from `iceexplore.reading.outputs_of`.
     version
-        Spark's, major and minor.
+        Spark's version, major and minor.
     """
 
     def __init__(self, outputs: Sequence[Output], version: tuple[int, int]) -> None:
@@ -107,19 +107,19 @@ class SparkColumns:
 
     @cached_property
     def schema(self) -> spark_types.StructType:
-        """As Spark has it. PySpark is imported."""
+        """The Spark schema. Imports PySpark."""
         from pyspark.sql import types as t
 
         return t.StructType([_spark_field(o.name, o.field, self.version) for o in self.outputs])
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
-        """What `of` gives."""
+        """The schema of the tables that `of` returns."""
         fields = [pa.field(o.name, kind) for o, (kind, _) in zip(self.outputs, self._steps, strict=True)]
         return pa.schema(fields)
 
     def of(self, table: pa.Table) -> pa.Table:
-        """Rows as `iceexplore.reading.TaskReader` gives them, in the types of Spark."""
+        """Convert rows from `iceexplore.reading.TaskReader` to Spark's types."""
         columns = []
         for column, (kind, make) in zip(table.columns, self._steps, strict=True):
             if make is not None:
@@ -133,7 +133,7 @@ class SparkColumns:
 
 
 def _step(kind: Type, found: pa.DataType, variants: bool) -> tuple[pa.DataType, _Maker | None]:
-    """The Arrow type that Spark takes, and what makes it of the one that is read; None where they are the same."""
+    """Return the Arrow type that Spark accepts, and the conversion to it; None if the type stays the same."""
     match kind:
         case StructType(fields):
             return _struct_step(fields, found, variants)
@@ -214,7 +214,7 @@ def _uuid_text(array: pa.Array) -> pa.Array:
 
 def _variant(array: pa.Array) -> pa.Array:
     mask = _mask(array)
-    # A null variant has both parts all the same: Spark declares them as never null.
+    # Both parts of a null variant are filled, as Spark declares them non-nullable.
     parts = [pc.fill_null(pc.struct_field(array, name), b"") for name in ("value", "metadata")]
     return pa.StructArray.from_arrays(parts, fields=list(_VARIANT), mask=mask)
 

@@ -1,4 +1,4 @@
-"""The splits of a plan, shared out among Spark's tasks, and how a worker reads its share."""
+"""Distribute the splits of a plan over Spark's tasks, and read the share of one task in a worker."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from iceexplore.reading import Output, TaskReader
 
 __all__ = ["Range", "Share", "fitted", "read_share", "row_groups_in", "share_rows", "shares"]
 
-#: Bytes of a file, from and to; None: to its end.
+#: A byte range of a file, start and end; None means the file's end.
 Range = tuple[int, int | None]
 
 _LEAST = 16 * 1024 * 1024
-#: Tasks of Spark at most: packing one takes a few milliseconds. Where there would be more, neighbours are put together.
+#: The most Spark tasks, as packing one takes a few milliseconds. Beyond this number, neighbours are combined.
 _MOST_SHARES = 4_096
 _WHOLE: Range = (0, None)
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one Spark task reads: some data files with their deletes, and which bytes of each."""
+    """The share of one Spark task: some data files with their deletes, and the byte range to read of each."""
 
     data: bytes = field(repr=False)
 
     @classmethod
     def of(cls, tasks: FileTasks, ranges: Sequence[Range]) -> Share:
-        """Pack tasks, and the range that is read of each."""
+        """Pack tasks, each with the byte range to read."""
         return cls(zlib.compress(pickle.dumps((tasks, tuple(ranges))), 1))
 
     def open(self) -> tuple[FileTasks, tuple[Range, ...]]:
-        """The tasks, and the range of each."""
-        tasks, ranges = pickle.loads(zlib.decompress(self.data))  # noqa: S301  (made by `of`, on the driver)
+        """Return the tasks, and the byte range of each."""
+        tasks, ranges = pickle.loads(zlib.decompress(self.data))  # noqa: S301  (packed by `of`, on the driver)
         return tasks, ranges
 
 
 def fitted(tasks: FileTasks, options: SplitOptions, parallelism: int) -> SplitOptions:
-    """Smaller splits where there would be fewer than workers (Iceberg: ``TableScanUtil.adjustSplitSize``)."""
+    """Reduce the split size if there would be fewer splits than workers (Java: ``TableScanUtil.adjustSplitSize``)."""
     sizes = pc.sum(tasks.files.entries["file_size_in_bytes"]).as_py() or 0
     if -(-sizes // options.size) >= parallelism:
         return options
@@ -54,11 +54,11 @@ def fitted(tasks: FileTasks, options: SplitOptions, parallelism: int) -> SplitOp
 
 
 def shares(tasks: FileTasks, options: SplitOptions, *, parts: int | None = None) -> list[Share]:
-    """The combined tasks of a plan (`iceexplore.planning.split_table`), each for one Spark task.
+    """Return the combined tasks of a plan (`iceexplore.planning.split_table`) as one share per Spark task.
 
-    With ``parts`` about so many of about one size, and no more, in the order of the plan.
+    With ``parts``, return at most this number of shares, of about equal size, in the order of the plan.
 
-    A Parquet file is cut where its entry says, or every so many bytes; others are read by one task as wholes. Each row
+    A Parquet file is cut at its entry's split offsets, or by size; other files are read whole by one task. Each row
     group is read once, by the task in whose range it begins.
     """
     splits = split_table(tasks, options)
@@ -93,7 +93,7 @@ def shares(tasks: FileTasks, options: SplitOptions, *, parts: int | None = None)
 def read_share(
     state: TableState, share: Share, outputs: Sequence[Output], *, checksums: bool = False
 ) -> Iterator[pa.Table]:
-    """The rows of a share, deletes applied, in the order of the plan; ``checksums`` as `TaskReader` takes them.
+    """Yield the rows of a share, deletes applied, in the order of the plan; ``checksums`` as for `TaskReader`.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def read_share(
 
 
 def share_rows(reader: TaskReader, ranges: Sequence[Range]) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of a share that was opened, each table with the task that it is of. Raises as `read_share`."""
+    """Yield the rows of an opened share as tables, each with the index of its task. Raises as `read_share`."""
     names = reader.tasks.files.entries["location"].to_pylist()
     for row, (name, part) in enumerate(zip(names, ranges, strict=True)):
         groups = None
@@ -119,7 +119,9 @@ def share_rows(reader: TaskReader, ranges: Sequence[Range]) -> Iterator[tuple[in
 
 
 def row_groups_in(state: TableState, location: str, part: Range) -> list[int] | None:
-    """The row groups that begin in a range; of a file that is no Parquet all (None) or, past its start, none.
+    """Return the row groups that begin in a range.
+
+    For a file in another format than Parquet, return None (all rows) for the range at its start, else no row groups.
 
     Raises
     ------
@@ -136,12 +138,12 @@ def row_groups_in(state: TableState, location: str, part: Range) -> list[int] | 
         with foreign("the Parquet file", location):
             about = pq.read_metadata(opened)
             starts = [_start(about.row_group(i)) for i in range(about.num_row_groups)]
-    # What a damaged footer places before the file's start is in its first range.
+    # Row groups that a damaged footer places before the file's start belong to its first range.
     return [i for i, at in enumerate(starts) if max(at, 0) >= low and (high is None or at < high)]
 
 
 def _start(group: object) -> int:
-    """Where a row group's first column begins; 0 for one without columns."""
+    """Return the offset of a row group's first column; 0 for one without columns."""
     if not group.num_columns:  # type: ignore[attr-defined]
         return 0
     column = group.column(0)  # type: ignore[attr-defined]

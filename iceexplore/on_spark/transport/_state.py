@@ -1,6 +1,6 @@
-"""What workers get of a table: where its bytes are and how to read them, and their share of a plan's tasks.
+"""Send a table to workers: its storage and the metadata needed to read it, and a subset of a plan's tasks.
 
-Workers import iceexplore themselves: it must be installed where they run.
+Workers import iceexplore, so it must be installed where they run.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _MOST_KEPT = 8
 
 @dataclass(frozen=True)
 class ShippedState:
-    """A table's state, small enough to go with every task: without history, logs and statistics.
+    """A packed table state without history, logs and statistics, small enough to be sent with every task.
 
-    It holds what the storage needs to read, secrets included: whoever sees the plan's bytes sees them.
+    It includes the storage's credentials, so they are visible in the bytes of the query plan.
     """
 
     data: bytes = field(repr=False)
 
     def open(self) -> TableState:
-        """The state, in this process: the same one each time."""
+        """Return the unpacked state, the same object each time in this process."""
         key = hashlib.sha256(self.data).hexdigest()
         state = _OPENED.get(key)
         if state is None:
-            # Made by `ship` on the driver, which runs whatever it likes on its workers anyway.
+            # Packed by `ship` on the driver, which can run any code on its workers anyway.
             parts: _Parts = pickle.loads(zlib.decompress(self.data))  # noqa: S301
             state = parts.open()
             while len(_OPENED) >= _MOST_KEPT:
@@ -86,12 +86,12 @@ def ship(state: TableState, *, snapshots: Iterable[Snapshot] = ()) -> ShippedSta
     Parameters
     ----------
     snapshots
-        Snapshots that they ask for besides the one that is shown.
+        Snapshots that workers need besides the one shown.
 
     Raises
     ------
     UnsupportedError
-        The storage cannot go to another process.
+        The storage cannot be sent to another process.
     """
     kept = {s.snapshot_id: s for s in (*snapshots, *([state.snapshot] if state.snapshot is not None else []))}
     metadata = replace(
@@ -111,47 +111,47 @@ def ship(state: TableState, *, snapshots: Iterable[Snapshot] = ()) -> ShippedSta
         return ShippedState(zlib.compress(pickle.dumps(parts), 1))
     except (pickle.PicklingError, TypeError, AttributeError) as e:
         raise UnsupportedError(
-            f"{state.name}: what reads its files cannot go to Spark's workers ({e}); open the table by its location "
-            "(ix.open(path, properties=...)) instead of by a catalog's object"
+            f"{state.name}: its file access object cannot be sent to Spark's workers ({e}); open the table by its "
+            "location (ix.open(path, properties=...)) instead of by a catalog's object"
         ) from e
 
 
-#: Storages of temporary folders that DataFrames read, until Python ends; closing a table still removes its folder.
+#: Storages whose temporary folders DataFrames read, kept until Python ends; closing a table still removes its folder.
 _KEPT: dict[int, Storage] = {}
 
 
 def check_reach(state: TableState, info: SessionInfo) -> None:
-    """Refuse what workers on other machines cannot see; keep what those on this one read in a temporary folder.
+    """Raise an error if workers cannot access the table's files; keep temporary folders alive that local ones read.
 
-    A DataFrame is run when the table that it is of may be forgotten, and with it the folder would go.
+    A DataFrame may be executed after its table was garbage-collected, and the temporary folder would be gone by then.
 
     Raises
     ------
     UnsupportedError
-        The files are in a temporary folder of this machine (a simulation's overlay, an extracted zip), and Spark runs
-        elsewhere.
+        The files are in a temporary folder of this machine (a simulation's overlay, an extracted zip), but Spark runs
+        on other machines.
     """
     storage = state.storage
     where = None
     if isinstance(storage, OverlayStorage):
-        where, how = storage.overlay_folder, "save it to a folder that they share: s.save(...)"
+        where, how = storage.overlay_folder, "save it to a shared folder: s.save(...)"
     elif storage.is_extracted:
-        where, how = storage.folder, "extract the zip to a folder that they share, and open that"
+        where, how = storage.folder, "extract the zip to a shared folder and open that"
     if where is None:
         return
     if info.local:
         _KEPT[id(storage)] = storage
     else:
         raise UnsupportedError(
-            f"{state.name}: its files are in {where}, and Spark's workers run on other machines: {how}"
+            f"{state.name}: its files are in {where}, but Spark's workers run on other machines: {how}"
         )
 
 
 def taken(tasks: FileTasks, rows: Iterable[int]) -> FileTasks:
-    """Some tasks, with nothing besides them: only their deletes, only their residuals, no statistics.
+    """Return some tasks with only their own deletes and residuals, and without column metrics.
 
-    A position delete that spells its data file with another scheme or host than the manifests is taken to mean a file
-    of these tasks, even if there is one in the rest of the plan that it names exactly.
+    A position delete that spells its data file with another scheme or host than the manifests is matched to a file of
+    these tasks, even if the rest of the plan has a file with exactly that name.
     """
     numbers = pa.array(list(rows), pa.int64())
     some = tasks.take(numbers)
@@ -164,7 +164,7 @@ def taken(tasks: FileTasks, rows: Iterable[int]) -> FileTasks:
 
 
 def taken_deletes(matched: MatchedDeletes, rows: pa.Int64Array) -> MatchedDeletes:
-    """The deletes of some data files, and no others."""
+    """Return the deletes of some data files, without all others."""
     some = matched.take(rows)
     vectors = some.vector.drop_null()
     positions, equality = (pc.list_flatten(lists) for lists in (some.positions, some.equality))

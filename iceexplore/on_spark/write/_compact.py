@@ -1,4 +1,4 @@
-"""Data files rewritten into fewer by Spark's workers: one job, in which no row leaves the worker that reads it."""
+"""Compact data files on Spark's workers, in one job without a shuffle: each row is written where it is read."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from iceexplore.reading import TaskReader, outputs_of
 from iceexplore.writing import fit_columns, target_bytes
 
 __all__ = ["compact_files"]
-#: Bytes of data files that become one at most: in memory they take some times as many, and a worker holds them.
+#: The most bytes of data files that become one file; a worker holds them in memory, where they take several times more.
 _MOST_BYTES = 64 << 20
-#: Spark tasks for each that runs at a time: a few, as files take different times.
+#: Spark tasks per concurrently running one; a few, as files take different times.
 _TASKS = 3
 _MADE = pa.schema([("part", pa.int64()), ("files", pa.binary())])
 
@@ -34,23 +34,23 @@ _MADE = pa.schema([("part", pa.int64()), ("files", pa.binary())])
 def compact_files(
     session: Any, state: TableState, groups: Sequence[FileTasks], files: int, sequence_number: int | None
 ) -> EntryBatch:
-    """Rewrite files on the workers: `iceexplore.commits.compact` with ``rewrite``.
+    """Rewrite files on the workers, as `iceexplore.commits.compact` does with ``rewrite``.
 
-    Rows of each new file are sorted by the table's order, if it has one. A partition gets ``files`` files, fewer where
-    it has not so many row groups, more where it is larger: one for each 64 MiB, or for as many bytes in memory as
-    ``write.target-file-size-bytes`` and 256 MiB allow.
+    The rows of each new file are sorted by the table's sort order, if it has one. A partition gets ``files`` files:
+    fewer if it has fewer row groups, more if it is large, as a file holds at most 64 MiB of input, and in memory at
+    most the smaller of ``write.target-file-size-bytes`` and 256 MiB.
 
     Parameters
     ----------
     groups
-        The files of a partition each, all in one spec.
+        The files of one partition each, all in the same spec.
 
     Raises
     ------
     FormatError, FileMissingError, UnsupportedError
         A file or a delete cannot be read, or the workers cannot reach the table's folder.
     StorageError
-        The workers have written files that are not here.
+        Files that the workers have written are not accessible on this machine.
     """
     info = SessionInfo.of(session)
     check_reach(state, info)
@@ -73,7 +73,7 @@ def compact_files(
 
 @dataclass(frozen=True)
 class _Compactor:
-    """What a worker does with a bundle of shares: each becomes a file, or more."""
+    """The function that a worker applies to a bundle of shares, each of which becomes one or more files."""
 
     state: ShippedState
     sequence_number: int | None
@@ -105,7 +105,7 @@ class _Compactor:
 
 
 def _fitted(state: TableState, tables: list[pa.Table]) -> pa.Table:
-    """Rows as they were read, as data files have them."""
+    """Return rows that were read, converted to the types and columns of data files."""
     rows = pa.concat_tables(tables)
     own = len(state.schema.fields)
     out = fit_columns(rows.select(range(own)), state.schema, complete=True)

@@ -1,7 +1,7 @@
-"""Which rows of which data files are concerned: found by the workers, one compressed bitmap of positions a file.
+"""Find the matching rows of data files on the workers, as one compressed bitmap of positions per file.
 
-No position crosses to the driver by itself: workers put those that they find of a file into a bitmap, and where rows of
-one file are found by several of them (a shuffled join), others put the bitmaps together.
+The driver never receives single positions: workers put those that they find in a file into a bitmap, and where several
+workers find rows of one file (in a shuffled join), other workers merge the bitmaps.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _GATHERED = "task int, rows bigint, positions binary"
 
 
 def find_positions(session: Any, state: TableState, tasks: FileTasks) -> dict[int, Any]:
-    """The live rows that match what is left of the filter, by task, as `pyroaring.BitMap64`; tasks without any not.
+    """Return the positions of live rows that match the residual filter, as a `pyroaring.BitMap64` per task index.
 
-    Only the columns of the filter are read, by Python workers.
+    Tasks without matching rows are omitted. Python workers read only the columns of the filter.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def find_positions(session: Any, state: TableState, tasks: FileTasks) -> dict[in
 
 @dataclass(frozen=True)
 class _Finder:
-    """What a worker does with a share of a plan: a row for each file in which some rows match."""
+    """The function that a worker applies to a share of a plan; it yields a row for each file with matching rows."""
 
     state: ShippedState
 
@@ -78,9 +78,9 @@ class _Finder:
 
 
 def gathered_positions(frame: DataFrame) -> tuple[dict[int, Any], bool]:
-    """The positions in a data frame of tasks (int) and positions (bigint), by task; and whether some are there twice.
+    """Return the positions in a DataFrame of tasks (int) and positions (bigint), by task, and whether any repeats.
 
-    Rows of one task may be in any partitions of the frame.
+    The rows of one task may be spread over all partitions of the frame.
     """
     from pyspark.sql import functions as f
 
@@ -93,7 +93,7 @@ def gathered_positions(frame: DataFrame) -> tuple[dict[int, Any], bool]:
 
 
 def _parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A bitmap for each task that has rows in a partition."""
+    """Yield a bitmap for each task with rows in a partition."""
     found: dict[int, Any] = {}
     counts: dict[int, int] = {}
     for batch in batches:
@@ -109,7 +109,7 @@ def _parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The bitmaps of each task put together."""
+    """Yield the merged bitmap of each task."""
     found: dict[int, Any] = {}
     counts: dict[int, int] = {}
     for batch in batches:
@@ -120,7 +120,7 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _packed(found: Mapping[int, Any], counts: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
-    for task, bitmap in found.items():  # one by one: a batch of all of them may be large
+    for task, bitmap in found.items():  # one by one, as a batch of all may be large
         values = [pa.array([task], pa.int32()), pa.array([counts[task]]), pa.array([bitmap.serialize()], pa.binary())]
         yield pa.record_batch(values, names=["task", "rows", "positions"])
 
@@ -132,19 +132,19 @@ def _unite(found: dict[int, Any], task: int, bitmap: Any) -> None:
 def _bitmap(data: bytes) -> Any:
     from pyroaring import BitMap64
 
-    return BitMap64.deserialize(data)  # made by a worker of this query
+    return BitMap64.deserialize(data)  # serialized by a worker of this query
 
 
 def without_rows(state: TableState, tasks: FileTasks, positions: Mapping[int, Any]) -> FileTasks:
-    """Tasks in whose files further rows are deleted by position, and which have no filter any more.
+    """Return tasks in whose files more rows are deleted by position, and which have no residual filter.
 
-    Each file concerned gets one deletion vector, inline, of what is deleted in it already and of these. So whoever
-    reads tasks reads what an operation leaves of their files.
+    Each file concerned gets one inline deletion vector of the rows already deleted by position and these, so that
+    reading the tasks yields the rows that an operation leaves in their files.
 
     Parameters
     ----------
     positions
-        By task, as `pyroaring.BitMap64`.
+        The rows to delete: a `pyroaring.BitMap64` per task index.
 
     Raises
     ------
@@ -162,14 +162,14 @@ def without_rows(state: TableState, tasks: FileTasks, positions: Mapping[int, An
 
 
 def only_rows(tasks: FileTasks, positions: Mapping[int, Any]) -> FileTasks:
-    """Tasks of whose files these rows are left, live ones, and which have no filter any more: see `without_rows`."""
+    """Return the tasks reduced to these live rows, without a residual filter; compare `without_rows`."""
     counts = tasks.files.entries["record_count"].take(pa.array(list(positions), pa.int64())).to_pylist()
     pairs = zip(positions.items(), counts, strict=True)
     return _with_vectors(tasks, {row: _every(count) - bitmap for (row, bitmap), count in pairs})
 
 
 def _every(rows: int) -> Any:
-    """All positions of a file."""
+    """Return all positions of a file."""
     from pyroaring import BitMap64
 
     every = BitMap64()

@@ -1,4 +1,4 @@
-"""A data frame whose rows are merged into a table: matched by key with the table's, on Spark alone."""
+"""Match the rows of a DataFrame by key with those of a table into which they are merged, entirely on Spark."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = ["MergeSource", "merge_source"]
 
 @contextmanager
 def merge_source(session: Any, state: TableState, frame: Any) -> Iterator[MergeSource]:
-    """A user's data frame, in the table's types; Spark keeps its rows (``persist``) while this lasts.
+    """Yield a user's DataFrame in the table's types; Spark keeps its rows (``persist``) within the context.
 
-    They are asked for several times, and must be the same each time: also those of a frame that is not repeatable, as
-    long as Spark does not lose what it keeps.
+    The rows are read several times and must be the same each time, even if the frame is not deterministic; this holds
+    as long as Spark does not lose the persisted data.
 
     Raises
     ------
     OptionError
-        A column that the table lacks, or a type that does not fit.
+        The table lacks a column, or a type does not fit.
     UnsupportedError
         The workers cannot reach the table's folder.
     """
@@ -50,7 +50,7 @@ def merge_source(session: Any, state: TableState, frame: Any) -> Iterator[MergeS
 
 
 class MergeSource:
-    """Rows that are merged into a table.
+    """Rows to be merged into a table.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class MergeSource:
         self._rows = rows.toDF(*[f"s{i}" for i in range(len(self.names))])
 
     def key_values(self, key: str, most: int) -> tuple[list[Any], bool]:
-        """The different values of a column, without null. Nothing else of the rows comes here.
+        """Return the distinct non-null values of a column, and False; no other data reaches the driver.
 
-        If there are more than so many, the least and the greatest, and True.
+        If there are more than ``most`` values, return only the smallest and the greatest, and True.
         """
         from pyspark.sql import functions as f
 
@@ -79,7 +79,7 @@ class MergeSource:
         return list(some.agg(f.min(column), f.max(column)).collect()[0]), True
 
     def matches(self, tasks: FileTasks, keys: Sequence[str]) -> dict[int, Any]:
-        """The rows of the table that rows of the source match, by task, as `pyroaring.BitMap64`.
+        """Return the positions of table rows that match rows of the source, as a `pyroaring.BitMap64` per task index.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class MergeSource:
         return found
 
     def updates(self, tasks: FileTasks, keys: Sequence[str]) -> DataFrame:
-        """The rows of some tasks, each of which matches, with the source's values of the other columns."""
+        """Return the rows of some tasks, all of which match, with non-key columns replaced by the source's values."""
         from pyspark.sql import functions as f
 
         fields = self._state.schema.fields
@@ -113,7 +113,7 @@ class MergeSource:
         return rows.join(self._rows, condition).select(*shown)
 
     def inserts(self, tasks: FileTasks, keys: Sequence[str]) -> DataFrame:
-        """The rows of the source that match no row of the table, with every column."""
+        """Return the rows of the source that match no row of the table, with all columns of the table."""
         from pyspark.sql import functions as f
 
         rows = self._rows
@@ -132,9 +132,9 @@ class MergeSource:
         return self._rows.select(*[self._source(key) for key in keys])
 
     def _there(self, tasks: FileTasks, keys: Sequence[str]) -> DataFrame:
-        """Keys of the table's rows as ``k0`` and so on, with their ``task`` and ``position``.
+        """Return the keys of the table's rows as ``k0``, ``k1``, ..., with their ``task`` and ``position``.
 
-        A task's number takes the place of its path before rows are moved: it is some hundred bytes shorter.
+        The path is replaced by the task's number before the shuffle, which saves about a hundred bytes per row.
         """
         from pyspark.sql import functions as f
         from pyspark.sql import types as t
@@ -165,4 +165,4 @@ class MergeSource:
         names = [f"k{i}" for i in range(len(keys))]
         twice = both.groupBy("task", "position", *names).agg(f.count(f.lit(1)).alias("rows")).where("rows > 1")
         key = dict(zip(keys, list(twice.select(*names).limit(1).collect()[0]), strict=True))
-        raise OptionError(f"several of the rows given match one row of the table, {key}: one may")
+        raise OptionError(f"several source rows match one row of the table, {key}: at most one may match")

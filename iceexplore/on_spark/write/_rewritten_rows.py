@@ -1,7 +1,7 @@
-"""Rows of a table, with other values too, and a user's rows in the table's types: data frames to be written.
+"""DataFrames to be written: a table's rows, unchanged or with new values, and a user's rows in the table's types.
 
-Columns are in the types in which a scan shows them (`SparkColumns`), in the schema's order; from version 3 on the two
-of the rows' lineage come last (spec, "Row Lineage").
+Columns have the types in which a scan shows them (`SparkColumns`), in the schema's order; from format version 3 on the
+two lineage columns come last (spec, "Row Lineage").
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ __all__ = ["changed_rows", "fitted_rows", "kept_rows", "lineage_columns", "moved
 
 
 def lineage_columns(state: TableState) -> tuple[str, ...]:
-    """The columns that rows of a table keep when they are moved; none below version 3."""
+    """Return the names of the lineage columns that rewritten rows keep; empty below format version 3."""
     return tuple(f.name for f in LINEAGE) if state.metadata.has_row_lineage else ()
 
 
 def moved_rows(session: Any, state: TableState, tasks: FileTasks) -> DataFrame:
-    """The live rows of some tasks that match what is left of their filters, as they are written anew."""
+    """Return the live rows of some tasks that match their residual filters, with lineage columns, to be rewritten."""
     return task_rows(session, state, tasks, ["*", *lineage_columns(state)])
 
 
 def kept_rows(session: Any, state: TableState, tasks: FileTasks, gone: Mapping[int, Any]) -> DataFrame | None:
-    """The live rows of some tasks, matching or not, but for some positions; None if there are none.
+    """Return the live rows of some tasks, matching or not, except some positions; None if no row is left.
 
     Parameters
     ----------
     gone
-        By task, as `pyroaring.BitMap64`; each task has some.
+        The positions to omit: a non-empty `pyroaring.BitMap64` for each task index.
     """
     left = without_rows(state, tasks, gone)
     deletes = left.matched.deletes.entries["record_count"].to_pylist()
@@ -62,26 +62,26 @@ def kept_rows(session: Any, state: TableState, tasks: FileTasks, gone: Mapping[i
 
 
 def changed_rows(session: Any, state: TableState, tasks: FileTasks, given: Mapping[str, Any]) -> DataFrame:
-    """The rows of `moved_rows` with other values of some columns: they count as changed by the commit.
+    """Return the rows of `moved_rows` with new values in some columns, which count as changed by the commit.
 
     Parameters
     ----------
     given
-        By column a constant, a Spark Column, or a function of the rows (a data frame) that gives one.
+        For each column a constant, a Spark Column, or a function of the rows (a DataFrame) that returns one.
 
     Raises
     ------
     OptionError
-        A value does not fit its column, or is none of these.
+        A value does not fit its column, or is of another kind.
     UnsupportedError
-        Names of the table's columns differ in case alone.
+        Names of the table's columns differ only in case.
     """
     from pyspark.sql import functions as f
 
     if names_collide(state.schema.fields):
         raise UnsupportedError(
-            f"{state.name} has columns whose names differ in case alone, which Spark does not tell apart: without "
-            "spark= rows are changed here"
+            f"{state.name} has columns whose names differ only in case, which Spark does not distinguish: omit spark= "
+            "to change the rows in this process"
         )
     rows = moved_rows(session, state, tasks)
     columns: dict[str, Any] = {}
@@ -92,16 +92,16 @@ def changed_rows(session: Any, state: TableState, tasks: FileTasks, given: Mappi
             columns[name] = found
         elif isinstance(found, (pa.Array, pa.ChunkedArray, np.ndarray)) or hasattr(found, "iloc") or found is not value:
             raise OptionError(
-                f"set: {name!r} is given as {type(found).__name__}; with spark= give a constant, a Spark Column, or a "
-                "function of the rows (a data frame) that gives one"
+                f"set: {name!r} is of type {type(found).__name__}; with spark=, pass a constant, a Spark Column, or a "
+                "function of the rows (a DataFrame) that returns one"
             )
         else:
             constants[name] = value
     kept = [quoted(field.name) for field in state.schema.fields]
     lineage = lineage_columns(state)
-    # Each row stays one: within another expression Spark refuses what gives several of one, or none (explode), and
-    # beside a column of the rows what gives one of all (sum); with a name what gives several columns ("*"). The
-    # condition is always true.
+    # Each column must give exactly one value per row. Wrapped in another expression, Spark rejects generators
+    # (explode); next to a column of the rows, aggregates (sum); with an alias, several columns ("*"). The condition is
+    # always true.
     one = f.col(kept[0]).isNull() | f.col(kept[0]).isNotNull()
     each = {name: f.when(one, column.alias(name)).alias(name) for name, column in columns.items()}
     shown = [each[n] if n in each else f.col(q) for n, q in zip(_names(state), kept, strict=True)]
@@ -116,25 +116,25 @@ def _names(state: TableState) -> list[str]:
 
 
 def _understood(make: Any, columns: Mapping[str, Any]) -> DataFrame:
-    """A data frame whose columns Spark has looked up."""
+    """Return a DataFrame whose columns Spark has resolved; OptionError if it cannot resolve the user's columns."""
     try:
         made: DataFrame = make()
         _ = made.schema
     except IceexploreError:
         raise
-    except Exception as error:  # Spark's own, of another module in each version
+    except Exception as error:  # Spark's exception class, whose module differs between versions
         if not columns:
             raise
         text = str(error).strip().partition("\n")[0]
         named = ", ".join(map(repr, columns))
-        raise OptionError(f"set: {named}: Spark does not take this as a value for each row: {text}") from error
+        raise OptionError(f"set: {named}: Spark does not accept this as a value for each row: {text}") from error
     return made
 
 
 def _in_types(session: Any, state: TableState, frame: DataFrame) -> DataFrame:
-    """The rows in the table's types, which a user's columns may not have."""
+    """Return the rows in the table's types, converted if a user's columns have others."""
     wanted = SparkColumns(_outputs(state, _names(state)), SessionInfo.of(session).version).schema
-    kinds = [x.dataType.simpleString() for x in frame.schema.fields]  # what may be null does not matter
+    kinds = [x.dataType.simpleString() for x in frame.schema.fields]  # compared without nullability
     lineage = len(lineage_columns(state))
     if kinds[: len(kinds) - lineage] == [x.dataType.simpleString() for x in wanted.fields]:
         return frame
@@ -142,7 +142,7 @@ def _in_types(session: Any, state: TableState, frame: DataFrame) -> DataFrame:
 
 
 def _with_constants(session: Any, state: TableState, frame: DataFrame, given: Mapping[str, Any]) -> DataFrame:
-    """Each constant in all rows; in version 3 and later the rows are changed by this commit."""
+    """Set each constant in all rows; from version 3 on, mark the rows as last updated by this commit."""
     from pyspark.sql import functions as f
 
     shown = {name: f.col(quoted(name)) for name in _names(state)}
@@ -162,7 +162,7 @@ def _with_constants(session: Any, state: TableState, frame: DataFrame, given: Ma
 
 
 def _one_row(session: Any, columns: SparkColumns, table: pa.Table) -> DataFrame:
-    """A table of one row as a data frame: by Arrow, as values of nested types are plain objects nowhere else."""
+    """Return a one-row table as a DataFrame, sent as Arrow, the only way that supports values of nested types."""
     sink: Any = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
@@ -180,19 +180,19 @@ def _one_row(session: Any, columns: SparkColumns, table: pa.Table) -> DataFrame:
 def fitted_rows(
     session: Any, state: TableState, frame: DataFrame, *, complete: bool = False, lineage: bool = False
 ) -> DataFrame:
-    """A user's rows in the table's types and order of columns, by workers.
+    """Return a user's rows in the table's types and column order, converted by workers.
 
     Parameters
     ----------
     complete
-        Columns that are missing are filled: with the write default, or nulls.
+        Whether to add missing columns, filled with their write default or null.
     lineage
-        The last two columns are the lineage's, and stay.
+        Whether the last two columns are lineage columns, which are kept.
 
     Raises
     ------
     OptionError
-        No such column, or a type that does not fit. A value that does not fit, or is missing, is found by the workers.
+        A column does not exist, or a type does not fit. Workers detect values that do not fit or are missing.
     """
     from pyspark.sql import types as t
 
@@ -207,7 +207,7 @@ def fitted_rows(
 
 @dataclass(frozen=True)
 class _Fit:
-    """What a worker does with a user's rows."""
+    """The function that a worker applies to a user's rows."""
 
     state: ShippedState
     names: tuple[str, ...]
@@ -235,7 +235,7 @@ def _outputs(state: TableState, names: Any) -> list[Output]:
 
 
 def _plain(table: pa.Table, columns: SparkColumns) -> pa.Table:
-    """Columns as `fit_columns` gives them, in the types in which a reader gives rows."""
+    """Convert columns from `fit_columns` to the types in which a reader returns rows."""
     kinds = [arrow_field(o.field).type for o in columns.outputs]
     out = []
     for column, kind in zip(table.columns, kinds, strict=True):
@@ -246,10 +246,10 @@ def _plain(table: pa.Table, columns: SparkColumns) -> pa.Table:
 
 
 def is_column(value: Any) -> bool:
-    """Whether it is a Spark Column, classic or of Connect."""
+    """Return whether a value is a Spark Column, classic or of Connect."""
     return type(value).__module__.startswith("pyspark.sql.") and type(value).__name__ == "Column"
 
 
 def quoted(name: str) -> str:
-    """A name of a column as Spark takes it whatever is in it."""
+    """Return a column name quoted for Spark, whatever characters it contains."""
     return "`" + name.replace("`", "``") + "`"

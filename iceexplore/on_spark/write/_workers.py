@@ -1,4 +1,4 @@
-"""What workers do when they write data files: they say which rows belong together, and write what comes together."""
+"""The workers' part in writing data files: compute the partition key of each row, and write the rows of each key."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ __all__ = [
     "writer_of",
 ]
 
-#: What rows that are moved keep, in columns after the table's own.
+#: The lineage columns that rewritten rows keep, after the table's own columns.
 LINEAGE = (ROW_ID, LAST_UPDATED)
 
-#: A worker holds the rows of one file: no more than this, however large files may get.
+#: The most bytes that a worker holds in memory, which are the rows of one file, whatever the target file size.
 MOST_HELD = 256 << 20
 _STATS = "stats."
 _PARTITION = "partition tuple"
@@ -47,16 +47,16 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Keys:
-    """Adds a number to rows: the same for all rows of one partition."""
+    """A function that adds a key column to rows, with the same number for all rows of a partition."""
 
     state: ShippedState
     name: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows with one more column, of 64-bit integers."""
+        """Yield the rows with the key as an additional column of 64-bit integers."""
         state = self.state.open()
         spec = state.metadata.spec()
-        assert spec is not None  # the driver has asked
+        assert spec is not None  # checked by the driver
         columns = partition_columns(state.metadata, spec)
         schema = _sources(state.schema, columns)
         names = [f.name for f in schema.fields]
@@ -69,7 +69,7 @@ class Keys:
 
 
 def _sources(schema: Schema, columns: Sequence[PartitionColumn]) -> Schema:
-    """The schema's top columns that the partition is made of."""
+    """Return the schema reduced to the top-level columns that contain partition sources."""
     wanted = {column.source.field_id for column in columns if column.source is not None}
 
     def within(f: NestedField) -> bool:
@@ -79,7 +79,7 @@ def _sources(schema: Schema, columns: Sequence[PartitionColumn]) -> Schema:
 
 
 def partition_keys(tuples: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
-    """A number for each row: equal where the tuples are, in any process, and else most likely not."""
+    """Return a hash for each row: equal for equal partition tuples, in any process, and most likely distinct else."""
     key = np.zeros(rows, np.uint64)
     for array in tuples:
         encoded = _plain(array).dictionary_encode(null_encoding="encode")
@@ -90,7 +90,7 @@ def partition_keys(tuples: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int6
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Values that have a Python value: nanoseconds have none."""
+    """Return the array in a type whose values convert to Python; nanoseconds, for example, do not."""
     if pa.types.is_temporal(array.type):
         return array.cast(pa.int32() if pa.types.is_date(array.type) else pa.int64())
     return array.cast(pa.binary()) if pa.types.is_fixed_size_binary(array.type) else array
@@ -98,14 +98,14 @@ def _plain(array: pa.Array) -> pa.Array:
 
 @dataclass(frozen=True)
 class FileWriter:
-    """Writes rows as data files, and gives what the commit needs to know of them: one row of bytes a task.
+    """A function that writes rows as data files and yields the entries for the commit, as one row of bytes per task.
 
     Attributes
     ----------
     key
-        The column of `Keys`, by which the rows are sorted; None where rows are not partitioned.
+        The key column of `Keys`, by which the rows are sorted; None if the table is not partitioned.
     lineage
-        The two columns before it are the rows' ids, and when they were last changed.
+        Whether the two columns before the key are the rows' lineage columns.
     """
 
     state: ShippedState
@@ -113,7 +113,7 @@ class FileWriter:
     lineage: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One batch of one row, column ``files``, as `packed`; none where there are no rows."""
+        """Yield one batch with one row, column ``files``, in the form of `packed`; nothing if there are no rows."""
         state = self.state.open()
         writer = writer_of(state)
         target = min(target_bytes(state.metadata.properties), MOST_HELD)
@@ -129,7 +129,7 @@ class FileWriter:
 
 
 def lineage_of(rows: pa.Table) -> pa.Table | None:
-    """The last two columns of rows, as data files have them; None where all rows are new."""
+    """Return the lineage columns (the last two) with the fields of data files; None if all rows are new."""
     columns = rows.columns[-len(LINEAGE) :]
     if all(column.null_count == len(column) for column in columns):
         return None
@@ -137,7 +137,10 @@ def lineage_of(rows: pa.Table) -> pa.Table | None:
 
 
 def writer_of(state: TableState) -> CommitWriter:
-    """Names are this attempt's own: another attempt at the same task writes other files, and nobody names those."""
+    """Return a writer with random file names, so that another attempt at the same task writes other files.
+
+    The files of an attempt that does not count are referenced by no metadata.
+    """
     return CommitWriter(
         storage=cast("WritableStorage", state.storage),
         base=state,
@@ -147,12 +150,12 @@ def writer_of(state: TableState) -> CommitWriter:
         first_row_id=None,
         timestamp_ms=0,
         attempt=1,
-        names=Random(secrets.randbits(128)),  # noqa: S311 (names, no secrets)
+        names=Random(secrets.randbits(128)),  # noqa: S311 (file names, not secrets)
     )
 
 
 def chunks(batches: Iterator[pa.RecordBatch], key: str | None, target: int) -> Iterator[pa.Table]:
-    """Neighbouring rows of the same key, without it, together up to about so many bytes."""
+    """Yield tables of neighbouring rows with the same key, up to about ``target`` bytes, without the key column."""
     held: list[pa.RecordBatch] = []
     size, last = 0, None
     for batch in batches:
@@ -181,7 +184,7 @@ def _runs(batch: pa.RecordBatch, key: str | None) -> Iterator[tuple[int | None, 
 
 
 def packed(batch: EntryBatch) -> bytes:
-    """Entries on their way to the driver, as an Arrow stream."""
+    """Return entries as the bytes of an Arrow stream, to be sent to the driver."""
     columns = {f.name: batch.entries[f.name] for f in ENTRY_SCHEMA}
     columns |= {f"{_STATS}{field_id}": stats for field_id, stats in batch.stats.items()}
     if batch.partition is not None:
@@ -194,7 +197,7 @@ def packed(batch: EntryBatch) -> bytes:
 
 
 def unpacked(data: bytes) -> EntryBatch:
-    """What `packed` has packed."""
+    """Return the entries in the bytes from `packed`."""
     table = pa.ipc.open_stream(data).read_all().combine_chunks()
 
     def one(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Data files written by Spark's workers: fitted, partitioned, sorted, counted there; the driver gets the entries."""
+"""Write data files on Spark's workers, which fit, partition, sort and count the rows; the driver gets the entries."""
 
 from __future__ import annotations
 
@@ -22,52 +22,51 @@ __all__ = ["check_columns", "check_there", "write_files"]
 def write_files(
     session: Any, frame: Any, state: TableState, *, lineage: bool = False, may_be_empty: bool = False
 ) -> EntryBatch:
-    """Write a Spark data frame's rows as data files of a table, on the workers. No commit is made.
+    """Write a Spark DataFrame's rows as data files of a table on the workers, without committing them.
 
-    Columns are fitted to the table's schema by name, as of any other rows that are added: missing ones get their write
-    default. Of a partitioned table a first pass of Python workers computes the partition of each row (Iceberg's
-    transforms, the hash of ``bucket`` too), Spark brings the rows of a partition together, and a second pass writes
-    them: Parquet with field ids, each file in one partition, sorted by the table's order, on the disk (fsync) before
-    it is named. Statistics are of the data, made where it is. The rows do not pass the driver: it gets the entries.
+    Columns are fitted to the table's schema by name; missing ones get their write default. For a partitioned table, a
+    first pass of Python workers computes the partition of each row (with Iceberg's transforms, including the hash of
+    ``bucket``), Spark groups the rows of a partition, and a second pass writes them as Parquet with field ids. Each
+    file holds rows of one partition, is sorted by the table's sort order, and is synced to disk (fsync) before its
+    entry is returned. Workers also compute the column metrics. Rows never pass through the driver; it gets the entries.
 
     Large partitions are written by several tasks, as Spark rebalances them
-    (``spark.sql.adaptive.advisoryPartitionSizeInBytes``); with ``write.distribution-mode`` ``none``, or an
-    unpartitioned table, each task of the data frame writes its own rows: ``frame.coalesce(n)`` makes fewer files. A
-    file has at most ``write.target-file-size-bytes``, and 256 MiB, of Arrow's bytes in memory.
+    (``spark.sql.adaptive.advisoryPartitionSizeInBytes``). With ``write.distribution-mode`` ``none``, or for an
+    unpartitioned table, each task of the DataFrame writes its own rows, so ``frame.coalesce(n)`` gives fewer files. A
+    file's rows take at most the smaller of ``write.target-file-size-bytes`` and 256 MiB in memory, in Arrow's format.
 
-    A task that Spark runs twice (a retry, speculation) writes its files twice, under other names; only those of the
-    attempt that counts are in the result. The others, and all files of a job that fails, are in the folder, and no
-    metadata names them.
+    A task that Spark runs twice (a retry or speculation) writes its files twice, under different names; only those of
+    the attempt that counts are in the result. The others, and all files of a failed job, remain as orphan files.
 
     Parameters
     ----------
     session
         A Spark session, 3.5 or later, also of Spark Connect.
     frame
-        Of this session. Its query is run once.
+        A DataFrame of this session. Its query is executed once.
     state
-        The table; its storage takes new files (`iceexplore.storage.FolderStorage`), on a disk that the workers and
-        this machine share.
+        The table. Its storage must accept new files (`iceexplore.storage.FolderStorage`), on a disk that the workers
+        and this machine share.
     lineage
-        The frame's last two columns are ``_row_id`` and ``_last_updated_sequence_number``, which rows that are moved
+        Whether the frame's last two columns are ``_row_id`` and ``_last_updated_sequence_number``, which rewritten rows
         keep (spec, "Row Lineage").
     may_be_empty
-        No rows make no file, instead of an error.
+        Whether a frame without rows writes no file instead of raising an error.
 
     Returns
     -------
     EntryBatch
-        An entry per file, as ``files_of_frame`` gives.
+        One entry per file, as from ``files_of_frame``.
 
     Raises
     ------
     OptionError
-        No Spark session; a streaming data frame; no rows; a column that the schema lacks, a required column or value
-        that is missing, a type or value that does not fit.
+        ``session`` is not a Spark session; the DataFrame is streaming or has no rows; the schema lacks a column; a
+        required column or value is missing; a type or value does not fit.
     UnsupportedError
-        The workers cannot reach the table's folder, or its storage cannot go to them.
+        The workers cannot reach the table's folder, or its storage cannot be sent to them.
     StorageError
-        The workers have written files that are not here.
+        Files that the workers have written are not accessible on this machine.
     """
     info = SessionInfo.of(session)
     check_columns(frame, state, lineage=lineage)
@@ -84,18 +83,18 @@ def write_files(
         rows = map_in_arrow(frame, FileWriter(shipped, key, lineage), "files binary").collect()
     made = concat_batches([unpacked(bytes(row[0])) for row in rows])
     if not len(made) and not may_be_empty:
-        raise OptionError("the frame has no rows: there is nothing to add")
+        raise OptionError("the DataFrame has no rows to add")
     check_there(state, made)
     return made
 
 
 def check_columns(frame: Any, state: TableState, *, complete: bool = True, lineage: bool = False) -> list[str]:
-    """Refuse columns that do not fit, as far as can be said without a row; the names of those that the frame has.
+    """Return the names of a frame's columns; raise an error if their names or types do not fit the table.
 
     Raises
     ------
     OptionError
-        As `write_files`.
+        As for `write_files`.
     """
     empty = _empty(frame)
     if lineage:
@@ -105,27 +104,27 @@ def check_columns(frame: Any, state: TableState, *, complete: bool = True, linea
 
 
 def _empty(frame: Any) -> pa.Table:
-    """The columns without a row."""
+    """Return the frame's columns as an empty table."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     if getattr(frame, "isStreaming", False):
-        raise OptionError("the data frame is a stream: write its batches, each by itself (foreachBatch)")
+        raise OptionError("the DataFrame is a stream: write each of its batches separately (foreachBatch)")
     try:
         schema = to_arrow_schema(frame.schema)
-    except Exception as error:  # PySpark's own, of another module in each version
-        raise OptionError(f"the data frame has a column that cannot leave Spark: {error}") from error
+    except Exception as error:  # PySpark's exception class, whose module differs between versions
+        raise OptionError(f"the DataFrame has a column that cannot be converted to Arrow: {error}") from error
     return pa.Table.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
 
 
 def _clustered(session: Any, frame: Any, keys: Keys, state: TableState) -> Any:
-    """The rows with their keys: those of a partition in one task, or a few, and there one after the other."""
+    """Return the rows with their keys, distributed and sorted so that a partition's rows are adjacent in few tasks."""
     from pyspark.sql import types as t
 
     schema = t.StructType([*frame.schema.fields, t.StructField(keys.name, t.LongType(), True)])
     keyed = map_in_arrow(frame, keys, schema)
     if state.metadata.properties.get("write.distribution-mode", "hash").lower() != "none":
-        # Rebalancing cuts large partitions and joins small ones, but is nothing without adaptive execution; before
-        # Spark 4.0 its hint takes no names of columns.
+        # Rebalancing splits large partitions and joins small ones, but has no effect without adaptive execution, and
+        # before Spark 4.0 its hint does not accept column names.
         adaptive = str(session.conf.get("spark.sql.adaptive.enabled", "true")).lower() == "true"
         adaptive = adaptive and SessionInfo.of(session).version >= (4, 0)
         keyed = keyed.hint("rebalance", keys.name) if adaptive else keyed.repartition(keys.name)
@@ -133,7 +132,7 @@ def _clustered(session: Any, frame: Any, keys: Keys, state: TableState) -> Any:
 
 
 def _free_name(taken: list[str]) -> str:
-    """A name that no column has: Spark does not tell upper case from lower."""
+    """Return a name that no column has; compared without case, as Spark does."""
     name, lower = "iceexplore_partition_key", {n.lower() for n in taken}
     while name in lower:
         name += "_"
@@ -141,14 +140,14 @@ def _free_name(taken: list[str]) -> str:
 
 
 def check_there(state: TableState, made: EntryBatch) -> None:
-    """Workers elsewhere write to disks of their own: this machine must see what they wrote."""
+    """Raise an error if this machine does not see the written files, for example if a worker wrote to its own disk."""
     sizes = made.entries["file_size_in_bytes"].to_pylist()
     for location, size in zip(made.entries["location"].to_pylist(), sizes, strict=True):
         found = state.storage.stat(location).size if state.storage.exists(location) else None
         if found == size:
             continue
-        what = "is not here" if found is None else f"has {found} bytes here, and {size} there"
+        what = "does not exist on this machine" if found is None else f"has {found} bytes on this machine, not {size}"
         raise StorageError(
-            f"{location}, which a Spark worker wrote, {what}: the table must be in a folder that this machine and the "
-            "workers share"
+            f"{location}, which a Spark worker wrote, {what}: the table must be in a folder shared by this machine and "
+            "the workers"
         )

@@ -1,4 +1,4 @@
-"""The operations of the commit lab: what each asks for, and the calls of a simulation that it stands for."""
+"""The operations of the commit lab: their form fields, and the simulation calls that they translate to."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from iceexplore.widgets.commit_lab._metadata_operations import EVOLUTIONS
 
 __all__ = ["OPERATIONS", "RIVALS", "calls_of", "operation", "rival_calls"]
 
-_MOST_NAMED = 1000  # files that a call names one by one
-_FIELDS_NAMED, _LONG_NAME = 6, 60  # partition fields in a hint, and characters of each
+_MOST_NAMED = 1000  # the most files that a call names one by one
+_FIELDS_NAMED, _LONG_NAME = 6, 60  # the most partition fields in a hint, and characters of each
 
 
 def _made_up(files: int, label: str = "Data files to add") -> tuple[Field, ...]:
-    text = "Made-up files: plausible statistics, no data behind them."
+    text = "Synthetic files: plausible statistics, but no data."
     return (
         Field("files", label, "int", files, text, least=0 if label != "Data files" else 1, most=1_000_000),
         Field("rows", "Rows in each", "int", 1000, least=1, most=1_000_000_000),
@@ -40,8 +40,8 @@ def _partitions(state: TableState) -> tuple[Field, ...]:
         return ()
     named = [f'"{f.name if len(f.name) <= _LONG_NAME else f.name[:_LONG_NAME] + "…"}": …' for f in spec.fields]
     left = [f"and {len(named) - _FIELDS_NAMED} more"] if len(named) > _FIELDS_NAMED else []
-    names = ", ".join([*named[:_FIELDS_NAMED], *left])  # all of them would push what applies it out of sight
-    text = f"JSON, a dictionary or a list of them: {{{names}}}. Empty: the table's newest partitions in turn."
+    names = ", ".join([*named[:_FIELDS_NAMED], *left])  # a longer hint would push the button Apply out of view
+    text = f"JSON, a dictionary or a list of them: {{{names}}}. Empty for the table's newest partitions in turn."
     return (Field("partitions", "Partitions", "json", "", text),)
 
 
@@ -62,17 +62,17 @@ def _branch(values: Values) -> dict[str, Any]:
     return given(values, ref="main") if "ref" in values else {}
 
 
-_WHERE = "A filter, as of a scan: fare > 10. Files that may have such rows; empty: any."
+_WHERE = "A filter such as fare > 10, which selects files that may contain such rows; empty for all files."
 
 
 def _delta_fields(state: TableState) -> tuple[Field, ...]:
     ways = (("positions", "by position"), ("values", "by value (equality delete)"))
     by = ("by", ("positions",))
     return (
-        Field("by", "Rows are named", "choice", "positions", choices=ways),
+        Field("by", "Delete rows", "choice", "positions", choices=ways),
         Field("of", "In data files", "int", 2, "The first live ones.", least=1, most=_MOST_NAMED, when=by),
         Field("where", "Only files that may match", "text", "", _WHERE, when=by),
-        Field("positions", "Positions", "text", "0", "Of rows in each file, from 0: 0, 5, 10-19.", when=by),
+        Field("positions", "Positions", "text", "0", "Row positions in each file, from 0: 0, 5, 10-19.", when=by),
         Field("values", "Values", "json", "", 'JSON by column: {"id": [1, 2]}.', when=("by", ("values",))),
         *_made_up(0, "Data files to add (an update)"),
         *branch_field(state),
@@ -92,47 +92,47 @@ def _delta(state: TableState, values: Values) -> Calls:
 
 
 def _added(values: Values, how: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call that may add files."""
+    """Return the arguments of a call that may add files."""
     if values["files"]:
         return (values["files"],), {**how, "rows": values["rows"], **_branch(values)}
     return (), {**how, **_branch(values)}
 
 
 def _positions(text: str) -> list[int]:
-    """``0, 5, 10-12`` as numbers.
+    """Parse positions such as ``0, 5, 10-12``.
 
     Raises
     ------
     OptionError
-        It is something else, or more than 10,000 positions.
+        The text is invalid, or has more than 10,000 positions.
     """
     out: list[int] = []
     for part in text.replace(",", " ").split():
         low, _, high = part.partition("-")
         ends = [low, high or low]
         if not all(e.isascii() and e.isdecimal() and len(e) < 16 for e in ends):
-            raise OptionError(f"positions={text[:80]!r}: give rows from 0, like 0, 5, 10-19")
+            raise OptionError(f"positions={text[:80]!r}: give positions from 0, such as 0, 5, 10-19")
         first, last = map(int, ends)
         if last < first or last - first + len(out) >= 10_000:
-            raise OptionError(f"positions={text[:80]!r}: at most 10,000, each range upwards")
+            raise OptionError(f"positions={text[:80]!r}: give at most 10,000, in ascending ranges")
         out += range(first, last + 1)
     if not out:
-        raise OptionError("positions: give at least one, like 0, 5, 10-19")
+        raise OptionError("positions: give at least one, such as 0, 5, 10-19")
     return out
 
 
 def _gone_fields(state: TableState, *, by: str) -> tuple[Field, ...]:
     ways = (("filter", "by a filter"), ("files", "the first ones"))
-    text = "All rows of each file must surely match; metadata alone decides. true: everything."
+    text = "Selects files all of whose rows match by metadata alone; true selects all files."
     return (
-        Field("by", "Files that go", "choice", by, choices=ways),
+        Field("by", "Files to remove", "choice", by, choices=ways),
         Field("where", "Filter", "text", "", text, when=("by", ("filter",))),
         Field(
             "of",
             "How many",
             "int",
             1,
-            "They are named in the call.",
+            "The call names them.",
             least=1,
             most=_MOST_NAMED,
             when=("by", ("files",)),
@@ -144,13 +144,13 @@ def _delete(state: TableState, values: Values) -> Calls:
     if values["by"] == "files":
         return (Call("delete_files", (live_data(state, values["of"]),), _branch(values)),)
     if not values["where"]:
-        raise OptionError("where: give a filter, like region = 'eu'; true removes everything")
+        raise OptionError("where: give a filter, such as region = 'eu'; true removes everything")
     return (Call("delete_where", (values["where"],), _branch(values)),)
 
 
 def _overwrite_fields(state: TableState) -> tuple[Field, ...]:
     levels = (("serializable", "serializable"), ("snapshot", "snapshot"))
-    text = "serializable: data that another writer adds meanwhile is a conflict; snapshot: it is not."
+    text = "serializable: data added concurrently by another writer is a conflict; snapshot: it is not."
     isolation = Field("isolation", "Isolation", "choice", "serializable", text, levels)
     more = (*_made_up(1), *_partitions(state), isolation, *branch_field(state))
     return (*_gone_fields(state, by="files"), *more)
@@ -171,8 +171,8 @@ def _overwrite(state: TableState, values: Values) -> Calls:
 def _compact_fields(state: TableState) -> tuple[Field, ...]:
     return (
         Field("where", "Only files that may match", "text", "", _WHERE),
-        Field("small_than", "Only files below", "int", None, "Bytes; empty: of any size.", least=1),
-        Field("files", "Files a partition gets", "int", 1, least=1, most=100_000),
+        Field("small_than", "Only files below", "int", None, "Bytes; empty for any size.", least=1),
+        Field("files", "Files per partition", "int", 1, least=1, most=100_000),
         *branch_field(state),
     )
 
@@ -182,8 +182,8 @@ def _compact(state: TableState, values: Values) -> Calls:
 
 
 def _manifest_fields(state: TableState) -> tuple[Field, ...]:
-    text = "For this commit the root may hold no data files and deletes: what stands there goes to leaves (V4)."
-    return (Field("flush", "Flush the root, too", "flag", False, text), *branch_field(state))
+    text = "Moves data files and deletes in the root to leaves (V4)."
+    return (Field("flush", "Also flush the root", "flag", False, text), *branch_field(state))
 
 
 def _manifests(state: TableState, values: Values) -> Calls:
@@ -203,41 +203,41 @@ OPERATIONS: dict[str, Operation] = {
     for o in (
         Operation(
             "append", "Append data files",
-            "V4 writes them into the root itself, until there are more than flush_data_files: one file a commit. "
+            "V4 adds them to the root until it has more than flush_data_files, so a commit writes one file. "
             "Below V4 each append writes a manifest and a manifest list.",
             _add_fields, _append,
         ),
         Operation(
             "row_delta", "Delete rows",
-            "The data files stay. Positions become position delete files in version 2, deletion vectors from 3 on, "
+            "Data files are kept. Positions become position delete files in version 2, deletion vectors from 3 on, "
             "each merged with the one before it. Adding files in the same commit makes it an update.",
             _delta_fields, _delta,
         ),
         Operation(
             "overwrite", "Overwrite data files",
-            "Some files go and others come in one commit. In V4 a file in a leaf goes by a manifest DV, "
-            "and the leaf is not written anew.",
+            "Removes some files and adds others in one commit. In V4 a manifest DV removes a file from a leaf, "
+            "so the leaf is not rewritten.",
             _overwrite_fields, _overwrite,
         ),
         Operation(
             "delete", "Delete data files",
-            "Whole files, by metadata alone. In V4 one row of the root says so, or a manifest DV for its leaf.",
+            "Removes whole files by changing metadata. In V4 this takes a row of the root, or a manifest DV of a leaf.",
             lambda state: (*_gone_fields(state, by="files"), *branch_field(state)), _delete,
         ),
         Operation(
             "compact", "Compact data files",
-            "Files of a partition are written anew as fewer, deleted rows left out. Made-up ones become made-up ones.",
+            "Rewrites the files of a partition as fewer ones without deleted rows. Synthetic files stay synthetic.",
             _compact_fields, _compact,
         ),
         Operation(
             "rewrite_manifests", "Rewrite manifests",
-            "Leaves that are small, old or have a manifest DV are written anew; the data is not touched. "
-            "In V4 any commit may do this on its way.",
+            "Rewrites leaves that are small, old or have a manifest DV; the data is not touched. "
+            "In V4 any commit may do this as well.",
             _manifest_fields, _manifests,
         ),
         Operation(
-            "rewrite_position_deletes", "Turn position deletes into vectors",
-            "Position delete files of version 2 are read and become deletion vectors (from version 3 on).",
+            "rewrite_position_deletes", "Convert position deletes to vectors",
+            "Reads position delete files of version 2 and writes deletion vectors (from version 3 on).",
             _vector_fields, lambda state, values: (Call("rewrite_position_deletes", (), _branch(values)),),
         ),
         *EVOLUTIONS,
@@ -246,37 +246,37 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def operation(name: str) -> Operation:
-    """An operation by name.
+    """Return an operation by name.
 
     Raises
     ------
     OptionError
-        There is none of this name.
+        There is no operation of this name.
     """
     found = OPERATIONS.get(name)
     if found is None:
-        raise OptionError(f"no operation {str(name)[:60]!r}; there are {', '.join(OPERATIONS)}")
+        raise OptionError(f"no operation {str(name)[:60]!r}; the operations are {', '.join(OPERATIONS)}")
     return found
 
 
 def calls_of(name: str, state: TableState, values: Mapping[str, Any]) -> Calls:
-    """The calls that an operation with these values is on this state.
+    """Return the calls to which an operation with these values translates for a state.
 
     Raises
     ------
     IceexploreError
-        It makes no sense there.
+        The operation or a value is not valid for this state.
     """
     chosen = operation(name)
     fields = chosen.fields(state)
     if fields is None:
-        raise OptionError(f"{chosen.title}: that cannot be done to the table as it is now")
+        raise OptionError(f"{chosen.title}: not possible in the table's present state")
     return chosen.calls(state, checked_values(fields, values))
 
 
 # A second writer ------------------------------------------------------------------------------------------------------
 
-#: What another writer may commit meanwhile, from the same state.
+#: The commits that another writer may make concurrently, from the same state.
 RIVALS: tuple[tuple[str, str], ...] = (
     ("", "no other writer"),
     ("append", "another writer appends a file first"),
@@ -288,7 +288,7 @@ RIVALS: tuple[tuple[str, str], ...] = (
 
 
 def rival_calls(rival: str, state: TableState, calls: Calls) -> Calls:
-    """What the other writer commits: concerning the files that these calls name, or the table's first ones.
+    """Return the other writer's calls, on the files that these calls name, or else on the table's first file.
 
     Raises
     ------
@@ -296,7 +296,7 @@ def rival_calls(rival: str, state: TableState, calls: Calls) -> Calls:
         An unknown rival, or a table without data files.
     """
     if rival not in dict(RIVALS):
-        raise OptionError(f"rival={rival[:60]!r}: one of {', '.join(repr(name) for name, _ in RIVALS)}")
+        raise OptionError(f"rival={rival[:60]!r}: choose one of {', '.join(repr(name) for name, _ in RIVALS)}")
     if rival == "append":
         return (Call("append", (1,), {"rows": 1000}),)
     if rival == "compact":
@@ -312,7 +312,7 @@ def rival_calls(rival: str, state: TableState, calls: Calls) -> Calls:
 
 
 def _named(call: Call) -> list[str]:
-    """The data files that a call names."""
+    """Return the data files that a call names."""
     if call.method == "delete_files":
         return list(call.args[0])
     return list(call.kwargs.get("delete") or call.kwargs.get("deletes") or ())

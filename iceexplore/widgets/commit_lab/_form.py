@@ -1,4 +1,4 @@
-"""Forms of the commit lab, described in Python: the browser draws them and knows no operation."""
+"""Forms of the commit lab, described in Python, so that the browser draws them without knowing the operations."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation that the lab offers.
+    """An operation of the commit lab.
 
     Attributes
     ----------
     name
-        The keyword of `CommitPart.apply`.
+        Its name in `CommitPart.apply`.
     title
-        Its name for people.
+        The displayed name.
     help
-        What it does, and what to look at.
+        What it does, and what to look for.
     fields
-        Of a table's state: what the form asks for; the choices depend on the table. None: it cannot be done there.
+        A function that returns the form's fields for a table's state, or None if the operation is not possible.
     calls
-        Of a state and the form's values: the calls of the simulation.
+        A function that returns the simulation's calls for a state and the form's values.
     """
 
     name: str
@@ -58,24 +58,24 @@ class Operation:
 
 
 def given(values: Values, **defaults: Any) -> dict[str, Any]:
-    """The values that are not what a method takes by default: as a call is written by hand."""
+    """Return the values that differ from a method's defaults, as in a hand-written call."""
     return {name: values[name] for name, default in defaults.items() if values[name] not in (None, "", default)}
 
 
 def branch_field(state: TableState) -> tuple[Field, ...]:
-    """To which branch a commit goes, where there is more than one."""
+    """Return a field for the branch of a commit; empty if there is only one branch."""
     names = [name for name, ref in state.metadata.refs.items() if ref.type == "branch"]
     others = tuple((name, name) for name in dict.fromkeys(["main", *names]))
     return (Field("ref", "Branch", "choice", "main", choices=others),) if len(others) > 1 else ()
 
 
 def live_data(state: TableState, count: int, where: str | None = None) -> list[str]:
-    """The first live data files, or of those that may have rows which match a filter.
+    """Return the first live data files, with ``where`` only those that may contain matching rows.
 
     Raises
     ------
     OptionError
-        There is none.
+        There is no such data file.
     """
     found: list[str] = []
     if where:
@@ -93,7 +93,7 @@ def live_data(state: TableState, count: int, where: str | None = None) -> list[s
             if len(found) >= count:
                 break
     if not found:
-        text = f" may have rows that match {where}" if where else " is live: append some first"
+        text = f" may contain rows that match {where}" if where else " is live: append some first"
         raise OptionError(f"no data file{text}")
     return found
 
@@ -107,18 +107,18 @@ _MOST_CHOICES = 1000
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a form.
+    """A field of a form.
 
     Attributes
     ----------
     default
-        What it is at first; None of a number: it may be left out.
+        The initial value; None for a number that is optional.
     choices
-        Values and what they are called.
+        The values and their labels.
     least, most
-        Limits of a number.
+        The limits of a number.
     when
-        An earlier field, and its values with which this one means something.
+        An earlier field, and those of its values for which this field applies.
     """
 
     name: str
@@ -132,10 +132,11 @@ class Field:
     when: tuple[str, tuple[str, ...]] | None = None
 
     def sent(self, of: str) -> dict[str, Any]:
-        """As the browser needs it, JSON-safe: ``of`` what it is, ``help`` in one sentence, the rest of it in ``more``.
+        """Return the field for the browser, JSON-safe.
 
-        ``input`` are the attributes of what is typed into; it is a list where there are ``choices``. Of more than a
-        thousand of these the browser offers the first; in a notebook each can be given.
+        ``of`` is the form's name, ``help`` the first sentence of a long help text, ``more`` its rest, and ``input`` the
+        attributes of the input element; fields with ``choices`` are drop-down lists. Of more than a thousand choices,
+        the browser gets the first thousand; notebooks can use all.
         """
         help_text, more = self.help, ""
         if len(help_text) > _LONG_HELP:
@@ -170,12 +171,12 @@ class Field:
                 return {"type": "text", **plain}
 
     def checked(self, value: Any) -> Any:
-        """A value as an operation takes it: of ``json`` what the text says.
+        """Return a validated value for an operation; JSON text is parsed.
 
         Raises
         ------
         OptionError
-            It makes no sense; the message says what is accepted.
+            The value is invalid; the message names what is accepted.
         """
         if value is None or (value == "" and self.kind in ("int", "number")):
             return self.default
@@ -184,11 +185,11 @@ class Field:
                 return self._number(value)
             case "flag":
                 if not isinstance(value, bool):
-                    raise OptionError(f"{self.name}={_short(value)}: true or false")
+                    raise OptionError(f"{self.name}={_short(value)}: give true or false")
             case "choice":
                 if value not in [v for v, _ in self.choices]:
                     known = ", ".join(repr(v) for v, _ in self.choices[:20])
-                    raise OptionError(f"{self.name}={_short(value)}: one of {known or 'nothing: there is no choice'}")
+                    raise OptionError(f"{self.name}={_short(value)}: choose one of {known or 'no choices'}")
             case "json":
                 return self._parsed(value)
             case _:
@@ -200,15 +201,15 @@ class Field:
     def _number(self, value: Any) -> Any:
         whole = self.kind == "int"
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            raise OptionError(f"{self.name}={_short(value)}: give a {'whole ' if whole else ''}number")
+            raise OptionError(f"{self.name}={_short(value)}: give {'an integer' if whole else 'a number'}")
         low, high = self.least, self.most
         if (low is not None and value < low) or (high is not None and value > high):
             limits = f"from {low:,}" if high is None else f"{low:,} to {high:,}"
-            raise OptionError(f"{self.name}={value:,}: a number {limits}")
+            raise OptionError(f"{self.name}={value:,}: give a number {limits}")
         return value
 
     def _parsed(self, value: Any) -> Any:
-        """What a JSON text says; what is no text was given in Python."""
+        """Return the parsed JSON text; values given in Python are returned unchanged."""
         if not isinstance(value, str):
             return value
         if not value.strip():
@@ -220,17 +221,17 @@ class Field:
 
 
 def checked_values(fields: Iterable[Field], given: Mapping[str, Any]) -> dict[str, Any]:
-    """A value for every field: those given, and defaults.
+    """Return a value for every field, given or default.
 
     Raises
     ------
     OptionError
-        An unknown field, or a value that makes no sense.
+        A field is unknown, or a value is invalid.
     """
     known = {f.name: f for f in fields}
     for name in given:
         if name not in known:
-            raise OptionError(f"there is no field {_short(name)}; there are {', '.join(known) or 'none'}")
+            raise OptionError(f"no field {_short(name)}; the fields are {', '.join(known) or 'none'}")
     out: dict[str, Any] = {}
     for name, f in known.items():
         asked = f.when is None or out[f.when[0]] in f.when[1]
@@ -238,7 +239,7 @@ def checked_values(fields: Iterable[Field], given: Mapping[str, Any]) -> dict[st
     return out
 
 
-#: Operations that return None where there is nothing to do, and why there is nothing.
+#: Operations that return None if there is nothing to do, with the reason.
 _REWRITES = {
     "compact": "no partition has more files than it would get",
     "rewrite_manifests": "the table has no manifests",
@@ -248,27 +249,27 @@ _REWRITES = {
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a simulation's method: run, and written as Python."""
+    """A call of a simulation's method, which can be run and written as Python."""
 
     method: str
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, table: Any) -> Any:
-        """Call the method of this table.
+        """Call the method of a table.
 
         Raises
         ------
         OptionError
-            A rewrite found nothing to do: in a notebook it returns None, but who clicks Apply wants to know.
+            A rewrite found nothing to do. The method returns None, but in the lab this has to be reported.
         """
         found = getattr(table, self.method)(*self.args, **self.kwargs)
         if found is None and self.method in _REWRITES:
-            raise OptionError(f"{_REWRITES[self.method]}: there is nothing to do, and no commit was made")
+            raise OptionError(f"{_REWRITES[self.method]}: nothing to do, no commit was made")
         return found
 
     def code(self, target: str) -> str:
-        """The call as Python: literals only, nothing of a name is code."""
+        """Return the call as Python code with literals only, so that no name is executed."""
         given = [("", a) for a in self.args] + [(f"{k}=", v) for k, v in self.kwargs.items()]
         line = f"{target}.{self.method}({', '.join(name + repr(value) for name, value in given)})"
         if len(line) <= _WIDTH:
@@ -284,7 +285,7 @@ Calls = tuple[Call, ...]
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _short(value: Any) -> str:

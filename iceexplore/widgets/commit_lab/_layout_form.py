@@ -1,4 +1,4 @@
-"""The layout's form of the commit lab, and the calls that bring a simulation to what it says."""
+"""The form of the V4 layout in the commit lab, and the calls that apply it to a simulation."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ __all__ = ["layout_calls", "layout_fields", "start_of"]
 
 _LABELS = {
     "dialect": "Dialect",
-    "manifest_format": "Manifests are",
+    "manifest_format": "Manifest format",
     "dv_encoding": "Changes of manifest DVs",
     "dv_attached": "Manifest DVs on the manifest's entry",
     "partition_storage": "Partition values",
     "flush_data_files": "Data files in the root",
     "flush_delete_files": "Deletes in the root",
-    "leaf_entries": "Entries of a leaf",
+    "leaf_entries": "Entries per leaf",
     "affinity": "Affinity of delete manifests",
     "unaffiliated_manifests": "Unaffiliated manifests",
     "inline_dv_bytes": "Inline manifest DVs up to (bytes)",
     "compact_leaves": "Merge small leaves from",
     "rewrite_leaf_at": "Rewrite a leaf at (share removed)",
 }
-#: Where nothing is chosen, the table or the dialect decides.
-_OPEN = {"dialect": "as the table", "manifest_format": "as the dialect"}
+#: Labels for no choice, where the table or the dialect decides.
+_OPEN = {"dialect": "that of the table", "manifest_format": "that of the dialect"}
 
 
 def layout_fields(state: TableState) -> tuple[Field, ...]:
-    """The format version, and each option of a V4 layout with its own documentation."""
+    """Return fields for the format version and for each option of a V4 layout, with the option's documentation."""
     from iceexplore.commits import option_docs
 
     version = state.metadata.format_version
-    versions = [("", f"{version}, as it is")] + [(str(v), f"{v}, upgraded") for v in range(version + 1, 5)]
-    text = "A higher one upgrades with the first commit. The options count in version 4."
+    versions = [("", f"{version}, unchanged")] + [(str(v), f"{v}, upgraded") for v in range(version + 1, 5)]
+    text = "A higher version upgrades the table with the first commit. The options apply to version 4."
     out = [Field("format_version", "Format version", "choice", "", text, tuple(versions))]
     v4 = ("4", *([""] if version == 4 else []))
     for option in option_docs(4):
@@ -59,12 +59,12 @@ def layout_fields(state: TableState) -> tuple[Field, ...]:
 
 
 def start_of(state: TableState, layout: Mapping[str, Any]) -> tuple[int | None, dict[str, Any]]:
-    """What a simulation is begun with: the format version (None: the table's), and the options that are not default.
+    """Return the start of a simulation: the format version (None for the table's) and the non-default options.
 
     Raises
     ------
     OptionError
-        A field makes no sense.
+        A field is invalid.
     """
     from iceexplore.commits import LayoutOptions
 
@@ -77,19 +77,19 @@ def start_of(state: TableState, layout: Mapping[str, Any]) -> tuple[int | None, 
 
 
 def layout_calls(state: TableState, options: LayoutOptions, layout: Mapping[str, Any]) -> tuple[Call, ...]:
-    """The calls that bring a simulation, which is there already, to this layout; none where it has it.
+    """Return the calls that change an existing simulation to this layout; empty if it has it already.
 
     Parameters
     ----------
     state
-        Of the table with which the form began.
+        The state of the table with which the form was created.
     options
-        What the simulation has.
+        The simulation's present options.
 
     Raises
     ------
     OptionError
-        A field makes no sense, or the version is below the simulation's.
+        A field is invalid.
     """
     from iceexplore.commits import LayoutOptions
 

@@ -1,4 +1,4 @@
-"""What the browser is sent of the commit lab: the form, the line of steps, a refusal. All of it JSON-safe."""
+"""JSON-safe content of the commit lab for the browser: the form, the line of steps, refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_FILES = 20
 
 
 def form_of(session: Session) -> dict[str, Any]:
-    """What can be done to the table as it is now: ``choose``, ``layout`` and ``operations``, see `CommitPart`."""
+    """Return the operations possible now: ``choose``, ``layout`` and ``operations``; see `CommitPart`."""
     state = session.table.state if session.step is None else session.step.after.state
     offered = [(o, fields) for o in OPERATIONS.values() if (fields := o.fields(state)) is not None]
     names = tuple((o.name, o.title) for o, _ in offered)
@@ -37,7 +37,7 @@ def form_of(session: Session) -> dict[str, Any]:
 
 
 def line_of(session: Session) -> dict[str, Any]:
-    """The line shown and its steps: see `CommitPart.commit_line`."""
+    """Return the current line and its steps; see `CommitPart.commit_line`."""
     line = session.line
     return {
         "lines": [signs(other.name) for other in session.lines],
@@ -50,7 +50,7 @@ def line_of(session: Session) -> dict[str, Any]:
 
 
 def refusal_of(refused: RefusedError) -> dict[str, Any]:
-    """Why something was refused: see `CommitPart.commit_refused`."""
+    """Return why a request was refused; see `CommitPart.commit_refused`."""
     from iceexplore.commits import RULES
 
     error = refused.error
@@ -58,17 +58,17 @@ def refusal_of(refused: RefusedError) -> dict[str, Any]:
     rule = RULES.get(name)
     text = str(error).removesuffix(f" [rule {name}]")[:2000]
     if refused.rival:
-        text = f"What the other writer was to commit first cannot be done: {text}"
+        text = f"The other writer's commit failed: {text}"
     files = [f for f in getattr(error, "files", ()) if f not in text]
-    advice = "Nothing was committed; the table is as it was."
+    advice = "Nothing was committed; the table is unchanged."
     if refused.orphans:
-        files_are = "file that nobody needs" if refused.orphans == 1 else "files that nobody needs"
-        advice = f"Its attempts left {refused.orphans:,} {files_are}; the table is as it was."
+        files_are = "orphan file" if refused.orphans == 1 else "orphan files"
+        advice = f"Its attempts left {refused.orphans:,} {files_are}; the table is unchanged."
     law = [f"{rule.text} ({rule.source})"] if rule else []
-    said = signs_of_lines(text)
+    shown = signs_of_lines(text)
     blocks: list[Block] = [
         ["strong", [f"Refused: {name}" if rule else "Refused"]],
-        ["p", [said]],
+        ["p", [shown]],
         *(["advice", [line]] for line in (*law, *map(signs, files[:_MOST_FILES]), advice)),
     ]
-    return {"text": said, "rule": name, "blocks": blocks}
+    return {"text": shown, "rule": name, "blocks": blocks}

@@ -1,4 +1,4 @@
-"""Operations of the commit lab that change metadata alone: schema, spec, properties, refs, history, version."""
+"""Operations of the commit lab that change only metadata: schema, spec, properties, refs, history, format version."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _spec_fields(state: TableState) -> tuple[Field, ...]:
     ways = [("add", "add a partition field")]
     if names:
         ways += [("remove", "remove a partition field"), ("rename", "rename a partition field")]
-    text = "A column, or a transform of one: day(ts), bucket(16, id), truncate(4, name)."
+    text = "A column or a transform of one: day(ts), bucket(16, id), truncate(4, name)."
     return (
         Field("change", "Change", "choice", "add", choices=tuple(ways)),
         Field("term", "Field", "text", "", text, when=_when("add")),
@@ -69,7 +69,7 @@ def _spec_fields(state: TableState) -> tuple[Field, ...]:
 
 def _spec(state: TableState, values: Values) -> Calls:
     if values["change"] == "add" and not values["term"]:
-        raise OptionError("term: give a column or a transform of one, like day(ts)")
+        raise OptionError("term: give a column or a transform of one, such as day(ts)")
     changes: dict[str, dict[str, Any]] = {
         "add": {"add": [values["term"]]},
         "remove": {"remove": [values["field"]]},
@@ -96,12 +96,12 @@ def _property(state: TableState, values: Values) -> Calls:
 
 def _ref_fields(state: TableState) -> tuple[Field, ...]:
     names = sorted(state.metadata.refs, key=lambda name: name == "main")
-    ways = [("branch", "make or move a branch"), ("tag", "make or move a tag")]
+    ways = [("branch", "create or move a branch"), ("tag", "create or move a tag")]
     if names:
         ways.append(("remove_ref", "remove a branch or tag"))
     return (
         Field("change", "Change", "choice", "branch", choices=tuple(ways)),
-        Field("name", "Name", "text", "audit", "At the snapshot shown.", when=_when("branch", "tag")),
+        Field("name", "Name", "text", "audit", "For the snapshot shown.", when=_when("branch", "tag")),
         _one_of("ref", "Branch or tag", names, "remove_ref"),
     )
 
@@ -114,9 +114,9 @@ def _ref(state: TableState, values: Values) -> Calls:
 
 
 def _expire_fields(state: TableState) -> tuple[Field, ...]:
-    text = "A date or time, ISO; empty: of any age. Snapshots of tags and branches stay."
+    text = "An ISO date or time; empty for any age. Snapshots that branches and tags name are kept."
     return (
-        Field("retain_last", "Newest that stay", "int", 1, "Of each branch.", least=1, most=1_000_000),
+        Field("retain_last", "Newest to keep", "int", 1, "Per branch.", least=1, most=1_000_000),
         Field("older_than", "Only older than", "text", "", text),
     )
 
@@ -127,7 +127,7 @@ def _expire(state: TableState, values: Values) -> Calls:
 
 
 def _ancestors(state: TableState) -> list[tuple[str, str]]:
-    """The snapshots before the one shown, newest first."""
+    """Return up to 50 ancestors of the snapshot shown, newest first, as ids with descriptions."""
     out: list[tuple[str, str]] = []
     for at in islice(ancestry(state.metadata, state.snapshot), 1, 51):
         words = f"{format_ms(at.timestamp_ms)} {at.operation or ''}".replace(".000 UTC", " UTC")
@@ -149,35 +149,35 @@ def _upgrade_fields(state: TableState) -> tuple[Field, ...] | None:
 EVOLUTIONS: tuple[Operation, ...] = (
     Operation(
         "expire_snapshots", "Expire snapshots",
-        "Snapshots go from the metadata; no file is removed. A root that no snapshot names is needed no more.",
+        "Removes snapshots from the metadata, but no files. A root that no snapshot names is no longer needed.",
         _expire_fields, _expire,
     ),
     Operation(
         "evolve_schema", "Change the schema",
-        "Columns are known by id: a rename writes no data anew. What the spec forbids is refused by its rule.",
+        "Columns are identified by id, so a rename rewrites no data. Changes that the spec forbids are refused.",
         _schema_fields, _schema,
     ),
     Operation(
         "evolve_spec", "Change the partitioning",
-        "A new spec for files to come; older files keep theirs. In V4 a new field is an expression of the table.",
+        "Sets a new spec for future files; other files keep theirs. In V4 a new field is an expression of the table.",
         _spec_fields, _spec,
     ),
     Operation(
         "set_properties", "Set a property",
-        "A property of the table, in the metadata file.", _property_fields, _property,
+        "Sets or removes a property of the table in the metadata file.", _property_fields, _property,
     ),
     Operation(
         "ref", "Branch or tag",
-        "A name for a snapshot. Commits can go to a branch; main stays where it is.", _ref_fields, _ref,
+        "Names a snapshot. Commits to another branch do not move main.", _ref_fields, _ref,
     ),
     Operation(
         "rollback", "Roll back",
-        "An earlier snapshot becomes the current one again; the later ones stay until they expire.",
+        "Makes an earlier snapshot the current one again; the later ones stay until they expire.",
         _rollback_fields, lambda state, values: (Call("rollback", (int(values["to"]),)),),
     ),
     Operation(
         "upgrade", "Upgrade the table",
-        "In a metadata file of its own. Manifests stay as they are; the next commit to V4 writes the first root.",
+        "Writes only a new metadata file. Manifests stay unchanged; the next commit to V4 writes the first root.",
         _upgrade_fields, lambda state, values: (Call("upgrade", (int(values["to"]),)),),
     ),
 )  # fmt: skip

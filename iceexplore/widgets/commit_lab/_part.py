@@ -1,4 +1,4 @@
-"""The commit lab: operations tried on a simulation of the table, the tree before and after, rules, costs, as Python."""
+"""The commit lab: try operations on a simulation of the table, with trees before and after, rules, costs and code."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from iceexplore.widgets.core._table_widget import shown
 
 __all__ = ["CommitLab", "CommitPart"]
 
-#: Of the simulations: what is tried can be repeated, to the last id.
+#: The seed of the simulations, which makes them reproducible including all ids.
 _SEED = 1
-_NEEDS_TABLE = "The commit lab needs a table, not a table's state: ix.widgets.CommitLab(ix.open(...))."
+_NEEDS_TABLE = "The commit lab needs a table instead of a table's state: ix.widgets.CommitLab(ix.open(...))."
 
 
 class CommitPart(CommitShown):
-    """A lab in which commits are tried. The table is never written: each step is made on a copy of a simulation.
+    """A panel to try commits. The table is never written: each step runs on a copy of a simulation.
 
     Attributes
     ----------
     commit_form
-        What there is to choose: ``choose`` (the fields ``operation`` and ``rival``), ``layout`` (fields),
-        ``operations`` (name, title, help, fields); ``needs`` in their place: why there is nothing. See
+        The available choices: ``choose`` (the fields ``operation`` and ``rival``), ``layout`` (fields),
+        ``operations`` (name, title, help, fields); or ``needs``, the reason why there are none. See
         `iceexplore.widgets.commit_lab._form.Field`.
     commit_draft
-        What is chosen in the browser and not applied yet: ``operation``, ``rival``, ``layout``, and by the name of each
+        Choices in the browser that are not applied yet: ``operation``, ``rival``, ``layout``, and by the name of each
         operation the values of its fields; the ``tab`` shown; the nodes selected ``before`` and ``after``.
     commit_asked
-        The browser asks: ``n`` (counted up) and ``do``: ``show``; ``apply`` with ``operation``, ``values``, ``layout``
-        and ``rival``; ``undo``; ``redo``; ``go`` with ``line`` and ``at``; ``fork`` with ``name``; ``save`` with
-        ``path``. ``earlier`` are those asked before it, which may never have come alone.
+        A request of the browser: ``n`` (incremented) and ``do``: ``show``; ``apply`` with ``operation``, ``values``,
+        ``layout`` and ``rival``; ``undo``; ``redo``; ``go`` with ``line`` and ``at``; ``fork`` with ``name``; ``save``
+        with ``path``. ``earlier`` are the requests before it, which may have been merged.
     commit_line
-        ``lines`` (their names), ``ends`` (how many steps of each are done), ``current``, ``steps`` of that line (id,
-        title), how many of these are done (``at``), and ``code``: those as Python.
+        ``lines`` (their names), ``ends`` (the number of steps done in each), ``current``, ``steps`` of that line (id,
+        title), the number of these done (``at``), and ``code``: these steps as Python.
     commit_refused
-        Why the last request was refused: ``text``, ``rule``, and in ``blocks`` what there is to know, also what the
-        rule says and its source; empty where it was not.
+        Why the last request was refused: ``text``, ``rule``, and ``blocks`` for display, with the rule's text and
+        source; empty if it was not refused.
     commit_saved
-        Where the table was saved, ``path`` and ``code``, or why not, ``error``; and that as ``blocks``.
+        Where the table was saved, ``path`` and ``code``, or why it was not, ``error``; and the same as ``blocks``.
     """
 
     commit_form = traitlets.Dict().tag(sync=True)
@@ -67,7 +67,7 @@ class CommitPart(CommitShown):
         first = super()._first(selection)
         if self._session is None:
             return first | {"commit_form": {"needs": _NEEDS_TABLE}}
-        if getattr(self, "tab", "commit") != "commit":  # asked for when it is shown: `iceexplore.commits` is large
+        if getattr(self, "tab", "commit") != "commit":  # built when shown, as importing `iceexplore.commits` is slow
             return first
         return first | {"commit_form": form_of(self._session), "commit_line": line_of(self._session)}
 
@@ -79,12 +79,12 @@ class CommitPart(CommitShown):
 
     @property
     def simulation(self) -> Any:
-        """The simulation as of the step shown: a copy, so that commits to it do not change what is shown here.
+        """The simulation at the step shown, a copy, so that commits to it do not affect the widget.
 
         Raises
         ------
         OptionError
-            The widget was made of a table's state, not of a table.
+            The widget was created from a table's state instead of a table.
         """
         session = self._sure()
         step = session.step
@@ -97,7 +97,7 @@ class CommitPart(CommitShown):
     def apply(
         self, operation: str, /, *, layout: Mapping[str, Any] | None = None, rival: str = "", **values: Any
     ) -> None:
-        """Do an operation, at once.
+        """Run an operation synchronously.
 
         Parameters
         ----------
@@ -106,18 +106,18 @@ class CommitPart(CommitShown):
             ``rewrite_position_deletes``, ``expire_snapshots``, ``evolve_schema``, ``evolve_spec``, ``set_properties``,
             ``ref``, ``rollback``, ``upgrade``.
         layout
-            ``format_version`` (text) and options of `iceexplore.commits.LayoutOptions`; by default as before. At the
-            start of a line they begin the simulation, later they are changed by this step.
+            ``format_version`` (text) and options of `iceexplore.commits.LayoutOptions`; unchanged by default. At the
+            start of a line the simulation begins with them, later this step changes them.
         rival
-            What a second writer commits first, from the same state: ``append``, ``rows``, ``delete``, ``compact``,
-            ``schema``.
+            The commit that another writer makes first, from the same state: ``append``, ``rows``, ``delete``,
+            ``compact``, ``schema``.
         values
-            Fields of the operation's form; what is not given has its default.
+            Fields of the operation's form; missing ones have their defaults.
 
         Raises
         ------
         RuleError, CommitConflictError, OptionError
-            It was refused, as the method of `Simulation` would be; nothing has changed.
+            It was refused, as by the method of `Simulation`; nothing has changed.
         """
         session = self._sure()
         chosen = dict(self.commit_draft.get("layout") or {}) if layout is None else dict(layout)
@@ -130,27 +130,27 @@ class CommitPart(CommitShown):
         self._show_step()
 
     def undo(self) -> None:
-        """Go back a step; OptionError at the start."""
+        """Undo the last step; raise OptionError at the start."""
         self._sure().undo()
         self._show_step()
 
     def redo(self) -> None:
-        """Do again what was undone; OptionError where nothing was."""
+        """Redo the step that was undone; raise OptionError if there is none."""
         self._sure().redo()
         self._show_step()
 
     def fork(self, name: str = "") -> None:
-        """Begin another line with the steps done so far; OptionError if there is one of this name."""
+        """Start another line with the steps done so far; raise OptionError if the name is taken."""
         self._sure().fork(name)
         self._show_step()
 
     def close(self) -> None:
-        """Take the widget away, and let go of its simulations; one that `simulation` gave stays."""
+        """Remove the widget and release its simulations; those from `simulation` stay usable."""
         super().close()
         self._session = None
         self._given = {}
 
-    # What the browser asks --------------------------------------------------------------------------------------------
+    # Requests of the browser ------------------------------------------------------------------------------------------
 
     def _sure(self) -> Session:
         if self._session is None:
@@ -187,12 +187,12 @@ class CommitPart(CommitShown):
             case "save":
                 self._save(str(asked.get("path", "")))
             case other:
-                raise OptionError(f"do={str(other)[:40]!r}: show, apply, undo, redo, go, fork or save")
+                raise OptionError(f"do={str(other)[:40]!r}: choose show, apply, undo, redo, go, fork or save")
 
     def _apply(self, asked: Mapping[str, Any]) -> None:
         values, layout = asked.get("values", {}), asked.get("layout", {})
         if not isinstance(values, Mapping) or not isinstance(layout, Mapping):
-            raise OptionError("values and layout are dictionaries by field")
+            raise OptionError("values and layout must be dictionaries by field")
         name = str(asked.get("operation", ""))
         job = self._sure().job(name, values, layout, str(asked.get("rival", "")))
 
@@ -203,9 +203,9 @@ class CommitPart(CommitShown):
         self._do("commit", OPERATIONS[name].title, job, show)
 
     def _save(self, path: str) -> None:
-        """Save the table as of the step shown. What is wrong with the folder is said beside it, not with the form."""
+        """Save the table at the step shown. Errors about the folder are shown beside it, not with the form."""
         if not path.strip():
-            self.commit_saved = _not_saved("No folder is named. Give one that is not there yet.")
+            self.commit_saved = _not_saved("The folder is missing. Give one that does not exist yet.")
             self._answer()
             return
         simulation = self.simulation
@@ -214,7 +214,7 @@ class CommitPart(CommitShown):
         def save() -> dict[str, Any]:
             try:
                 saved = simulation.save(path.strip())
-            except (IceexploreError, ValueError) as error:  # ValueError: no system takes a name with a NUL
+            except (IceexploreError, ValueError) as error:  # ValueError: a name with a NUL character
                 return _not_saved(str(json_safe(str(error)[:1000])))
             code = json_safe(f"ix.open({str(saved.path)!r})")
             blocks: list[Block] = [["p", [json_safe(repr(saved))]], ["code", code]]
@@ -226,7 +226,7 @@ class CommitPart(CommitShown):
         self._do("commit:save", "Saving", save, show)
 
     def _show_step(self) -> None:
-        """Show the step that is the newest done now."""
+        """Show the last step done."""
         session = self._sure()
         self.commit_refused, self.commit_saved = {}, {}
         self.commit_line, self.commit_form = line_of(session), form_of(session)
@@ -247,9 +247,9 @@ class CommitPart(CommitShown):
 
 
 class CommitLab(CommitPart):
-    """A lab in which commits to a table are tried: choose an operation and a layout, apply, see what it did.
+    """A widget to try commits to a table: choose an operation and a layout, apply it, see the result.
 
-    The table is never written. ``w.simulation`` is the simulation as of the step shown.
+    The table is never written. ``w.simulation`` is the simulation at the step shown.
     """
 
     _esm = packed(script("commit.commitView"))
@@ -262,5 +262,5 @@ def _not_saved(error: str) -> dict[str, Any]:
 def _whole(asked: Mapping[str, Any], name: str) -> int:
     value = asked.get(name)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise OptionError(f"{name}={str(value)[:40]!r}: a whole number")
+        raise OptionError(f"{name}={str(value)[:40]!r}: give an integer")
     return value

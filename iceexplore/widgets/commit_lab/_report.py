@@ -1,4 +1,4 @@
-"""What a step of the commit lab did: in sentences, files, rules and costs, also those of another layout."""
+"""The effect of a step of the commit lab: sentences, files, rules, and costs, compared with another layout."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "bars", "compared", "costs_sent"]
 
-#: A table with more is checked when somebody asks: every manifest is read for that.
+#: With more files, rules are checked only on request, as this reads every manifest.
 _MANY_FILES = 200_000
-#: Levels of what is written and read: kinds of files in the logs, and what they are called.
+#: The levels of files written and read: their kinds in the logs, and their displayed names.
 _LEVELS = {
     "metadata": "table metadata",
     "manifest-list": "manifest list",
@@ -36,7 +36,7 @@ _LEVELS = {
 
 
 class Report:
-    """Of one step; made piece by piece, as it is asked for, in the worker's thread."""
+    """The report of a step, computed piece by piece on request, in the worker thread."""
 
     def __init__(self, step: Step) -> None:
         self.step = step
@@ -45,12 +45,12 @@ class Report:
 
     @cached_property
     def diff(self) -> Diff:
-        """What changed."""
+        """The difference between the states."""
         return diff(self.before, self.after)
 
     @cached_property
     def sides(self) -> tuple[SideTree, SideTree]:
-        """The trees, before and after."""
+        """The trees before and after."""
         return (
             SideTree(self.before, self.after, self.diff, "before"),
             SideTree(self.after, self.before, self.diff, "after"),
@@ -59,13 +59,13 @@ class Report:
     # In sentences -----------------------------------------------------------------------------------------------------
 
     def text(self) -> list[str]:
-        """What happened, a few short sentences."""
+        """Return a few short sentences about the effect."""
         out = [*self._snapshot(), *self._files(), *self._document()]
         attempts = max((w.attempt or 1 for w in self.writes), default=1)
         if attempts > 1:
             out.append(
-                "Another writer had committed first: the change was checked against what it did, and applied on top of "
-                f"it. Attempt {attempts} wrote only the root or list and the metadata file anew."
+                "Another writer had committed first: the change was validated against that commit and applied on top "
+                f"of it. Attempt {attempts} rewrote only the root or manifest list and the metadata file."
             )
         return [signs(line) for line in out] or ["Nothing changed: no commit was made."]
 
@@ -92,7 +92,7 @@ class Report:
                 out.append(f"{verb.capitalize()}: {', '.join(words)}.")
         manifests = self.diff.manifests_arrow
         parts = []
-        for change, verb in (("added", "new"), ("removed", "gone"), ("carried over", "carried over")):
+        for change, verb in (("added", "added"), ("removed", "removed"), ("carried over", "carried over")):
             words = _counted(manifests, change, {"data": "data manifest", "deletes": "delete manifest"})
             if words:
                 parts.append(f"{', '.join(words)} {verb}")
@@ -100,12 +100,12 @@ class Report:
             out.append(f"{'; '.join(parts)}.")
         own = self._own_rows()
         if own:
-            stand = "entry stands" if own == 1 else "entries stand"
-            out.append(f"{own:,} new {stand} in the root itself, without a manifest.")
+            entries = "entry is" if own == 1 else "entries are"
+            out.append(f"{own:,} new {entries} directly in the root, without a manifest.")
         return out
 
     def _own_rows(self) -> int:
-        """Files of the new snapshot that its root holds itself."""
+        """Return the number of files that the new snapshot added directly to its root."""
         now = self.after.snapshot
         if now is None or self.before.metadata.snapshot(now.snapshot_id) is not None:
             return 0
@@ -123,7 +123,7 @@ class Report:
         a, b = self.before.metadata, self.after.metadata
         out = []
         if a.format_version != b.format_version:
-            out.append(f"The table is of format version {b.format_version} now; it was {a.format_version}.")
+            out.append(f"The format version changed from {a.format_version} to {b.format_version}.")
         changes = (*self.diff.schema, *self.diff.spec, *self.diff.properties)
         out += [f"{change.text}." for change in changes[:10]]
         gone = [s for s in a.snapshots if b.snapshot(s.snapshot_id) is None]
@@ -132,15 +132,15 @@ class Report:
         for name in dict.fromkeys([*a.refs, *b.refs]):
             was, now = a.refs.get(name), b.refs.get(name)
             if was is None and now is not None and name != "main":
-                out.append(f"{now.type.capitalize()} {name!r} is new.")
+                out.append(f"{now.type.capitalize()} {name!r} was created.")
             elif was is not None and now is None:
-                out.append(f"{was.type.capitalize()} {name!r} is gone.")
+                out.append(f"{was.type.capitalize()} {name!r} was removed.")
         return out[:20]
 
     # Tables -----------------------------------------------------------------------------------------------------------
 
     def frame(self, table: str) -> pd.DataFrame:
-        """A table of the step: ``files``, ``manifests``, ``rules``, ``written``, ``plan``.
+        """Return a table of the step: ``files``, ``manifests``, ``rules``, ``written`` or ``plan``.
 
         Raises
         ------
@@ -166,7 +166,7 @@ class Report:
         raise OptionError(f"a step has no table {table[:60]!r}")
 
     def _rules(self) -> pd.DataFrame:
-        """Every rule that was checked, the broken ones first."""
+        """Return all checked rules, the broken ones first."""
         import pandas as pd
 
         from iceexplore.commits import checked_rules
@@ -186,16 +186,16 @@ class Report:
         return pd.DataFrame(rows, columns=["rule", "result", "what must hold", "source", "where"])
 
     def checked(self) -> str:
-        """How many rules were checked, and which are broken, in a sentence. A very large table's wait for the tab."""
+        """Return a sentence about the checked and the broken rules; for very large tables, refer to the tab Rules."""
         from iceexplore.commits import checked_rules
 
         summary = (self.after.snapshot.summary if self.after.snapshot else None) or {}
         files = str(summary.get("total-data-files", "0"))
         if files.isdecimal() and len(files) < 19 and int(files) > _MANY_FILES:
-            return f"Rules were not checked: the table has {int(files):,} files. The tab Rules checks them."
+            return f"Rules were not checked, as the table has {int(files):,} files. Open the tab Rules to check them."
         count, broken = len(checked_rules(self.after)), sorted({b.rule for b in self._breaks})
         if not broken:
-            return f"{count} rules checked: all are kept." if count else ""
+            return f"{count} rules checked, none broken." if count else ""
         return f"{count} rules checked, {len(broken)} broken: {', '.join(broken)}."
 
     @cached_property
@@ -206,7 +206,7 @@ class Report:
 
     @cached_property
     def writes(self) -> list[Write]:
-        """Every file that the step's commits wrote, in all their attempts; those of another writer, too."""
+        """All files that the step's commits wrote, in all attempts, including those of the other writer."""
         return _writes(self.step.before, self.step.after)
 
     def _written(self) -> pd.DataFrame:
@@ -216,16 +216,16 @@ class Report:
         return pd.DataFrame(rows, columns=["kind", "file", "bytes", "commit", "attempt", "location"])
 
     def costs(self) -> dict[str, dict[str, float]]:
-        """See `bars`."""
+        """Return the costs of the step by level; see `bars`."""
         return _costs(self.step.before, self.step.after)
 
 
 def bars(report: Report, twin: tuple[str, Twin] | None) -> list[dict[str, Any]]:
-    """The costs of a step as bars, level by level, and beside each the same operation in another layout.
+    """Return the costs of a step as bars with a part per level, beside those of the same operation in another layout.
 
-    What is written is all that the step's commits wrote, in every attempt and by every writer; what planning reads is
-    that of a planner who has read nothing before. What the commits themselves read is not here: how much of it was in
-    memory already depends on what was looked at before.
+    Written files are all that the step's commits wrote, in every attempt and by every writer. Files read by planning
+    are those of a planner with an empty cache. Reads of the commits themselves are not included, as they depend on what
+    was cached before.
 
     Returns
     -------
@@ -234,10 +234,10 @@ def bars(report: Report, twin: tuple[str, Twin] | None) -> list[dict[str, Any]]:
     """
     sides = _both(report, twin)
     titles = {
-        "files": "Files written, a PUT each",
+        "files": "Files written (one PUT each)",
         "bytes": "Bytes written",
-        "plan_files": "Files that planning then reads, a GET each",
-        "plan_bytes": "Bytes that planning then reads",
+        "plan_files": "Files then read by planning (one GET each)",
+        "plan_bytes": "Bytes then read by planning",
     }
     out = []
     for key, title in titles.items():
@@ -255,7 +255,7 @@ def bars(report: Report, twin: tuple[str, Twin] | None) -> list[dict[str, Any]]:
 
 
 def costs_sent(found: list[dict[str, Any]]) -> list[Block]:
-    """Bars as the browser draws them, those of a table as long as its largest is."""
+    """Return the bars as tables for the browser, scaled to the largest bar of each table."""
     out: list[Block] = []
     for bar in found:
         most = max([1, *(sum(part["value"] for part in row["parts"]) for row in bar["rows"])])
@@ -265,12 +265,12 @@ def costs_sent(found: list[dict[str, Any]]) -> list[Block]:
             words = " · ".join(part["text"] for part in row["parts"])
             rows.append([[row["label"]], [["bars", lengths], ["note", words]], [row["total"]]])
         look = {"kind": "cost", "label": bar["title"], "columns": ["", "", "right"]}
-        out.append(["table", [["layout"], [bar["title"]], ["in all"]], rows, look])
+        out.append(["table", [["layout"], [bar["title"]], ["total"]], rows, look])
     return out
 
 
 def compared(report: Report, twin: tuple[str, Twin] | None) -> str:
-    """What the commit wrote, and what the same wrote in the other layout, in a sentence."""
+    """Return a sentence about the files that the commit wrote, in both layouts."""
     words = []
     for name, costs in _both(report, twin).items():
         files, size = (int(sum(costs[key].values())) for key in ("files", "bytes"))
@@ -290,7 +290,7 @@ def _both(report: Report, twin: tuple[str, Twin] | None) -> dict[str, dict[str, 
 
 
 def _costs(before: Simulation, after: Simulation) -> dict[str, dict[str, float]]:
-    """Files and bytes by level: written by the commits in between, and read by a planner that has read nothing."""
+    """Return files and bytes by level: written by the commits, and then read by a planner with an empty cache."""
     names = ("files", "bytes", "plan_files", "plan_bytes")
     out: dict[str, dict[str, float]] = {name: dict.fromkeys(_LEVELS, 0) for name in names}
     data = after.location.rstrip("/") + "/data/"
@@ -308,11 +308,11 @@ def _costs(before: Simulation, after: Simulation) -> dict[str, dict[str, float]]
 
 
 def _writes(before: Simulation, after: Simulation) -> list[Write]:
-    return list(after.writes)[len(before.writes) :]  # a copy's log goes on where that of the other ends
+    return list(after.writes)[len(before.writes) :]  # a copy's log continues that of the original
 
 
 def _counted(table: pa.Table, change: str, names: dict[str, str] | None = None) -> list[str]:
-    """``3 data files``, for each content of the rows with this change."""
+    """Return a text like ``3 data files`` for each content type of the rows with this change."""
     held = table.filter(pc.equal(table["change"], change))["content"].drop_null()
     counts = pc.value_counts(held.combine_chunks() if isinstance(held, pa.ChunkedArray) else held)
     out = []

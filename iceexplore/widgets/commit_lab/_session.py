@@ -1,8 +1,8 @@
-"""What has been tried in the commit lab: lines of steps, each step with the table before and after it.
+"""The steps of the commit lab, in lines, each with the table before and after it.
 
-A step is made on a copy of the simulation before it, so that undoing is going back to that one, and a line that forks
-off shares the steps up to there. Nothing here touches a trait: steps are made in the worker's thread, and taken in on
-the thread that owns the widget.
+A step runs on a copy of the simulation before it, so that undoing returns to that one, and a forked line shares the
+steps before the fork. This module does not access traits: steps run in the worker thread, and are added on the thread
+that owns the widget.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from iceexplore.widgets.commit_lab._layout_form import layout_calls, start_of
 
 __all__ = ["Line", "RefusedError", "Session", "Step"]
 
-#: The face of a simulation: widgets stand below the faces, and know it by its methods alone.
+#: A `iceexplore.table.Simulation`, which this package cannot import, as it is in a higher layer.
 Simulation = Any
 
 
 class RefusedError(Exception):
-    """An operation was refused; nothing has changed.
+    """An error for a refused operation; nothing has changed.
 
     Attributes
     ----------
     error
-        Why.
+        The reason.
     orphans
-        Files that its failed attempts have written, and that nobody needs.
+        The number of orphan files that its failed attempts have written.
     rival
-        It is what the other writer was to commit first that was refused.
+        Whether the other writer's commit was refused.
     """
 
     def __init__(self, error: Exception, orphans: int = 0, *, rival: bool = False) -> None:
@@ -43,18 +43,18 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One operation, done.
+    """A completed operation.
 
     Attributes
     ----------
     id
-        Unlike any other step's.
+        A unique id.
     lines
-        The calls made, each with the name of the writer that made it: ``s``, ``other``.
+        The calls, each with the name of its writer, ``s`` or ``other``.
     before, after
-        The simulation, each a copy that nothing is committed to any more.
+        The simulation before and after, copies without further commits.
     twins
-        By layout the same operation there (see `Session.twin`).
+        The same operation in other layouts, by layout (see `Session.twin`).
     """
 
     id: str
@@ -69,13 +69,13 @@ class Step:
 
     @property
     def title(self) -> str:
-        """What was done."""
+        """The title of the operation."""
         return operation(self.operation).title
 
 
 @dataclass(frozen=True, eq=False)
 class Twin:
-    """A step's operation on the same history in another layout; ``refused``: why it could not be done there."""
+    """A step's operation on the same history in another layout; ``refused`` is the reason if it failed there."""
 
     before: Simulation
     after: Simulation
@@ -84,7 +84,7 @@ class Twin:
 
 @dataclass(eq=False)
 class Line:
-    """Steps one after the other. ``at`` of them are done, the others were undone."""
+    """A sequence of steps, of which the first ``at`` are done and the others undone."""
 
     name: str
     start: tuple[int | None, dict[str, Any]]
@@ -102,11 +102,11 @@ class Session:
     table
         The table, with ``simulate``; it is never written.
     seed
-        Of every simulation: what is tried here can be repeated, to the last id.
+        The seed of every simulation, which makes them reproducible including all ids.
     """
 
     def __init__(self, table: Any, seed: int) -> None:
-        # of a simulation or a lab, which moves on, the table as it is now
+        # For a simulation or a lab, which may change later, use its present table.
         self.table, self.seed = getattr(table, "table", table), seed
         self.lines = [Line("main", (None, {}))]
         self.current = 0
@@ -114,12 +114,12 @@ class Session:
 
     @property
     def line(self) -> Line:
-        """The line shown."""
+        """The current line."""
         return self.lines[self.current]
 
     @property
     def step(self) -> Step | None:
-        """The newest step that is done; None at the start of the line."""
+        """The last step done; None at the start of the line."""
         line = self.line
         return line.steps[line.at - 1] if line.at else None
 
@@ -128,7 +128,7 @@ class Session:
     def job(
         self, name: str, values: Mapping[str, Any], layout: Mapping[str, Any], rival: str
     ) -> Callable[[], tuple[Step, Line]]:
-        """What makes the next step, for the worker's thread; `take` takes in what it returns.
+        """Return a function that runs the next step in the worker thread; pass its result to `take`.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class Session:
         return run
 
     def _begin(self, line: Line, layout: Mapping[str, Any]) -> Simulation:
-        """The simulation with which a line begins; begun anew if the layout is another."""
+        """Return the simulation with which a line begins, a new one if the layout has changed."""
         start = start_of(self.table.state, layout)
         if line.base is None or start != line.start:
             line.start, line.twins = start, {}
@@ -162,20 +162,20 @@ class Session:
         return line.base
 
     def simulated(self, start: tuple[int | None, Mapping[str, Any]]) -> Simulation:
-        """A simulation of the table that nothing was committed to."""
+        """Return a new simulation of the table without commits."""
         version, options = start
         return self.table.simulate(version, seed=self.seed, **options)
 
     def take(self, made: tuple[Step, Line]) -> None:
-        """Show a step that `job` has made; steps that were undone are gone with it."""
+        """Add the step from `job` to the current line; undone steps are dropped."""
         self.lines[self.current] = made[1]
 
     def undo(self) -> None:
-        """Go back a step. Raises OptionError at the start."""
+        """Undo the last step; raise OptionError at the start."""
         self.go(self.current, self.line.at - 1)
 
     def redo(self) -> None:
-        """Go on to a step that was undone. Raises OptionError where there is none."""
+        """Redo the step that was undone; raise OptionError if there is none."""
         self.go(self.current, self.line.at + 1)
 
     def go(self, line: int, at: int) -> None:
@@ -187,14 +187,14 @@ class Session:
             There is no such line or step.
         """
         if not 0 <= line < len(self.lines):
-            raise OptionError(f"there is no line {line}; there are {len(self.lines)}, from 0")
+            raise OptionError(f"there is no line {line}; the lines are 0 to {len(self.lines) - 1}")
         steps = len(self.lines[line].steps)
         if not 0 <= at <= steps:
-            raise OptionError(f"there is nothing to {'undo' if at < 0 else 'redo'}: the line has {steps} steps")
+            raise OptionError(f"nothing to {'undo' if at < 0 else 'redo'}: the line has {steps} steps")
         self.current, self.lines[line].at = line, at
 
     def fork(self, name: str = "") -> None:
-        """Begin another line with the steps that are done in this one.
+        """Start another line with the steps done in this one.
 
         Raises
         ------
@@ -204,19 +204,19 @@ class Session:
         names = [line.name for line in self.lines]
         chosen = name.strip() or next(n for n in (f"fork {i}" for i in itertools.count(1)) if n not in names)
         if chosen in names or len(chosen) > 60:
-            raise OptionError(f"a line is named by up to 60 characters, and not like another: {chosen[:80]!r}")
+            raise OptionError(f"{chosen[:80]!r}: give an unused name of at most 60 characters")
         line = self.line
         self.lines.append(Line(chosen, line.start, line.base, line.steps[: line.at], line.at, line.twins))
         self.current = len(self.lines) - 1
 
-    # The same in another layout ---------------------------------------------------------------------------------------
+    # The same operations in another layout ----------------------------------------------------------------------------
 
     def twin(self, line: Line, step: Step) -> tuple[str, Twin] | None:
-        """What the step's operation is in the other layout, after the same history there; runs in the worker.
+        """Return the other layout's name, and the step's operation there after the same history; runs in the worker.
 
-        Of a root manifest the other layout is version 3, or, of a table that is version 4, a manifest list as Java
-        writes it; of a manifest list it is a root manifest. None where the table has a root manifest to begin with: it
-        cannot have a list.
+        For a root manifest, the other layout is version 3 or, if the table is version 4, a manifest list as Java writes
+        it; for a manifest list, it is a root manifest. None if the table itself has a root manifest, as it cannot go
+        back to a list.
         """
         root = self.table.state.root()
         if root is not None and root.dialect.has_root_manifest:
@@ -239,7 +239,7 @@ class Session:
     # As Python --------------------------------------------------------------------------------------------------------
 
     def code(self) -> str:
-        """The steps of the line shown that are done, as Python. ``t`` is the table."""
+        """Return the steps done in the current line as Python code. ``t`` is the table."""
         version, options = self.line.start
         given = ({"format_version": version} if version else {}) | {"seed": self.seed} | options
         start = Call("simulate", (), given).code("t")
@@ -254,12 +254,12 @@ class Session:
 def _performed(
     before: Simulation, first: tuple[Call, ...], name: str, values: Mapping[str, Any], rival: str
 ) -> tuple[Simulation, tuple[tuple[str, Call], ...]]:
-    """Do an operation on a copy of a simulation: the copy, and the calls made.
+    """Run an operation on a copy of a simulation, and return the copy and the calls.
 
     Raises
     ------
     RefusedError, IceexploreError
-        It was refused; a conflict says what it leaves behind.
+        The operation was refused; for a conflict, the error has the number of orphan files.
     """
     after = before.copy()
     lines: list[tuple[str, Call]] = []
@@ -273,7 +273,7 @@ def _performed(
         for call in rival_calls(rival, after.state, calls):
             try:
                 call.run(other)
-            except IceexploreError as error:  # of what nobody has typed
+            except IceexploreError as error:  # in a call that the user did not choose directly
                 raise RefusedError(error, rival=True) from error
             lines.append(("other", call))
     for call in calls:
@@ -288,7 +288,7 @@ def _performed(
 
 def _twin(before: Simulation, step: Step) -> Twin:
     if step.operation == "upgrade":
-        return Twin(before, before, "it is not upgraded, so that the two can be compared")
+        return Twin(before, before, "the upgrade is omitted, so that the two can be compared")
     try:
         return Twin(before, _performed(before, (), step.operation, step.values, step.rival)[0])
     except (IceexploreError, RefusedError) as error:

@@ -1,4 +1,4 @@
-"""The tree of a table before a step of the commit lab and after it, side by side, and what came, went and stayed."""
+"""The trees of a table before and after a step of the commit lab, marked with what was added, removed and kept."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from iceexplore.widgets.tree._forest import sent
 
 __all__ = ["SideTree"]
 
-#: Children shown at first, and added by each "more".
+#: The number of children shown at first, and of those added by each "more".
 _CHILDREN = 30
-#: Of refs and snapshots together.
+#: The number of refs and snapshots shown together, and of refs among them.
 _SNAPSHOTS, _REFS = 8, 4
-#: A leaf is unfolded at first if it holds no more entries than this, while the picture has fewer nodes than that.
+#: The most entries of a leaf that is unfolded at first, and the most nodes of the tree up to which leaves are.
 _FEW_ENTRIES = 12
 _PICTURE = 60
 _MANIFESTS = ("data-manifest", "delete-manifest")
 _MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
-_VECTOR = "manifest DV"  # as a diff calls it: its location is that of its leaf, where it is inline
+_VECTOR = "manifest DV"  # its name in a diff; the location of an inline one is that of its leaf
 _FILES = ("data-file", "position-delete", "equality-delete", "deletion-vector")
 
 
@@ -41,11 +41,11 @@ class SideTree:
     state
         The table on this side.
     other
-        The table on the other side; None at the start, where nothing is compared.
+        The table on the other side; None at the start, when nothing is compared.
     diff
-        From before to after, if the two differ in files at all.
+        The difference from before to after; None at the start.
     side
-        Which of the two this is.
+        The side that this is.
     """
 
     state: TableState
@@ -56,10 +56,13 @@ class SideTree:
     def __post_init__(self) -> None:
         self._tree: Tree = build_tree(self.state, depth="snapshots")
         self._children: dict[tuple[str, int], list[TreeNode]] = {}
-        self._limits = {"metadata": _SNAPSHOTS}  # how many children are shown, where not as many as at first
+        self._limits = {"metadata": _SNAPSHOTS}  # the number of children shown, if not the default
 
     def first(self) -> dict[str, Any]:
-        """The tree unfolded to the manifests, and small ones that changed to their files. Reads no more than these."""
+        """Return the tree unfolded to the manifests, and for small changed manifests to their files.
+
+        Only these manifests are read.
+        """
         shown = self.state.snapshot
         opened = ["metadata"]
         if shown is None:
@@ -70,7 +73,7 @@ class SideTree:
         for child in self._shown(f"root:{shown.snapshot_id}", _CHILDREN)[:_CHILDREN]:
             entries = child.child_count
             few = entries is not None and entries <= _FEW_ENTRIES and "removed" not in child.marks
-            # of what is compared only where something changed: the change is seen at once
+            # In a comparison, unfold only manifests with changes, so that these are visible at once.
             if child.kind in _MANIFESTS and few and (self.diff is None or child.location in self.diff.read):
                 count += entries or 0
                 if count > _PICTURE:
@@ -79,12 +82,12 @@ class SideTree:
         return self.grow(opened)
 
     def grow(self, expanded: Iterable[str]) -> dict[str, Any]:
-        """``nodes``, ``roots`` and ``expanded`` as `mapView` takes them; ``more:x`` shows more children of ``x``.
+        """Return ``nodes``, ``roots`` and ``expanded`` for `mapView`; ``more:x`` shows more children of ``x``.
 
         Raises
         ------
         IceexploreError
-            A manifest that is to be unfolded cannot be read.
+            A manifest to unfold cannot be read.
         """
         opened = []
         for node_id in dict.fromkeys(expanded):
@@ -114,7 +117,7 @@ class SideTree:
         return {"nodes": nodes, "roots": ["metadata"], "expanded": [i for i in opened if i in nodes]}
 
     def _shown(self, node_id: str, limit: int) -> list[TreeNode]:
-        """A node's children, one more than the limit if there are more; of the metadata file refs and snapshots."""
+        """Return a node's children, changed ones first, and one more than the limit if there are more."""
         at = (node_id, limit)
         if at not in self._children:
             if node_id == "metadata":
@@ -127,7 +130,7 @@ class SideTree:
         return self._children[at]
 
     def _changed_rows(self, node_id: str, most: int) -> list[str]:
-        """Of the root shown the children that come first: those that came or went, then leaves in which some did."""
+        """Return the root's children to show first: added and removed ones, then leaves with such entries."""
         shown = self.state.snapshot
         if self.diff is None or shown is None or node_id != f"root:{shown.snapshot_id}":
             return []
@@ -170,7 +173,7 @@ class SideTree:
     # Marks ------------------------------------------------------------------------------------------------------------
 
     def _marks(self, nodes: list[TreeNode]) -> list[set[Mark]]:
-        """What the step did to each node; nothing is said at the start."""
+        """Return the marks of each node for the effect of the step; none at the start."""
         if self.other is None:
             return [set() for _ in nodes]
         changed = self._changed(nodes)
@@ -188,7 +191,7 @@ class SideTree:
         if node.kind == "snapshot":
             same = self.other.metadata.snapshot(int(node.id.partition(":")[2])) is not None
         elif node.kind in ("branch", "tag"):
-            same = node.label in self.other.metadata.refs  # one that moves neither comes nor goes
+            same = node.label in self.other.metadata.refs  # a moved ref is neither added nor removed
         elif node.kind == "metadata":
             same = not after or self.state.metadata_location == self.other.metadata_location
         else:
@@ -197,7 +200,7 @@ class SideTree:
         return set() if same else {"added"} if after else {"removed"}
 
     def _changed(self, nodes: list[TreeNode]) -> list[str | None]:
-        """Of each node that is a file, manifest or manifest DV what the step did to it: added, removed, or nothing."""
+        """Return for each node of a file, manifest or manifest DV whether it was added or removed; None if neither."""
         out: list[str | None] = [None] * len(nodes)
         if self.diff is None:
             return out
@@ -230,7 +233,7 @@ def _key(node: TreeNode, column: str, more: str | None) -> str:
 
 
 def _among(keys: Any, changed: Any) -> pa.Array:
-    """Which keys are among those that changed."""
+    """Return which keys are among the changed ones."""
     found = pc.is_in(keys, value_set=whole(changed))
     return whole(found) if isinstance(found, pa.ChunkedArray) else found
 

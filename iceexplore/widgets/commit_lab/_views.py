@@ -1,4 +1,4 @@
-"""What the commit lab shows of a step: the trees before and after, sentences, tables; then rules and costs."""
+"""The display of a step of the commit lab: trees before and after, sentences, tables; then rules and costs."""
 
 from __future__ import annotations
 
@@ -26,28 +26,27 @@ _GRID = "commit"
 _SIDES = ("before", "after")
 _START = {
     "id": "",
-    "title": "The table as it is",
-    "text": ["Choose an operation and apply it. The table is never written: all of this is a simulation."],
+    "title": "The table now",
+    "text": ["Choose an operation and apply it. This is a simulation: the table is never written."],
     "after": "Now",
 }
-_CAPTIONS = {"before": "Before: − goes, = stays", "after": "After: + is new, − went, = stayed"}
-#: What stands where an answer will.
-_WAITING = {"checked": "The rules are being checked …", "compared": "The same is being done in another layout …"}
-_CANCELLED = "The step is done; what it did was not read, as that was cancelled. Choose the step above to read it."
+_CAPTIONS = {"before": "Before: − removed, = kept", "after": "After: + added, − removed, = kept"}
+#: Placeholders for answers.
+_WAITING = {"checked": "Checking the rules …", "compared": "Running the same operation in another layout …"}
+_CANCELLED = "The step is done, but reading its result was cancelled. Select the step above to read it."
 _NOTHING: dict[str, Any] = {"nodes": {}, "roots": [], "expanded": []}
 
 
 class CommitShown(GridPart):
-    """A step of the commit lab, shown. Grid ``"commit"``: the tables of a step, ``of`` its id (`Report.frame`).
+    """The display of a step. Grid ``"commit"`` has the tables of the step whose id is ``of`` (`Report.frame`).
 
     Attributes
     ----------
     commit_report
-        Of the newest step that is done: ``id``, ``title``, ``text`` (sentences), what the trees ``before`` and
-        ``after`` it are, and when they are known ``checked`` (a sentence about rules), ``compared`` (one about costs)
-        and ``costs`` (blocks).
+        The last step done: ``id``, ``title``, ``text`` (sentences), captions of the trees ``before`` and ``after``, and
+        when ready ``checked`` (a sentence about rules), ``compared`` (one about costs) and ``costs`` (blocks).
     commit_before_nodes, commit_before_roots, commit_before_expanded
-        The tree before the step, and likewise ``commit_after_*``.
+        The tree before the step; ``commit_after_*`` is the tree after it.
     """
 
     commit_report = traitlets.Dict().tag(sync=True)
@@ -73,7 +72,7 @@ class CommitShown(GridPart):
             self.observe(self._on_commit_expanded, f"commit_{side}_expanded")
 
     def close(self) -> None:
-        """Take the widget away, and let go of its simulations."""
+        """Remove the widget and release its simulations."""
         super().close()
         self._shown, self._reports, self._known, self._sides = None, {}, {}, {}
 
@@ -81,7 +80,7 @@ class CommitShown(GridPart):
         return self._reports.setdefault(step.id, Report(step))
 
     def _show(self, session: Session) -> None:
-        """Show the session's newest step: its trees first, then what takes longer."""
+        """Show the session's last step: its trees first, then rules and costs, which take longer."""
         self._shown, step, line = session.step, session.step, session.line
         table = session.table.state
 
@@ -97,7 +96,7 @@ class CommitShown(GridPart):
 
         def show(made: tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]) -> None:
             self._sides, grown, report = made
-            with self.hold_sync():  # one message: never one side of another step
+            with self.hold_sync():  # one message, so that both sides are of the same step
                 self.commit_report = report
                 for name in _SIDES:
                     self._grown(name, grown.get(name, _NOTHING))
@@ -107,7 +106,7 @@ class CommitShown(GridPart):
         self._do("commit", "Reading", read, show)
 
     def _more(self, session: Session, line: Line, step: Step) -> None:
-        """The rules and the costs of the step shown, which may take a while."""
+        """Compute the rules and the costs of the step shown, which may take a while."""
         report = self._report(step)
         known = self._known.setdefault(step.id, {})
 
@@ -119,7 +118,7 @@ class CommitShown(GridPart):
         def rules() -> dict[str, Any]:
             try:
                 return {"checked": report.checked()}
-            except IceexploreError as error:  # of a damaged table: what the step did is shown all the same
+            except IceexploreError as error:  # a damaged table: the step's result is shown nevertheless
                 why = str(error).removeprefix("rules cannot be checked: ")
                 return {"checked": signs(f"Rules cannot be checked: {why}")}
 
@@ -128,16 +127,16 @@ class CommitShown(GridPart):
                 twin = session.twin(line, step)
                 return {"costs": costs_sent(bars(report, twin)), "compared": signs(compared(report, twin))}
             except IceexploreError as error:
-                return {"compared": signs(f"The same was not done in another layout. {error}")}
+                return {"compared": signs(f"The operation could not be run in another layout. {error}")}
 
         if "checked" not in known:
             self._do("commit:rules", "Checking the rules", rules, show)
         if "costs" not in known:
-            self._do("commit:costs", "Doing the same in another layout", costs, show)
+            self._do("commit:costs", "Running the same operation in another layout", costs, show)
 
     @shown
     def _on_commit_cancelled(self, change: Any) -> None:
-        """What was to come does not come."""
+        """Replace placeholders for answers that will not come."""
         step = self._shown
         if step is not None and self.commit_report.get("id") != step.id:
             self._report(step)
@@ -178,5 +177,5 @@ class CommitShown(GridPart):
         if grid != _GRID:
             return super()._grid_frame(grid, of, table)
         if of not in self._reports:
-            raise OptionError(f"there is no step {of[:40]!r} any more")
+            raise OptionError(f"step {of[:40]!r} no longer exists")
         return self._reports[of].frame(table)

@@ -1,13 +1,21 @@
-"""What Python says in a widget, as the browser draws it (`blocks.js`): texts stay texts, nothing is markup.
+"""Types of the content that Python sends for display and the browser draws (`blocks.js`): plain text, never markup.
 
-A `Block` is ``["h" | "p", parts]`` or with another style, ``["list", [parts, ...]]``, ``["table", heads, rows, look]``
-(a head and a cell are parts, a row's first cell is its head; ``look`` can be left out and may have ``kind``, how it
-looks, ``label``, ``caption`` and ``columns``, a style such as "right" or "" for each), ``["fold", parts, blocks]`` (the
-blocks are seen once somebody clicks the words) or ``["code", text]``, which can be copied.
+A `Block` is one of:
 
-A `Part` is words, ``["go", words, selection]`` (a click selects), ``["bars", [[kind, length], ...]]`` (0 to 1, one
-after another), ``["sign", sign, style]`` (for eyes, in the colours of one of `styles`), or ``[kind, words, tip]``: "b",
-"code", "note", "yes", "no", "badge ..." and other styles; the tip can be left out.
+- ``["h" | "p", parts]``, or another style in place of ``"p"``;
+- ``["list", [parts, ...]]``;
+- ``["table", heads, rows, look]``: heads and cells are parts, a row's first cell is its head; the optional ``look`` may
+  have ``kind`` (a style), ``label``, ``caption`` and ``columns`` (a style per column, such as "right" or "");
+- ``["fold", parts, blocks]``: the blocks appear when the parts are clicked;
+- ``["code", text]``, which can be copied.
+
+A `Part` is one of:
+
+- a text;
+- ``["go", text, selection]``: a click selects;
+- ``["bars", [[kind, length], ...]]``: lengths from 0 to 1, drawn one after another;
+- ``["sign", sign, style]``: decorative, in the colours of one of `styles`;
+- ``[kind, text, tip]``: "b", "code", "note", "yes", "no", "badge ..." and other styles; the tip is optional.
 """
 
 from __future__ import annotations

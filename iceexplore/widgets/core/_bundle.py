@@ -1,9 +1,9 @@
-"""The scripts and styles of the widgets: small ES modules, put together here.
+"""Bundle the widgets' scripts from small ES modules, and load their style sheet.
 
-A widget's script is loaded from a blob, from which relative imports fail; so a module and those that it imports are
-joined into one, without their imports, remarks and spaces. All modules share a scope then, so each name at the top of
-one is its alone. The text is sent with every widget, and kept in notebooks that keep their widgets: packed, which takes
-half of the room. There is no build step and nothing is fetched.
+A widget's script is loaded from a blob, where relative imports fail. So a module and those that it imports are joined
+into one, without imports, comments and whitespace. As all modules then share a scope, their top-level names must be
+distinct. The text is sent with every widget and stored in notebooks that save widgets, so it is compressed, which
+halves its size. There is no build step, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ __all__ = ["bare_script", "later_script", "packed", "script", "style_sheet"]
 _IMPORT = re.compile(r'^import \{ ([^}]*) \} from "\./([a-z_]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILINE)
 
-#: Browsers have `DecompressionStream` since Chrome 80, Safari 16.4 and Firefox 113, older than what the scripts need
-#: anyway. What it makes of the bytes stands among a browser's sources as it would without.
+#: Browsers support `DecompressionStream` since Chrome 80, Safari 16.4 and Firefox 113, older than what the scripts need
+#: anyway. The unpacked script appears among a browser's sources like an uncompressed one.
 _UNPACK = """\
 const bytes=Uint8Array.from(atob("%s"),c=>c.charCodeAt());
 const text=await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
@@ -41,7 +41,7 @@ def _read(name: str) -> str:
 
 @cache
 def _modules(*names: str) -> tuple[str, ...]:
-    """The names of modules and of those that they import, each after what it imports."""
+    """Return the names of modules and their imports, dependencies first."""
     found: dict[str, None] = {}
     for name in names:
         imported = (module for _, module in _IMPORT.findall(_read(f"{name}.js")))
@@ -55,7 +55,7 @@ def _joined(names: Iterable[str]) -> str:
 
 
 def _lacked(names: Iterable[str], there: Iterable[str]) -> str:
-    """What modules import of those that are there: ``{a,b}``."""
+    """Return the names that modules import from already loaded ones, as a JavaScript pattern: ``{a,b}``."""
     known = set(there)
     found = {
         name
@@ -68,12 +68,12 @@ def _lacked(names: Iterable[str], there: Iterable[str]) -> str:
 
 
 def bare_script(view: str) -> str:
-    """The module of a view and those that it imports, without an import or export, and a call of the view.
+    """Return a view's module and its imports, without import and export statements, followed by a call of the view.
 
     Parameters
     ----------
     view
-        ``"module.function"``; the function takes nothing.
+        ``"module.function"``; the function takes no arguments.
     """
     module, function = view.split(".")
     return f"{_joined(_modules(module))}\n{function}();\n"
@@ -81,15 +81,15 @@ def bare_script(view: str) -> str:
 
 @cache
 def script(view: str, *later: str) -> str:
-    """The module of a widget that shows a view in the shell that all widgets share.
+    """Return the module of a widget that shows a view within the shell that all widgets share.
 
     Parameters
     ----------
     view
         ``"module.function"``; the function takes the model and returns an element.
     later
-        The views that it may show besides, whose scripts `later_script` makes. They find what they import of this one
-        in ``$given``.
+        Views whose scripts are sent later (`later_script`). They get the names that they import from this script in
+        ``$given``.
     """
     module, function = view.split(".")
     there = _modules("shell", module)
@@ -100,14 +100,14 @@ def script(view: str, *later: str) -> str:
 
 @cache
 def later_script(view: str, given: str) -> str:
-    """The module of a view that a widget shows only when it is asked for: what the widget's own script lacks of it.
+    """Return the module of a view that is sent when first shown, without the parts in the widget's own script.
 
-    Its default export takes what the widget's script has, ``$given``, and returns the view's function.
+    Its default export takes ``$given`` from the widget's script and returns the view's function.
 
     Parameters
     ----------
     view, given
-        ``"module.function"``, of the view and of the widget's own.
+        ``"module.function"`` of the view, and of the widget's own view.
     """
     module, function = view.split(".")
     there = _modules("shell", given.split(".")[0])
@@ -117,12 +117,12 @@ def later_script(view: str, given: str) -> str:
 
 @cache
 def packed(module: str) -> str:
-    """A module that unpacks another one and has its default export: half as long."""
-    # without a time: equal modules are equal packed
+    """Return a module that unpacks another one and re-exports its default export, at half the size."""
+    # No timestamp, so that equal modules give equal packed text.
     return _UNPACK % b64encode(gzip.compress(module.encode(), mtime=0)).decode()
 
 
 @cache
 def style_sheet() -> str:
-    """The one style sheet of all widgets."""
+    """Return the style sheet of all widgets."""
     return _read("iceexplore.css")

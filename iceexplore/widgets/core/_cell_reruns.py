@@ -1,8 +1,8 @@
-"""A cell that runs again leaves nothing behind: the widgets that its earlier run made are closed.
+"""Close the widgets of a cell's earlier run when the cell runs again.
 
-ipywidgets keeps every widget until it is closed, so that each run of a cell would add one, with all that it has read.
-The frontend says in a request's metadata which cell it is for (``cellId``: JupyterLab, Notebook 7, VS Code); where it
-does not, widgets stay until somebody closes them.
+ipywidgets keeps every widget until it is closed, so each run of a cell would add one, with everything that it has read.
+The frontend names the cell in a request's metadata (``cellId``: JupyterLab, Notebook 7, VS Code); without it, widgets
+stay until the user closes them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 __all__ = ["note_widget"]
 
-#: By cell: the run, and what closes each widget that it made.
+#: By cell: the id of its last run, and weak references to the widgets created in it.
 _made: dict[str, tuple[str, list[weakref.ReferenceType[Any]]]] = {}
 
 
 def note_widget(widget: Any) -> None:
-    """Remember that the running cell made this widget, and close those that its earlier run made."""
+    """Record a widget as created by the running cell, and close those from the cell's earlier run."""
     for cell, run in _running():
         before = _made.get(cell)
         if before is None or before[0] != run:
@@ -32,7 +32,7 @@ def note_widget(widget: Any) -> None:
 
 
 def _running() -> list[tuple[str, str]]:
-    """The cell that runs, and the id of the request to run it; none outside a notebook."""
+    """Return the running cell and the id of its execution request, as a list of one; empty outside a notebook."""
     shell: Callable[[], Any] | None = getattr(sys.modules.get("IPython"), "get_ipython", None)
     parent = getattr(shell() if shell else None, "get_parent", lambda: None)()
     if not isinstance(parent, dict):

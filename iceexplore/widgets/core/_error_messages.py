@@ -1,4 +1,4 @@
-"""What went wrong, in words: whose fault it is, and what to do."""
+"""Texts for errors in widgets: the cause, whether in the user's code, the table or this library, and what to do."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from iceexplore.metadata import Snapshot
 __all__ = ["unread", "words_of"]
 
 _OWN = "iceexplore"
-#: What stands between a trait and the functions that observe it.
+#: Packages whose frames are between a trait and the functions that observe it.
 _BETWEEN = frozenset({"traitlets", "ipywidgets", "anywidget"})
 
 
 def words_of(error: Exception) -> tuple[str, str]:
-    """What is shown of an error: its text, and advice."""
+    """Return the text and the advice to show for an error."""
     text = f"{type(error).__name__}: {error}"
     theirs = _observer(error)
     if theirs is not None:
         where = f"{theirs.co_name}, line {theirs.co_firstlineno}"
-        said = f"A function of yours that observes this widget ({where}) raised {text}"
-        return said, "The widget goes on. Mend the function, or take it away with unobserve()."
-    advice = "Select something else, or go to another snapshot; the rest still works."
+        shown = f"Your function that observes this widget ({where}) raised {text}"
+        return shown, "The widget keeps working. Fix the function, or remove it with unobserve()."
+    advice = "Select something else or another snapshot; the rest still works."
     if isinstance(error, IceexploreError):
         return str(error), advice
-    return text, f"{advice} This is a fault in iceexplore: please report it."
+    return text, f"{advice} This is a bug in iceexplore: please report it."
 
 
 def unread(state: TableState, snapshot: Snapshot | None, row: int | None = None, *, leaves: bool = True) -> str:
-    """Why a table may lack rows; empty where nothing is missing.
+    """Return the reason why a grid's table may lack rows; empty if it is complete.
 
-    Of a snapshot's manifests (``leaves=False``) or files, or of the entries of one manifest: that in this row of the
-    manifest list.
+    The table lists a snapshot's manifests (``leaves=False``) or files or, with ``row``, the entries of the manifest in
+    this row of the manifest list or root.
     """
     root = None if snapshot is None else state.root(snapshot)
     faults = {p.where.partition("#")[0] for p in state.problems if p.severity == "error"}
@@ -50,12 +50,12 @@ def unread(state: TableState, snapshot: Snapshot | None, row: int | None = None,
         return "the manifest cannot be read" if root.entries["location"][row].as_py() in faults else ""
     lost = len(faults.intersection(root.entries["location"].to_pylist())) if leaves else 0
     if lost:
-        return f"{lost} of the files that the {name} names cannot be read"
+        return f"{lost} of the files listed in the {name} cannot be read"
     return doubts[0].rstrip(".") if doubts else ""
 
 
 def _observer(error: Exception) -> CodeType | None:
-    """The function that a trait's change called and that raised this: no part of this package, nor called by one."""
+    """Return the user's observer of a trait that raised an error; None if the error comes from elsewhere."""
     found: CodeType | None = None
     notified = False
     for frame, _ in traceback.walk_tb(error.__traceback__):
@@ -64,7 +64,7 @@ def _observer(error: Exception) -> CodeType | None:
             notified = frame.f_code.co_name == "_notify_observers"
         elif package == _OWN:
             notified = False
-            # What the function asked us to do and was told is wrong is the function's, any other fault ours.
+            # An IceexploreError from a call in the function is the function's fault, any other error is ours.
             found = found if isinstance(error, IceexploreError) else None
         else:
             found = found or (frame.f_code if notified else None)

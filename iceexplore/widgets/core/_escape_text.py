@@ -1,6 +1,7 @@
-"""Text as a widget shows it: names are somebody else's, and a character that acts would turn or hide what is beside it.
+"""Make control and bidirectional characters visible in displayed text, as they could reorder or hide other text.
 
-What is copied, searched and asked for stays as it is: signs are put in last, where something is sent to be seen.
+Names in tables come from others. Text that is copied, searched or sent back stays unchanged: the visible signs are
+inserted last, when something is sent for display.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ __all__ = ["signs", "signs_of_lines", "signs_of_page"]
 
 
 def signs(text: str) -> str:
-    """One line of text; any UTF-8 holds it."""
+    """Return one line of text with visible signs, always encodable as UTF-8."""
     return escape.visible(text)
 
 
 def signs_of_lines(text: str) -> str:
-    """Text of several lines."""
+    """Return text of several lines with visible signs."""
     return "\n".join(map(escape.visible, text.split("\n")))
 
 
 def signs_of_page(page: dict[str, Any]) -> dict[str, Any]:
-    """A page of a table, ``columns`` with a ``name`` and ``rows`` of text; or a JSON document as ``text``."""
+    """Return a page with visible signs: ``columns`` with ``name`` and ``rows`` of text, or a JSON ``text``."""
     if "text" in page:
         return {**page, "text": _escaped(page["text"])}
     columns = [{**column, "name": signs(column["name"])} for column in page["columns"]]
@@ -32,7 +33,7 @@ def signs_of_page(page: dict[str, Any]) -> dict[str, Any]:
 
 
 def _escaped(text: str) -> str:
-    """JSON in which what would act is escaped, as JSON knows it: the document is the same."""
+    """Return a JSON text with such characters as JSON escapes, so that the document stays the same."""
     shown = signs_of_lines(text)
     if shown == text:
         return text

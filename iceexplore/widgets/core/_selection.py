@@ -1,4 +1,4 @@
-"""What is selected: one trait that all widgets have, so that any two can be linked."""
+"""The selection, a trait that all widgets have, so that any two can be linked."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ _LONGEST = 10_000
 
 
 class Selection(traitlets.Dict):
-    """A dictionary of text, which the browser and `ipywidgets.link` can carry. What is left out is empty.
+    """A dictionary of text, which the browser and `ipywidgets.link` can carry. Missing keys become empty.
 
-    - ``snapshot``: the snapshot shown, in digits (JavaScript cannot hold an int64);
-    - ``against``: the snapshot that it is compared with; empty: none;
-    - ``node``: the node selected, `iceexplore.graph.TreeNode.id`.
+    - ``snapshot``: the id of the snapshot shown, in decimal, as JavaScript numbers cannot hold an int64;
+    - ``against``: the id of the snapshot to compare with; empty for none;
+    - ``node``: the id of the selected node, `iceexplore.graph.TreeNode.id`.
     """
 
     def validate(self, obj: Any, value: Any) -> dict[str, str]:
-        """Every key, as text.
+        """Return the selection with all keys.
 
         Raises
         ------
         traitlets.TraitError
-            Another key, or no text.
+            There is an unknown key, or a value is not text.
         """
         if not isinstance(value, Mapping) or not set(value) <= set(_KEYS):
-            raise traitlets.TraitError(f"a selection has the keys {', '.join(_KEYS)}, not {str(value)[:200]}")
+            raise traitlets.TraitError(f"a selection has the keys {', '.join(_KEYS)}; got {str(value)[:200]}")
         for key, text in value.items():
             if not isinstance(text, str) or len(text) > _LONGEST:
-                raise traitlets.TraitError(f"a selection's {key} is text, not {str(text)[:200]!r}")
+                raise traitlets.TraitError(f"a selection's {key} must be text, not {str(text)[:200]!r}")
         return {key: value.get(key, "") for key in _KEYS}
 
 
 def first_selection(state: TableState) -> dict[str, str]:
-    """A table's present snapshot."""
+    """Return the initial selection: the state's snapshot, or the table if it has none."""
     shown = "" if state.snapshot is None else str(state.snapshot.snapshot_id)
     return {"snapshot": shown, "against": "", "node": f"snapshot:{shown}" if shown else "table"}

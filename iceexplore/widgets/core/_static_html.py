@@ -1,6 +1,6 @@
-"""What widgets show where no kernel runs: the same content as plain HTML, for GitHub, nbviewer, an export, or paper.
+"""Plain HTML of a widget's content for use without a kernel: GitHub, nbviewer, exports, print.
 
-Inline styles only: everything else is taken out of a notebook that is not trusted.
+It uses inline styles only, as all others are removed from untrusted notebooks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MOST = 50
 
 
 def snapshots_html(snapshots: Sequence[Mapping[str, Any]], chosen: str) -> Html:
-    """The newest snapshots, the newest first (`TimelinePart.snapshots`)."""
+    """Return the latest snapshots (`TimelinePart.snapshots`) as HTML, the newest first."""
     rows = [
         [
             f"{s['id']}{' (shown)' if s['id'] == chosen else ''}",
@@ -33,7 +33,7 @@ def snapshots_html(snapshots: Sequence[Mapping[str, Any]], chosen: str) -> Html:
 
 
 def detail_html(detail: Mapping[str, Any], page: Mapping[str, Any]) -> Html:
-    """What a node says of itself (`DetailPart.detail`), and the page of its table that is shown."""
+    """Return a node's details (`DetailPart.detail`) and the page shown of its table as HTML."""
     facts = [fact[:2] for part in ("facts", "more") for fact in detail.get(part, [])]
     parts = [html_table(("field", "value"), facts, limit=_MOST)]
     if page.get("rows") and page.get("of") == detail.get("id"):
@@ -44,7 +44,7 @@ def detail_html(detail: Mapping[str, Any], page: Mapping[str, Any]) -> Html:
 
 
 def problems_html(problems: Mapping[str, Any]) -> Html:
-    """The problems met so far (`ProblemsPart.problems`; empty until somebody has looked)."""
+    """Return the problems found so far as HTML (`ProblemsPart.problems`, which is empty before the first look)."""
     rows = [
         [group["severity"], group["code"], item.get("where") or "", item["text"], group["advice"]]
         for group in problems.get("groups", [])
@@ -53,14 +53,14 @@ def problems_html(problems: Mapping[str, Any]) -> Html:
     if rows:
         columns = ("severity", "code", "where", "what", "advice")
         return html_table(columns, rows, caption=f"Problems; {problems['covered']}.", limit=_MOST)
-    said = "Nothing has been looked at yet for problems."
+    text = "Not checked for problems yet."
     if problems and (problems["read"] or not problems["manifests"]):
-        said = f"Nothing is wrong in what has been read: {problems['covered']}."
-    return Html(f"<p>{escape.html(said)}</p>")  # no table: its caption would be as narrow as its columns
+        text = f"No problems in what has been read: {problems['covered']}."
+    return Html(f"<p>{escape.html(text)}</p>")  # not a table, whose caption would be as narrow as its columns
 
 
 def vector_html(vector: Mapping[str, Any]) -> Html:
-    """Which rows are deleted, in numbers (`VectorsPart.vector`)."""
+    """Return the key figures of deleted rows (`VectorsPart.vector`) as HTML."""
     names = ("kind", "title", "of", "cardinality", "rows", "runs", "first", "last")
     facts = [(name, vector[name]) for name in names if vector.get(name) not in (None, "")]
     sizes = [(e["name"], e["bytes"]) for e in vector.get("encodings", [])]

@@ -1,4 +1,4 @@
-"""Icons and colours by kind of node, mark and operation: those of the drawn tree."""
+"""Icons and colours by kind of node, mark and operation, the same as in drawn trees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["styles"]
 
 _OPERATIONS = {"append": "added", "delete": "removed", "overwrite": "problem", "replace": "carried"}
 
-#: Those of a shape of radius 1 around (0, 0), y going down; all others are round.
+#: The corners of a shape of radius 1 around (0, 0), with y pointing down; operations not listed are circles.
 _CORNERS = {
     "delete": [[-1, -0.8], [1, -0.8], [0, 1]],
     "overwrite": [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
@@ -19,7 +19,10 @@ _CORNERS = {
 
 
 def styles() -> dict[str, Any]:
-    """By kind, ``mark:<mark>``, ``operation:<operation>``: title, icon, sign, corners, colours; ``""``: of others."""
+    """Return title, icon, sign, corners and colours by kind, ``mark:<mark>`` and ``operation:<operation>``.
+
+    The key ``""`` holds the style of everything else.
+    """
     kinds: dict[str, Any] = {
         kind: {"title": s.title, "icon": list(ICONS.get(s.shape, ("", ""))), "light": s.stroke, "dark": s.dark_stroke}
         for kind, s in STYLE.items()

@@ -1,7 +1,7 @@
-"""What every widget is: the table, the selection, work in a thread, errors that are shown, and HTML without a kernel.
+"""The base class of all widgets: table, selection, work in a thread, display of errors, and HTML without a kernel.
 
-A widget is put together of parts (`TreePart`, `TimelinePart`, ...), each a subclass of `Face` with traits of its own.
-The explorer has them all, a widget of its own has one.
+A widget combines parts (`TreePart`, `TimelinePart`, ...), each a subclass of `Face` with its own traits. The explorer
+has all of them, a separate widget one.
 """
 
 from __future__ import annotations
@@ -30,22 +30,24 @@ __all__ = ["Face", "shown"]
 
 Part = TypeVar("Part", bound="Face")
 
-#: What ipywidgets has for other widgets, and code that styles many at once gives to all.
+#: Arguments that other widgets of ipywidgets have, accepted for code that styles many widgets at once.
 _IGNORED = ("style",)
-#: The widgets of a table: what one reads, others may show.
+#: The widgets of a table state, as what one of them reads may change what others show.
 _faces: WeakKeyDictionary[TableState, WeakSet[Face]] = WeakKeyDictionary()
 
 
 def shown(handler: Callable[[Part, Any], None]) -> Callable[[Part, Any], None]:
-    """A trait's callback, on the thread that owns the widget: a callback of the user's own widgets may have set it on
-    another. An exception in one is swallowed by the kernel: show it in the widget instead."""
+    """Decorate a trait's callback: run it on the widget's thread, and show its exceptions in the widget.
+
+    A callback of the user's own widgets may set the trait on another thread, and the kernel would swallow exceptions.
+    """
 
     @wraps(handler)
     def wrapped(self: Part, change: Any) -> None:
         self._work.call(lambda: called(self, change))
 
     def called(self: Part, change: Any) -> None:
-        self.error = {}  # of what was asked before
+        self.error = {}  # that of the request before
         try:
             handler(self, change)
         except Exception as error:
@@ -55,32 +57,32 @@ def shown(handler: Callable[[Part, Any], None]) -> Callable[[Part, Any], None]:
 
 
 class Face(anywidget.AnyWidget):
-    """A widget of a table. All its state is in plain traits, so that a view can be made from them without Python.
+    """A widget of a table. All state is in plain traits, so that a view can be rendered from them without Python.
 
     Parameters
     ----------
     table
         A Table, or a table's state.
     selection
-        Another widget, whose selection this one shares; or what to select at first.
+        Another widget whose selection this one shares, or the initial selection.
 
     Raises
     ------
     OptionError, SnapshotNotFoundError
-        That is no table, the table has no such snapshot, or an argument is not known or has no such value.
+        ``table`` is not a table, the table has no such snapshot, or an argument is unknown or invalid.
 
     Attributes
     ----------
     selection
         See `iceexplore.widgets.Selection`. ``ipywidgets.link((a, "selection"), (b, "selection"))`` links two widgets.
     busy
-        What is being done, empty when nothing is.
+        A description of the running work; empty if there is none.
     error
-        ``text`` and ``advice`` of what went wrong last; empty when the last answer was right.
+        ``text`` and ``advice`` of the last error; empty if the last request succeeded.
     answered
-        How many requests of the browser have been answered: it notices a kernel that does not.
+        The number of browser requests answered, by which the browser notices an unresponsive kernel.
     cancelled
-        The browser counts this up to have everything dropped that is being read.
+        The browser increments this to cancel all running reads.
     """
 
     _css = style_sheet()
@@ -115,7 +117,7 @@ class Face(anywidget.AnyWidget):
             **self._first(start),
         }
         for name in first.keys() & traits.keys():
-            raise OptionError(f"{name} of {type(self).__name__} is not to be given: it is made of the table")
+            raise OptionError(f"{type(self).__name__} takes no argument {name}: it is derived from the table")
         try:
             super().__init__(**first, **traits)
         except traitlets.TraitError as error:
@@ -124,51 +126,51 @@ class Face(anywidget.AnyWidget):
             self._link = traitlets.link((selection, "selection"), (self, "selection"))
         self.observe(self._on_selection, "selection")
         self.observe(self._on_cancelled, "cancelled")
-        self.on_msg(lambda *_: self._answer())  # the browser asks whether somebody is there
+        self.on_msg(lambda *_: self._answer())  # the browser checks whether the kernel responds
         note_widget(self)
         _faces.setdefault(state, WeakSet()).add(self)
         self._begin()
 
-    # What a part adds -------------------------------------------------------------------------------------------------
+    # Hooks for parts --------------------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Set what is no trait. A part calls that of the next first."""
+        """Set attributes that are not traits. Overrides call ``super()`` first."""
 
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
-        """The traits to begin with: ``super()._first(selection) | {...}``. Reads no more than one metadata file."""
+        """Return the initial traits: ``super()._first(selection) | {...}``. Reads at most one metadata file."""
         return {}
 
     def _begin(self) -> None:
-        """Observe traits, and ask for what is to be read at first. A part calls that of the next first."""
+        """Observe traits and request the first reads. Overrides call ``super()`` first."""
 
     def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        """The selection is another, of snapshots that exist. A part calls that of the next first."""
+        """React to a new selection, whose snapshots exist. Overrides call ``super()`` first."""
 
     def _has_read(self) -> None:
-        """This widget, or another of the same table, has read something."""
+        """React to a completed read of this or another widget of the same table."""
 
     def _no_kernel_html(self) -> str:
-        """What is shown where no kernel runs: inline styles only, no ``<svg>``, ``<style>`` or script."""
+        """Return the HTML shown without a kernel: inline styles only, no ``<svg>``, ``<style>`` or script."""
         return card_html(table_card(self._state))
 
     # For the notebook -------------------------------------------------------------------------------------------------
 
     def select(self, node: str | TreeNode | None = None, *, snapshot: Any = None, against: Any = None) -> None:
-        """Select a node, a snapshot, or one to compare with; what is not given stays.
+        """Select a node, a snapshot, or a snapshot to compare with; arguments not given stay unchanged.
 
         Parameters
         ----------
         node
             A node, or its id.
         snapshot, against
-            A snapshot or its id; ``""`` for ``against``: none.
+            A snapshot or its id; ``against=""`` ends the comparison.
 
         Raises
         ------
         OptionError
-            That is no node, or no snapshot's id.
+            The value is not a node id, or not a snapshot id.
         SnapshotNotFoundError
-            The table has no such snapshot; the nearest are listed.
+            The table has no such snapshot; the message lists the nearest ones.
         """
         chosen = dict(self.selection)
         if node is not None:
@@ -180,17 +182,17 @@ class Face(anywidget.AnyWidget):
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """The snapshot that is selected."""
+        """The selected snapshot; None if there is none."""
         text = self.selection["snapshot"]
         return self._snapshot_of(text) if text else None
 
     def settle(self, timeout: float | None = None) -> bool:
-        """Wait until everything asked for is shown; False if that takes longer than ``timeout`` seconds."""
+        """Wait until all requests are answered and shown; return False if that takes more than ``timeout`` seconds."""
         return self._work.settle(timeout)
 
     def close(self) -> None:
-        """Take the widget away, and stop reading."""
-        if hasattr(self, "_work"):  # ipywidgets closes what was never made, too
+        """Remove the widget and stop reading."""
+        if hasattr(self, "_work"):  # ipywidgets also closes widgets whose construction failed
             self._work.close()
             _faces.get(self._state, WeakSet()).discard(self)
             if self._link is not None:
@@ -198,23 +200,23 @@ class Face(anywidget.AnyWidget):
                 self._link = None
             self.unobserve_all()
             if self._own_layout and self.comm is not None:
-                self.layout.close()  # a model of its own, which ipywidgets would keep
+                self.layout.close()  # a separate model that ipywidgets would keep
         super().close()
 
     # For the parts ----------------------------------------------------------------------------------------------------
 
     def _snapshot_of(self, text: str) -> Snapshot:
-        """A snapshot by its id in digits; OptionError or SnapshotNotFoundError if there is none."""
+        """Return a snapshot by its id in decimal; raise OptionError or SnapshotNotFoundError if there is none."""
         number = id_of(text)
         if number is None:
             raise OptionError(
-                f"snapshot {text[:40]!r} is no snapshot id (a whole number); t.snapshots and t.refs list those of "
+                f"{text[:40]!r} is not a snapshot id (an integer); t.snapshots and t.refs list the snapshots of "
                 f"{self._state.name}"
             )
         return snapshot_of(self._state.metadata, number, self._state.name)
 
     def _checked(self, selection: dict[str, str]) -> dict[str, str]:
-        """A selection of snapshots that the table has, each id as the table spells it; what is no text stays."""
+        """Return a selection with existing snapshots and canonical ids; values that are not text stay unchanged."""
         out = dict(selection)
         for key in ("snapshot", "against"):
             if isinstance(text := out.get(key), str) and text:
@@ -222,18 +224,18 @@ class Face(anywidget.AnyWidget):
         return out
 
     def _on_each(self, name: str, heard: Callable[[Mapping[str, Any]], None]) -> None:
-        """Call ``heard`` with each thing that the browser asks by a trait, none twice.
+        """Call ``heard`` once with each request that the browser makes through a trait.
 
-        Notebooks join changes of a trait while the kernel is busy: the last, numbered ``n``, has those before it in
-        ``earlier``.
+        While the kernel is busy, notebooks merge changes of a trait: the last one, with number ``n``, has the requests
+        before it in ``earlier``.
         """
         last = 0
 
         def on_asked(change: Any) -> None:
             nonlocal last
             asked = dict(change["new"])
-            told = asked.pop("earlier", [])
-            dicts = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+            before = asked.pop("earlier", [])
+            dicts = [one for one in before if isinstance(one, dict)] if isinstance(before, list) else []
             missed = [one for one in dicts if isinstance(one.get("n"), int) and one["n"] > last]
             last = asked["n"] if isinstance(asked.get("n"), int) else last
             for one in [*missed, asked]:
@@ -242,9 +244,9 @@ class Face(anywidget.AnyWidget):
         self.observe(on_asked, name)
 
     def _do(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
-        """Call ``read`` in the worker's thread and ``show`` with its result here, unless the slot was asked again.
+        """Call ``read`` in the worker thread, then ``show`` with its result in this one, unless the slot is superseded.
 
-        What takes long is a generator: it yields how far it is, for ``busy``, and can be cancelled there.
+        Long work is a generator that yields its progress as text for ``busy``; it can be cancelled at each step.
         """
         self.busy = f"{what} …"
         self._work.submit(slot, read, show, self._say)
@@ -263,7 +265,7 @@ class Face(anywidget.AnyWidget):
 
     @traitlets.validate("selection")
     def _right_selection(self, proposal: Any) -> dict[str, str]:
-        """What the browser or a link selects; that of an unknown snapshot never comes to be, so no link breaks."""
+        """Validate a selection from the browser or a link; reject unknown snapshots, so that no link breaks."""
         try:
             self._accepted = self._checked(proposal["value"])
         except IceexploreError as error:
@@ -271,14 +273,14 @@ class Face(anywidget.AnyWidget):
         return self._accepted
 
     def _on_selection(self, change: Any) -> None:
-        if change["new"] != change["old"]:  # the browser's may be refused: then its error stays
+        if change["new"] != change["old"]:  # equal if the browser's selection was rejected: its error stays
             self._on_other_selection(change)
 
     @shown
     def _on_other_selection(self, change: Any) -> None:
         self._on_selected(change["old"], change["new"])
         if self._work.quiet:
-            self._answer()  # nothing is to be read for it
+            self._answer()  # nothing has to be read for it
 
     @shown
     def _on_cancelled(self, change: Any) -> None:
@@ -290,19 +292,19 @@ class Face(anywidget.AnyWidget):
         self.answered += 1
 
     def _handle_msg(self, msg: dict[str, Any]) -> None:
-        # JupyterLab sends what widgets say to a subshell of the kernel, a thread of its own: two threads that set the
-        # selection of linked widgets would leave them apart.
+        # JupyterLab delivers widget messages to a subshell of the kernel, a separate thread. Two threads that set the
+        # selection of linked widgets could leave them with different ones.
         self._work.call(lambda: super(Face, self)._handle_msg(msg))
 
     # Without a kernel -------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        # In a terminal the card alone would not say what it stands in for.
-        first = f"{type(self).__name__}: a widget, which JupyterLab and Notebook 7 show; here is its table's card."
+        # In a terminal, the card alone would not explain that it replaces a widget.
+        first = f"{type(self).__name__} is a widget for JupyterLab and Notebook 7. Its table:"
         return f"{first}\n\n{card_text(table_card(self._state))}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and its content as it is without a kernel."""
+        """Return the widget's bundle, with text and HTML for use without a kernel."""
         made: Any = super()._repr_mimebundle_(**kwargs)
         if made is None:
             return None
@@ -318,7 +320,7 @@ def _state_of(table: Any) -> TableState:
 
 
 def _right(selection: Any) -> dict[str, str]:
-    """What is to be selected, as it was given; OptionError if nothing can be selected so."""
+    """Return a selection unchanged if it is valid, else raise OptionError."""
     try:
         Selection().validate(None, selection)
     except traitlets.TraitError as error:
@@ -327,7 +329,7 @@ def _right(selection: Any) -> dict[str, str]:
 
 
 def _check_names(widget: type[Face], given: Iterable[str]) -> None:
-    """Refuse arguments that are no traits: ipywidgets would take them, and do nothing."""
+    """Raise an error for arguments that are not traits, which ipywidgets would silently ignore."""
     traits = (name for name in widget.class_trait_names() if not name.startswith("_"))
     known = list(dict.fromkeys(["selection", *traits, *_IGNORED]))
     for name in given:

@@ -1,7 +1,7 @@
-"""Work off the kernel's main thread: reading may take seconds, and the notebook must stay alive.
+"""Run work outside the kernel's main thread, so that the notebook stays responsive while files are read.
 
-Results are handed over on the thread that owns the widget (the kernel's event loop, or whoever calls `Work.settle`), so
-traits are never touched by two threads.
+Results are delivered on the thread that owns the widget (the kernel's event loop, or the caller of `Work.settle`), so
+no two threads access traits.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 class Work:
-    """One worker thread, which ends when nothing is left to do. Of requests in one slot only the newest is answered.
+    """A worker thread that ends when no work is left. Only the newest request of each slot is answered.
 
     Parameters
     ----------
     failed
-        Called with what a job, or the handing over of its result, raised.
+        Called with an exception from a job or from the delivery of its result.
     idle
-        Called whenever nothing is left to do.
+        Called whenever no work is left.
     """
 
     def __init__(self, failed: Callable[[Exception], None], idle: Callable[[], None]) -> None:
@@ -48,7 +48,7 @@ class Work:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is being done."""
+        """Whether no work is running or pending."""
         return not self._pending
 
     def submit(
@@ -58,10 +58,10 @@ class Work:
         done: Callable[[T], None],
         step: Callable[[Any], None] | None = None,
     ) -> None:
-        """Call ``run`` in the worker and hand its result to ``done``, unless the slot got a newer request meanwhile.
+        """Call ``run`` in the worker and pass its result to ``done``, unless the slot gets a newer request meanwhile.
 
-        Long work is a generator: each thing that it yields goes to ``step``, and between two of them other requests
-        have their turn, and `cancel` ends it.
+        Long work is a generator: each value that it yields is passed to ``step``. Between two steps other requests run,
+        and `cancel` ends it.
         """
         if self._closed:
             return
@@ -82,7 +82,7 @@ class Work:
                 if isinstance(result, GeneratorType):
                     advance(result)
                     return
-            except Exception as error:  # whatever it is, it must be shown, not swallowed
+            except Exception as error:  # every error must be shown, not swallowed
                 failed(error)
             else:
                 finish(result)  # type: ignore[arg-type]
@@ -92,15 +92,15 @@ class Work:
                 steps.close()
                 return
             try:
-                said = next(steps)
+                progress = next(steps)
             except StopIteration as end:
                 finish(end.value)
             except Exception as error:
                 failed(error)
             else:
                 if step is not None:
-                    self._post(slot, ticket, lambda: step(said))
-                # by way of the owner's thread, which alone knows the pool; behind what was asked meanwhile
+                    self._post(slot, ticket, lambda: step(progress))
+                # Resubmitted by the owner's thread, which alone uses the pool; queued after newer requests.
                 self._results.put(lambda: self._run(lambda: advance(steps)))
 
         self._run(job)
@@ -126,24 +126,24 @@ class Work:
             self._loop.call_soon_threadsafe(self.deliver)
 
     def call(self, act: Callable[[], None]) -> None:
-        """Have something done on the owner's thread: at once where this is it."""
+        """Call a function on the owner's thread, at once if this is it."""
         if self._loop is None or self._loop.is_closed() or threading.get_ident() == self._owner:
             act()
         else:
             self._loop.call_soon_threadsafe(act)
 
     def _waited(self, end: float | None) -> bool:
-        """Whether another thread than the owner's saw that all was handed over before ``end``."""
+        """Wait on another thread than the owner's until everything is delivered; return False at ``end``."""
         while end is None or time.monotonic() < end:
             came = threading.Event()
-            self.call(came.set)  # behind what was asked for from here
+            self.call(came.set)  # queued after earlier requests of this thread
             if came.wait(None if end is None else max(0.0, end - time.monotonic())) and self.quiet:
                 return True
             time.sleep(0.01)
         return False
 
     def deliver(self) -> None:
-        """Hand over what is ready. Only the owner's thread may call this."""
+        """Deliver the results that are ready. Only the owner's thread may call this."""
         finished = {f for f in self._pending if f.done()}
         acted = bool(finished)
         while True:
@@ -167,7 +167,7 @@ class Work:
         self._idle()
 
     def settle(self, timeout: float | None = None) -> bool:
-        """Wait until nothing is left to do, and hand it over; False if that takes longer than ``timeout`` seconds."""
+        """Wait until all work is done and delivered; return False if that takes more than ``timeout`` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
         if self._loop is not None and self._loop.is_running() and threading.get_ident() != self._owner:
             return self._waited(end)
@@ -180,12 +180,12 @@ class Work:
         return True
 
     def cancel(self) -> None:
-        """Drop everything asked for. What is being read goes on to its step's end, unseen; nothing waits for it."""
+        """Drop all requests. A running step continues to its end unnoticed; nothing waits for it."""
         self._drop()
         self._idle()
 
     def close(self) -> None:
-        """Stop: nothing waiting is begun, nothing is handed over any more."""
+        """Stop: start no waiting work and deliver no more results."""
         self._closed = True
         self._drop()
 

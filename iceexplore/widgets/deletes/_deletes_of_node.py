@@ -1,4 +1,4 @@
-"""Which positions a node deletes, or of a data file: what is deleted in it."""
+"""Read the positions that a node of the tree deletes or, for a data file, those deleted in it."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _MAX_PATHS = 200
 
 @dataclass
 class Deletes:
-    """Deleted positions, and of what.
+    """Deleted positions, with the file that they refer to.
 
     Attributes
     ----------
     bitmap
-        `pyroaring.BitMap64`.
+        The positions, a `pyroaring.BitMap64`.
     of
-        The data file, or of a manifest DV the leaf.
+        The location of the data file or, for a manifest DV, of the leaf manifest.
     rows
-        Its rows (entries), where that is known.
+        The number of its rows (entries); None if unknown.
     written
-        Bytes as they are stored; None where there are several deletes.
+        The stored size in bytes; None if there are several deletes.
     entry
-        The data file's entry.
+        The data file's manifest entry.
     paths
-        Of a position delete file: its data files, each with how many positions.
+        The data files of a position delete file, each with its number of positions.
     notes
-        What is to be said.
+        Notes to display.
     """
 
     bitmap: Any
@@ -54,19 +54,19 @@ class Deletes:
 
 
 def deletes_of(state: TableState, node: TreeNode, path: str = "") -> Generator[str, None, Deletes]:
-    """The positions of a node of `KINDS`; yields how far it is.
+    """Return the positions of a node whose kind is in `KINDS`, yielding progress texts.
 
     Parameters
     ----------
     path
-        Which of a position delete file's data files; by default that with the most.
+        The data file to show of a position delete file; by default the one with the most positions.
 
     Raises
     ------
     IceexploreError
         A delete cannot be read.
     OptionError
-        The node has none.
+        The node has no positions.
     """
     from pyroaring import BitMap64
 
@@ -89,9 +89,9 @@ def deletes_of(state: TableState, node: TreeNode, path: str = "") -> Generator[s
             return Deletes(found, entry["referenced_file"] or "", _entries_of(state, root, entry), written)
         case "deletion-vector":
             deletes = Deletes(read_vector(state, entry), entry["referenced_file"] or "", written=size)
-            said, has = entry["record_count"], len(deletes.bitmap)
-            if said is not None and said != has:
-                deletes.notes.append(f"The manifest says that {said:,} are deleted, the vector has {has:,}.")
+            recorded, has = entry["record_count"], len(deletes.bitmap)
+            if recorded is not None and recorded != has:
+                deletes.notes.append(f"The vector deletes {has:,} positions, but the manifest records {recorded:,}.")
         case "position-delete":
             deletes = _of_file(state, entry, path)
         case _:
@@ -99,14 +99,14 @@ def deletes_of(state: TableState, node: TreeNode, path: str = "") -> Generator[s
             return _of_data(state, manifest, row, entry)
     deletes.entry = yield from _data_entry(state, root, deletes.of)
     if deletes.entry is None:
-        deletes.notes.append("The data file is not in this snapshot: how many rows it has is not known.")
+        deletes.notes.append("The data file is not in this snapshot, so its number of rows is unknown.")
     else:
         deletes.rows = deletes.entry["record_count"]
     return deletes
 
 
 def _of_file(state: TableState, entry: dict[str, Any], path: str) -> Deletes:
-    """Of a position delete file what it deletes in one data file."""
+    """Return the positions that a position delete file deletes in one data file."""
     from iceexplore.reading import position_index
 
     index = position_index(state, entry["location"], entry["file_format"])
@@ -119,18 +119,21 @@ def _of_file(state: TableState, entry: dict[str, Any], path: str) -> Deletes:
     single = len(counts) == 1
     written = entry["file_size_in_bytes"] if single else None
     left = len(counts) - len(paths)
-    said = f"Of {len(counts):,} data files the {_MAX_PATHS} with the most deletes are listed; any other tells its own."
+    note = (
+        f"The {_MAX_PATHS} of {len(counts):,} data files with the most deletes are listed; select any other data file "
+        "to see its own."
+    )
     return Deletes(
         index.positions[at].bitmap(),
         index.paths[at],
         written=written,
         paths=[] if single else paths,
-        notes=[said] if left else [],
+        notes=[note] if left else [],
     )
 
 
 def _of_data(state: TableState, manifest: Manifest, row: int, entry: dict[str, Any]) -> Deletes:
-    """What is deleted in a data file, by all deletes by position that apply."""
+    """Return the positions deleted in a data file by all deletion vectors and position deletes that apply."""
     from pyroaring import BitMap64
 
     from iceexplore.planning import match_deletes
@@ -148,17 +151,17 @@ def _of_data(state: TableState, manifest: Manifest, row: int, entry: dict[str, A
     files_of = sum(len(m or ()) for m in matched.positions.to_pylist())
     equality = sum(len(m or ()) for m in matched.equality.to_pylist())
     if by_vector:
-        deletes.notes.append("By a deletion vector.")
+        deletes.notes.append("Deleted by a deletion vector.")
     elif files_of:
-        deletes.notes.append(f"By {files_of:,} position delete file{'s' if files_of > 1 else ''}, put together.")
+        deletes.notes.append(f"Deleted by {files_of:,} position delete file{'s' if files_of > 1 else ''}.")
     if equality:
         files_word = "equality delete file applies" if equality == 1 else "equality delete files apply"
-        deletes.notes.append(f"{equality:,} {files_word}, too: which rows they delete takes reading the data.")
+        deletes.notes.append(f"{equality:,} {files_word} too; the rows deleted can only be found by reading the data.")
     return deletes
 
 
 def _entries_of(state: TableState, root: Manifest, entry: dict[str, Any]) -> int | None:
-    """How many entries the leaf of a manifest DV stores."""
+    """Return the number of entries stored in a manifest DV's leaf; None if the root does not list the leaf."""
     for row in np.flatnonzero(np.asarray(pc.equal(root.entries["location"], entry["referenced_file"] or ""))):
         if root.entries["content_type"][int(row)].as_py() in (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST):
             last = pc.max(state.reader.leaf(root, int(row)).entries["ordinal"]).as_py()
@@ -167,7 +170,7 @@ def _entries_of(state: TableState, root: Manifest, entry: dict[str, Any]) -> int
 
 
 def _data_entry(state: TableState, root: Manifest, location: str) -> Generator[str, None, dict[str, Any] | None]:
-    """A data file's entry: in what has been read, then in the other manifests."""
+    """Return a data file's entry, searching manifests already read first; None if no manifest lists it."""
     if not location:
         return None
     kinds, names = (root.entries[name].to_pylist() for name in ("content_type", "location"))
@@ -197,12 +200,14 @@ def _named(manifest: Manifest, location: str) -> dict[str, Any] | None:
 
 
 def row_groups(state: TableState, deletes: Deletes, footer: bool) -> tuple[list[int], str]:
-    """Where row groups begin, by position, and where the last ends; how that is known. Empty where it is not.
+    """Return the positions at which row groups begin, followed by the end of the last, and the source of this.
+
+    The source is "footer" or "split offsets"; both are empty if unknown.
 
     Parameters
     ----------
     footer
-        Read the data file's footer. Otherwise its split offsets tell about where they are.
+        Whether to read the data file's footer. Otherwise the split offsets give approximate positions.
     """
     entry = deletes.entry
     if entry is None or not deletes.rows:
@@ -215,8 +220,8 @@ def row_groups(state: TableState, deletes: Deletes, footer: bool) -> tuple[list[
         else:
             edges = np.cumsum([0, *(group.rows for group in found.groups)]).tolist()
             if edges[-1] != deletes.rows:
-                said = f"{edges[-1]:,} rows by its footer, {deletes.rows:,} by its manifest"
-                deletes.notes.append(f"The file has {said}.")
+                text = f"{edges[-1]:,} rows by its footer, {deletes.rows:,} by its manifest"
+                deletes.notes.append(f"The file has {text}.")
             return edges if len(edges) > 1 else [], "footer"
     offsets, size = entry["split_offsets"] or [], entry["file_size_in_bytes"] or 0
     if len(offsets) > 1 and offsets[0] >= 0 and offsets == sorted(set(offsets)) and offsets[-1] < size:

@@ -1,4 +1,4 @@
-"""Deleted positions: a picture of them, how many, how they are stored and what they take in other encodings."""
+"""Deleted positions: a picture, their number, how they are stored, and their size in other encodings."""
 
 from __future__ import annotations
 
@@ -56,23 +56,22 @@ _LIST = pa.schema(
 
 
 class VectorsPart(GridPart):
-    """The positions that the selected node deletes; of a data file what is deleted in it.
+    """The positions that the selected node deletes or, for a data file, those deleted in it.
 
-    Two tables: grid ``"positions"`` (of the node: ``positions`` and ``runs``, the first million of each), and grid
-    ``"deletes"`` (``of`` a snapshot's id: every delete of it).
+    Two grids: ``"positions"`` has the node's tables ``positions`` and ``runs`` (the first million of each), and
+    ``"deletes"`` lists all deletes of the snapshot whose id is ``of``.
 
     Attributes
     ----------
     vector_of
-        What the browser asks for: ``node``, ``path`` (which of a delete file's data files), ``footer`` (read the data
-        file's footer, to know its row groups); and ``missed``, why no answer comes: somebody cancelled it, or it cannot
-        be read.
+        The browser's request: ``node``, ``path`` (one of a delete file's data files), ``footer`` (read the data file's
+        footer for its row groups); and ``missed``, the reason if no answer comes: cancelled, or not readable.
     vector
-        The answer to that, with the same ``node``, ``path`` and ``footer``; and ``kind``, ``title``, ``of``,
+        The answer, with the same ``node``, ``path`` and ``footer``; and ``kind``, ``title``, ``of``,
         ``cardinality``, ``rows``, ``runs``, ``first``, ``last``, ``picture`` (see `picture`), ``borders`` and
         ``borders_from``, ``groups``, ``containers``, ``encodings``, ``paths`` (a data file, its
-        positions, the file as shown), ``notes``, and what is said of it all (see `vector_said`); only ``notes`` where
-        the node has no positions.
+        positions, the file as shown), ``notes``, and the texts of `vector_said`; only ``notes`` if the node has no
+        positions.
     """
 
     vector_of = traitlets.Dict().tag(sync=True)
@@ -89,7 +88,7 @@ class VectorsPart(GridPart):
         self.observe(self._on_vector_of, "vector_of")
 
     def close(self) -> None:
-        """Take the widget away, with the positions that it kept."""
+        """Remove the widget and release the positions that it kept."""
         super().close()
         self._deletes = None
 
@@ -106,7 +105,7 @@ class VectorsPart(GridPart):
     def _on_asked(self, change: Any) -> None:
         asked = {"node": self.vector_of.get("node"), "path": self.vector_of.get("path", "")}
         if not all(isinstance(text, str) for text in asked.values()):
-            raise OptionError(f"vector_of={str(self.vector_of)[:200]}: give node, path (text) and footer (a bool)")
+            raise OptionError(f"vector_of={str(self.vector_of)[:200]}: give node and path as text, footer as a bool")
         self._measure(str(asked["node"]), str(asked["path"]), bool(self.vector_of.get("footer")))
 
     @shown
@@ -115,7 +114,7 @@ class VectorsPart(GridPart):
         self._take_back("Cancelled.")
 
     def _take_back(self, why: str) -> None:
-        """What was asked for is not answered; of the node that is shown, what is shown stays."""
+        """Withdraw the unanswered request; if it was for the node shown, keep showing the earlier answer."""
         asked, answered = ({key: of.get(key) for key in _ASKED} for of in (self.vector_of, self.vector))
         if self.vector_of and asked != answered and "missed" not in self.vector_of:
             self._taken_back = True
@@ -135,7 +134,7 @@ class VectorsPart(GridPart):
 
         def show(found: dict[str, Any] | Exception) -> None:
             if isinstance(found, Exception):
-                # Beside `error`, which is of whatever was asked last.
+                # In addition to `error`, which belongs to whichever request was last.
                 self._take_back("It could not be read.")
                 raise found
             self.vector = {**asked, **found}
@@ -154,13 +153,13 @@ class VectorsPart(GridPart):
         size = found.rows
         if count and (size is None or bitmap.max() >= size):
             if size is not None:
-                found.notes.append(f"Position {bitmap.max():,} is outside the file's {size:,} rows.")
+                found.notes.append(f"Position {bitmap.max():,} is beyond the file's {size:,} rows.")
             size = int(bitmap.max()) + 1
         size = size or 0
         runs = run_count(bitmap)
         if count > MAX_LISTED:
             tables = "tables of positions and runs have" if runs > MAX_LISTED else "table of positions has"
-            found.notes.append(f"The {tables} the first {MAX_LISTED:,}.")
+            found.notes.append(f"The {tables} only the first {MAX_LISTED:,}.")
         edges, known = row_groups(self._state, found, footer)
         borders, some = edges[:-1], edges[: _MAX_GROUPS + 1] if known == "footer" else []
         if len(edges) > len(some) > 0:
@@ -224,7 +223,7 @@ class VectorsPart(GridPart):
         return super()._grid_unread(grid, of, table)
 
     def _all_deletes(self, snapshot: str) -> pa.Table:
-        """Every live delete of a snapshot: its delete manifests are read, and in the V4 draft those of data."""
+        """Return all live deletes of a snapshot, reading delete manifests and, in the V4 draft, data manifests."""
         state = travel(self._state, snapshot=self._snapshot_of(snapshot).snapshot_id)
         root = state.root()
         if root is None:
@@ -239,14 +238,14 @@ class VectorsPart(GridPart):
             if leaf.dialect:
                 parts.append(_deletes_in(leaf, f"file:{snapshot}:{leaf.root_row}"))
                 continue
-            # What is not known is not nothing: a manifest that cannot be read has a row of its own.
+            # A row for an unreadable manifest shows that its deletes are unknown, not absent.
             unread = {"node": f"manifest:{snapshot}:{leaf.root_row}", "kind": "unreadable manifest"}
             parts.append(pa.Table.from_pylist([{**unread, "delete_file": leaf.location}], _LIST))
         return pa.concat_tables(parts)
 
 
 def _result(steps: Generator[Any, None, Deletes]) -> Deletes:
-    """What a generator returns."""
+    """Run a generator to its end and return its result."""
     while True:
         try:
             next(steps)
@@ -258,12 +257,12 @@ def _result(steps: Generator[Any, None, Deletes]) -> Deletes:
 _OTHERWISE = "Select a delete, or a data file, to see its deleted rows."
 _NO_SNAPSHOT = "The table has no snapshot, so nothing is deleted."
 _NONE = {
-    "equality-delete": "An equality delete deletes by values: which rows these are takes reading the data.",
+    "equality-delete": "An equality delete deletes rows by value: they can only be found by reading the data.",
 }
 
 
 def _deletes_in(manifest: Manifest, prefix: str) -> pa.Table:
-    """The live deletes among a manifest's entries."""
+    """Return the live deletes among a manifest's entries, as a table of `_LIST`."""
     entries = manifest.entries
     kinds = [ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE, ContentType.MANIFEST_DV]
     chosen = pc.is_in(entries["content_type"], value_set=pa.array([int(k) for k in kinds], pa.int32()))
@@ -296,9 +295,9 @@ def _deletes_in(manifest: Manifest, prefix: str) -> pa.Table:
 
 
 class DeletionVectors(VectorsPart):
-    """The deleted positions of a table's deletion vectors, delete files, data files and manifests.
+    """A widget of the deleted positions of deletion vectors, delete files, data files and manifests.
 
-    ``DeletionVectors(t, selection=explorer)`` shows what is selected there.
+    ``DeletionVectors(t, selection=explorer)`` shows those of the explorer's selected node.
     """
 
     _esm = packed(script("vectors.vectorsView"))
@@ -320,7 +319,7 @@ class DeletionVectors(VectorsPart):
 
     @property
     def selected(self) -> pd.DataFrame | None:
-        """The positions of the selected node, the first million; None where it has none."""
+        """The first million positions of the selected node; None if it has none."""
         node = self._node_of(self.selection["node"])
         if node.kind not in KINDS:
             return None

@@ -1,4 +1,4 @@
-"""What a set of deleted positions looks like and takes: a picture in few numbers, runs, containers, bytes."""
+"""Summaries of a set of deleted positions: a picture in few numbers, runs, Roaring containers, encoded sizes."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ __all__ = [
 ]
 
 def vector_said(vector: Mapping[str, Any]) -> dict[str, Any]:
-    """The words for `VectorsPart.vector`, of which they are part.
+    """Return the texts of `VectorsPart.vector`, computed from its other values.
 
-    ``headline``; ``label`` of the picture and ``legend`` below it; ``facts`` as blocks; ``unread``: what can be asked
-    for besides, if anything.
+    ``headline``; ``label`` of the picture and ``legend`` below it; ``facts`` as blocks; ``unread``: the label of a
+    button to read more, or empty.
     """
     rows = vector["rows"]
     picture, entries = vector["picture"], vector["kind"] == "manifest-dv"
     size, width, deleted = int(picture["size"]), picture["width"], int(vector["cardinality"])
-    headline = "Nothing is deleted here by position"
+    headline = "Nothing is deleted by position"
     if deleted:
         unit = ("entry", "entries") if entries else ("row",)
         of = "" if rows is None else f" of {amount(int(rows), *unit)} ({_share(deleted, int(rows))})"
         span = f"positions {int(vector['first']):,} to {int(vector['last']):,}"
         headline = f"{deleted:,} deleted{of} · {amount(int(vector['runs']), 'run')} · {span}"
-    square = "one position" if width == 1 else f"{width:,} positions, the stronger the more are deleted"
-    lines = "; a line begins a row group" if len(vector["borders"]) > 1 else ""
+    square = "one position" if width == 1 else f"{width:,} positions; the darker, the more are deleted"
+    lines = "; lines mark the start of row groups" if len(vector["borders"]) > 1 else ""
     known = vector["borders_from"]
     return {
         "headline": headline,
-        "label": f"{deleted:,} of {int(size if rows is None else rows):,} positions deleted; the table below has them",
-        "legend": f"Each square is {square}; {size:,} in all{lines}.",
+        "label": f"{deleted:,} of {int(size if rows is None else rows):,} positions deleted, listed in the table below",
+        "legend": f"Each square is {square}; {size:,} positions in total{lines}.",
         "facts": _facts(vector),
-        "unread": "" if known == "footer" or entries or not rows else "Read the row groups from the data file's footer",
+        "unread": "" if known == "footer" or entries or not rows else "Read row groups from the data file's footer",
     }
 
 
@@ -64,7 +64,7 @@ def _facts(vector: Mapping[str, Any]) -> list[Block]:
         for name, size, note in sizes
     ]
     kinds = ", ".join(f"{n:,} {kind}" for kind, n in vector["containers"].items())
-    about = " Row groups are drawn about where the split offsets have them."
+    about = " The positions of row groups are estimated from the split offsets."
     return [
         ["table", [], rows, {"caption": "Bytes by encoding", "columns": ["", "right", "bytes", "evidence"]}],
         ["evidence", [f"Roaring containers: {kinds}.{about if vector['borders_from'] == 'split offsets' else ''}"]],
@@ -86,19 +86,19 @@ def _share(part: int, whole: int) -> str:
     return f"{percent:.1f} %" if percent < 10 else f"{percent:.0f} %"
 
 
-#: Numbers that a picture takes.
+#: The most cells of a picture.
 MAX_CELLS = 4_000
-#: Positions, or runs, that are listed: a few bytes may claim billions.
+#: The most positions or runs that are listed, as a few bytes may encode billions.
 MAX_LISTED = 1_000_000
-#: Positions that are really written to see how large a position delete file is; of more the size is estimated.
+#: The most positions that are written to measure the size of a position delete file; beyond, the size is estimated.
 _WRITTEN = 200_000
 _SAFE = 2**53
 
 
 def picture(bitmap: Any, size: int) -> dict[str, Any]:
-    """``cells``: how many of each ``width`` positions are deleted, from 0 to ``size``; at most 4,000 of them.
+    """Return ``cells``, the number of deleted positions in each ``width`` positions from 0 to ``size``.
 
-    Numbers that JavaScript would round are text.
+    There are at most 4,000 cells. Numbers that JavaScript would round are text.
     """
     width = max(1, -(-size // MAX_CELLS))
     count = -(-size // width)
@@ -107,18 +107,21 @@ def picture(bitmap: Any, size: int) -> dict[str, Any]:
 
 
 def groups(bitmap: Any, starts: Sequence[int], size: int) -> list[list[int]]:
-    """Rows and deleted rows of each row group, given where each begins."""
+    """Return the rows and deleted rows of each row group, given the first position of each."""
     ends = [*starts[1:], size]
     return [[end - start, bitmap.range_cardinality(start, end)] for start, end in zip(starts, ends, strict=True)]
 
 
 def run_count(bitmap: Any) -> int:
-    """How many stretches of neighbouring positions there are."""
+    """Return the number of runs of consecutive positions."""
     return len(bitmap) - int(bitmap.intersection_cardinality(bitmap.shift(1)))
 
 
 def containers(bitmap: Any) -> dict[str, int]:
-    """Roaring containers by kind (RoaringFormatSpec): each holds 65,536 positions as list, bitmap or runs."""
+    """Return the number of Roaring containers by kind (RoaringFormatSpec).
+
+    Each holds the positions of a range of 65,536 as an array, a bitmap or runs.
+    """
     found = bitmap.get_statistics()
     return {kind: found[f"n_{name}_containers"] for kind, name in _CONTAINERS.items()}
 
@@ -127,14 +130,14 @@ _CONTAINERS = {"array": "array", "bitmap": "bitset", "run": "run"}
 
 
 def encodings(bitmap: Any, size: int, path: str) -> list[dict[str, Any]]:
-    """Bytes of the same positions in every encoding: ``name``, ``bytes`` (None where it cannot hold them), ``note``.
+    """Return the size of the positions in every encoding: ``name``, ``bytes`` (None if not encodable), ``note``.
 
     Parameters
     ----------
     size
-        Rows of the data file, as far as known: a bitset has a bit for each.
+        The data file's rows, as far as known; a bitset has a bit for each.
     path
-        The data file, which a position delete file names.
+        The location of the data file, which a position delete file contains.
     """
     from pyroaring import BitMap
 
@@ -149,21 +152,21 @@ def encodings(bitmap: Any, size: int, path: str) -> list[dict[str, Any]]:
         found.append({"name": "Mumbling", "bytes": len(encode_mumbling(BitMap(bitmap))), "note": "V4, inline"})
     else:
         found.append({"name": "Mumbling", "bytes": None, "note": f"holds positions below {MUMBLING_POSITIONS:,}"})
-    found.append({"name": "Bitset", "bytes": _safe(-(-size // 8)), "note": "a bit for each row"})
+    found.append({"name": "Bitset", "bytes": _safe(-(-size // 8)), "note": "one bit per row"})
     estimated = len(bitmap) > _WRITTEN
     positions = np.asarray(bitmap[:_WRITTEN].to_array(), dtype=np.uint64).astype(np.int64)
     size_of = len(write_position_deletes(pa.repeat(pa.scalar(path), len(positions)), pa.array(positions)))
     if estimated:
         size_of = round(size_of * len(bitmap) / _WRITTEN)
-    note = f"Parquet, from its first {_WRITTEN:,}" if estimated else "Parquet, zstd"
+    note = f"Parquet, estimated from the first {_WRITTEN:,}" if estimated else "Parquet, zstd"
     found.append({"name": "Position delete file", "bytes": _safe(size_of), "note": note})
     return found
 
 
 def listed(bitmap: Any, table: str, starts: Sequence[int]) -> pd.DataFrame:
-    """The positions, or the runs, as a table: the first million of them.
+    """Return the first million positions or runs as a table.
 
-    Columns: position and (where row groups are known) row_group; or first, last, positions.
+    Columns: position and, if row groups are known, row_group; for runs first, last and positions.
     """
     import pandas as pd
 

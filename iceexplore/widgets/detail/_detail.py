@@ -1,4 +1,4 @@
-"""The detail pane: what a node is, its fields with their meanings, its problems and tabs."""
+"""The content of the detail pane: a node's kind, fields with their meanings, problems and tabs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MANIFEST_COUNTS = (
     "sequence_number",
 )
 _ENTRY = ("record_count", "file_size_in_bytes", "sequence_number")
-#: The fields that are seen at once; the others are one click away.
+#: The fields shown at once; the others are one click away.
 _FIRST: dict[str, tuple[str, ...]] = {
     "table": ("format-version", "last-sequence-number", "current-snapshot-id"),
     "metadata": ("last-updated-ms", "snapshots", "refs", "schemas", "partition-specs", "current-schema-id"),
@@ -56,7 +56,7 @@ _FIRST: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class _Fact:
-    """A field: its key among `TreeNode.fields`, what the spec calls it, its value as text."""
+    """A field: its key in `TreeNode.fields`, its name in the spec, its value as text."""
 
     key: str
     name: str
@@ -65,12 +65,12 @@ class _Fact:
 
 
 def detail_of(node: TreeNode, state: TableState | None = None, beside: Tab | None = None) -> dict[str, Any]:
-    """What the detail pane shows of a node, JSON-safe.
+    """Return the content of the detail pane for a node, JSON-safe.
 
     Parameters
     ----------
     state
-        The table's, for the words of its format version; None: version 3.
+        The table's state, for the field names of its format version; None for those of version 3.
     beside
         The table in which the node is a row.
 
@@ -78,8 +78,9 @@ def detail_of(node: TreeNode, state: TableState | None = None, beside: Tab | Non
     -------
     dict
         ``id``, ``kind``, ``kind_title``, ``title``, ``path``, ``facts`` and ``more`` ([name, text] each), ``help`` (by
-        name: meaning, section of the spec, its address), ``problems`` and ``tables``: its tabs (key, title, of). Where
-        a text has signs for what would act, a fact has the text to copy as a third, and the path as ``copy``.
+        name: meaning, section of the spec, its URL), ``problems`` and ``tables``: its tabs (key, title, of). If a text
+        contains visible signs for control characters, a fact has the text to copy as a third item, and the path as
+        ``copy``.
     """
     version = 3 if state is None else state.metadata.format_version
     facts = [f for f in _facts(node, version) if f.text][:_MAX_FACTS]
@@ -156,7 +157,7 @@ def _range(partition: Mapping[str, Any]) -> str:
 
 
 def _text(name: str, value: Any) -> str:
-    """A field's value for people; ids and sequence numbers stay plain digits."""
+    """Return a field's value formatted for display; ids and sequence numbers stay plain digits."""
     words = name.replace("_", "-")
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16:
         value = int(value)  # summaries are strings

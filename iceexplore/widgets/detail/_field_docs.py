@@ -1,6 +1,6 @@
-"""What fields mean, and the section of Iceberg's spec that says so.
+"""The meanings of fields, with the section of Iceberg's spec that defines each.
 
-Fields of manifests take their meaning from the columns of the metadata tables (`iceexplore.inspect`).
+Meanings of manifest fields come from the columns of the metadata tables (`iceexplore.inspect`).
 """
 
 from __future__ import annotations
@@ -17,51 +17,51 @@ SPEC = "https://iceberg.apache.org/spec/"
 
 @dataclass(frozen=True)
 class Meaning:
-    """A field's meaning; the title of a section of the spec, and the address of that. Both empty: the spec has none."""
+    """A field's meaning, with the title and URL of the spec's section; both are empty if the spec has none."""
 
     text: str
     section: str = ""
 
     @property
     def link(self) -> str:
-        """Where the section is."""
+        """The URL of the section; empty without one."""
         slug = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", self.section.lower()))
         return f"{SPEC}#{slug}" if slug else ""
 
 
 _METADATA = {
-    "location": "the table's base location, from which writers derive where their files go",
-    "format-version": "version of the format; readers refuse a later one than they know",
-    "table-uuid": "identifies the table, from its creation on",
-    "last-sequence-number": "the highest sequence number given; it orders snapshots",
-    "last-updated-ms": "when the metadata was written last, milliseconds since 1970, shown in UTC",
-    "last-column-id": "the highest column id given; no id is given twice",
+    "location": "the table's base location, from which writers derive the locations of new files",
+    "format-version": "version of the format; readers reject versions newer than they support",
+    "table-uuid": "identifies the table; assigned at its creation",
+    "last-sequence-number": "the highest sequence number assigned; it orders snapshots",
+    "last-updated-ms": "when the metadata was last written, milliseconds since 1970, shown in UTC",
+    "last-column-id": "the highest column id assigned; no id is reused",
     "current-schema-id": "the schema that writers use",
-    "current-snapshot-id": "the snapshot that readers see: that of the branch main",
-    "schemas": "how many schemas the table had, and has",
+    "current-snapshot-id": "the snapshot that readers see: the head of the branch main",
+    "schemas": "number of schemas, current and earlier",
     "default-spec-id": "the partition spec that writers use",
-    "partition-specs": "how many partition specs the table had, and has",
-    "default-sort-order-id": "the sort order that writers may use; readers go by that of each file",
-    "sort-orders": "how many sort orders there are",
-    "snapshots": "how many snapshots are kept: those whose files all exist",
-    "refs": "how many branches and tags there are",
-    "snapshot-log": "how many entries the log of current snapshots has",
-    "metadata-log": "how many earlier metadata files are named",
-    "statistics": "how many statistics files are named",
-    "timestamp-ms": "when the next metadata file took its place, milliseconds since 1970, shown in UTC",
+    "partition-specs": "number of partition specs, current and earlier",
+    "default-sort-order-id": "the sort order that writers may use; readers use the one recorded for each file",
+    "sort-orders": "number of sort orders",
+    "snapshots": "number of valid snapshots: those whose data files all exist",
+    "refs": "number of branches and tags",
+    "snapshot-log": "number of entries in the log of current snapshots",
+    "metadata-log": "number of earlier metadata files listed",
+    "statistics": "number of statistics files listed",
+    "timestamp-ms": "when the next metadata file replaced it, milliseconds since 1970, shown in UTC",
     "metadata-file": "location of that metadata file",
 }
 _SNAPSHOT = {
     "snapshot-id": "a unique long, usually random",
-    "parent-snapshot-id": "the snapshot that this one was made from; none for the first",
-    "sequence-number": "orders the changes of the table: deletes apply to what is older",
-    "timestamp-ms": "when it was made, milliseconds since 1970, shown in UTC",
-    "manifest-list": "the file that names its manifests",
-    "schema-id": "the table's current schema when it was made",
+    "parent-snapshot-id": "the snapshot on which this one is based; none for the first",
+    "sequence-number": "orders the changes of the table: deletes apply to older data",
+    "timestamp-ms": "when it was created, milliseconds since 1970, shown in UTC",
+    "manifest-list": "the file that lists its manifests",
+    "schema-id": "the table's current schema when it was created",
     "key-id": "the key that encrypts the manifest list's key metadata",
 }
 _SUMMARY = {
-    "total-data-files": "live data files in the snapshot, as its writer counted",
+    "total-data-files": "live data files in the snapshot, as counted by its writer",
     "total-delete-files": "live delete files and deletion vectors in the snapshot",
     "total-records": "rows in the snapshot's data files, before deletes",
     "total-files-size": "bytes of the live files",
@@ -90,22 +90,22 @@ _SUMMARY = {
     "manifests-created": "manifests that it wrote",
     "manifests-kept": "manifests that it carried over",
     "manifests-replaced": "manifests that it rewrote",
-    "entries-processed": "manifest entries that it looked at",
+    "entries-processed": "manifest entries that it processed",
     "wap.id": "Write-Audit-Publish id of a staged snapshot",
     "published-wap-id": "Write-Audit-Publish id of a snapshot that was published",
     "source-snapshot-id": "the snapshot that it was cherry-picked from",
-    "engine-name": "the engine that made it",
+    "engine-name": "the engine that created it",
     "engine-version": "that engine's version",
 }
 _REF = {
     "name": "the branch's or tag's name",
-    "type": "a branch moves with each commit to it, a tag stays",
+    "type": "a branch moves with each commit to it, a tag does not",
     "snapshot-id": "the tagged snapshot, or the latest of the branch",
 }
 _RETENTION = {
-    "min-snapshots-to-keep": "how many of the branch's snapshots an expiry keeps at least",
-    "max-snapshot-age-ms": "how old its snapshots may get before they expire, milliseconds",
-    "max-ref-age-ms": "how old the ref may get before it expires, milliseconds; main never does",
+    "min-snapshots-to-keep": "the minimum number of the branch's snapshots that expiration keeps",
+    "max-snapshot-age-ms": "the age at which its snapshots expire, milliseconds",
+    "max-ref-age-ms": "the age at which the ref expires, milliseconds; main never expires",
 }
 _STATISTICS = {
     "statistics-path": "location of the Puffin file",
@@ -113,9 +113,9 @@ _STATISTICS = {
     "blob-metadata": "the statistics in it: kind, and ids of the columns",
 }
 _LINEAGE = {
-    "next-row-id": "higher than every row id given; the next snapshot's first-row-id",
+    "next-row-id": "higher than every assigned row id; the next snapshot's first-row-id",
     "first-row-id": "the row id of the first row in its first new data file",
-    "added-rows": "row ids that it took, at most",
+    "added-rows": "upper bound of the number of row ids that it assigned",
 }
 _OF_MANIFEST = {
     "manifest_path": "location of the manifest",
@@ -125,14 +125,14 @@ _OF_MANIFEST = {
     "sequence_number": "sequence number with which the manifest was added",
     "min_sequence_number": "the lowest data sequence number of its live files",
     "added_snapshot_id": "the snapshot that added the manifest",
-    "added_files_count": "its entries that are ADDED; null may be any",
-    "existing_files_count": "its entries that are EXISTING; null may be any",
-    "deleted_files_count": "its entries that are DELETED; null may be any",
+    "added_files_count": "its entries that are ADDED; null if unknown",
+    "existing_files_count": "its entries that are EXISTING; null if unknown",
+    "deleted_files_count": "its entries that are DELETED; null if unknown",
     "added_rows_count": "rows in its ADDED files",
     "existing_rows_count": "rows in its EXISTING files",
     "deleted_rows_count": "rows in its DELETED files",
     "key_metadata": "encryption key metadata",
-    "first_row_id": "the row id that its first file without one gets (v3)",
+    "first_row_id": "the row id assigned to its first file without one (v3)",
 }
 _PARTITION_RANGE = "smallest and largest value of this partition field among its files"
 
@@ -170,17 +170,17 @@ _OF_KIND: dict[str, tuple[tuple[str, dict[str, str]], ...]] = {
     "delete-manifest": (("manifest list", _OF_MANIFEST),),
 }
 _OURS = {
-    "ordinal": "place in the file, from 0",
-    "dialect": "which version's manifests the file is made of",
+    "ordinal": "position in the file, from 0",
+    "dialect": "the manifest dialect in which the file is written",
     "length": "size of the file",
-    "entries": "rows of the file",
-    "removed_by": "what removes it from the snapshot",
+    "entries": "number of entries in the file",
+    "removed_by": "the manifest DV that removes it from the snapshot",
     "removed_entries": "entries that manifest DVs remove",
-    "manifest_dvs": "those manifest DVs: rows of the root",
-    "spark.app.id": "the Spark application that made it",
-    "operation": "append: adds rows; replace: the same rows in other files; overwrite: both; delete: removes",
+    "manifest_dvs": "these manifest DVs, as rows of the root",
+    "spark.app.id": "the Spark application that created it",
+    "operation": "append: adds data; replace: same rows, other files; overwrite: adds and removes; delete: removes",
 }
-#: Below version 4, what a field of the content entry is called in the manifest list, and in a manifest.
+#: Names below version 4 of a content entry's fields in the manifest list, and in a manifest.
 _MANIFEST_NAMES = {
     "location": "manifest_path",
     "file_size_in_bytes": "manifest_length",
@@ -196,28 +196,28 @@ _FILE_NAMES = {
 }
 _MANIFESTS = ("data-manifest", "delete-manifest")
 _LEAF = {
-    "record_count": "its entries; some writers count the rows of its files",
+    "record_count": "its number of entries; some writers count the rows of its files instead",
     "sequence_number": _OF_MANIFEST["sequence_number"],
-    "first_row_id": "the row id that its first file without one gets",
+    "first_row_id": "the row id assigned to its first file without one",
 }
-#: A content entry has one shape for files, vectors and manifests: what a field means for some of them.
+#: Meanings by kind, as content entries of files, vectors and manifests share their fields.
 _BY_KIND = {
     "data-manifest": _LEAF,
-    "delete-manifest": _LEAF | {"referenced_file": "the manifest whose files its deletes are for; null: of any"},
+    "delete-manifest": _LEAF | {"referenced_file": "the manifest to whose files its deletes apply; null: to any"},
     "deletion-vector": {"record_count": "positions that the vector deletes"},
     "manifest-dv": {
         "record_count": "entries that the vector removes",
         "referenced_file": "the manifest whose entries it removes",
-        "location": "location of its Puffin file; of an inline vector, that of the manifest",
-        "inline_content": "the vector itself, where it stands in no file",
-        "sequence_number": "that of the snapshot that wrote it",
+        "location": "location of its Puffin file; for an inline vector, that of the manifest",
+        "inline_content": "the vector itself, if it is not in a file",
+        "sequence_number": "sequence number of the snapshot that wrote it",
     },
 }
 _FILES = ("data-file", "position-delete", "equality-delete", "deletion-vector", "manifest-dv")
 
 
 def spec_name(kind: str, name: str, version: int) -> str:
-    """What the spec of a format version calls a field of a node: of a content entry, the names of V4's proposal."""
+    """Return a node field's name in the spec of a format version; from version 4 on, the content entry's name."""
     if version >= 4:
         return name
     if kind in _MANIFESTS:
@@ -226,14 +226,14 @@ def spec_name(kind: str, name: str, version: int) -> str:
 
 
 def meaning(kind: str, name: str, version: int = 3, *, partition: bool = False) -> Meaning | None:
-    """What a field of a kind of node means; None where nobody says.
+    """Return the meaning of a field for a kind of node; None if it is not known.
 
     Parameters
     ----------
     name
-        As `spec_name` gives it.
+        The field's name, from `spec_name`.
     partition
-        It is a field of the partition spec: a value of a file, a range of a manifest.
+        Whether it is a field of the partition spec: the value for a file, the range for a manifest.
     """
     if partition:
         text = _PARTITION_RANGE if kind in _MANIFESTS else "the file's value of this field of the partition spec"
@@ -257,7 +257,7 @@ def meaning(kind: str, name: str, version: int = 3, *, partition: bool = False) 
     if version >= 4:
         return Meaning(text, SECTIONS["v4"])
     if kind in _MANIFESTS:
-        return Meaning(f"{text} (of the content entry, as which all versions are read; no manifest list has it)")
+        return Meaning(f"{text} (a content entry field used for all versions; manifest lists do not have it)")
     section = "entry" if name in _ENTRY_FIELDS else "file" if name in _FILE_FIELDS else ""
     if kind == "deletion-vector" and name.startswith("content_"):
         section = "vector"

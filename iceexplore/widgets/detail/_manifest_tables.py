@@ -1,4 +1,4 @@
-"""The tables of a root, manifest, manifest DV and file: read from that manifest alone, not from the whole snapshot."""
+"""The tables of a root, manifest, manifest DV and file, read from that manifest alone instead of the whole snapshot."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["column_table", "leaf_table", "removed_table"]
 
-#: Positions that are listed: a few bytes can claim billions of them.
+#: The most positions that are listed, as a few bytes can encode billions.
 _MAX_POSITIONS = 1_000_000
 _STATUS_NAMES = {s.value: s.name for s in Status}
 
 
 def leaf_table(state: TableState, node: TreeNode) -> pa.Table:
-    """The entries of a manifest, or the rows of a root, the telling columns first."""
+    """Return the entries of a manifest, or the rows of a root, with the most informative columns first."""
     ids = [int(part) for part in node.id.split(":")[1:]]
     if len(ids) == 1:
         manifest = _root(state, ids[0])
@@ -54,22 +54,22 @@ def leaf_table(state: TableState, node: TreeNode) -> pa.Table:
 
 
 def removed_table(state: TableState, node: TreeNode) -> pa.Table:
-    """What a manifest DV removes: the ordinals, and the entries of its leaf that stand there.
+    """Return the ordinals that a manifest DV removes, with the entries of its leaf at these ordinals.
 
-    Columns: ordinal, file, content, status, record_count, location. An ordinal past the leaf's end has nulls.
+    Columns: ordinal, file, content, status, record_count, location; nulls for an ordinal beyond the leaf's end.
 
     Raises
     ------
     IceexploreError
         The vector cannot be read.
     OptionError
-        More than a million positions.
+        The vector has more than a million positions.
     """
     ids = [int(part) for part in node.id.split(":")[1:]]
     root, row = _root(state, ids[0]), ids[-1]
     positions = read_manifest_dv(state.storage, root, row)
     if len(positions) > _MAX_POSITIONS:
-        raise OptionError(f"the vector has {len(positions):,} positions; so many are not listed")
+        raise OptionError(f"the vector has {len(positions):,} positions, too many to list")
     ordinals = pa.array(positions, pa.int64())
     leaf = _leaf_of(state, root, row)
     names = ["content_type", "status", "record_count", "location"]
@@ -88,7 +88,7 @@ def removed_table(state: TableState, node: TreeNode) -> pa.Table:
 
 
 def _leaf_of(state: TableState, root: Manifest, row: int) -> Manifest | None:
-    """The leaf that a manifest DV in a row of a root is for; None where the root does not name it any more."""
+    """Return the leaf of the manifest DV in a row of a root; None if the root no longer lists the leaf."""
     location = root.entries["referenced_file"][row].as_py()
     kinds, places = (root.entries[name].to_pylist() for name in ("content_type", "location"))
     for at, (kind, place) in enumerate(zip(kinds, places, strict=True)):
@@ -98,7 +98,7 @@ def _leaf_of(state: TableState, root: Manifest, row: int) -> Manifest | None:
 
 
 def entry_of(state: TableState, node: TreeNode) -> tuple[Manifest, int]:
-    """The manifest that a file's node is in, and its row there."""
+    """Return the manifest of a file's node, and the file's row in it."""
     parts = [int(p) for p in node.id.split(":")[1:]]
     if len(parts) == 3:
         return _leaf(state, parts[0], parts[1], frozenset({"entries", "stats"})), parts[-1]
@@ -106,7 +106,7 @@ def entry_of(state: TableState, node: TreeNode) -> tuple[Manifest, int]:
 
 
 def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
-    """What a manifest says of each column of a file: sizes, counts and bounds, typed."""
+    """Return the column metrics of a file in its manifest: sizes, counts and typed bounds, a row per column."""
     manifest, row = entry_of(state, node)
     if not 0 <= row < manifest.entries.num_rows:
         raise OptionError(f"{manifest.location} has no entry {row}")
@@ -125,18 +125,17 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
     numbers = {"id", "value_count", "null_count", "nan_count", "column_size"}
     names = ("id", "column", "type", "lower", "upper", "value_count", "null_count", "nan_count", "column_size")
     columns: dict[str, Any] = {}
-    for name in names:  # made as they are to be: a frame of records, cast, takes most of the time of a saved page
+    for name in names:  # built column by column, as casting a frame of records would dominate saving a page
         made: list[Any] = [record.get(name) for record in records]
         columns[name] = pd.array(made, dtype="Int64") if name in numbers else pd.Series(made, dtype=object)
     return pd.DataFrame(columns, copy=False)
 
 
-#: Dialects whose statistics are one struct a column; below, they are six maps.
 _COUNTS = ("value_count", "null_count", "nan_count", "column_size")
 
 
 def _typed(manifest: Manifest, row: int, types: dict[int, Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
-    """Of one row of a V4 manifest each column's id, type and statistics."""
+    """Yield each column's id, type and metrics from one row of a V4 manifest."""
     for field_id in sorted(manifest.stat_field_ids()):
         stats = manifest.stats(field_id)
         columns = {name: getattr(stats, name) for name in (*_COUNTS, "lower", "upper")}
@@ -145,14 +144,14 @@ def _typed(manifest: Manifest, row: int, types: dict[int, Any]) -> Iterator[tupl
 
 
 def _from_maps(manifest: Manifest, row: int, types: dict[int, Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
-    """The same of a v1-v3 manifest, whose other rows are not decoded."""
+    """Yield each column's id, type and metrics from one row of a v1-v3 manifest; other rows are not decoded."""
     found, at = manifest.row_stats(row, types)
     for stats in found:
         values = {name: _python(getattr(stats, name)[at]) for name in (*_COUNTS, "lower", "upper")}
         yield stats.field_id, stats.type, values
 
 
-#: Columns that only files have (spec, "Reserved Field IDs").
+#: Columns of position delete files (spec, "Reserved Field IDs").
 _RESERVED = {2_147_483_546: "file_path", 2_147_483_545: "pos", 2_147_483_544: "row"}
 
 
@@ -171,14 +170,14 @@ def _leaf(state: TableState, snapshot_id: int, row: int, parts: frozenset[str]) 
 
 
 def _root_partition(state: TableState, root: Manifest) -> Any:
-    """The partitions of the files that stand in a V4 root itself; null in its other rows."""
+    """Return the partitions of files listed directly in a V4 root; null in its other rows."""
     direct = state.reader.direct(root)
     values = None if direct is None else direct.partition()
     return None if direct is None or values is None else values.take(direct_places(root, direct))
 
 
 def _basename(location: Any) -> Any:
-    """What comes after the last slash."""
+    """Return the part of each location after the last slash."""
     column = location.combine_chunks() if isinstance(location, pa.ChunkedArray) else location
     parts = pc.split_pattern(column, "/", max_splits=1, reverse=True)
     last = np.asarray(parts.offsets)[1:] - 1
@@ -187,7 +186,7 @@ def _basename(location: Any) -> Any:
 
 
 def _named(values: Any, names: dict[int, str]) -> Any:
-    """Numbers by their names; a number without one as it is."""
+    """Return the names of numbers; the number itself as text if it has no name."""
     column = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     dictionary = column.dictionary_encode()
     labels = [names.get(v, str(v)) for v in dictionary.dictionary.to_pylist()]

@@ -1,4 +1,4 @@
-"""Rows of tables that stand for nodes of the tree: from a row to its node, and back."""
+"""Map rows of tables to the nodes of the tree that they represent, and back."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _MANIFESTS = {CONTENT_NAMES[k] for k in (ContentType.DATA_MANIFEST, ContentType.
 def nodes_of_rows(
     state: TableState, node: TreeNode, key: str, table: GridTable, rows: Sequence[int]
 ) -> list[str | None]:
-    """The nodes that rows of a node's table stand for, by their places in the table; None for what is no node.
+    """Return the node ids of rows of a node's table, given by row number; None for rows that represent no node.
 
-    Files of a whole snapshot are found by their location in its manifests, so only data files are.
+    Files of a whole snapshot are found by location in its manifests, which works for data files only.
     """
     none: list[str | None] = [None] * len(rows)
     kind, _, rest = node.id.partition(":")
@@ -57,7 +57,7 @@ def nodes_of_rows(
 
 
 def row_of_node(state: TableState, node: TreeNode, key: str, table: GridTable, wanted: TreeNode) -> int | None:
-    """The place, in the table, of the row that stands for a node; None where the table has none."""
+    """Return the number of the row that represents a node; None if the table has none."""
     kind, _, rest = node.id.partition(":")
     name, _, own = wanted.id.partition(":")
     if key == "leaf":
@@ -90,7 +90,7 @@ def row_of_node(state: TableState, node: TreeNode, key: str, table: GridTable, w
     return None
 
 
-#: Columns that have the content and the location of files, by table; or one column that has both.
+#: The columns with the content type and the location of files, by table, or the one column that holds both.
 _PATHS = {
     "entries": ("data_file",),
     "files": ("content", "file_path"),
@@ -99,7 +99,7 @@ _PATHS = {
 
 
 def _some(table: GridTable, rows: Sequence[int], name: str) -> list[Any]:
-    """The values of a column in some rows."""
+    """Return the values of a column in some rows."""
     return list(_column(table.some(rows, (name,)), name).to_pylist())
 
 
@@ -108,7 +108,7 @@ def _column(part: Columns, name: str) -> pa.Array:
 
 
 def _paths(part: Columns, key: str) -> pa.Array:
-    """The locations of data files, null for other rows."""
+    """Return the locations of data files; null for other rows."""
     columns = [_column(part, name) for name in _PATHS[key]]
     if key == "entries":
         columns = [pc.struct_field(columns[0], name) for name in ("content", "file_path")]
@@ -116,10 +116,10 @@ def _paths(part: Columns, key: str) -> pa.Array:
 
 
 def _files(state: TableState, root: Manifest, snapshot: str, paths: pa.Array, about: float) -> list[str | None]:
-    """The nodes of data files by their locations: an entry of a live leaf, or of the root, that has each.
+    """Return the node ids of data files by location: the entry of a live leaf or of the root that lists each.
 
-    Leaves are looked through from about where the rows stand in the table (0 its beginning, 1 its end), as tables have
-    them in the root's order: reading all for a page could take seconds.
+    As tables follow the root's order, the search begins with the leaves near the rows' relative position in the table
+    (``about``, 0 to 1); reading all leaves for a page could take seconds.
     """
     found: list[str | None] = [None] * len(paths)
     wanted = paths.drop_null().unique()

@@ -10,16 +10,16 @@ from iceexplore.widgets.grid._table import ArrowTable, FrameTable, GridTable, Le
 
 __all__ = ["JSON", "MANY_ROWS", "Tab", "TableKey", "load_table", "parent_table", "table_docs", "tables_of", "tabs_of"]
 
-#: Rows of a snapshot's manifests that are made all at once; of more only those that are looked at, for they take 1 to
-#: 3 kB each.
+#: The most rows of a snapshot's manifests that are built at once. Beyond, only those viewed are, as each takes 1 to
+#: 3 kB.
 MANY_ROWS = 50_000
-#: The key of the tab that has a node's raw JSON.
+#: The key of the tab with a node's raw JSON.
 JSON = "json"
 
 
 @dataclass(frozen=True)
 class TableKey:
-    """A table of a node: what it is called in `iceexplore.inspect` or here, and on its tab."""
+    """A table of a node: its key, in `iceexplore.inspect` or this module, and the title of its tab."""
 
     key: str
     title: str
@@ -27,7 +27,7 @@ class TableKey:
 
 @dataclass(frozen=True)
 class Tab:
-    """A tab of the detail pane: a table ``key`` of the node ``of``, which need not be the one that is selected."""
+    """A tab of the detail pane: the table ``key`` of the node ``of``, which may be another than the selected one."""
 
     key: str
     title: str
@@ -51,14 +51,14 @@ _TABLES: dict[str, tuple[TableKey, ...]] = {
         TableKey("metadata_log_entries", "Metadata log"),
     ),
     "snapshot": (
-        TableKey("manifests", "Manifests"),  # first: it costs no more than the tree
+        TableKey("manifests", "Manifests"),  # first, as it needs no more reading than the tree
         TableKey("files", "Files"),
         TableKey("partitions", "Partitions"),
         TableKey("entries", "Entries"),
     ),
     "manifest-list": (TableKey("manifests", "Manifests"), TableKey("content_entries", "Content entries")),
     "root-manifest": (
-        TableKey("leaf", "Entries"),  # first: it costs no more than the tree
+        TableKey("leaf", "Entries"),  # first, as it needs no more reading than the tree
         TableKey("manifests", "Manifests"),
         TableKey("manifest_deletion_vectors", "Manifest DVs"),
         TableKey("content_entries", "Content entries"),
@@ -69,25 +69,25 @@ _TABLES: dict[str, tuple[TableKey, ...]] = {
     "statistics": (TableKey("puffin_blobs", "Puffin blobs"),),
     **dict.fromkeys(FILES, (TableKey("columns", "Columns"),)),
 }
-#: What the columns of tables that are no metadata tables mean, where that is not said there.
+#: Descriptions of columns in tables that are not metadata tables, unless `iceexplore.inspect` has them.
 _OWN_DOCS = {
     "leaf": {
         "file": "name of the file",
         "content": "kind of the entry, by name",
         "status": "status of the entry, by name",
         "removed_by": "ordinal, in the root, of the manifest DV that removes this entry (V4)",
-        "referenced_file": "the only file that the delete is for",
+        "referenced_file": "the only file to which the delete applies",
     },
     "removed": {
-        "ordinal": "place of the entry in its leaf, from 0",
+        "ordinal": "position of the entry in its leaf, from 0",
         "file": "name of the file",
         "content": "kind of the entry, by name",
         "status": "status of the entry, by name",
     },
     "columns": {
-        "id": "id of the field; names change, ids do not",
-        "lower": "smallest value, or below it",
-        "upper": "largest value, or above it",
+        "id": "field id; names may change, ids do not",
+        "lower": "lower bound: at most the smallest value",
+        "upper": "upper bound: at least the largest value",
         "null_count": "null values",
         "nan_count": "NaN values",
         "type": "type of the column",
@@ -96,14 +96,14 @@ _OWN_DOCS = {
 
 
 def tables_of(node: TreeNode) -> tuple[TableKey, ...]:
-    """The tables of a node, the one to show first coming first."""
-    if node.id.startswith("metadata:"):  # an earlier metadata file: known by name, not read
+    """Return the tables of a node, the default one first."""
+    if node.id.startswith("metadata:"):  # an earlier metadata file, of which only the location is known
         return ()
     return _TABLES.get(node.kind, ())
 
 
 def parent_table(node: TreeNode, parent: TreeNode | None) -> Tab | None:
-    """The table in which a node is a row: of its parent, if it has one with its children."""
+    """Return the table in which a node is a row; None if there is none."""
     if node.kind in ("snapshot", "branch", "tag"):
         key = "snapshots" if node.kind == "snapshot" else "refs"
         return Tab(key, f"In {key}", "table")
@@ -116,14 +116,14 @@ def parent_table(node: TreeNode, parent: TreeNode | None) -> Tab | None:
 
 
 def tabs_of(node: TreeNode, beside: Tab | None = None) -> list[Tab]:
-    """The tabs of a node: its tables, the table in which it is a row (``beside``), its JSON."""
+    """Return the tabs of a node: its tables, the table in which it is a row (``beside``), and its JSON."""
     own = [Tab(t.key, t.title, node.id) for t in tables_of(node)]
     raw = [] if node.id.startswith("metadata:") else [Tab(JSON, "JSON", node.id)]
     return [*own, *([beside] if beside else []), *raw]
 
 
 def load_table(state: TableState, node: TreeNode, key: str) -> GridTable:
-    """A table of a node. Of many rows that stand in manifests only those are made that are looked at.
+    """Return a table of a node. If it has many rows from manifests, rows are built only when they are viewed.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def load_table(state: TableState, node: TreeNode, key: str) -> GridTable:
 
 
 def table_docs(state: TableState, node: TreeNode, key: str) -> dict[str, str]:
-    """What the columns of a table of a node mean, by name."""
+    """Return the descriptions of a table's columns, by name."""
     from iceexplore.inspect import Inspect
 
     if key in _OWN_DOCS:
@@ -161,6 +161,6 @@ def table_docs(state: TableState, node: TreeNode, key: str) -> dict[str, str]:
 
 
 def _state_at(state: TableState, node: TreeNode) -> TableState:
-    """The state in which the node's snapshot is shown."""
+    """Return the table's state at the node's snapshot."""
     parts = node.id.split(":")
     return travel(state, snapshot=int(parts[1])) if parts[0] in ("snapshot", "root", "statistics") else state

@@ -1,4 +1,4 @@
-"""The details of the selected node: what it is, its fields, problems and tables."""
+"""The details of the selected node: kind, fields, problems and tables."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _GRID = "detail"
 class DetailPart(TreePart, GridPart):
     """The details of the tree's selected node, and its tables (grid ``"detail"``).
 
-    The table that is shown need not be the node's own: it may be one in which the node is a row. A row that stands for
-    a node and is opened keeps its table: the browser sets the node both in ``selection`` and in ``query``.
+    The table shown may also be one in which the node is a row. When a row that represents a node is opened, its table
+    stays: the browser sets the node in ``selection`` and in ``query``.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class DetailPart(TreePart, GridPart):
     """
 
     detail = traitlets.Dict().tag(sync=True)
-    _known_problems = 0  # when the details were made
+    _known_problems = 0  # the number when the details were built
 
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         return super()._first(selection) | {"detail": self._detail_of(self._forest.node(selection["node"]))}
@@ -51,7 +51,7 @@ class DetailPart(TreePart, GridPart):
 
     @property
     def selected_table(self) -> pd.DataFrame | None:
-        """The whole table whose page is shown, as a data frame; None where what is selected has none."""
+        """The whole table whose page is shown, as a DataFrame; None if the selected node has none."""
         page = self.pages.get(_GRID, {})
         tab = self._tab(page)
         if tab is not None and tab.key != JSON:
@@ -70,7 +70,7 @@ class DetailPart(TreePart, GridPart):
         query: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
         waiting = _number(query) > _number(page)
         answered = all(query.get(key) == page.get(key) for key in ("of", "table", "node"))
-        opened = query.get("node") == wanted and (waiting or answered)  # from a row: the query asks for its page
+        opened = query.get("node") == wanted and (waiting or answered)  # opened from a row, whose page the query wants
         before = query if opened else page if page.get("of") not in (None, old["node"]) else {}
 
         def read() -> tuple[TreeNode, Tab | None, dict[str, Any]]:
@@ -91,7 +91,7 @@ class DetailPart(TreePart, GridPart):
     def _on_cancelled(self, change: Any) -> None:
         super()._on_cancelled(change)
         described = self.detail.get("id", self.selection["node"])
-        if described != self.selection["node"]:  # what is selected is what is described, and can be asked for again
+        if described != self.selection["node"]:  # restore the node described, so that the other can be selected again
             self.select(described)
 
     def _no_kernel_html(self) -> str:
@@ -104,14 +104,14 @@ class DetailPart(TreePart, GridPart):
         return detail_of(node, self._state, kept or own)
 
     def _turn_to(self, tab: Tab, node: str) -> None:
-        """Show the page of a table that has the row of a node, in the order that was asked for last."""
+        """Show the page of a table with the row of a node, in the latest requested order."""
         page, asked = self.pages.get(_GRID, {}), self.query.get(_GRID, {})
         newest = asked if _number(asked) > _number(page) else _again(page)
-        if (newest.get("of"), newest.get("table")) == (tab.of, tab.key):  # else another was asked for meanwhile
+        if (newest.get("of"), newest.get("table")) == (tab.of, tab.key):  # else another was requested meanwhile
             self._load_page(_GRID, GridQuery.parse({**newest, "node": node}))
 
     def _table_with(self, node: TreeNode, page: Mapping[str, Any]) -> Tab | None:
-        """The tab of a table that is shown, if a node is a row of it."""
+        """Return the tab of the table shown if a node is a row of it, else None."""
         of, key = page.get("of"), page.get("table")
         if not isinstance(of, str) or not isinstance(key, str) or of == node.id:
             return None
@@ -121,7 +121,7 @@ class DetailPart(TreePart, GridPart):
         return Tab(key, f"In {title.lower()}", of)
 
     def _show_page(self, grid: str, page: dict[str, Any]) -> None:
-        """A page; what was found wrong while it was read is shown with the node."""
+        """Show a page, and with the node's details the problems found while it was read."""
         super()._show_page(grid, page)
         node = self.detail.get("id", "")
         if grid != _GRID or not node or len(self._state.problems) == self._known_problems:
@@ -134,7 +134,7 @@ class DetailPart(TreePart, GridPart):
         self._do("problems of a node", "Reading", lambda: self._detail_of(self._forest.node(node)), show)
 
     def _tab(self, page: Mapping[str, Any]) -> Tab | None:
-        """The tab of the selected node that a page is of."""
+        """Return the tab of the selected node to which a page belongs; None if there is none."""
         for tab in self.detail.get("tables", ()):
             if (tab["of"], tab["key"]) == (page.get("of"), page.get("table")):
                 return Tab(tab["key"], tab["title"], tab["of"])
@@ -193,6 +193,6 @@ def _number(query: Any) -> int:
 
 
 def _again(page: Mapping[str, Any]) -> dict[str, Any]:
-    """The query of the page that is shown."""
+    """Return the query of the page shown."""
     kept = {key: page[key] for key in ("n", "of", "table", "sort", "filters") if key in page}
     return {**kept, "columns": page["shown"]} if page.get("shown") else kept

@@ -15,18 +15,18 @@ from iceexplore.widgets.grid._cells import safe_text, text_of
 
 __all__ = ["MAX_JSON", "raw_json"]
 
-#: Characters that are shown at most.
+#: The most characters that are shown.
 MAX_JSON = 200_000
-_MANY = 1_000  # elements of an array that are shown
+_MANY = 1_000  # the most elements of an array that are shown
 
 
 def raw_json(state: TableState, node: TreeNode) -> str:
-    """A node as its file has it, as JSON with indents.
+    """Return a node as stored in its file, as indented JSON.
 
-    The table and its metadata file are the whole document, a snapshot, ref or statistics file its object in there. A
-    manifest is its record in the manifest list or root, a file that in its manifest: as written, so before anything is
-    inherited, binary as ``0x…``. A manifest list or root is its header: format, codec and key-value metadata. Of
-    arrays the first thousand elements are shown, and of all 200,000 characters.
+    For the table and its metadata file this is the whole document; for a snapshot, ref or statistics file its object in
+    the document. For a manifest it is its record in the manifest list or root, for a file its record in the manifest,
+    as written, before inheritance, with binary values as ``0x…``. For a manifest list or root it is the header: format,
+    codec and key-value metadata. Arrays are cut after a thousand elements, the text after 200,000 characters.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def raw_json(state: TableState, node: TreeNode) -> str:
     try:
         text = safe_text(json.dumps(_shortened(_object(state, node)), ensure_ascii=False, indent=2))
     except RecursionError:
-        raise OptionError(f"{node.label[:100]!r}: its JSON is nested too deep to be shown") from None
+        raise OptionError(f"{node.label[:100]!r}: its JSON is too deeply nested to be shown") from None
     if len(text) <= MAX_JSON:
         return text
     return f"{text[:MAX_JSON]}\n… {len(text) - MAX_JSON:,} more characters"
@@ -85,7 +85,7 @@ def _header(root: Manifest) -> dict[str, Any]:
 
 
 def _record(state: TableState, manifest: Manifest, ordinal: int, *, is_root: bool) -> Any:
-    """A record of an Avro or Parquet file, of an Avro file only its block decoded."""
+    """Return a record of an Avro or Parquet file; for Avro, only the record's block is decoded."""
     location, kind = manifest.location, "manifest-list" if is_root else "manifest"
     data = state.storage.read(location, kind=kind)
     if sniff(data[:16]) != "avro":
@@ -106,7 +106,7 @@ def _record(state: TableState, manifest: Manifest, ordinal: int, *, is_root: boo
 
 
 def _shortened(value: Any) -> Any:
-    """A value as JSON has it: bytes in hexadecimal, maps as objects, of arrays the first thousand elements."""
+    """Return a value for JSON: bytes in hexadecimal, maps as objects, arrays cut after a thousand elements."""
     match value:
         case Mapping():
             return {str(k): _shortened(v) for k, v in value.items()}

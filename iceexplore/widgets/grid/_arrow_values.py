@@ -1,4 +1,4 @@
-"""Arrow columns as Python values, a column at a time: as pandas and Arrow give each, without a scalar for each."""
+"""Convert Arrow columns to Python values, a column at a time, without creating a scalar for each value."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["array_values"]
 
 
 def array_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values as a data frame of Arrow's types has them; null is None or pandas' NA.
+    """Return the values as in a DataFrame with Arrow types; null is None or pandas' NA.
 
-    Times beyond Python's calendar, as others write, are text.
+    Times beyond Python's calendar, which other writers may store, become text.
     """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     try:
@@ -24,7 +24,7 @@ def array_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 def _boxed(array: pa.Array) -> list[Any]:
     kind = array.type
-    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):  # pandas has its own, with more digits
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):  # pandas' types keep nanoseconds
         import pandas as pd
 
         return list(pd.arrays.ArrowExtensionArray(array))
@@ -32,7 +32,7 @@ def _boxed(array: pa.Array) -> list[Any]:
 
 
 def _values(array: pa.Array) -> list[Any]:
-    """As Arrow's ``to_pylist``, which makes a scalar of every nested value."""
+    """Return the same as Arrow's ``to_pylist``, which would create a scalar for every nested value."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return list(array.to_pylist())
@@ -53,7 +53,7 @@ def _values(array: pa.Array) -> list[Any]:
 
 
 def _cut(values: list[Any], ends: list[int]) -> list[list[Any]]:
-    """The lists that lie end to end."""
+    """Cut values into consecutive lists that end at these offsets."""
     return [values[low - ends[0] : high - ends[0]] for low, high in pairwise(ends)]
 
 
@@ -64,7 +64,7 @@ def _or_null(array: pa.Array, values: list[Any]) -> list[Any]:
 
 
 def _one_of(array: pa.Array) -> Any:
-    """The value of an array of one; times beyond Python's calendar are text."""
+    """Return the value of a one-element array; times beyond Python's calendar become text."""
     try:
         return _boxed(array)[0]
     except (ValueError, OverflowError):
@@ -72,7 +72,7 @@ def _one_of(array: pa.Array) -> Any:
 
 
 def _beyond(scalar: Any) -> Any:
-    """A scalar of Arrow's as a Python value, times beyond Python's calendar as text."""
+    """Return an Arrow scalar as a Python value, with times beyond Python's calendar as text."""
     import numpy as np
 
     kind = scalar.type

@@ -1,4 +1,4 @@
-"""Values as text, for the browser."""
+"""Convert values to text for the browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_TEXT = 300
 
 
 def cell(value: Any) -> str | None:
-    """A value as text, shortened to 300 characters; None for null. Numbers keep every digit."""
+    """Return a value as text of at most 300 characters; None for null. Numbers keep all digits."""
     text = text_of(value, most=_MAX_TEXT)
     if text is None:
         return None
@@ -27,8 +27,8 @@ def cell(value: Any) -> str | None:
 
 
 def text_of(value: Any, *, most: int | None = None) -> str | None:
-    """A value as text; None for null. Of more than ``most`` characters the end may be left out."""
-    if type(value) is str:  # nearly every cell is text or a whole number
+    """Return a value as text; None for null. Text beyond ``most`` characters may be cut."""
+    if type(value) is str:  # fast path: nearly all cells are text or integers
         return safe_text(value)
     if type(value) is int:
         return str(value)
@@ -49,13 +49,13 @@ def text_of(value: Any, *, most: int | None = None) -> str | None:
 
 
 def safe_text(text: str) -> str:
-    """Text that UTF-8 can hold: a lone surrogate as its escape."""
+    """Return text encodable as UTF-8, with lone surrogates escaped."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def nested_value(value: Any, *, key: str = "") -> Any:
-    """A value as JSON has it, bytes in full; snapshot ids and integers beyond 2⁵³ as text, as in `json_safe`."""
-    if type(value) is str:  # most of what is in maps is text and whole numbers
+    """Return a value for JSON with complete bytes; snapshot ids and integers beyond 2⁵³ as text, as in `json_safe`."""
+    if type(value) is str:  # fast path: maps mostly hold text and integers
         return safe_text(value)
     if type(value) is int:
         return json_safe(value, key=key)
@@ -73,7 +73,7 @@ def nested_value(value: Any, *, key: str = "") -> Any:
 
 
 def values_of(series: pd.Series[Any]) -> list[Any]:
-    """A column's values. Arrow tells NaN from null; where a column has no other null, NaN is one."""
+    """Return a column's values. NaN counts as null unless the column has an Arrow type, which distinguishes them."""
     import pandas as pd
     import pyarrow as pa
 
@@ -84,7 +84,7 @@ def values_of(series: pd.Series[Any]) -> list[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether it is null; NaN is a number that is none."""
+    """Return whether a value is null; NaN is not."""
     import pandas as pd
 
     return value is None or value is pd.NA or value is pd.NaT

@@ -1,4 +1,4 @@
-"""What leaves a table whole: one cell, one row as JSON, all rows as CSV."""
+"""Copy and export complete data of a table: one cell, one row as JSON, all rows as CSV."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_CSV", "MAX_TEXT", "cell_text", "csv_chunk", "row_json"]
 
-#: Characters that are copied at most. A message to the browser stays under 5 MB, which is what Databricks lets through.
+#: The most characters that are copied. A message to the browser must stay below 5 MB, the limit of Databricks.
 MAX_TEXT = 1_000_000
-#: Characters of a CSV at most: the browser holds it in memory.
+#: The most characters of a CSV, as the browser holds it in memory.
 MAX_CSV = 200_000_000
 _CHUNK = 1_500_000
-_MAX_CELL = 32_767  # a spreadsheet's cell holds no more
-#: Rows that are made at once: at first, and at most.
+_MAX_CELL = 32_767  # the limit of a spreadsheet's cell
+#: Rows that are converted at once, at first and at most.
 _FIRST = 64
 _STEP = 2000
-#: What a spreadsheet would take for a formula (OWASP, "CSV Injection"): in East Asia by full-width signs, too.
+#: The first characters of text that spreadsheets treat as a formula (OWASP, "CSV Injection"), also in full-width form.
 _FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
 
 def cell_text(table: GridTable, row: int, column: int) -> str:
-    """A cell's whole text, empty for null; of more than a million characters the first million."""
+    """Return a cell's complete text, up to a million characters; empty for null."""
     text = text_of(values_of(_row(table, row, column).iloc[:, column])[0]) or ""
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
 def row_json(table: GridTable, row: int) -> str:
-    """A row as JSON, every integer with all its digits.
+    """Return a row as JSON, with all digits of integers.
 
     Raises
     ------
     OptionError
-        There is no such row, or its text is beyond a million characters.
+        There is no such row, or its text has more than a million characters.
     """
     frame = _row(table, row, 0)
     record = {name: nested_value(values_of(frame.iloc[:, i])[0], key=name) for i, name in enumerate(table.names)}
     text = safe_text(json.dumps(record, ensure_ascii=False, indent=2, default=str))
     if len(text) > MAX_TEXT:
-        raise OptionError(f"the row has {len(text):,} characters of JSON; no more than {MAX_TEXT:,} are copied")
+        raise OptionError(f"the row has {len(text):,} characters of JSON; at most {MAX_TEXT:,} can be copied")
     return text
 
 
 def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) -> tuple[str, int | None]:
-    """Rows as CSV from one on, the header first, at most 1.5 million characters or one row; and where to go on.
+    """Return rows from ``start`` on as CSV, and the row to continue with, None at the end.
 
-    Text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-``, ``@``, the full-width
-    form of one of these, a tab or a line break) gets an apostrophe before it. Null is empty. A cell has at most 32,767
-    characters.
+    The first part begins with the header. A part has about 1.5 million characters at most, or one row. Text that a
+    spreadsheet would treat as a formula (it begins with ``=``, ``+``, ``-``, ``@``, the full-width form of one of
+    these, a tab or a line break) gets an apostrophe as prefix. Null is empty. A cell has at most 32,767 characters.
     """
     total = len(table) if rows is None else len(rows)
     out = io.StringIO()
@@ -76,7 +76,7 @@ def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) 
             at += 1
             if out.tell() >= _CHUNK:
                 return out.getvalue(), at if at < total else None
-        # No more rows are made than may still go in: what comes after them the next part would make again.
+        # Convert only as many rows as may still fit, as the next part would have to convert the others again.
         fit = (_CHUNK - out.tell()) * (at - began) // max(1, out.tell() - written)
         step = min(max(_FIRST, fit), _STEP)
     return out.getvalue(), None
@@ -86,7 +86,7 @@ def _column(series: Any) -> list[str]:
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
-        return [text_of(v) or "" for v in values_of(series)]  # a negative number is no formula
+        return [text_of(v) or "" for v in values_of(series)]  # not escaped: a negative number is not a formula
     return [_escaped(text_of(v, most=_MAX_CELL) or "") for v in values_of(series)]
 
 
@@ -96,7 +96,7 @@ def _escaped(text: str) -> str:
 
 
 def _row(table: GridTable, row: int, column: int) -> Any:
-    """A frame of one row."""
+    """Return a one-row frame."""
     width = len(table.names)
     if not (0 <= row < len(table) and 0 <= column < max(1, width)):
         raise OptionError(f"the table has {len(table):,} rows and {width} columns: no cell {row}, {column}")

@@ -1,4 +1,4 @@
-"""Which rows of a table are shown, and in which order: by Arrow on columns, not value by value."""
+"""Filter and sort the rows of a table, with Arrow on whole columns."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from iceexplore.widgets.grid._typed_values import compared
 
 __all__ = ["rows_in_order"]
 
-#: Elements by which lists are sorted.
+#: The number of leading elements by which lists are sorted.
 _SORTED_ELEMENTS = 4
 
 
 def rows_in_order(table: GridTable, order: Order) -> npt.NDArray[np.int64] | None:
-    """The places of the rows that pass all filters, sorted; None for every row as it stands.
+    """Return the sorted numbers of the rows that pass all filters; None for all rows in their original order.
 
-    Sorting is stable; NaN and then nulls come last either way. Structs are sorted field by field, lists by their first
-    four elements, other nested values by their text.
+    Sorting is stable; NaN and then nulls come last in both directions. Structs are sorted field by field, lists by
+    their first four elements, other nested values by their text.
 
     Raises
     ------
     OptionError
         There is no such column.
     FilterError
-        A column's values cannot be compared so.
+        A column's values do not support the comparison.
     """
     rows: npt.NDArray[np.int64] | None = None
     if order.filters:
@@ -56,7 +56,7 @@ def rows_in_order(table: GridTable, order: Order) -> npt.NDArray[np.int64] | Non
 
 
 def _passing(table: GridTable, filters: Sequence[Filter]) -> npt.NDArray[np.bool_]:
-    """Which rows pass all filters."""
+    """Return which rows pass all filters."""
     everywhere = any(one.column is None for one in filters)
     wanted = range(len(table.names)) if everywhere else {one.column for one in filters if one.column is not None}
     table.check(wanted)
@@ -94,7 +94,7 @@ def _sort_keys(column: pa.Array) -> Iterator[pa.Array]:
         return
     if pa.types.is_nested(kind):
         gone = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
-        yield pa.array(np.zeros(len(column), dtype=np.int8), mask=gone)  # null comes after what is empty
+        yield pa.array(np.zeros(len(column), dtype=np.int8), mask=gone)  # null sorts after empty values
     if pa.types.is_struct(kind):
         for child in column.flatten():
             yield from _sort_keys(child)

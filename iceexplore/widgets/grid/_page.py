@@ -1,4 +1,4 @@
-"""One page of a table as text, for the browser."""
+"""Build one page of a table as text for the browser."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def page_of(
     columns: Sequence[int] | None = None,
     docs: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """One page of a table, JSON-safe.
+    """Return one page of a table, JSON-safe.
 
     Parameters
     ----------
     page
-        From 0; past the end is the last one.
+        The number of the page, from 0; beyond the end, the last page is returned.
     rows
-        The places of the rows, in order; None: every row.
+        The row numbers, in order; None for all rows.
     columns
-        The places of the columns; None: the first sixty.
+        The indexes of the columns; None for the first sixty.
     docs
-        What columns mean, by name.
+        Descriptions of columns, by name.
 
     Returns
     -------
     dict
-        ``columns`` (name, right: aligned so, doc) of the whole table up to a thousand, ``shown`` the places of those
-        that the page has, ``rows`` their text or null, ``page``, ``pages``, ``size``, ``total`` rows and ``whole``
-        (rows without a filter).
+        ``columns`` (name, right-aligned or not, doc) of the whole table, up to a thousand; ``shown``, the indexes of
+        those on the page; ``rows``, their text or null; ``page``, ``pages``, ``size``, ``total`` rows and ``whole``
+        (the number of rows without a filter).
     """
     total = len(table) if rows is None else len(rows)
     pages = max(1, -(-total // size))

@@ -1,4 +1,4 @@
-"""Tables in a widget: their pages, sorted and filtered in Python."""
+"""Tables in a widget, shown as pages and sorted and filtered in Python."""
 
 from __future__ import annotations
 
@@ -27,39 +27,39 @@ if TYPE_CHECKING:
 
 __all__ = ["GridPart"]
 
-#: Bytes of tables that are kept, besides the newest.
+#: The most bytes of cached tables, in addition to the newest.
 _KEPT_BYTES = 256 * 1024 * 1024
 
 
 class GridPart(Face):
-    """A part with tables. Each place that shows one is a grid with a name: ``"detail"``, ``"problems"``.
+    """A part with tables. Each place that shows a table is a grid with a name, such as ``"detail"``.
 
-    In the browser ``gridView(model, {grid, label})`` of ``grid.js`` is one. A part answers `_grid_frame`,
-    and may answer `_grid_nodes`, `_grid_row` and `_grid_docs`.
+    In the browser, ``gridView(model, {grid, label})`` of ``grid.js`` displays one. A part implements `_grid_frame` and
+    optionally `_grid_nodes`, `_grid_row` and `_grid_docs`.
 
     Attributes
     ----------
     query
-        By grid what the browser asks of it. ``of``: what the table is of, a node's id or any text; ``table``: which of
-        its tables. All else may be left out: ``n``, counted up; ``page``, from 0; ``sort``, ``[column, "asc" |
-        "desc"]``, a column being its place in the table, from 0; ``filters``, up to twenty ``{"column": place or None
-        for any, "op": "contains" | "=" | "<" | ">" | "null" | "not null", "value": text}``, all of which hold;
-        ``columns``, the places of those to show, at most 60; ``node``, in place of a page: that with this node's row.
+        The browser's request by grid. ``of``: the table's owner, a node id or any text; ``table``: which of its tables.
+        Optional: ``n``, incremented; ``page``, from 0; ``sort``, ``[column, "asc" | "desc"]``, with the column's index
+        from 0; ``filters``, up to twenty ``{"column": index or None for any, "op": "contains" | "=" | "<" | ">" |
+        "null" | "not null", "value": text}``, combined by AND; ``columns``, the indexes of those to show, at most 60;
+        ``node``, to get the page with this node's row instead of ``page``.
     pages
-        By grid the answer: the query's ``n``, ``of``, ``table``, ``sort``, ``filters``, ``node``, and
-        ``columns`` ({name, right, doc}, of the whole table), ``shown`` (places of those in ``rows``), ``rows`` (text,
-        300 of its characters at most, with signs for those that would act; None for null), ``page``, ``pages``,
-        ``size``, ``total`` rows, ``whole`` (without a filter) and ``nodes``, for each row the node that it stands for,
-        or None. ``text`` in place of ``rows``: a page that is no table (see `_grid_text`). ``none``: what is
-        said where there are no rows because some could not be read. ``refused``: what is wrong
-        with a filter that was asked for; the page is then the one before, but for ``n``.
+        The answer by grid: the query's ``n``, ``of``, ``table``, ``sort``, ``filters``, ``node``; and ``columns``
+        ({name, right, doc}, of the whole table), ``shown`` (the indexes of those in ``rows``), ``rows`` (text of at
+        most 300 characters, with visible signs for control characters; None for null), ``page``, ``pages``, ``size``,
+        ``total`` rows, ``whole`` (the number without a filter) and ``nodes``, the node that each row represents, or
+        None. ``text`` instead of ``rows`` is for content that is not a table (see `_grid_text`). ``none`` is shown
+        instead of rows if there are none because files could not be read, ``lacks`` if some may be missing.
+        ``refused`` explains an invalid filter; the page is then the one before, except for ``n``.
 
     Notes
     -----
-    What leaves a table whole goes by messages, which no notebook keeps: ``{"grid", "n", "want": "cell" | "row" |
-    "csv", "of", "table", "sort", "filters", "row", "column"}``, ``row`` counting in the order shown. The answer is
-    ``{"grid", "n", "text"}``, of a CSV a part of it with ``next``, the row to go on with or None, ``total`` rows and
-    ``most``, the characters after which the browser stops; or ``{"grid", "n", "error"}``.
+    Complete data is sent by messages, which notebooks do not save: ``{"grid", "n", "want": "cell" | "row" | "csv",
+    "of", "table", "sort", "filters", "row", "column"}``, with ``row`` numbered in the order shown. The answer is
+    ``{"grid", "n", "text"}``; for CSV one part, with ``next``, the row to continue with or None, ``total`` rows and
+    ``most``, the number of characters after which the browser stops; or ``{"grid", "n", "error"}``.
     """
 
     query = traitlets.Dict().tag(sync=True)
@@ -77,54 +77,54 @@ class GridPart(Face):
         self.on_msg(self._on_message)
 
     def close(self) -> None:
-        """Take the widget away, with the tables that it kept: a notebook's ``Out`` still has the widget itself."""
+        """Remove the widget and release its tables, as a notebook's ``Out`` still references the widget."""
         super().close()
         if hasattr(self, "_grid_tables"):
             self._grid_tables.clear()
             self._orders.clear()
 
-    # What a part answers ----------------------------------------------------------------------------------------------
+    # Hooks for parts --------------------------------------------------------------------------------------------------
 
     def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
-        """A whole table. A part answers for its own grids, and leaves others to the next; runs in the worker.
+        """Return a whole table. A part handles its own grids and passes others to ``super()``; runs in the worker.
 
         Raises
         ------
         OptionError
             There is no such table.
         """
-        raise OptionError(f"there is no table {table!r} in {grid!r}")
+        raise OptionError(f"{grid!r} has no table {table!r}")
 
     def _grid_text(self, grid: str, of: str, table: str) -> dict[str, Any] | None:
-        """What a grid shows that is no table: a dictionary with ``text``; None where it is one."""
+        """Return content that is not a table as a dictionary with ``text``; None for a table."""
         return None
 
     def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
-        """The nodes of the tree that rows of a table, by their places, stand for; None for a row that is none."""
+        """Return the tree nodes that rows of a table represent, given by row number; None for rows without a node."""
         return [None] * len(rows)
 
     def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
-        """The place in the table of the row that stands for a node; None: there is none."""
+        """Return the number of the row that represents a node; None if there is none."""
         return None
 
     def _grid_docs(self, grid: str, of: str, table: str) -> Mapping[str, str]:
-        """What the columns mean, by name."""
+        """Return descriptions of the columns, by name."""
         return {}
 
     def _grid_unread(self, grid: str, of: str, table: str) -> str:
-        """What could not be read, so that a table may lack rows; empty: it has all."""
+        """Return the reason why a table may lack rows; empty if it is complete."""
         return ""
 
     # Answers ----------------------------------------------------------------------------------------------------------
 
     def _frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
-        """A table as a data frame, all of it."""
+        """Return a whole table as a DataFrame."""
         return self._grid_table(grid, of, table).frame()
 
     def _grid_table(self, grid: str, of: str, table: str) -> GridTable:
-        """A table; what was shown last is kept, up to 256 MiB besides the newest."""
+        """Return a table; recent ones are cached, up to 256 MiB in addition to the newest."""
         at = (grid, of, table)
-        with self._lock:  # asked by the worker and by the notebook: whoever is second waits, and finds it
+        with self._lock:  # used by the worker and the notebook; the second waits and finds the table
             if at not in self._grid_tables:
                 made = self._grid_frame(grid, of, table)
                 self._grid_tables[at] = made if isinstance(made, GridTable) else FrameTable(made)
@@ -138,7 +138,7 @@ class GridPart(Face):
             return self._grid_tables[at]
 
     def _forget(self, grid: str) -> None:
-        """A grid's tables are others now: they are made again when they are asked for."""
+        """Drop a grid's cached tables, which have changed."""
         with self._lock:
             for at in [at for at in self._grid_tables if at[0] == grid]:
                 del self._grid_tables[at]
@@ -153,7 +153,7 @@ class GridPart(Face):
             return found[1]
 
     def _page(self, grid: str, query: GridQuery) -> dict[str, Any]:
-        """The answer to a query; runs in the worker."""
+        """Return the answer to a query; runs in the worker."""
         text = self._grid_text(grid, query.of, query.table)
         if text is not None:
             return {**query.sent(), **signs_of_page(text)}
@@ -181,7 +181,7 @@ class GridPart(Face):
                 self._load_page(grid, GridQuery.parse(raw))
 
     def _load_page(self, grid: str, query: GridQuery) -> None:
-        """Read a page, as a query asks, and show it."""
+        """Read the page that a query requests, and show it."""
 
         def read() -> dict[str, Any] | FilterError:
             try:
@@ -197,7 +197,7 @@ class GridPart(Face):
         self._do(f"page:{grid}", "Reading", read, show)
 
     def _refused(self, grid: str, query: GridQuery, error: FilterError) -> dict[str, Any]:
-        """The page that is shown, which stays, with what is wrong with a filter; without such a page the error."""
+        """Return the page shown with the error of a filter added; raise the error if the table is not shown."""
         page = self.pages.get(grid, {})
         if "rows" not in page or (page["of"], page["table"]) != (query.of, query.table):
             raise error
@@ -216,7 +216,7 @@ class GridPart(Face):
         def read() -> dict[str, Any]:
             try:
                 return {**back, **self._whole(content)}
-            except Exception as error:  # an answer must come: the browser waits for it
+            except Exception as error:  # the browser waits for an answer, so errors are sent too
                 return {**back, "error": safe_text(str(error)[:500])}
 
         self._do(f"whole:{str(back['grid'])[:100]}", "Reading", read, self.send)
@@ -226,7 +226,7 @@ class GridPart(Face):
         query = GridQuery.parse({key: content.get(key) for key in ("of", "table", "sort", "filters")})
         column = content.get("column", 0)
         if not isinstance(grid, str) or type(at) is not int or type(column) is not int:
-            raise OptionError("a grid is named by text, row and column are whole numbers")
+            raise OptionError("grid must be text, row and column integers")
         table = self._grid_table(grid, query.of, query.table)
         rows = self._rows(grid, query, table)
         if want == "csv":
@@ -242,11 +242,11 @@ class GridPart(Face):
             return {"text": cell_text(table, place, column)}
         if want == "row":
             return {"text": row_json(table, place)}
-        raise OptionError(f"a table gives a cell, a row or csv, not {str(want)[:40]!r}")
+        raise OptionError(f"want={str(want)[:40]!r}: choose cell, row or csv")
 
 
 def _position(place: int | None, rows: npt.NDArray[np.int64] | None) -> int | None:
-    """Where a row of a table stands in the order shown; None where it is not shown."""
+    """Return the position of a row in the order shown; None if it is not shown."""
     if place is None or rows is None:
         return place
     found = np.flatnonzero(rows == place)

@@ -1,4 +1,4 @@
-"""What the browser asks of a table: which, how sorted, filtered, and which page. Nonsense is refused."""
+"""Parse and validate the browser's queries for pages of a table: sort order, filters, columns, page."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from iceexplore.errors import OptionError
 
 __all__ = ["Filter", "GridQuery", "MAX_COLUMNS", "OPERATORS", "Order"]
 
-#: Columns that a page has at most; the others are in its menu of columns.
+#: The most columns of a page; the others can be chosen in its column menu.
 MAX_COLUMNS = 60
-#: How a filter compares. ``contains`` and ``=`` compare text without regard to case.
+#: The operators of filters. ``contains`` and ``=`` compare text without case.
 OPERATORS = ("contains", "=", "<", ">", "null", "not null")
 _MAX_FILTERS = 20
 _MAX_TEXT = 10_000
@@ -21,20 +21,20 @@ _KEYS = frozenset({"n", "of", "table", "page", "sort", "filters", "columns", "no
 
 @dataclass(frozen=True)
 class Filter:
-    """A condition on one column, by its place in the table; ``column=None``: on any column (``contains`` only)."""
+    """A condition on a column, given by index; ``column=None`` means any column (``contains`` only)."""
 
     column: int | None
     op: str
     value: str = ""
 
     def sent(self) -> dict[str, Any]:
-        """As the browser has it."""
+        """Return the filter for the browser."""
         return {"column": self.column, "op": self.op, "value": self.value}
 
 
 @dataclass(frozen=True)
 class Order:
-    """Which rows of a table, and in which order."""
+    """The filters and the sort order of a table's rows."""
 
     sort: tuple[int, Literal["asc", "desc"]] | None = None
     filters: tuple[Filter, ...] = ()
@@ -42,7 +42,7 @@ class Order:
 
 @dataclass(frozen=True)
 class GridQuery:
-    """A page asked for: see `GridPart`."""
+    """A request for a page; see `GridPart`."""
 
     of: str
     table: str
@@ -54,34 +54,34 @@ class GridQuery:
 
     @classmethod
     def parse(cls, raw: Any) -> GridQuery:
-        """Take apart what the browser set.
+        """Parse a request from the browser.
 
         Raises
         ------
         OptionError
-            It is no query.
+            The request is invalid.
         """
         if not isinstance(raw, Mapping) or not set(raw) <= _KEYS:
-            raise _refused(raw, f"has the keys {', '.join(sorted(_KEYS))}")
+            raise _refused(raw, f"has only the keys {', '.join(sorted(_KEYS))}")
         of, table, node = raw.get("of"), raw.get("table"), raw.get("node")
         if not (_is_text(of) and _is_text(table) and (node is None or _is_text(node))):
-            raise _refused(raw, "names of, table and node by text")
+            raise _refused(raw, "needs text for of, table and node")
         n, page = raw.get("n", 0), raw.get("page", 0)
         if not _is_number(n) or not _is_number(page):
-            raise _refused(raw, "counts n and page in whole numbers from 0")
+            raise _refused(raw, "needs integers from 0 for n and page")
         columns = raw.get("columns")
         if columns is not None and (
             not isinstance(columns, list)
             or not 0 < len(columns) <= MAX_COLUMNS
             or not all(_is_number(c) for c in columns)
         ):
-            raise _refused(raw, f"shows one to {MAX_COLUMNS} columns, by their places from 0")
+            raise _refused(raw, f"shows one to {MAX_COLUMNS} columns, by their indexes from 0")
         order = Order(_sort(raw), _filters(raw))
         shown = None if columns is None else tuple(sorted(set(columns)))
         return cls(of, table, n, page, order, shown, node)
 
     def sent(self) -> dict[str, Any]:
-        """What a page says of the query that it answers."""
+        """Return the part of the query that the answer repeats."""
         return {
             "n": self.n,
             "of": self.of,
@@ -98,7 +98,7 @@ def _sort(raw: Mapping[str, Any]) -> tuple[int, Literal["asc", "desc"]] | None:
         return None
     if isinstance(value, list | tuple) and len(value) == 2 and _is_number(value[0]) and value[1] in ("asc", "desc"):
         return value[0], value[1]
-    raise _refused(raw, 'sorts by [place of a column, "asc" or "desc"]')
+    raise _refused(raw, 'sorts by [index of a column, "asc" or "desc"]')
 
 
 def _filters(raw: Mapping[str, Any]) -> tuple[Filter, ...]:
@@ -110,12 +110,12 @@ def _filters(raw: Mapping[str, Any]) -> tuple[Filter, ...]:
     found = []
     for one in value:
         if not isinstance(one, Mapping) or not set(one) <= {"column", "op", "value"}:
-            raise _refused(raw, "has filters of column, op and value")
+            raise _refused(raw, "has filters with column, op and value")
         column, op, text = one.get("column"), one.get("op"), one.get("value", "")
         if not (column is None or _is_number(column)) or op not in OPERATORS or not _is_text(text):
-            raise _refused(raw, f"has filters by a column's place, one of {', '.join(OPERATORS)}, and text")
+            raise _refused(raw, f"has filters with a column's index, one of {', '.join(OPERATORS)}, and text")
         if column is None and op != "contains":
-            raise _refused(raw, f"asks whether any column contains a text; {op!r} needs one column")
+            raise _refused(raw, f"supports only contains for any column; {op!r} needs one column")
         found.append(Filter(column, op, text))
     return tuple(found)
 
@@ -129,4 +129,4 @@ def _is_number(value: Any) -> TypeGuard[int]:
 
 
 def _refused(raw: Any, rule: str) -> OptionError:
-    return OptionError(f"a table's query {rule}; this is {str(raw)[:200]}")
+    return OptionError(f"a table's query {rule}; got {str(raw)[:200]}")

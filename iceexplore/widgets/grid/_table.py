@@ -1,4 +1,4 @@
-"""What a grid shows: a data frame, an Arrow table, or rows of manifests that are made when they are looked at."""
+"""The tables of a grid: a DataFrame, an Arrow table, or rows of manifests that are built when they are viewed."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrowTable", "Columns", "FrameTable", "GridTable", "LeafTable"]
 
-#: Columns at most that are kept when they were asked for together: who filters or sorts by some does it again.
+#: The most columns that are cached when requested together, as filtering or sorting by a column is often repeated.
 _FEW = 4
-#: Rows that are made at most for some that are looked at; beyond, rows that may be looked at next are kept with them:
-#: a CSV in another order would make all rows again for each of its parts.
+#: The most rows that are built to view a few. If more are needed, the rows likely to be viewed next are cached too, as
+#: otherwise a CSV in another order would build all rows again for each of its parts.
 _MOST_MADE = 20_000
-#: Bytes of those.
+#: The most bytes of these cached rows.
 _AHEAD_BYTES = 256 << 20
-#: Bytes of columns that are kept, besides those asked for last.
+#: The most bytes of cached columns, in addition to the latest.
 _KEPT_BYTES = 256 << 20
 
 
 class Columns(ABC):
-    """Rows, of which whole columns can be had.
+    """Rows with access to whole columns.
 
     Attributes
     ----------
     names
-        Of the columns.
+        The names of the columns.
     """
 
     names: tuple[str, ...]
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many rows."""
+        """Return the number of rows."""
 
     @abstractmethod
     def _column(self, place: int) -> pa.Array: ...
 
     def column(self, place: int) -> pa.Array:
-        """A column as one Arrow array; objects of several types as their text.
+        """Return a column as one Arrow array; objects of mixed types become text.
 
         Raises
         ------
@@ -64,10 +64,10 @@ class Columns(ABC):
         return self._column(place)
 
     def check(self, places: Iterable[int]) -> None:
-        """Raise an `OptionError` where there is no such column."""
+        """Raise an `OptionError` if a column does not exist."""
         for place in places:
             if not 0 <= place < len(self.names):
-                raise OptionError(f"the table has {len(self.names)} columns, none at {place}")
+                raise OptionError(f"the table has {len(self.names)} columns, so there is no column {place}")
 
 
 class GridTable(Columns):
@@ -76,7 +76,7 @@ class GridTable(Columns):
     Attributes
     ----------
     right
-        Whether each column has numbers.
+        Whether each column is numeric, and so right-aligned.
     """
 
     right: tuple[bool, ...]
@@ -84,31 +84,31 @@ class GridTable(Columns):
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """About how much memory it takes now, in bytes."""
+        """The approximate memory that it uses, in bytes."""
 
     @abstractmethod
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
-        """Some rows, with all columns, of the table as it stands or of the places of its rows in an order."""
+        """Return a slice of the rows with all columns, in the table's order or in ``order`` (row numbers)."""
 
     @abstractmethod
     def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
-        """The values of some columns, by their places, in these rows."""
+        """Return the values of columns, given by index, in these rows."""
 
     @abstractmethod
     def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
-        """Some rows, by their places, with at least these columns."""
+        """Return some rows, given by number, with at least these columns."""
 
     @abstractmethod
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
-        """All rows, some after another, with at least these columns."""
+        """Yield all rows in parts, with at least these columns."""
 
     @abstractmethod
     def frame(self) -> pd.DataFrame:
-        """All of it, however much."""
+        """Return the whole table, whatever its size."""
 
 
 class FrameTable(GridTable):
-    """A data frame."""
+    """A table from a DataFrame."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame
@@ -120,7 +120,7 @@ class FrameTable(GridTable):
 
     @cached_property
     def nbytes(self) -> int:
-        """Python objects count a rough size each."""
+        """The approximate memory, with a rough size for Python objects."""
         columns = [self._frame.iloc[:, i] for i in range(self._frame.shape[1])]
         return sum(c.array.nbytes * (8 if c.dtype.kind == "O" and c.dtype.name == "object" else 1) for c in columns)
 
@@ -133,31 +133,31 @@ class FrameTable(GridTable):
         return _plain(made)
 
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
-        """Some rows."""
+        """Return a slice of the rows."""
         if order is None and at.start == 0 and at.stop >= len(self._frame):
             return self._frame
         return self._frame.iloc[at if order is None else order[at]]
 
     def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
-        """Of some columns."""
+        """Return the values of some columns."""
         part = self.rows(at, order)
         return [values_of(part.iloc[:, place]) for place in columns]
 
     def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
-        """With all columns."""
+        """Return some rows with all columns."""
         return FrameTable(self._frame.iloc[list(rows)])
 
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
-        """It is one."""
+        """Yield the table itself as the only part."""
         yield self
 
     def frame(self) -> pd.DataFrame:
-        """It is that."""
+        """Return the DataFrame."""
         return self._frame
 
 
 class ArrowTable(GridTable):
-    """An Arrow table, which is a data frame only once that is asked for."""
+    """A table from an Arrow table, converted to a DataFrame only on request."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -169,30 +169,30 @@ class ArrowTable(GridTable):
 
     @property
     def nbytes(self) -> int:
-        """A data frame shares the table's memory."""
+        """The memory of the Arrow table, which a DataFrame shares."""
         return int(self._table.nbytes)
 
     def _column(self, place: int) -> pa.Array:
         return _plain(self._table.column(place))
 
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
-        """Some rows."""
+        """Return a slice of the rows."""
         return self._whole.rows(at, order)
 
     def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
-        """Of some columns."""
+        """Return the values of some columns."""
         return _values_of(self._table, at, order, columns)
 
     def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
-        """With these columns."""
+        """Return some rows with these columns."""
         return ArrowTable(self._table.select(list(columns)).take(pa.array(rows, pa.int64())))
 
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
-        """It is one."""
+        """Yield the table itself as the only part."""
         yield self
 
     def frame(self) -> pd.DataFrame:
-        """All of it."""
+        """Return the whole table."""
         return self._whole.frame()
 
     @cached_property
@@ -201,7 +201,7 @@ class ArrowTable(GridTable):
 
 
 class LeafTable(GridTable):
-    """A metadata table, made manifest by manifest; as a whole, which is then kept, only when `frame` is asked for."""
+    """A metadata table, built manifest by manifest; as a whole, which is then cached, only by `frame`."""
 
     def __init__(self, table: MetadataTable, rows: LeafRows) -> None:
         self._table = table
@@ -217,7 +217,7 @@ class LeafTable(GridTable):
 
     @property
     def nbytes(self) -> int:
-        """The rows and columns that are kept."""
+        """The memory of the cached rows and columns."""
         columns: int = sum(column.nbytes for column in self._columns.values())
         return self._rows.nbytes + self._ahead.nbytes + columns + (self._whole.nbytes if self._whole else 0)
 
@@ -225,7 +225,7 @@ class LeafTable(GridTable):
         return next(self.parts([place])).column(place)
 
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
-        """Some rows. Where they are of many manifests, as the next in this order will be, those are kept, too."""
+        """Return a slice of the rows. If they come from many manifests, the next rows in this order are cached too."""
         import pandas as pd
 
         if self._whole is not None:
@@ -234,14 +234,14 @@ class LeafTable(GridTable):
         return frame
 
     def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
-        """Of some columns; kept as in `rows`."""
+        """Return the values of some columns; cached as in `rows`."""
         if self._whole is not None:
             return self._whole.values(at, order, columns)
         made = self._made(at, order)
         return _values_of(made, slice(0, made.num_rows), None, columns)
 
     def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
-        """With all columns; kept as in `rows`."""
+        """Return some rows with all columns; cached as in `rows`."""
         places = np.asarray(rows, dtype=np.int64)
         if self._whole is not None:
             return self._whole.some(rows, columns)
@@ -258,7 +258,7 @@ class LeafTable(GridTable):
         return self._rows.take(places) if found is None else found
 
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
-        """A manifest after another."""
+        """Yield the rows manifest by manifest; cached columns in one part."""
         if self._whole is not None:
             yield self._whole
             return
@@ -270,7 +270,7 @@ class LeafTable(GridTable):
             yield _Part(self.names, found, int(table.num_rows))
 
     def _kept(self, places: Collection[int]) -> dict[int, pa.Array]:
-        """Whole columns."""
+        """Return whole columns, from the cache if possible."""
         missing = [place for place in places if place not in self._columns]
         if missing:
             names = [self.names[place] for place in missing]
@@ -283,7 +283,7 @@ class LeafTable(GridTable):
         return found
 
     def frame(self) -> pd.DataFrame:
-        """All of it: from now on it is kept."""
+        """Return the whole table and cache it."""
         if self._whole is None:
             self._whole = FrameTable(self._table())
             self._columns.clear()
@@ -292,7 +292,7 @@ class LeafTable(GridTable):
 
 
 class _Ahead:
-    """Rows that were made at once, of places that ascend."""
+    """Cached rows, by ascending row numbers."""
 
     def __init__(self, rows: LeafRows, places: npt.NDArray[np.int64]) -> None:
         self._places = places
@@ -303,7 +303,7 @@ class _Ahead:
         return int(self._made.nbytes)
 
     def take(self, places: npt.NDArray[np.int64]) -> pa.Table | None:
-        """Rows by their places in the table, in that order; None where one is not among them."""
+        """Return rows by number, in this order; None if any is not cached."""
         at = np.searchsorted(self._places, places)
         if not len(self._places) or (at == len(self._places)).any() or (self._places[at] != places).any():
             return None
@@ -311,7 +311,7 @@ class _Ahead:
 
 
 class _Part(Columns):
-    """Some columns of some rows, by their places."""
+    """Some columns of some rows, by column index."""
 
     def __init__(self, names: tuple[str, ...], columns: dict[int, pa.Array], count: int) -> None:
         self.names = names
@@ -326,20 +326,20 @@ class _Part(Columns):
 
 
 def _plain(made: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """One array, of what is stored."""
+    """Return one array in storage types."""
     if isinstance(made, pa.ChunkedArray):
         made = made.combine_chunks()
     if pa.types.is_dictionary(made.type):
         made = made.dictionary_decode()
     if isinstance(made.type, pa.UuidType):
-        return made  # of 16 bytes nobody could tell that they are shown as a UUID
+        return made  # kept, as 16 plain bytes would not be recognized as a UUID
     return made.storage if isinstance(made, pa.ExtensionArray) else made
 
 
 def _values_of(
     table: pa.Table, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]
 ) -> list[list[Any]]:
-    """The values of some columns in some rows of a table."""
+    """Return the values of some columns in some rows of a table."""
     part = table.select(list(columns))
     if order is not None:
         part = part.take(pa.array(order[at]))
@@ -349,7 +349,7 @@ def _values_of(
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    """As pandas says of its columns of Arrow's types."""
+    """Return whether a type is numeric, with the same result as pandas for columns of Arrow types."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 

@@ -1,4 +1,4 @@
-"""Whether a text stands in the values of a column as the cells show them: by Arrow, not value by value."""
+"""Search a text in a column's values as displayed in cells, with Arrow on whole columns."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from iceexplore.widgets.grid._cells import text_of
 
 __all__ = ["contains"]
 
-_SAMPLE = 10_000  # numbers by which is told whether many are the same
-#: Python writes other numbers with an exponent than Arrow: between these bounds neither does.
+_SAMPLE = 10_000  # the number of values sampled to detect columns with many equal values
+#: Python and Arrow use exponents for different numbers; between these bounds neither does.
 _LEAST, _MOST = 1e-4, 1e10
-#: From here on Python writes whole numbers with an exponent, too.
+#: From this value on, Python uses an exponent for integral numbers too.
 _MOST_WHOLE = 1e16
 _HEX = np.array([f"{byte:02x}" for byte in range(256)], dtype="S2").view(np.uint16)
 _DAY_AND_TIME = re.compile(r"(?<=\d\d-\d\d)T", re.IGNORECASE)
 
 
 def contains(column: pa.Array, text: str) -> pa.BooleanArray:
-    """Whether the text stands in a value as it is shown; in nested values: in a name or value within."""
+    """Return whether each value, as displayed, contains the text; for nested values, whether any value inside does."""
     kind = column.type
     no = pa.array(np.zeros(len(column), dtype=np.bool_))
     if pa.types.is_null(kind):
@@ -48,23 +48,23 @@ def contains(column: pa.Array, text: str) -> pa.BooleanArray:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return pc.match_substring(column, text, ignore_case=True)
     if pa.types.is_timestamp(kind):
-        text = _DAY_AND_TIME.sub(" ", text)  # within nested values it is written so
+        text = _DAY_AND_TIME.sub(" ", text)  # accept the form with "T", which nested values show
     if not set(text.lower()) <= _written_with(kind):
-        return no  # no value of the type is written so: saves making text of millions of numbers
+        return no  # no value of this type has these characters: avoids converting millions of numbers to text
     if pa.types.is_integer(kind):
         return _digits_contain(column, text)
-    cased = text.lower() != text.upper()  # to have no regard to it takes time
+    cased = text.lower() != text.upper()  # ignoring case is slower, so only if it matters
     return pc.match_substring(_as_shown(column), text, ignore_case=cased)
 
 
 def _any_within(column: pa.Array, offsets: npt.NDArray[Any], hit: pa.BooleanArray) -> pa.BooleanArray:
-    """Per list, whether any of its elements is hit: by sums up to each offset."""
+    """Return, for each list, whether any of its elements is a hit, by cumulative sums at the offsets."""
     sums = np.concatenate(([0], np.cumsum(np.asarray(hit.to_numpy(zero_copy_only=False)), dtype=np.int64)))
     return pa.array(sums[offsets[1:]] > sums[offsets[:-1]])
 
 
 def _digits_contain(column: pa.Array, digits: str) -> pa.BooleanArray:
-    """Whether numbers have these digits: of many that are often the same, each is made text once."""
+    """Return whether integers contain these digits; if many values repeat, each is converted to text once."""
     if len(column) > _SAMPLE and len(column.slice(0, _SAMPLE).unique()) < _SAMPLE // 10:
         column = column.dictionary_encode()
         return pc.match_substring(column.dictionary.cast(pa.string()), digits).take(column.indices)
@@ -72,7 +72,7 @@ def _digits_contain(column: pa.Array, digits: str) -> pa.BooleanArray:
 
 
 def _written_with(kind: pa.DataType) -> set[str]:
-    """Every character, in lower case, that the text of a value of this type may have."""
+    """Return all characters, in lower case, that the text of a value of this type may contain."""
     if pa.types.is_integer(kind):
         return set("-0123456789")
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -84,17 +84,17 @@ def _written_with(kind: pa.DataType) -> set[str]:
     return set(map(chr, range(128)))
 
 
-# As the cells have it -------------------------------------------------------------------------------------------------
+# The text of cells ----------------------------------------------------------------------------------------------------
 
 
 def _as_shown(column: pa.Array) -> pa.Array:
-    """Values as `text_of` writes them: by Arrow where both write the same."""
+    """Return values as text equal to that of `text_of`, converted by Arrow where both agree."""
     kind = column.type
     try:
         if pa.types.is_floating(kind):
             return _floats(column.cast(pa.float64()))
         if pa.types.is_timestamp(kind) and kind.tz in (None, "UTC"):
-            # Arrow takes ten times as long where there is a zone.
+            # Arrow is ten times slower for timestamps with a zone.
             text = _clock(column.view(pa.timestamp(kind.unit)), pa.timestamp)
             return text if kind.tz is None else pc.binary_join_element_wise(text, "+00:00", "")
         if pa.types.is_time(kind):
@@ -102,7 +102,7 @@ def _as_shown(column: pa.Array) -> pa.Array:
         if pa.types.is_boolean(kind) or pa.types.is_date(kind) or pa.types.is_decimal(kind):
             return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        pass  # a value that Arrow cannot hold in the other unit
+        pass  # a value that does not fit the other unit
     return pa.array([text_of(v) for v in column.to_pylist()], pa.string())
 
 
@@ -116,14 +116,14 @@ def _floats(column: pa.Array) -> pa.Array:
         text = pc.if_else(pa.array(whole), pc.binary_join_element_wise(numbers, ".0", ""), text)
     odd = np.where(whole, (values == 0) & np.signbit(values), (size < _LEAST) | (size >= _MOST))
     if odd.any():
-        unique, places = np.unique(values[odd].view(np.int64), return_inverse=True)  # as integers -0.0 is not 0.0
+        unique, places = np.unique(values[odd].view(np.int64), return_inverse=True)  # as integers, -0.0 is not 0.0
         words = pa.array(list(map(repr, unique.view(np.float64).tolist())), pa.string())
         text = pc.replace_with_mask(text, pa.array(odd), words.take(pa.array(places)))
     return text
 
 
 def _clock(column: pa.Array, kind: Any) -> pa.Array:
-    """Times as Python writes them: no fraction of a second, or six digits, or nine."""
+    """Return times in Python's format: no fraction of a second, or six or nine digits."""
     text = None
     for unit in ("ns", "us", "s"):
         if unit == "ns" and column.type.unit != "ns":
@@ -140,14 +140,14 @@ def _clock(column: pa.Array, kind: Any) -> pa.Array:
 
 
 def _found(shown: pa.Array, text: str, written: str, column: pa.Array) -> pa.BooleanArray:
-    """Whether texts that have these characters only, and nothing of which values are null, contain another."""
+    """Return whether non-null values, whose texts consist of the characters ``written``, contain a text."""
     if not set(text.lower()) <= set(written):
         return pa.array(np.zeros(len(column), dtype=np.bool_))
     return pc.and_(column.is_valid(), pc.match_substring(shown, text.lower()))
 
 
 def _hexadecimal(column: pa.Array) -> pa.Array:
-    """Bytes in hexadecimal, two digits each; of null anything."""
+    """Return bytes in hexadecimal, two digits each; arbitrary text for null."""
     column = column.cast(pa.large_binary())
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -156,7 +156,7 @@ def _hexadecimal(column: pa.Array) -> pa.Array:
 
 
 def _uuids(column: pa.Array) -> pa.Array:
-    """UUIDs of 16 bytes each as they are written; of null anything."""
+    """Return UUIDs of 16 bytes in their text form; arbitrary text for null."""
     values = np.frombuffer(column.buffers()[1], np.uint8)[column.offset * 16 :][: len(column) * 16]
     digits = _HEX[values].view(np.uint8).reshape(len(column), 32)
     written = np.full((len(column), 36), ord("-"), dtype=np.uint8)

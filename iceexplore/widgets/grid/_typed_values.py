@@ -1,4 +1,4 @@
-"""What somebody types, as a value to compare a column with: written as the cells show it."""
+"""Convert typed text, in the format of the cells, to a value for comparison with a column."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _EPOCH = date(1970, 1, 1)
 
 
 class FilterError(OptionError):
-    """What is typed is nothing to compare the column's values with: said beside the filter, not over the widget."""
+    """An error for text that cannot be compared with a column's values, shown beside the filter."""
 
 
 def compared(column: pa.Array, one: Filter, name: str) -> pa.BooleanArray:
-    """Which values are equal to, less or greater than what is typed.
+    """Return which values are equal to, less or greater than the filter's value.
 
     Raises
     ------
     FilterError
-        It is no value of the column's type, or the type's values cannot be compared.
+        The text is not a value of the column's type, or the type has no comparison.
     """
     kind = column.type
     if pa.types.is_null(kind):
@@ -52,7 +52,7 @@ def compared(column: pa.Array, one: Filter, name: str) -> pa.BooleanArray:
     try:
         value = value_of(text, one.op)
     except (ValueError, KeyError, TypeError, ArithmeticError, pa.ArrowException) as error:
-        raise FilterError(f"{name[:100]!r} has {what}; {text[:100]!r} is none") from error
+        raise FilterError(f"{text[:100]!r} does not fit {name[:100]!r}, which has {what}") from error
     if isinstance(value, bool):
         return pc.and_(column.is_valid(), value)
     if isinstance(value, float) and math.isnan(value):
@@ -61,9 +61,9 @@ def compared(column: pa.Array, one: Filter, name: str) -> pa.BooleanArray:
 
 
 def _reading(kind: pa.DataType, name: str) -> tuple[str, Callable[[str, str], Any]]:
-    """What values of a type are, in words, and what makes one of a text; it is also told how to compare."""
+    """Return a description of a type's values, and a function from a text and an operator to a value."""
     if pa.types.is_integer(kind):
-        return "whole numbers", lambda text, op: _whole_number(Decimal(_plain(text)), op)
+        return "integers", lambda text, op: _whole_number(Decimal(_plain(text)), op)
     if pa.types.is_floating(kind):
         return "numbers", lambda text, _: float(_plain(text))
     if pa.types.is_decimal(kind):
@@ -71,22 +71,22 @@ def _reading(kind: pa.DataType, name: str) -> tuple[str, Callable[[str, str], An
     if pa.types.is_boolean(kind):
         return "the values true and false", lambda text, _: pa.scalar({"true": True, "false": False}[text.lower()])
     if pa.types.is_timestamp(kind):
-        return "times, as 2024-05-01 10:30:00", lambda text, op: _whole_number(_moment(text, kind.unit), op)
+        return "times, such as 2024-05-01 10:30:00", lambda text, op: _whole_number(_moment(text, kind.unit), op)
     if pa.types.is_time(kind):
-        return "times of day, as 10:30:00", lambda text, op: _whole_number(_time(text, kind.unit), op)
+        return "times of day, such as 10:30:00", lambda text, op: _whole_number(_time(text, kind.unit), op)
     if pa.types.is_date32(kind):
-        return "dates, as 2024-05-01", lambda text, op: _whole_number((date.fromisoformat(text) - _EPOCH).days, op)
+        return "dates, such as 2024-05-01", lambda text, op: _whole_number((date.fromisoformat(text) - _EPOCH).days, op)
     if isinstance(kind, pa.UuidType):
-        return "UUIDs, as f79c3e09-677c-4bbd-a479-3f349cb785e7", lambda text, _: UUID(text).bytes
+        return "UUIDs, such as f79c3e09-677c-4bbd-a479-3f349cb785e7", lambda text, _: UUID(text).bytes
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return "bytes, two digits each, as 0x01ff", lambda text, _: bytes.fromhex(text.lower().removeprefix("0x"))
+        return "bytes in hexadecimal, such as 0x01ff", lambda text, _: bytes.fromhex(text.lower().removeprefix("0x"))
     if pa.types.is_nested(kind):
-        raise FilterError(f"{name[:100]!r} has lists or structs: ask whether they contain something")
+        raise FilterError(f"{name[:100]!r} has nested values: use the operator contains")
     return f"values of the type {str(kind)[:60]}", lambda text, _: pa.scalar(text).cast(kind)
 
 
 def _comparable(column: pa.Array) -> pa.Array:
-    """The column as the values to compare are: times as the whole numbers that are stored, bytes of any length."""
+    """Return the column in the types used for comparison: times as stored integers, bytes of any length."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     kind = column.type
@@ -102,7 +102,7 @@ def _plain(text: str) -> str:
 
 
 def _whole_number(value: Decimal | Fraction | int, op: str) -> Any:
-    """A number to compare whole numbers with; the answer itself where none of 64 bits can be equal to it."""
+    """Return an integer to compare with, or a bool if the result is the same for all 64-bit integers."""
     if isinstance(value, Decimal):
         if value.is_nan():
             raise ValueError(value)
@@ -124,7 +124,7 @@ def _decimal(text: str) -> Any:
 
 
 def _moment(text: str, unit: str) -> Fraction:
-    """A time since the epoch in this unit, whatever its year; one without an offset is in UTC."""
+    """Return a time since the epoch in this unit, for any year; without an offset it is in UTC."""
     import pandas as pd
 
     found = pd.Timestamp(text).asm8

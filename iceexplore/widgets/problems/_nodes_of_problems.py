@@ -1,4 +1,4 @@
-"""Where in the tree a problem is: from a location, with a part or without, to a node."""
+"""Find the tree node of a problem from its location, with or without a part such as ``#entry 3``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from iceexplore.widgets.core._ids import id_of
 
 __all__ = ["Coverage", "Place", "coverage", "places_of"]
 
-#: Manifest lists that are looked through for a manifest, the shown snapshot's first.
+#: The most manifest lists searched for a manifest, the shown snapshot's first.
 _MAX_ROOTS = 50
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
 
 
 @dataclass(frozen=True)
 class Place:
-    """A node, the snapshot in whose tree it is (empty: any), and which snapshot wrote it, as far as that is known."""
+    """A node, the snapshot in whose tree it is (empty for any), and the snapshot that wrote it, None if unknown."""
 
     node: str
     snapshot: str = ""
@@ -32,14 +32,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many of a snapshot's manifests have been read; of how many is not known where its root cannot be."""
+    """The number of a snapshot's manifests that have been read, and their total, None if the root is unreadable."""
 
     read: int
     manifests: int | None
 
 
 def coverage(state: TableState, root: Manifest | None) -> Coverage:
-    """How many manifests of a root have been read through this table."""
+    """Return how many manifests of a root this table's reader has read."""
     if root is None:
         return Coverage(0, 0)
     if not root.dialect:
@@ -50,14 +50,15 @@ def coverage(state: TableState, root: Manifest | None) -> Coverage:
 
 
 def places_of(state: TableState, shown: Snapshot | None, wheres: Iterable[str]) -> dict[str, Place]:
-    """The nodes of problems' places, as far as they are in what has been read; nothing else is read.
+    """Return the nodes of problems, as far as they are in files that have been read; no other file is read.
 
     Parameters
     ----------
     shown
-        The snapshot in whose tree a node is to be, if it is there.
+        The preferred snapshot in whose tree to find a node.
     wheres
-        `iceexplore.errors.Problem.where`: a location, with ``#entry 3`` or ``#snapshot 17`` after it or without.
+        Values of `iceexplore.errors.Problem.where`: a location, optionally followed by ``#entry 3`` or
+        ``#snapshot 17``.
     """
     found: dict[str, Place] = {}
     left: dict[str, list[str]] = {}
@@ -65,7 +66,7 @@ def places_of(state: TableState, shown: Snapshot | None, wheres: Iterable[str]) 
         location, _, part = where.partition("#")
         place = _in_metadata(state, location, part)
         if place is None:
-            left.setdefault(str(json_safe(location)), []).append(where)  # Arrow holds no lone surrogates
+            left.setdefault(str(json_safe(location)), []).append(where)  # Arrow cannot hold lone surrogates
         else:
             found[where] = place
     for snapshot, root in _roots(state, shown):
@@ -91,7 +92,7 @@ def _in_metadata(state: TableState, location: str, part: str) -> Place | None:
 
 
 def _roots(state: TableState, shown: Snapshot | None) -> Iterable[tuple[Snapshot, Manifest]]:
-    """The roots that have been read, the shown one first, then the newest."""
+    """Yield the roots that have been read, the shown one first, then from the newest."""
     read = set(state.reader.seen)
     others = [s for s in reversed(state.metadata.snapshots) if s.root_location in read and s is not shown]
     for snapshot in [*([shown] if shown is not None else []), *others][:_MAX_ROOTS]:
@@ -103,7 +104,7 @@ def _roots(state: TableState, shown: Snapshot | None) -> Iterable[tuple[Snapshot
 def _in_root(
     state: TableState, snapshot: Snapshot, root: Manifest, left: dict[str, list[str]], found: dict[str, Place]
 ) -> None:
-    """Places in one snapshot's tree: its root, the manifests and files that it names, the files of what was read."""
+    """Move places in one snapshot's tree from ``left`` to ``found``: its root, root entries, entries of read leaves."""
     at = str(snapshot.snapshot_id)
     for where in left.pop(root.location, []):
         row = _entry(where)
@@ -138,7 +139,7 @@ def _in_root(
 
 
 def _rows(column: pa.ChunkedArray, values: list[Any]) -> list[int]:
-    """The rows in which one of these values stands."""
+    """Return the rows that contain one of these values."""
     wanted = pa.array(values, column.type)
     return [int(i) for i in pc.indices_nonzero(pc.is_in(whole(column), value_set=wanted)).to_pylist()]
 

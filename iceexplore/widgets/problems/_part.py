@@ -1,4 +1,4 @@
-"""What is wrong, in all that has been read so far: every `Problem`, grouped, each with its node."""
+"""The list of problems in everything read so far, grouped, each with its node."""
 
 from __future__ import annotations
 
@@ -23,30 +23,29 @@ if TYPE_CHECKING:
 __all__ = ["Problems", "ProblemsPart"]
 
 _ORDER = ("error", "warning", "info")
-#: Of each kind, and of all kinds together; the others are counted. `ProblemsPart.found_problems` has every one.
+#: The most items per code, and in total; others are only counted. `ProblemsPart.found_problems` has all.
 _MAX_ITEMS = 50
 _MAX_ALL = 600
 _MAX_TEXT = 600
 
 
 class ProblemsPart(Face):
-    """Every problem met while reading so far; it grows as more is read.
+    """The problems found so far; the list grows as more is read.
 
     Attributes
     ----------
     problems
-        ``counts`` by severity; ``sums``, the same in words, which tell none from not checked; ``groups`` by code, the
-        gravest first, each with ``code``, ``severity``, ``title``,
-        ``advice``, ``count`` and ``items``; ``read`` and ``manifests``: how many of the selected snapshot's manifests
-        have been read, and of how many; None where its manifest list or root manifest cannot be read. An item has a
-        stable ``id``, ``text``, ``evidence``, ``where``, ``since`` (when the snapshot that wrote it was committed) and
-        ``actions``: what can be done, each a ``title`` and what it selects. In words: ``covered``, how much has been
-        read; ``left``, what there is to read; ``nothing``, what to say where no group is shown; and of a group
-        ``more``, how many items it has besides.
+        ``counts`` by severity; ``sums``, the same as text, which distinguishes none from not checked; ``groups`` by
+        code, the most severe first, each with ``code``, ``severity``, ``title``, ``advice``, ``count``, ``items`` and
+        ``more``, a text about items not listed; ``read`` and ``manifests``, the number of the selected snapshot's
+        manifests that have been read, and their total, None if its manifest list or root manifest cannot be read. An
+        item has a stable ``id``, ``text``, ``evidence``, ``where``, ``since`` (the commit time of the snapshot that
+        wrote it) and ``actions``, each with a ``title`` and what it selects. Texts: ``covered``, how much has been
+        read; ``left``, the label for reading the rest; ``nothing``, shown if there are no groups.
     severities
-        Those that are shown.
+        The severities shown.
     read_all
-        The browser counts this up to have every manifest of the selected snapshot read; `cancelled` ends that.
+        The browser increments this to read every manifest of the selected snapshot; `cancelled` stops it.
     """
 
     problems = traitlets.Dict().tag(sync=True)
@@ -65,7 +64,7 @@ class ProblemsPart(Face):
 
     @property
     def found_problems(self) -> pd.DataFrame:
-        """Every problem met so far: severity, code, where, text, field, found, expected, node."""
+        """All problems found so far: severity, code, where, text, field, found, expected, node."""
         import pandas as pd
 
         met = list(self._state.problems)
@@ -91,7 +90,7 @@ class ProblemsPart(Face):
     @shown
     def _on_cancelled(self, change: Any) -> None:
         super()._on_cancelled(change)
-        if self._listing:  # nobody asked for it: it is not to be lost
+        if self._listing:  # not requested by the user, so it must not be lost by cancelling
             self._list_problems()
 
     def _now(self) -> tuple[int, int]:
@@ -102,7 +101,7 @@ class ProblemsPart(Face):
             try:
                 return self._found()
             finally:
-                self._listed = self._now()  # what listing itself read is no reason to list again
+                self._listed = self._now()  # reads by the listing itself must not trigger another
 
         def show(found: dict[str, Any]) -> None:
             self._listing = False
@@ -114,7 +113,7 @@ class ProblemsPart(Face):
 
     def _found(self) -> dict[str, Any]:
         state, snapshot = self._state, self.snapshot
-        root = None if snapshot is None else state.root(snapshot)  # which may be a problem itself
+        root = None if snapshot is None else state.root(snapshot)  # reading it may add a problem
         met = list(state.problems)
         groups: dict[str, list[Problem]] = {}
         for item in met:
@@ -145,7 +144,7 @@ class ProblemsPart(Face):
             "advice": worst.advice,
             "count": len(group),
             "items": [self._item(p, places.get(p.where)) for p in sent],
-            "more": f"and {more:,} more: found_problems in Python has them all" if more else "",
+            "more": f"and {more:,} more: see found_problems in Python" if more else "",
         }
 
     def _item(self, problem: Problem, place: Place | None) -> dict[str, Any]:
@@ -188,9 +187,9 @@ class ProblemsPart(Face):
 
 
 class Problems(ProblemsPart):
-    """What is wrong with a table, in all that has been read so far.
+    """A widget of the problems in everything read so far from a table.
 
-    ``Problems(t, selection=explorer)`` shows there what is clicked here.
+    ``Problems(t, selection=explorer)`` shows a clicked problem's node in the explorer.
     """
 
     _esm = packed(script("problems.problemsView"))
@@ -204,34 +203,34 @@ class Problems(ProblemsPart):
 
 
 def _words(covered: Coverage, snapshot: bool, wrong: bool) -> dict[str, str]:
-    """What is said of how much has been read, of the rest, and where there is nothing to show."""
+    """Return the texts about how much has been read, what is left, and for an empty list."""
     read, known = covered.read, covered.manifests
     rest = (known or 0) - read
     clean = (
-        "Nothing is wrong in this snapshot's metadata, all of which has been read. Data files are not opened for it: "
-        "t.verify() does that."
+        "No problems in this snapshot's metadata, which has been read completely. Data files were not opened; "
+        "t.verify() checks them."
     )
-    said, left = "this snapshot has no manifests", ""
+    text, left = "this snapshot has no manifests", ""
     if not snapshot:
-        said = "there is no snapshot"
-        clean = "Nothing is wrong in the table's metadata file: it has no snapshot to look into."
+        text = "there is no snapshot"
+        clean = "No problems in the table's metadata file; it has no snapshot to check."
     elif known is None:
-        said = "which manifests this snapshot has cannot be read"
+        text = "this snapshot's list of manifests cannot be read"
     elif known:
-        said = f"{read:,} of {amount(known, 'manifest')} of this snapshot read"
+        text = f"{read:,} of {amount(known, 'manifest')} of this snapshot read"
     if rest:
         left = f"the other {'one' if rest == 1 else f'{rest:,}'}" if read else "it" if known == 1 else "all"
         unchecked = f"Not checked yet: 0 of {amount(known or 0, 'manifest')} read."
-        clean = "Nothing is wrong in what has been read." if read else unchecked
+        clean = "No problems in what has been read." if read else unchecked
     return {
-        "covered": said,
+        "covered": text,
         "left": left and f"Read {left}",
-        "nothing": "Nothing of these severities." if wrong else clean,
+        "nothing": "No problems of these severities." if wrong else clean,
     }
 
 
 def _sum(severity: str, count: int, covered: Coverage) -> str:
-    """How many problems of a severity there are: none is none only where every manifest has been read."""
+    """Return the number of problems of a severity as text; "0" only if every manifest has been read."""
     word = {"info": "note"}.get(severity, severity)
     if count:
         return amount(count, word)

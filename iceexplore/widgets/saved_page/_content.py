@@ -1,4 +1,4 @@
-"""What a saved page holds of a table: trees of snapshots, details and tables, as much as fits."""
+"""Collect the content of a saved page: trees of snapshots, details and tables, as much as fits."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from iceexplore.widgets.tree._forest import Forest, Growth, View
 
 __all__ = ["Collected", "SavedPage", "collect"]
 
-#: Kinds whose tables are read first; files' own tables are the last to go in.
+#: Kinds whose tables are read before those of files, which come last.
 _MANIFESTS = frozenset({"data-manifest", "delete-manifest", "manifest-dv"})
-#: A file of a page is a node, details and a table of its columns: of more than these only the first go in.
+#: The most nodes of a page, as each file adds a node, details and a table of its columns.
 _MOST_NODES = 1_500
-#: Bytes that anything takes: with less left nothing is read any more.
+#: The minimum size in bytes of any content; with less space left, reading stops.
 _LEAST = 500
 
 
@@ -35,11 +35,11 @@ class SavedPage:
     path
         The file.
     size
-        Its bytes.
+        The size in bytes.
     redacted
-        What was left out on purpose.
+        The kinds of redaction applied.
     left_out
-        What did not fit or could not be read, in sentences; the page says so, too.
+        Sentences about content that did not fit; the page has them too.
     """
 
     path: Path
@@ -54,7 +54,7 @@ class SavedPage:
 
 @dataclass
 class Collected:
-    """What goes into a page, and how many bytes of it there may still be."""
+    """The content of a page, and the bytes left for more."""
 
     left: int
     rows: int
@@ -67,11 +67,11 @@ class Collected:
     cut: int = 0
 
     def full(self, kind: str) -> bool:
-        """Whether no other of a kind is read: there is less room than the smallest that did not fit would take."""
+        """Return whether to stop reading a kind, as less space is left than the smallest rejected item needs."""
         return self.left < self.refused.get(kind, _LEAST)
 
     def take(self, kind: str, made: Any, *, must: bool = False) -> bool:
-        """Whether something fits; then it is counted."""
+        """Return whether an item fits, and if so, count its size."""
         size = len(json.dumps(made, ensure_ascii=False).encode())
         if size > self.left and not must:
             self.refused[kind] = min(size, self.refused.get(kind, size))
@@ -80,36 +80,37 @@ class Collected:
         return True
 
     def misses(self, what: str) -> None:
-        """Count what is not in the page."""
+        """Count an item as not in the page."""
         self.missing[what] = self.missing.get(what, 0) + 1
 
     def left_out(self) -> list[str]:
-        """What is not in the page, in sentences."""
+        """Return sentences about what is not in the page."""
         out = [
-            f"Not in this page, as it would grow too large: {_so_many(n, what)}."
+            f"Left out to limit the size of this page: {_so_many(n, what)}."
             for what, n in self.missing.items()
         ]
         if self.cut:
             rows = "row is" if self.rows == 1 else f"{self.rows:,} rows are"
-            out.append(f"Of {_so_many(self.cut, 'tables')} the first {rows} in this page.")
+            out.append(f"Only the first {rows} included of {_so_many(self.cut, 'tables')}.")
         return out
 
 
 def _so_many(count: int, what: str) -> str:
-    """A number of something that is given in the plural; details have no other form."""
+    """Return a count with a noun that is given in the plural; "details" is never singular."""
     one = {"snapshots": "snapshot", "tables": "table"}.get(what, what)
     return f"{count:,} {one if count == 1 else what}"
 
 
-#: The details of a node; a node's table or text, by its key: columns, rows, total and nodes, or text.
+#: A function that returns the details of a node.
 Detail = Callable[[TreeNode], dict[str, Any]]
+#: A function that returns a node's table or text by its key: columns, rows, total and nodes, or text.
 Read = Callable[[str, str, int], dict[str, Any]]
 
 
 def collect(
     forest: Forest, snapshot: str, detail: Detail, read: Read, redactor: PageRedactor, *, size: int, rows: int
 ) -> Collected:
-    """Read what a page shows: first the snapshot that is selected, then the others, then manifests, then files."""
+    """Read the content of a page: first the selected snapshot, then the others, then manifests, then files."""
     out = Collected(size, rows, redactor)
     ids = [str(s.snapshot_id) for s in reversed(forest.state.metadata.snapshots)]
     order = [s for s in dict.fromkeys([snapshot, *ids]) if s] or [""]
@@ -119,9 +120,9 @@ def collect(
         for text in order:
             _tree(forest, text, grown, out)
             step()
-    # Of a healthy table they are as they were made; else what was met later belongs to those made before, too.
+    # If reading found new problems, nodes that were built before have to be built again to include them.
     nodes = list(_nodes(forest, grown, anew=len(forest.state.problems) != known))
-    forest.at_hand = {node.id: node for node in nodes}  # the tables of each ask for it again
+    forest.at_hand = {node.id: node for node in nodes}  # reading a node's tables looks the node up again
     try:
         with progress(len(nodes), "parts of the table") as step:
             for node in nodes:
@@ -133,7 +134,7 @@ def collect(
 
 
 def _tree(forest: Forest, snapshot: str, grown: dict[str, Growth], out: Collected) -> None:
-    """The tree of a snapshot, as far unfolded as it may be."""
+    """Add the tree of a snapshot, unfolded as far as the limits allow."""
     if grown and out.full("tree"):
         out.misses("snapshots")
         return
@@ -157,19 +158,19 @@ def _tree(forest: Forest, snapshot: str, grown: dict[str, Growth], out: Collecte
 
 
 def _static(node: dict[str, Any]) -> dict[str, Any]:
-    """A node of a page that nobody can ask for more: what was not read is no branch."""
+    """Return a node for a page, on which nothing more can be loaded: a node without read children becomes a leaf."""
     if node["kind"] == "more":
         return {**node, "label": f"{node['label']}, not in this page"}
     return node if node["children"] is not None else {**node, "leaf": True}
 
 
 def _nodes(forest: Forest, grown: dict[str, Growth], *, anew: bool) -> Iterator[TreeNode]:
-    """The nodes of all trees, those first that tell most."""
+    """Return the nodes of all trees, the most important first."""
     made: dict[str, TreeNode] = {}
     for growth in grown.values():
         for node in growth.made:
             made.setdefault(node.id, node)
-    # A root stands in the tree before it is read.
+    # Root nodes were built before their files were read, so they are built again.
     nodes = [forest.node(i) if anew or i.startswith("root:") else node for i, node in made.items()]
     newest = next(iter(grown), "")
 
@@ -184,12 +185,12 @@ def _nodes(forest: Forest, grown: dict[str, Growth], *, anew: bool) -> Iterator[
 
 
 def _part(node: TreeNode, of_node: Detail, read: Read, out: Collected) -> None:
-    """The details and tables of a node."""
+    """Add the details and tables of a node."""
     detail = None if out.full("detail") else out.redactor.detail(of_node(node))
     if detail is None or not out.take("detail", detail):
         out.misses(f"details of {'files' if node.id.startswith('file:') else 'manifests and snapshots'}")
         return
-    if node.id.startswith("file:"):  # its JSON takes another reading of its manifest
+    if node.id.startswith("file:"):  # its JSON would need another read of its manifest
         detail["tables"] = [tab for tab in detail["tables"] if tab["key"] != JSON]
     out.details[node.id] = detail
     for tab in detail["tables"]:

@@ -1,7 +1,7 @@
-"""A page of its own: one HTML file that asks nobody for anything.
+"""Render a saved page: one self-contained HTML file that makes no requests.
 
-Its Content-Security-Policy allows the one script and the one style sheet in it, by their hashes, and nothing else: what
-a table's strings might smuggle in does not run. The data stand in a block that is no script.
+Its Content-Security-Policy allows only its own script and style sheet, by their hashes, so code injected through a
+table's strings does not run. The data are in a block that is not executable.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ __all__ = [
     "saved_html",
 ]
 
-#: Below a manifest may stand thousands of files.
+#: The most children shown, as a manifest may have thousands of files.
 _MOST_CHILDREN = 50
 
 
 def plain_html(saved: Mapping[str, Any]) -> Html:
-    """Snapshots, the tree, and what the table and the selected node say of themselves, with their tables.
+    """Return the snapshots, the tree, and the details of the table and of the selected node with their tables.
 
     Parameters
     ----------
     saved
-        What ``saved.js`` shows: see `iceexplore.widgets.saved_page._content.collect`.
+        The content of ``saved.js``; see `iceexplore.widgets.saved_page._content.collect`.
     """
     traits = saved["traits"]
     chosen = traits["selection"]
@@ -42,7 +42,7 @@ def plain_html(saved: Mapping[str, Any]) -> Html:
 
 
 def _detail(saved: Mapping[str, Any], node: str) -> Html:
-    """A node's details with its first table."""
+    """Return a node's details with its first table."""
     detail = saved["details"][node]
     for key, table in saved["tables"].get(node, {}).items():
         if "rows" in table:
@@ -52,12 +52,12 @@ def _detail(saved: Mapping[str, Any], node: str) -> Html:
 
 def _node(nodes: Mapping[str, Any], at: str) -> str:
     node = nodes[at]
-    said = escape.html(f"{node['label']}  {node['note']}".strip())
+    text = escape.html(f"{node['label']}  {node['note']}".strip())
     children = node["children"] or []
     inner = "".join(_node(nodes, child) for child in children[:_MOST_CHILDREN])
     if len(children) > _MOST_CHILDREN:
         inner += f"<div>+{len(children) - _MOST_CHILDREN:,} more</div>"
-    return f"<ul><li>{said}{inner}</li></ul>"
+    return f"<ul><li>{text}{inner}</li></ul>"
 
 
 _PAGE_CSS = """
@@ -75,16 +75,16 @@ html { background: #f4f6f8; } body { margin: 0; }
 
 
 def saved_html(title: str, saved: dict[str, Any], *, plain: str, notes: list[str]) -> str:
-    """The page.
+    """Return the HTML of the page.
 
     Parameters
     ----------
     saved
-        What ``saved.js`` shows: see `iceexplore.widgets.saved_page._content.collect`.
+        The content of ``saved.js``; see `iceexplore.widgets.saved_page._content.collect`.
     plain
-        HTML for a browser that runs no script.
+        HTML for browsers that run no scripts.
     notes
-        Sentences at the end: when it was made, what is not in it.
+        Sentences at the end: when the page was created, and what is not in it.
     """
     code = f"'use strict';\n{bare_script('saved.savedPage')}"
     css = f"{style_sheet()}\n{_PAGE_CSS}"
@@ -92,11 +92,11 @@ def saved_html(title: str, saved: dict[str, Any], *, plain: str, notes: list[str
         f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(css)}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-    # Of JSON in a script only "<" can end the block or begin a comment (HTML, 4.12.1.3); the others cost nothing.
+    # In JSON within a script, only "<" can end the block or begin a comment (HTML, 4.12.1.3); the others are cheap.
     data = json.dumps(saved, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for char in ("<", ">", "&", "\u2028", "\u2029"):
         data = data.replace(char, f"\\u{ord(char):04x}")
-    said = "".join(f"<p>{escape.html(note)}</p>" for note in notes)
+    footer = "".join(f"<p>{escape.html(note)}</p>" for note in notes)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -105,7 +105,7 @@ def saved_html(title: str, saved: dict[str, Any], *, plain: str, notes: list[str
         f"<title>{escape.html(title)}</title>\n<style>{css}</style>\n</head>\n<body>\n"
         f'<main id="ice-page"><h1 class="ice-saved-title">{escape.html(title)}</h1>'
         f'<div id="ice-host"></div><noscript><div class="ice-plain">{plain}</div></noscript>\n'
-        f'<footer class="ice-saved-note">{said}</footer></main>\n'
+        f'<footer class="ice-saved-note">{footer}</footer></main>\n'
         f'<script type="application/json" id="ice-data">{data}</script>\n<script>{code}</script>\n</body>\n</html>\n'
     )
 

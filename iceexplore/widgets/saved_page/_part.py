@@ -1,4 +1,4 @@
-"""Saving what the explorer shows as a page of its own."""
+"""Save the content of the explorer as an HTML page."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["SavedPart"]
 
 _BYTES = 10_000_000
 _ROWS = 1_000
-#: Traits by which the tree asks Python to search and to write files: a page without them does what it can alone.
+#: Traits for requests of the tree to Python (search, export); without them, a page does what it can alone.
 _ASKING = frozenset({"search", "found", "wanted", "written"})
 
 
 class SavedPart(TimelinePart, DetailPart):
-    """A widget with a tree, tables and a timeline, that can be saved as a page."""
+    """A part with a tree, tables and a timeline that can be saved as a page."""
 
     def save_html(
         self,
@@ -41,47 +41,48 @@ class SavedPart(TimelinePart, DetailPart):
         rows: int = _ROWS,
         overwrite: bool = False,
     ) -> SavedPage:
-        """Write the tree, the tables and the timeline into one HTML file, which works by mail and offline.
+        """Write the tree, the tables and the timeline into one HTML file that works offline and can be mailed.
 
-        The page asks nobody for anything (a Content-Security-Policy forbids it) and needs no Python. It begins with
-        what is selected. What does not fit is named at the end of the page.
+        The page makes no requests (a Content-Security-Policy forbids them) and needs no Python. It opens with the
+        current selection. Content that does not fit is listed at the end of the page.
 
         Parameters
         ----------
         path
             The file to write.
         redact
-            Any of ``credentials`` (the default; values whose key or form is that of a secret, queries and users in
-            URLs), ``values`` (bounds, partition values, defaults, whatever else may hold data: facts and columns stay
-            where their name is that of a count, a size, an id, a time or a kind, and of summaries numbers), ``paths``
-            (files of one name stay equal) and ``names`` (of the table, columns, partition fields, branches and tags,
-            unknown keys; documentation). True is all of them, False none. With ``values`` or ``names`` go paths.
+            Any of ``credentials`` (the default: values whose key or form is that of a secret, and queries and users in
+            URLs), ``values`` (bounds, partition values, defaults and everything else that may hold data; facts and
+            columns stay if they are named like a count, size, id, time or kind, and summaries keep numbers), ``paths``
+            (equal file names get equal replacements) and ``names`` (of the table, columns, partition fields, branches
+            and tags, unknown keys; documentation). True means all, False none. ``values`` and ``names`` include paths.
         max_bytes
-            What the data in the page may take; trees and tables past that are left out, those of older snapshots and
-            of files first.
+            The most bytes of data in the page; trees and tables beyond are left out, those of older snapshots and of
+            files first.
         rows
-            Of each table so many rows go in, at least one.
+            The most rows of each table, at least one.
         overwrite
-            Replace a file that is there.
+            Whether to replace an existing file.
 
         Raises
         ------
         OptionError
-            An unknown redaction, a number that is none, or no file can be there, as its folder is missing, say.
+            A redaction or a number is invalid, or no file can be written to the path, for example as its folder is
+            missing.
         ExistsError
-            The file is there, and ``overwrite`` is false. It is a FileExistsError, too.
+            The file exists and ``overwrite`` is false. This is also a FileExistsError.
         StorageError, AccessDeniedError
-            The disk refuses it: a file that was there is untouched.
+            Writing failed; an existing file is unchanged.
         """
         kinds = redactions(redact)
         limits: tuple[tuple[str, Any, int], ...] = (("max_bytes", max_bytes, 0), ("rows", rows, 1))
         for name, number, least in limits:
             if not isinstance(number, int) or isinstance(number, bool) or number < least:
-                raise OptionError(f"{name}={number!r}: give a whole number, {least} or more")
+                raise OptionError(f"{name}={number!r}: give an integer, {least} or more")
         place = place_to_write(path, overwrite=overwrite)
         if not kinds & {"names", "values"}:
             return self._written(place, kinds, max_bytes, rows, overwrite=overwrite)
-        other = type(self)(nameless(self._state, kinds))  # the same table, of whose metadata no more is known
+        other = type(self)(nameless(self._state, kinds))  # the same table with redacted metadata
         try:
             with contextlib.suppress(IceexploreError):
                 other.select(snapshot=self.selection["snapshot"] or None)
@@ -113,7 +114,7 @@ class SavedPart(TimelinePart, DetailPart):
         traits = redactor.traits(_traits(self))
         traits["detail"] = made.details.get(self.selection["node"], {})
         traits["selection"] = {**self.selection, "against": ""}  # comparing takes Python
-        traits["parts"] = [["tree", "Tree"]]  # the others do
+        traits["parts"] = [["tree", "Tree"]]  # the other parts take Python too
         saved = {
             "traits": {**traits, **tree},
             "trees": made.trees,
@@ -121,16 +122,16 @@ class SavedPart(TimelinePart, DetailPart):
             "tables": made.tables,
         }
         now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-        said = ", ".join(k for k in REDACTIONS if k in kinds)
-        notes = [f"Made by iceexplore on {now}. Left out on purpose: {said or 'nothing'}.", *left_out]
+        redacted = ", ".join(k for k in REDACTIONS if k in kinds)
+        notes = [f"Created by iceexplore on {now}. Redacted: {redacted or 'nothing'}.", *left_out]
         text = saved_html(redactor.text(json_safe(state.name)), saved, plain=plain_html(saved), notes=notes).encode()
         with whole_file(place, overwrite=overwrite) as out:
             out.write(text)
         return SavedPage(place, len(text), tuple(sorted(kinds)), left_out)
 
     def _saved_table(self, of: str, key: str, rows: int) -> dict[str, Any]:
-        """A table or text of a node as a page has it."""
-        if key == "columns" and of.startswith("file:"):  # of one entry it is the same in all snapshots that have it
+        """Return a table or text of a node for the page."""
+        if key == "columns" and of.startswith("file:"):  # the same for an entry in all snapshots that contain it
             from iceexplore.widgets.detail._manifest_tables import entry_of
 
             manifest, row = entry_of(self._state, self._forest.node(of))
@@ -155,7 +156,7 @@ class SavedPart(TimelinePart, DetailPart):
 
 
 def _traits(widget: TimelinePart) -> dict[str, Any]:
-    """The traits of the timeline and of every widget; those of parts that ask Python, as they are before they have."""
+    """Return the values of the base and timeline traits, and the defaults of other traits, which need Python."""
     kept = {"title", "badges", "styles", "selection", *TimelinePart.class_own_traits(sync=True)}
     everybody = anywidget.AnyWidget.class_traits(sync=True)
     left = {*everybody, *_ASKING}

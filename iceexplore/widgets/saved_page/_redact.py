@@ -1,8 +1,8 @@
-"""What a saved page leaves out: secrets, values of the data, paths.
+"""Redact the content of a saved page: secrets, data values, paths.
 
-Values are told by what is known to hold none: of facts and columns only those named like counts, sizes, ids, times and
-kinds stay, and none that is named like a column of the table. Summaries of snapshots are free text, so of them only
-numbers stay. What nobody thought of is left out.
+For values, an allowlist decides: facts and columns stay only if they are named like counts, sizes, ids, times or kinds,
+and not like a column of the table. Summaries of snapshots are free text, so only their numbers stay. Everything not on
+the list is redacted.
 """
 
 from __future__ import annotations
@@ -30,47 +30,47 @@ _NO_VALUE = re.compile(
     r"|ordinal|offsets?|length|records|files|deletes|manifests?|schemas|snapshots|refs|specs|columns?|committed|field|transform"
     r"|key|direction|null-order|required|ancestor|encoding|cardinality|rows|severity|code|location|path|file)$"
 )
-#: The keys of encrypted files, wrapped or not.
+#: Fields with the keys of encrypted files, wrapped or not.
 _KEYS = frozenset({"key-metadata", "encrypted-key-metadata"})
-#: What a summary may say under any name.
+#: Values that a summary may keep under any key.
 _MEASURE = re.compile(r"-?[\d,.]+(?: [KMGTPE]?i?B)?|[\d-]+ [\d:.]+ UTC|true|false")
-_SAID = frozenset({"operation", "engine-name", "engine-version", "iceberg-version", "manifest-list"})
-#: A path goes to the end of its line, or of the quotes around it: folders have spaces and apostrophes in their names.
+_KEPT_KEYS = frozenset({"operation", "engine-name", "engine-version", "iceberg-version", "manifest-list"})
+#: A path extends to the end of its line or of the quotes around it, as folder names may contain spaces and apostrophes.
 _NO_PATH = re.compile(
     r"""(?i) (?: [a-z][a-z0-9+.-]{0,30}:/ | (?<![\w.])/(?=[^\s/][^"\n]*/) | \b[a-z]:\\ ) (?: [^"\\\n] | \\. )* """, re.X
 )
-#: From the first character of a word on, or a long one would take the square of its length.
+#: Anchored at the start of a word, as otherwise the time for a long one would grow quadratically.
 _FILE_NAME = re.compile(r"(?<![^\s\"'<>/])[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
 _PLACES = re.compile(r"(^|[-_ .])(location|path|file|manifest|manifest-list|metadata-file|statistics-path)$")
-#: Words that may be texts in disguise; each is looked at once.
+#: Words that may be encoded texts.
 _WORD = re.compile(r"[^\s\"']+")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?([0-9a-fA-F]{16,})(?![0-9A-Za-z])")
 _BASE64 = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/]{16,}={0,2}(?![\w+/=])")
-#: Texts that are kept for the next time.
+#: The most cached texts, and the length of the longest.
 _MOST_KEPT, _LONGEST_KEPT = 50_000, 500
 _EXTENSION = re.compile(r"\.[a-z0-9]{2,8}$")
 
 
 class PageRedactor:
-    """Takes out of what the widgets show what the reader of a page is not to see.
+    """Removes redacted parts from the content of widgets.
 
     Parameters
     ----------
     kinds
-        Of `iceexplore.graph.REDACTIONS`; names are out of what comes here already.
+        Kinds in `iceexplore.graph.REDACTIONS`; names have been removed from the input already.
     columns
-        Names of the table's columns and partition fields: facts with these names are values.
+        The names of the table's columns and partition fields; facts with these names are values.
     """
 
     def __init__(self, kinds: frozenset[str], columns: Collection[str]) -> None:
         self.kinds = kinds
         self._columns = {_plain(shown) for name in columns for shown in (name, signs(name))}
         self._salt = secrets.token_bytes(16)
-        #: Texts as they come out: each snapshot has most of those of the one before.
+        #: A cache of redacted texts, as most texts recur in each snapshot.
         self._made: dict[str, str] = {}
 
     def node(self, node: dict[str, Any], location: str | None) -> dict[str, Any]:
-        """A node of the tree, as the browser has it, and where it stands."""
+        """Return a redacted node of the tree; ``location`` is that of its file."""
         if "paths" not in self.kinds:
             return self._dict(node)
         out = {**node, "tooltip": None}
@@ -81,7 +81,7 @@ class PageRedactor:
         return self._dict(out)
 
     def detail(self, detail: dict[str, Any]) -> dict[str, Any]:
-        """The details of a node."""
+        """Return the redacted details of a node."""
         out = dict(detail)
         if "paths" in self.kinds:
             out["tables"] = [tab for tab in detail["tables"] if tab["key"] != JSON]
@@ -93,11 +93,11 @@ class PageRedactor:
         free = detail.get("kind") == "snapshot"
         for part in ("facts", "more"):
             out[part] = [self._fact(fact, free=free) for fact in detail.get(part, [])]
-        # What the spec says of fields is ours, and so are its links.
+        # The help texts and links are this library's own and stay.
         return {**self._dict(out), "help": {self._name(k): v for k, v in detail.get("help", {}).items()}}
 
     def page(self, page: dict[str, Any]) -> dict[str, Any]:
-        """A table, ``columns`` with a ``name`` and ``rows`` of text; or a JSON document as ``text``."""
+        """Return a redacted page: ``columns`` with ``name`` and ``rows`` of text, or a JSON ``text``."""
         if "text" in page:
             return {"text": self._json(page["text"])}
         names = [column["name"] for column in page["columns"]]
@@ -112,7 +112,7 @@ class PageRedactor:
         return {**page, "rows": self._all(rows)}
 
     def _json(self, text: str) -> str:
-        """What is no whole document stays out: its secrets cannot be told."""
+        """Return a redacted JSON text; a truncated one is left out, as its secrets cannot be identified."""
         if not self.kinds:
             return text
         try:
@@ -121,27 +121,27 @@ class PageRedactor:
             return BLANK
 
     def traits(self, traits: dict[str, Any]) -> dict[str, Any]:
-        """What else the widgets show."""
+        """Return the redacted traits of the widgets."""
         return self._dict(traits)
 
     def text(self, value: str) -> str:
-        """Any other text, which holds no value of the data."""
+        """Return another redacted text, which contains no data values."""
         return str(self._all(value))
 
     def failure(self, text: str) -> str:
-        """An error's text."""
+        """Return the redacted text of an error."""
         return "cannot be read" if "paths" in self.kinds else self.text(text)
 
     def _fact(self, fact: list[Any], *, free: bool) -> list[Any]:
         name, *texts = fact
         if "credentials" in self.kinds and _is_secret(name):
             return [name, BLANK]
-        if free and "values" in self.kinds and name not in _SAID and not _MEASURE.fullmatch(texts[0]):
+        if free and "values" in self.kinds and name not in _KEPT_KEYS and not _MEASURE.fullmatch(texts[0]):
             return [self._name(name), BLANK]
         return [self._name(name), *(self._cell(name, text) for text in texts)]
 
     def _name(self, name: str) -> str:
-        """The name of a field or property: engines count by partition, and then a name has its values."""
+        """Return a redacted field name: names of counts per partition contain its values."""
         return f"partitions.{BLANK}" if "values" in self.kinds and name.startswith("partitions.") else name
 
     def _cell(self, name: str, value: str | None) -> str | None:
@@ -155,16 +155,16 @@ class PageRedactor:
         return self._placed(name, value)
 
     def _placed(self, name: str, value: str | None) -> str | None:
-        """A value without the path that its name says it is."""
+        """Return a value, replaced if its name marks it as a path."""
         is_path = value and value != BLANK and "paths" in self.kinds and _PLACES.search(_plain(name))
         return self._place(value) if is_path and value else value
 
     def _label(self, kind: str, label: str, location: str | None) -> str:
-        """A node's name: that of its kind says nothing, any other may."""
+        """Return a node's label, replaced unless it is the title of the node's kind."""
         return label if label == style(kind).title else self._place(location or label)
 
     def _place(self, location: str) -> str:
-        """A stand-in for a path: files of one name get one, and keep what kind of file it is."""
+        """Return a replacement for a path: equal for equal file names, and with the file's extension."""
         name = location.rstrip("/").rsplit("/", 1)[-1]
         kind = _EXTENSION.search(name)
         return hashlib.blake2b(name.encode(), digest_size=5, key=self._salt).hexdigest() + (kind[0] if kind else "")
@@ -177,13 +177,13 @@ class PageRedactor:
         return {k: BLANK if v and self._is_secret(k, value) else self._all(v) for k, v in value.items()}
 
     def _is_secret(self, key: str, value: dict[str, Any]) -> bool:
-        """Whether a key names a secret. The key of a tab, and of a map's type, does not."""
+        """Return whether a key names a secret; "key" does not in a tab or a map type."""
         if "credentials" not in self.kinds or isinstance(value[key], bool) or not _is_secret(key):
             return False
         return key != "key" or not ("title" in value or value.get("type") == "map")
 
     def _all(self, value: Any) -> Any:
-        """Every text in it, without secrets and paths."""
+        """Return a value whose texts have no secrets and paths."""
         if isinstance(value, dict):
             return self._dict(value)
         if isinstance(value, list):
@@ -200,7 +200,7 @@ class PageRedactor:
 
 
 def _unveiled(text: str) -> str:
-    """A text without the words that are a secret once they are decoded: raw bounds, and folders of partitions."""
+    """Replace words that contain a secret when decoded, such as raw bounds and partition folders."""
     if "%" in text:
         text = _WORD.sub(lambda found: _unless_secret(found[0], unquote(found[0])), text)
     text = _HEX.sub(lambda found: _unless_secret(found[0], _decoded(bytes.fromhex, found[1])), text)
@@ -228,5 +228,5 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-#: Nodes whose names are the table's, its refs' and snapshots'.
+#: Kinds of nodes labelled with names of the table, refs and snapshots.
 _NAMED_KINDS = frozenset({"table", "snapshot", "branch", "tag", "more"})

@@ -1,4 +1,4 @@
-"""Where rows are and what became of them, for the browser: each line leads to its node and its snapshot."""
+"""The history of found rows for the browser, with links to nodes and snapshots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["condition_of", "find_files", "rows_sent"]
 
-#: A number, true or false, or a text that is quoted already.
+#: A number, true or false, or a quoted text.
 _LITERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|true|false|'[^']*(''[^']*)*'", re.IGNORECASE)
 _ROWS = 30
 _EVENTS = 60
@@ -29,12 +29,12 @@ _UNREAD = 5
 
 
 def condition_of(name: str, value: str) -> str:
-    """``column = value`` as a filter: numbers as they are, ``null`` as its absence, all else as a text.
+    """Return ``column = value`` as a filter: literals unchanged, ``null`` as ``is null``, all else as quoted text.
 
     Parameters
     ----------
     name
-        A column, as a filter writes it.
+        A column in the notation of filters.
     """
     plain = value.strip()
     if plain.casefold() == "null":
@@ -44,7 +44,7 @@ def condition_of(name: str, value: str) -> str:
 
 
 def find_files(state: TableState, locations: Collection[str]) -> dict[str, str]:
-    """The nodes of files by location, in the state's snapshot; manifests are read until all are found."""
+    """Return the node ids of files by location in the state's snapshot, reading manifests until all are found."""
     root = state.root()
     if root is None or state.snapshot is None:
         return {}
@@ -69,20 +69,20 @@ def find_files(state: TableState, locations: Collection[str]) -> dict[str, str]:
 
 
 def rows_sent(places: RowPlaces) -> list[Block]:
-    """The life of each row: where it is or was, and what happened there, oldest first."""
+    """Return the history of each row, oldest event first: where it is or was, and what happened to it."""
     story = places.story()
     shown = story.rows[:_ROWS]
     nodes = _Nodes(places.state, [p for row in shown for p in row])
-    said = f"{_count(len(story.rows), 'row')}; {_count(places.candidates, 'file')} could hold such rows."
-    out: list[Block] = [["p", [said]]]
+    found = f"{_count(len(story.rows), 'row')} found; {_count(places.candidates, 'file')} could contain such rows."
+    out: list[Block] = [["p", [found]]]
     for row in shown:
         out += _row(row, nodes)
     if len(story.rows) > _ROWS:
         out.append(_note(f"The first {_ROWS} of {len(story.rows):,} rows are shown."))
     if not places.complete:
-        out.append(_note("The search ended at its limit: there may be more."))
+        out.append(_note("The search stopped at its limit; there may be more rows."))
     if not places.history:
-        out.append(_note("Files that were removed before this snapshot are not looked at."))
+        out.append(_note("Files removed before this snapshot were not searched."))
     for name, why in list(places.unread.items())[:_UNREAD]:
         out.append(_note(f"{name[-_LONG:]} cannot be read: {why[:_LONG]}"))
     return out
@@ -97,7 +97,7 @@ def _count(n: int, what: str) -> str:
 
 
 class _Nodes:
-    """Nodes of files by location and snapshot."""
+    """The nodes of files by location and snapshot."""
 
     def __init__(self, state: TableState, places: list[RowPlace]) -> None:
         self._state = state
@@ -113,25 +113,25 @@ class _Nodes:
             self._found[snapshot] = find_files(state if shown else travel(state, snapshot=snapshot), names)
 
     def snapshot_of(self, place: RowPlace) -> int | None:
-        """The snapshot in which a place's file can be looked at: the one shown, or the one that added it."""
+        """Return the snapshot in which to show a row's file: the one shown or, if it was removed, the one adding it."""
         gone = any(e.kind == "gone" for e in place.events)
         if not gone and self._state.snapshot is not None:
             return self._state.snapshot.snapshot_id
         return self.known(place.added.snapshot_id)
 
     def known(self, snapshot: int | None) -> int | None:
-        """A snapshot that the metadata still has."""
+        """Return a snapshot id if the metadata still has the snapshot, else None."""
         return None if snapshot is None or self._state.metadata.snapshot(snapshot) is None else snapshot
 
     def place(self, place: RowPlace) -> Part:
-        """The place in words that lead there."""
+        """Return a file and position as text, linked to the node if there is one."""
         words = signs(f"{short(_name(place.file))}, position {place.position:,}")
         snapshot = self.snapshot_of(place)
         node = None if snapshot is None else self._found[snapshot].get(place.file)
         return words if node is None else ["go", words, {"snapshot": str(snapshot), "node": node}]
 
     def commit(self, by: Any) -> list[Part]:
-        """When, and which snapshot, in words that lead there."""
+        """Return the time and operation of a commit, linked to its snapshot."""
         when = "" if by.timestamp_ms is None else format_ms(by.timestamp_ms).removesuffix(" UTC").removesuffix(".000")
         known = self.known(by.snapshot_id)
         words = signs((by.operation or "snapshot")[:40])
@@ -143,7 +143,7 @@ def _row(row: tuple[RowPlace, ...], nodes: _Nodes) -> list[Block]:
     first = row[0]
     values = ", ".join(f"{k} = {_short(v)}" for k, v in list(first.values.items())[:8])
     fates = {p.fate.kind for p in row}
-    fate = "live" if "live" in fates else "not known" if "unknown" in fates else "gone"
+    fate = "live" if "live" in fates else "unknown" if "unknown" in fates else "gone"
     head: list[Part] = [[f"badge {'yes' if fate == 'live' else 'no'}", fate], " ", signs(values[:400])]
     if first.row_id is not None:
         head.append(["note", f" _row_id {first.row_id}"])
@@ -151,28 +151,28 @@ def _row(row: tuple[RowPlace, ...], nodes: _Nodes) -> list[Block]:
 
 
 def _events(row: tuple[RowPlace, ...], nodes: _Nodes) -> Iterator[list[Part]]:
-    told: list[tuple[tuple[int, int], list[Part]]] = []
+    found: list[tuple[tuple[int, int], list[Part]]] = []
     for n, place in enumerate(row):
         for event in place.events:
             by = event.deletes[0] if event.deletes else None
             words = {
-                "added": "appears in" if n == 0 else "goes on in",
+                "added": "added in" if n == 0 else "continued in",
                 "deleted": "deleted in"
                 if by is None
                 else f"deleted by {_DELETES[by.kind]} {short(_name(by.location))} in",
-                "restored": "its delete was taken back in",
+                "restored": "its delete was reverted in",
                 "gone": "its file was removed:",
-                "back": "its file is back:",
+                "back": "its file was restored:",
             }[event.kind]
             at = -1 if event.by.timestamp_ms is None else event.by.timestamp_ms
-            told.append(((at, n), [*nodes.commit(event.by), signs(words), " ", nodes.place(place)]))
-    told.sort(key=lambda t: t[0])
-    yield from (parts for _, parts in told)
+            found.append(((at, n), [*nodes.commit(event.by), signs(words), " ", nodes.place(place)]))
+    found.sort(key=lambda t: t[0])
+    yield from (parts for _, parts in found)
     for place in row:
         if place.fate.kind == "live":
             yield [["note", "now "], ["yes", "live"], " in ", nodes.place(place)]
         elif place.fate.kind == "unknown":
-            yield [["note", "now "], signs(f"not known, {place.fate.why or ''}"[:_LONG]), ": ", nodes.place(place)]
+            yield [["note", "now "], signs(f"unknown, {place.fate.why or ''}"[:_LONG]), ": ", nodes.place(place)]
 
 
 _DELETES = {"deletion-vector": "vector", "position-delete": "position deletes", "equality-delete": "equality deletes"}

@@ -1,4 +1,4 @@
-"""The scan lab: a filter, its plan, and why."""
+"""The scan lab: a filter, its plan, and the reasons for reading or skipping files."""
 
 from __future__ import annotations
 
@@ -31,42 +31,42 @@ _GRID = "scan"
 _RECENT = 8
 _LONGEST = 100_000
 _PLACES = 200
-#: What stands where an answer will.
-_PLAN: dict[str, Any] = {"blocks": [["evidence", ["There is no plan yet: type a filter."]]]}
-_SELECT: dict[str, Any] = {"blocks": [["evidence", ["Select a manifest or a file to see why it is read, or is not."]]]}
+#: Placeholders for answers.
+_PLAN: dict[str, Any] = {"blocks": [["evidence", ["No plan yet: type a filter."]]]}
+_SELECT: dict[str, Any] = {"blocks": [["evidence", ["Select a manifest or a file to see why it is read or skipped."]]]}
 _FIND: dict[str, Any] = {
-    "blocks": [["p", [["note", "Where is a row, what deleted it, and in which snapshot? Data files are read for it."]]]]
+    "blocks": [["p", [["note", "Find where a row is, what deleted it, and in which snapshot. This reads data files."]]]]
 }
 
 
 class ScanPart(ScanTyping):
-    """What a filter reads, what it skips, and why.
+    """The files that a filter reads and skips, with the reasons.
 
     Attributes
     ----------
     scan_filter
-        The filter that is planned, as `iceexplore.Table.plan` takes it; empty: nothing is. ``true`` takes every row.
+        The filter to plan, as for `iceexplore.Table.plan`; ``true`` selects all rows. If empty, nothing is planned.
     scan_columns
-        Columns that are read; none: all.
+        The columns to read; empty for all.
     scan_row_groups
-        Whether the footers of the files that are left are opened, and their row groups judged.
+        Whether to read the footers of the remaining files and prune their row groups.
     scan_plan
-        The plan in words and ``blocks``; ``of`` is its number, ``error`` what is wrong with the filter.
+        The plan as texts and ``blocks``; ``of`` is its number, ``error`` describes an invalid filter.
     scan_nodes, scan_roots, scan_expanded
-        Its tree, by the ids of `iceexplore.graph.Tree`.
+        The plan's tree, with node ids of `iceexplore.graph.Tree`.
     scan_why
-        Why the selected node, ``id``, is read, or is not: as ``blocks``.
+        Why the selected node, ``id``, is read or skipped, as ``blocks``.
     scan_draft, scan_hint
-        What the browser's box has and where the cursor is, and what is wrong with it and can come next.
+        The text and the cursor in the browser's box; the answer with errors and completions.
     scan_ask
-        What else the browser asks for: ``n``, counted up; ``want``: "examples", "advice", "count", or "rows" with
-        ``column``, ``value``, ``history``; ``earlier``: what it asked before, which may not have come. Answers are in
+        Other requests of the browser: ``n``, incremented; ``want``: "examples", "advice", "count", or "rows" with
+        ``column``, ``value``, ``history``; ``earlier``: requests before it, which may have been merged. Answers are in
         `scan_examples`, `scan_advice`, `scan_count`, `scan_found`. The advice has ``of``, the plan's number, and
-        ``blocks`` once it is known, or ``missed``: why it does not come.
+        ``blocks`` when ready, or ``missed``, the reason why it does not come.
     scan_recent
-        The last filters that were planned, the newest first.
+        The latest filters planned, the newest first.
     scan_tab
-        What is beside the tree: "why", a table ("tasks", "skipped", "deletes", "head"), "advice" or "rows".
+        The tab beside the tree: "why", a table ("tasks", "skipped", "deletes", "head"), "advice" or "rows".
     """
 
     scan_plan = traitlets.Dict().tag(sync=True)
@@ -101,7 +101,7 @@ class ScanPart(ScanTyping):
     # The plan ---------------------------------------------------------------------------------------------------------
 
     def _scan_visible(self) -> bool:
-        """Whether somebody looks at the plan: only then it follows the snapshot."""
+        """Return whether the plan is visible; only then it follows the snapshot."""
         return getattr(self, "tab", "scan") == "scan"
 
     @shown
@@ -109,7 +109,7 @@ class ScanPart(ScanTyping):
         self._follow()
 
     def _follow(self) -> None:
-        """Plan of the snapshot that is selected now, and offer its columns."""
+        """Plan for the selected snapshot, and offer its columns."""
         if not self._scan_visible():
             return
         snapshot = self.selection["snapshot"]
@@ -145,7 +145,7 @@ class ScanPart(ScanTyping):
                 return
             found, words, growth = result
             self._scan = found
-            with self.hold_sync():  # one message: the browser never sees half a plan
+            with self.hold_sync():  # one message, so that the browser never has an inconsistent plan
                 self.scan_plan = {**about, **words, "of": found.number, "error": ""}
                 self._apply_scan(growth)
                 recent = [asked.filter, *(f for f in self.scan_recent if f != asked.filter)]
@@ -194,7 +194,7 @@ class ScanPart(ScanTyping):
             self._answer()
 
     def _explain(self) -> None:
-        """Say why the selected node is read, or is not."""
+        """Show why the selected node is read or skipped."""
         found, node = self._scan, self.selection["node"]
         if found is None or not node.startswith(("manifest:", "file:")):
             self.scan_why = _PLAN if found is None else {"id": node, **_SELECT}
@@ -216,7 +216,7 @@ class ScanPart(ScanTyping):
         self._do("scan-why", "Reading", read, show)
 
     def _reveal(self, node: str) -> None:
-        """Unfold the manifest of a file that is selected and is not in the tree yet."""
+        """Unfold the manifest of a selected file that is not in the tree yet."""
         parts = node.split(":")
         parent = ":".join(["manifest", *parts[1:3]])
         known = self.scan_nodes.get(parent)
@@ -224,7 +224,7 @@ class ScanPart(ScanTyping):
         if len(parts) == 4 and folded and node not in self.scan_nodes:
             self.scan_expanded = [*self.scan_expanded, parent]
 
-    # What else is asked -----------------------------------------------------------------------------------------------
+    # Other requests ---------------------------------------------------------------------------------------------------
 
     @shown
     def _on_scan_ask(self, ask: Mapping[str, Any]) -> None:
@@ -247,14 +247,14 @@ class ScanPart(ScanTyping):
 
     def _current(self) -> ShownPlan:
         if self._scan is None:
-            raise OptionError("there is no plan: type a filter, and press Enter")
+            raise OptionError("there is no plan: type a filter and press Enter")
         return self._scan
 
     def _on_scan_tab(self, change: Any) -> None:
         self._work.call(self._advise)
 
     def _advise(self) -> None:
-        """Look for what would help, where somebody looks at that and it is not known."""
+        """Compute the advice if its tab is shown and it is not known."""
         found, known = self._scan, self.scan_advice
         if self.scan_tab != "advice" or found is None:
             return
@@ -277,7 +277,7 @@ class ScanPart(ScanTyping):
             self.scan_advice = {"of": found.number, "blocks": blocks}
 
         self.scan_advice = {"of": found.number}
-        self._do("scan-advice", "Looking for what would help", look, show)
+        self._do("scan-advice", "Looking for advice", look, show)
 
     def _ask_count(self, ask: Mapping[str, Any]) -> None:
         from iceexplore.reading import count_rows
@@ -297,7 +297,7 @@ class ScanPart(ScanTyping):
 
         column, value, history = ask.get("column"), ask.get("value"), ask.get("history", False)
         if not isinstance(column, str) or not isinstance(value, str) or not isinstance(history, bool):
-            raise OptionError(f"scan_ask={str(ask)[:200]}: rows are asked for by column, value (text) and history")
+            raise OptionError(f"scan_ask={str(ask)[:200]}: rows need column and value (text), and history (a bool)")
         condition, snapshot = condition_of(column, value), self.selection["snapshot"]
 
         def read() -> list[Block]:
@@ -317,7 +317,7 @@ class ScanPart(ScanTyping):
     def _numbered(self, of: str) -> ShownPlan:
         found = next((s for s in self._plans.values() if s.number == of), None)
         if found is None:
-            raise OptionError("this plan is no longer shown: plan again")
+            raise OptionError("this plan is no longer available: plan again")
         return found
 
     def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
@@ -342,7 +342,7 @@ class ScanPart(ScanTyping):
 
 
 class ScanLab(ScanPart):
-    """A filter, what it reads and skips, and why: ``ScanLab(table, scan_filter="fare > 10")``.
+    """A widget of what a filter reads and skips, and why: ``ScanLab(table, scan_filter="fare > 10")``.
 
     ``w.scan_filter = "..."`` plans another filter, ``w.plan`` is the `iceexplore.planning.ScanPlan`.
     """

@@ -1,4 +1,4 @@
-"""What the scan lab plans: a filter, of a snapshot, and the last plans."""
+"""The plans of the scan lab, with a cache of the latest ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEPT = 2
 
 
 class Asked(NamedTuple):
-    """What a plan is of."""
+    """The inputs of a plan."""
 
     snapshot: str
     filter: str
@@ -31,7 +31,7 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ShownPlan:
-    """A plan and its number, by which the browser asks of it."""
+    """A plan and its number, by which the browser refers to it."""
 
     number: str
     asked: Asked
@@ -40,7 +40,7 @@ class ShownPlan:
 
 
 class ScanPlans(GridPart):
-    """What is asked, and its plan. See `iceexplore.widgets.ScanPart`, whose first part it is."""
+    """The inputs and their plan, a base class of `iceexplore.widgets.scan_lab._part.ScanPart`."""
 
     scan_filter = traitlets.Unicode().tag(sync=True)
     scan_columns = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -54,12 +54,12 @@ class ScanPlans(GridPart):
 
     @property
     def plan(self) -> ScanPlan | None:
-        """The plan of what is asked now, made if it is not there yet; None without a filter.
+        """The plan of the current inputs, created on first access; None without a filter.
 
         Raises
         ------
         OptionError
-            The filter or a column makes no sense.
+            The filter or a column is invalid.
         """
         return self._plan_of(self._asked()).plan if self.scan_filter.strip() else None
 
@@ -75,10 +75,10 @@ class ScanPlans(GridPart):
         return travel(self._state, snapshot=self._snapshot_of(snapshot).snapshot_id)
 
     def _plan_of(self, asked: Asked) -> ShownPlan:
-        """A plan; the last ones are kept."""
+        """Return a plan; the latest ones are cached."""
         from iceexplore.planning import PlanNodes, plan_scan
 
-        with self._scan_lock:  # asked by the worker and by the notebook: whoever is second waits, and finds it
+        with self._scan_lock:  # used by the worker and the notebook; the second waits and finds the plan
             if asked not in self._plans:
                 state = self._state_at(asked.snapshot)
                 columns = asked.columns or None

@@ -1,4 +1,4 @@
-"""The tables of a plan: what is read, what is skipped, deletes that apply, and the first rows."""
+"""The tables of a plan: files read, files and manifests skipped, deletes that apply, and the first rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLES", "nodes_of_rows", "row_of_node", "table_of"]
 
-#: Keys, and what they are called.
+#: The keys and titles of the tables.
 TABLES = [["tasks", "Files read"], ["skipped", "Skipped"], ["deletes", "Deletes"], ["head", "First rows"]]
 _HEAD = 20
 _TASKS = ("rows", "bytes", "deletes", "deleted_rows", "partition", "residual", "whole")
@@ -28,7 +28,7 @@ _SKIPPED = ("kind", "term", "by", "column", "lower", "upper", "files", "rows", "
 
 
 def table_of(plan: ScanPlan, table: str, filter_text: str) -> pd.DataFrame:
-    """A table of a plan. Of the first rows the data files are read.
+    """Return a table of a plan. Only the table of the first rows reads data files.
 
     Raises
     ------
@@ -45,18 +45,18 @@ def table_of(plan: ScanPlan, table: str, filter_text: str) -> pd.DataFrame:
         from iceexplore.reading import head
 
         return head(plan.state, _HEAD, filter_text, plan.columns)
-    raise OptionError(f"a plan has the tables {', '.join(key for key, _ in TABLES)}, not {table[:80]!r}")
+    raise OptionError(f"a plan has no table {table[:80]!r}; its tables are {', '.join(key for key, _ in TABLES)}")
 
 
 def _ordered(table: pa.Table, location: str, first: Sequence[str]) -> pd.DataFrame:
-    """The last part of the location, then the telling columns, then the others."""
+    """Return the table with the file name first, then the most informative columns, then the others."""
     name = pc.replace_substring_regex(table[location], r"^.*/", "")
     names = [*first, *(n for n in table.column_names if n not in first)]
     return to_frame(table.select(names).add_column(0, "file", name))
 
 
 def nodes_of_rows(nodes: PlanNodes, table: str, rows: Sequence[int]) -> list[str | None]:
-    """The nodes that rows of a table stand for."""
+    """Return the node ids that rows of a table represent; None for rows without a node."""
     if table == "tasks":
         files = nodes.plan.files
         at = pa.array(rows, pa.int64())
@@ -78,7 +78,7 @@ def nodes_of_rows(nodes: PlanNodes, table: str, rows: Sequence[int]) -> list[str
 
 
 def row_of_node(nodes: PlanNodes, table: str, node: str) -> int | None:
-    """The row of the files that are read that stands for a node."""
+    """Return the row of a node in the table of files read; None if there is none."""
     rows = rows_of_node(node)
     if table != "tasks" or not node.startswith("file:") or snapshot_of_node(node) is None:
         return None

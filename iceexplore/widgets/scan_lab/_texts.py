@@ -1,4 +1,4 @@
-"""A plan in words and numbers for the browser: the headline, the levels, what would help, why a node is read."""
+"""Texts about a plan for the browser: headline, levels, advice, and why a node is read or skipped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUGGESTIONS = 20
 
 
 def python_of(plan: ScanPlan, filter_text: str, row_groups: bool, now: int | None) -> str:
-    """The call that makes a plan again; nothing in it leaves the literals. ``now``: the table's own snapshot."""
+    """Return the Python call that repeats a plan; the filter is safely quoted. ``now``: the table's own snapshot id."""
     arguments = [python_text(filter_text)]
     if plan.columns is not None:
         arguments.append(f"columns={[*plan.columns]!r}")
@@ -33,19 +33,19 @@ def python_of(plan: ScanPlan, filter_text: str, row_groups: bool, now: int | Non
 
 
 def python_text(text: str) -> str:
-    """A text as a Python literal, in double quotes where that reads well."""
+    """Return a text as a Python literal, in double quotes if no escapes are needed."""
     plain = text.isprintable() and '"' not in text and "\\" not in text
     return f'"{text}"' if plain else repr(text)
 
 
 def plan_sent(plan: ScanPlan) -> dict[str, Any]:
-    """The headline; as blocks what there is to know, and a row per level with its bars."""
+    """Return the headline, notes and levels (a row with bars each) as blocks, and key figures of a plan."""
     waterfall = plan.waterfall()
     notes: list[Block] = [["problem", [signs(note[:_LONG])]] for note in (*plan.notes, *plan.doubts)]
-    lost = any(not leaf.readable for leaf in plan.leaves)  # a share of what could be read is none of the table
-    said = waterfall.description
+    lost = any(not leaf.readable for leaf in plan.leaves)  # the table's share is unknown if manifests are unreadable
+    text = waterfall.description
     return {
-        "headline": signs(said[:1].upper() + said[1:] + ("" if lost else _share(waterfall.levels.to_pylist()))),
+        "headline": signs(text[:1].upper() + text[1:] + ("" if lost else _share(waterfall.levels.to_pylist()))),
         "blocks": [*notes, _levels(waterfall.chart())],
         "took": f"planned in {plan.seconds * 1000:,.0f} ms",
         "files": len(plan),
@@ -54,7 +54,7 @@ def plan_sent(plan: ScanPlan) -> dict[str, Any]:
 
 
 def _levels(chart: BarChart) -> Block:
-    """What each level leaves: numbers and their bars, and below the level's name what took the rest away."""
+    """Return a table of what remains after each level, with bars, and below the level's name what was pruned by it."""
     rows = []
     for row in chart.rows:
         level: Part = ["level", signs(row.label), signs_of_lines((row.tooltip or "")[:600])]
@@ -63,12 +63,12 @@ def _levels(chart: BarChart) -> Block:
             for bar, scale in zip(row.bars, chart.scales(), strict=True)
         ]
         rows.append([[level, *([["note", signs(row.note[:400])]] if row.note else [])], *bars])
-    heads = [[head] for head in ("what is left", *chart.columns)]
-    return ["table", heads, rows, {"kind": "levels", "label": "What is left after each level"}]
+    heads = [[head] for head in ("remaining", *chart.columns)]
+    return ["table", heads, rows, {"kind": "levels", "label": "Remaining after each level"}]
 
 
 def _share(levels: Sequence[dict[str, Any]]) -> str:
-    """How much of the table's bytes are read, where both are known of data files alone."""
+    """Return the share of the table's bytes that is read as text; empty if not known for data files alone."""
     if len(levels) < 2 or not levels[0]["bytes"] or "delete" in levels[0]["known"]:
         return ""
     left = next((r["bytes"] for r in reversed(levels) if r["bytes"] is not None), 0)
@@ -77,9 +77,9 @@ def _share(levels: Sequence[dict[str, Any]]) -> str:
 
 
 def advice_sent(advice: Advice) -> list[Block]:
-    """What would help."""
+    """Return the advice for a plan."""
     shown = advice.suggestions[:_SUGGESTIONS]
-    out: list[Block] = [] if shown else [["p", ["Nothing that statistics show would help this filter."]]]
+    out: list[Block] = [] if shown else [["p", ["The statistics suggest no improvement for this filter."]]]
     for s in shown:
         out.append(["h", [_safe(s.title, 300)]])
         if s.before is not None and s.after is not None:
@@ -88,7 +88,7 @@ def advice_sent(advice: Advice) -> list[Block]:
         out.append(["p", [_safe(s.why), *([["note", _safe(f" Assumes: {s.assumes}")]] if s.assumes else [])]])
         out += [["code", json_safe(_short(f"{text};", 10_000))] for text in s.statements]  # to copy
     clustered = [
-        f"{row['column'][:80]}: ranges of files overlap {row['depth']:,.1f} deep on average, {row['deepest']:,} at most"
+        f"{row['column'][:80]}: {row['depth']:,.1f} files overlap at a value on average, {row['deepest']:,} at most"
         for row in advice.clustering.to_pylist()
     ]
     notes = [[_safe(note)] for note in [*advice.notes, *clustered][:_SUGGESTIONS]]
@@ -99,7 +99,7 @@ _VERDICTS: dict[str, Part] = {"no row": ["no", "⊘ no row"], "every row": ["yes
 
 
 def evidence_sent(found: NodeEvidence, name: str) -> list[Block]:
-    """Why a node is read, or is not."""
+    """Return why a node is read or skipped."""
     verdict = ["badge yes", "✓ read"] if found.read else ["badge no", "⊘ skipped"]
     out: list[Block] = [["h", [verdict, " ", _safe(name, 300)]], ["p", [_safe(found.why)]]]
     if found.terms:
@@ -111,9 +111,9 @@ def evidence_sent(found: NodeEvidence, name: str) -> list[Block]:
             ]
             for t in found.terms
         ]
-        out.append(["table", [["condition"], ["what is known"], ["so"]], rows])
+        out.append(["table", [["condition"], ["evidence"], ["result"]], rows])
     if found.residual:
-        out.append(["p", ["Left to ask of its rows: ", ["code", _safe(found.residual)]]])
+        out.append(["p", ["Residual filter for its rows: ", ["code", _safe(found.residual)]]])
     if found.delete_count:
         many = found.delete_count > 1
         out.append(["p", [f"{found.delete_count:,} deletes apply:" if many else "One delete applies:"]])

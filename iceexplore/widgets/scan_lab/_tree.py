@@ -1,4 +1,4 @@
-"""A plan as the browser's tree: manifests and files that are read, and those that are skipped with the reason."""
+"""The tree of a plan for the browser: manifests and files read, and those skipped, with the reason."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 __all__ = ["ScanGrowth", "first_unfolded", "grow_scan"]
 
-#: Of each group shown at first, and added by each "more".
+#: The number of nodes of each group shown at first, and of those added by each "more".
 _SHOWN = {"read": 25, "manifests": 25, "skipped-manifests": 10, "skipped": 10}
 _STEP = 100
 _WORDS = {
     "read": "more read", "manifests": "more manifests read", "skipped-manifests": "more manifests skipped",
     "skipped": "more skipped",
 }  # fmt: skip
-#: Manifests unfolded at first, while their files are so many at most.
+#: The most manifests unfolded at first, and the most files that they may have together.
 _UNFOLDED = 4
 _FILES = 40
 
 
 @dataclass(frozen=True)
 class ScanGrowth:
-    """The tree as the browser has it, and how many of each group are shown, by ``group:node``."""
+    """The tree for the browser, and the number of nodes shown of each group, by ``group:node``."""
 
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class ScanGrowth:
 
 
 def first_unfolded(nodes: PlanNodes) -> list[str]:
-    """What is unfolded of a new plan: the root, and the first manifests of which a file is read."""
+    """Return the nodes unfolded in a new plan: the root, and the first manifests with files that are read."""
     root = nodes.root
     if root is None:
         return []
@@ -52,7 +52,7 @@ def first_unfolded(nodes: PlanNodes) -> list[str]:
 
 
 def grow_scan(nodes: PlanNodes, expanded: Iterable[str], limits: dict[str, int]) -> ScanGrowth:
-    """The tree with these nodes unfolded. An unfolded ``more:<group>:<node>`` shows a hundred more of a group."""
+    """Return the tree with these nodes unfolded; ``more:<group>:<node>`` shows a hundred more of a group."""
     root = nodes.root
     if root is None:
         return ScanGrowth()

@@ -1,4 +1,4 @@
-"""What is typed into the scan lab's box: what is wrong with it, what can come next, and examples."""
+"""Support for typing a filter in the scan lab: errors, completions, and examples."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = ["ScanTyping"]
 
 _LONGEST = 100_000
 _COLUMNS = 1000
-#: What stands before the examples.
+#: The introduction to the examples.
 _WORDS: dict[str, Any] = {
     "blocks": [
         [
             "p",
             [
                 ["b", "Which files does a query read?"],
-                "Type a filter above: no data is read to plan it. Or try one:",
+                "Type a filter above; planning reads no data. Or try one of these:",
             ],
         ]
     ]
@@ -38,7 +38,7 @@ _WORDS: dict[str, Any] = {
 
 
 class ScanTyping(ScanPlans):
-    """The box. See `iceexplore.widgets.ScanPart`, whose second part it is."""
+    """The filter box, a base class of `iceexplore.widgets.scan_lab._part.ScanPart`."""
 
     scan_draft = traitlets.Dict().tag(sync=True)
     scan_hint = traitlets.Dict().tag(sync=True)
@@ -46,7 +46,7 @@ class ScanTyping(ScanPlans):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._hints = Work(self._fail, self._answer)  # typing does not wait for what is read
+        self._hints = Work(self._fail, self._answer)  # a separate worker, so that typing does not wait for reads
         self._examples_lock = threading.Lock()
         self._examples: dict[str, Examples] = {}
 
@@ -55,11 +55,11 @@ class ScanTyping(ScanPlans):
         self.observe(self._on_scan_draft, "scan_draft")
 
     def settle(self, timeout: float | None = None) -> bool:
-        """Wait until everything asked for is shown; False if that takes longer than ``timeout`` seconds."""
+        """Wait until all requests are answered and shown; return False if that takes more than ``timeout`` seconds."""
         return self._hints.settle(timeout) and super().settle(timeout)
 
     def close(self) -> None:
-        """Take the widget away, and stop reading."""
+        """Remove the widget and stop reading."""
         if hasattr(self, "_hints"):
             self._hints.close()
         super().close()
@@ -69,7 +69,7 @@ class ScanTyping(ScanPlans):
         draft = self.scan_draft
         text, at, number = draft.get("text"), draft.get("at"), draft.get("n")
         if not isinstance(text, str) or type(at) is not int or type(number) is not int:
-            raise OptionError(f"scan_draft={str(draft)[:200]}: give n, text and at (a number from 0)")
+            raise OptionError(f"scan_draft={str(draft)[:200]}: give n, text and at (an integer from 0)")
         snapshot = self.selection["snapshot"]
 
         def read() -> dict[str, Any]:
@@ -130,18 +130,18 @@ class ScanTyping(ScanPlans):
 
 
 def _put(text: str, found: Completion, choice: str) -> str:
-    """What stands in place of the text from ``start`` to ``end`` once a choice is taken: words apart by a space."""
+    """Return the replacement of the text from ``start`` to ``end`` for a choice, with spaces between words."""
     before, after = text[: found.start], text[found.end :]
     first = "" if not before or before[-1].isspace() or before.endswith("(") else " "
     return first + choice + ("" if choice.endswith("(") or after.startswith(" ") else " ")
 
 
 def _units(text: str) -> int:
-    """How long a text is to a browser, which counts an emoji twice."""
+    """Return the length of a text in UTF-16 units, which browsers count."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _characters(text: str, units: int) -> int:
-    """How many characters stand before a place in a text, as a browser counts it."""
+    """Return the number of characters before a position given in UTF-16 units."""
     before = text.encode("utf-16-le", "surrogatepass")[: 2 * max(0, units)]
     return len(before.decode("utf-16-le", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Which snapshot stands in which lane of the timeline: a branch's own are in one, below the branch that it left."""
+"""Assign snapshots to lanes of the timeline: each branch's own snapshots are in one lane, main's in the first."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Lanes", "MAX_LANES", "lanes_of"]
 
-#: More stand on top of each other in the last.
+#: The number of lanes; further chains overlap in the last one.
 MAX_LANES = 5
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """Where each snapshot stands.
+    """The positions of snapshots in the timeline.
 
     Attributes
     ----------
     lane
-        By snapshot its lane, from 0: the main branch's.
+        The lane of each snapshot; 0 is that of the main branch.
     parent
-        By snapshot the place of its parent in the list; -1 where it has none there.
+        The index of each snapshot's parent in the list; -1 if it is not there.
     reached
-        By snapshot whether a branch or tag reaches it; the others are what `expire_snapshots` may remove first.
+        Whether a branch or tag reaches each snapshot; `expire_snapshots` may remove the others first.
     """
 
     lane: list[int]
@@ -35,10 +35,10 @@ class Lanes:
 
 
 def lanes_of(snapshots: Sequence[Snapshot], refs: Mapping[str, Ref], current: Snapshot | None) -> Lanes:
-    """Share snapshots, oldest first, out among lanes.
+    """Assign snapshots, given oldest first, to lanes.
 
-    A lane holds chains of parents: first that of main (without one: of the current snapshot), then of the other
-    branches, of tags, of what no ref reaches. Chains that are apart in the list share a lane.
+    A lane holds chains of parents. Chains are placed in this order: main's (or, without main, the current snapshot's),
+    those of other branches, of tags, and of snapshots that no ref reaches. Chains that do not overlap share a lane.
     """
     place = {s.snapshot_id: i for i, s in enumerate(snapshots)}
     parent = [-1 if s.parent_snapshot_id is None else place.get(s.parent_snapshot_id, -1) for s in snapshots]
@@ -50,7 +50,7 @@ def lanes_of(snapshots: Sequence[Snapshot], refs: Mapping[str, Ref], current: Sn
         chain = []
         at = head
         while at >= 0 and lane[at] < 0:
-            lane[at] = 0  # seen: damaged parents may go in circles
+            lane[at] = 0  # marks it as visited, as damaged parent ids may form cycles
             chain.append(at)
             at = parent[at]
         if not chain:
@@ -72,13 +72,13 @@ def lanes_of(snapshots: Sequence[Snapshot], refs: Mapping[str, Ref], current: Sn
     parents = set(parent)
     for tip in [i for i in reversed(range(len(snapshots))) if i not in parents]:
         add(tip, False)
-    for rest in reversed(range(len(snapshots))):  # circles have no tip
+    for rest in reversed(range(len(snapshots))):  # cycles have no tip
         add(rest, False)
     return Lanes(lane, parent, reached)
 
 
 def _free(taken: list[bytearray], low: int, high: int, count: int) -> int:
-    """The first lane in which nothing stands from ``low`` to ``high``; the first chain's is its own."""
+    """Reserve the first lane that is free from ``low`` to ``high``; lane 0 is for the first chain only."""
     for number, places in enumerate(taken):
         if number and places.find(1, low, high + 1) < 0:
             break

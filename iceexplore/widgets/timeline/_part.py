@@ -1,4 +1,4 @@
-"""The snapshots by time and branch, and what differs between two of them."""
+"""The timeline: snapshots by time and branch, and the differences between two of them."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ __all__ = [
     "TimelinePart",
 ]
 
-#: What a bar can show, and how it is said of what went.
+#: The measures of bars, with the verb for their removal.
 _GONE = {"rows": "deleted", "files": "removed", "bytes": "removed"}
-#: The shapes that operations have (`_styles`).
+#: The shapes of operations (see `_styles`).
 _SIGNS = {"append": "●", "overwrite": "■", "delete": "▼", "replace": "◆"}
 
 
 def snapshot_words(sent: Mapping[str, Any]) -> str:
-    """A snapshot as the timeline has it, in a line."""
+    """Return a one-line description of a snapshot in the timeline's form."""
     changes = [
         _change(measure, *sent[measure]) + ("" if measure == "bytes" else f" {measure}")
         for measure in _GONE
         if any(sent[measure])
     ]
-    reached = [] if sent["reached"] else ["no ref reaches it"]
+    reached = [] if sent["reached"] else ["not reachable from any ref"]
     return " · ".join([sent["time"], sent["operation"] or "no operation", *changes, *reached])
 
 
 def legend_sent(snapshots: Sequence[Mapping[str, Any]], left_out: int) -> dict[str, list[Block]]:
-    """What the picture's signs mean, by what its bars show."""
+    """Return the legend of the picture for each measure of its bars."""
     operations = {s["operation"] for s in snapshots}
     signs = [[["sign", sign, f"operation:{name}"], f" {name}"] for name, sign in _SIGNS.items() if name in operations]
     if operations - _SIGNS.keys():
         signs.append([["sign", "○", ""], " other"])
     notes = []
     if not all(s["reached"] for s in snapshots):
-        notes.append(["hollow: no ref reaches it"])
+        notes.append(["hollow: not reachable from any ref"])
     if left_out:
-        notes.append(["1 earlier one is left out" if left_out == 1 else f"{left_out:,} earlier ones are left out"])
+        notes.append([f"{left_out:,} earlier snapshot{'' if left_out == 1 else 's'} left out"])
     out = {}
     for measure, gone in _GONE.items():
         most = max((n for s in snapshots for n in s[measure]), default=0)
@@ -61,18 +61,18 @@ def legend_sent(snapshots: Sequence[Mapping[str, Any]], left_out: int) -> dict[s
 
 
 def difference_sent(rows: Sequence[Sequence[Any]], unread: int) -> list[Block]:
-    """What was added and removed (`TimelinePart.comparison`), and whether that is all."""
-    said: list[Block] = []
+    """Return what was added and removed (`TimelinePart.comparison`), and whether that is complete."""
+    out: list[Block] = []
     for what, more, less in rows:
         change = ["b", _change(what, more, less)]
-        said.append(["div", [change] if what == "bytes" else [change, f" {what}"]])
+        out.append(["div", [change] if what == "bytes" else [change, f" {what}"]])
     if unread:
-        said.append(["div", [f"▲ not all is known: {unread:,} manifests cannot be read"]])
-    return said or [["div", ["nothing differs"]]]
+        out.append(["div", [f"▲ incomplete: {unread:,} manifests cannot be read"]])
+    return out or [["div", ["no differences"]]]
 
 
 def _change(measure: str, more: int, less: int) -> str:
-    """What was added and removed, as +3 −1."""
+    """Return additions and removals as text: ``+3 −1``."""
     sides = (("+", more), ("−", less))
     return " ".join(sign + _amount(measure, n) for sign, n in sides if n)
 
@@ -81,13 +81,13 @@ def _amount(measure: str, n: int) -> str:
     return human_bytes(n) if measure == "bytes" else f"{n:,}"
 
 
-#: Of more, the newest are sent, and those that refs name: a message stays far below 5 MB.
+#: The most snapshots that are sent, the newest and those that refs name, so that a message stays far below 5 MB.
 MAX_SNAPSHOTS = 12_000
 _MAX_REFS = 20
 _SAFE = 2**53 - 1
-#: What a JavaScript Date holds.
+#: The limit of a JavaScript Date.
 _MAX_MS = 8_640_000_000_000_000
-#: The keys of a summary that add up to what was added and removed (spec, "Optional Snapshot Summary Fields").
+#: The summary keys whose sum is what was added and removed (spec, "Optional Snapshot Summary Fields").
 _MEASURES = {
     "rows": (("added-records",), ("deleted-records", "added-position-deletes", "added-equality-deletes")),
     "files": (("added-data-files", "added-delete-files"), ("deleted-data-files", "removed-delete-files")),
@@ -96,26 +96,27 @@ _MEASURES = {
 
 
 class TimelinePart(Face):
-    """The snapshots.
+    """The timeline of snapshots.
 
-    A table with more than 12,000 snapshots shows the newest, and those that refs name; ``left_out`` counts the rest.
+    For a table with more than 12,000 snapshots it shows the newest and those that refs name; ``left_out`` counts the
+    rest.
 
     Attributes
     ----------
     snapshots
         Oldest first: ``id``, ``time`` (text), ``ms``, ``operation``, ``refs`` (the first ``branches`` of them are
-        branches), ``lane``, ``parent`` (its place in the list, or -1), ``reached`` (by a ref), and what the summary
-        says was added and removed: ``rows`` (those that a delete newly marks count as removed), ``files``, ``bytes``;
-        all that in ``words``.
+        branches), ``lane``, ``parent`` (its index in the list, or -1), ``reached`` (by a ref); additions and removals
+        by the summary, ``rows`` (newly deleted rows count as removed), ``files``, ``bytes``; and a description,
+        ``words``.
     legend
-        What the picture's signs mean, as `Block`s by ``measure``.
+        The legend of the picture, as `Block`s by ``measure``.
     scale
-        ``"steps"``: one step each; ``"time"``: by when they were committed.
+        The horizontal scale: ``"steps"`` for equal distances, ``"time"`` for the time of the commit.
     measure
-        What the bars' height says: ``"rows"``, ``"files"`` or ``"bytes"``.
+        The measure of the bars' height: ``"rows"``, ``"files"`` or ``"bytes"``.
     comparison
-        What differs between ``selection``'s ``against`` and ``snapshot``: both ids, and ``rows``: what, added, removed;
-        how many manifests could not be read for it (``unread``); all that as `Block`s (``said``).
+        The difference between ``against`` and ``snapshot`` of the ``selection``: both ids; ``rows`` (what, added,
+        removed); ``unread``, the number of manifests that could not be read; and all that as `Block`s (``said``).
     """
 
     snapshots = traitlets.List(traitlets.Dict()).tag(sync=True)
@@ -146,10 +147,10 @@ class TimelinePart(Face):
         before = self.selection
         super()._on_cancelled(change)
         if self.selection == before and self._other_pair(before):
-            self.select(against="")  # what was to be compared is not, and can be asked for again
+            self.select(against="")  # the comparison was not made; clear it, so that it can be selected again
 
     def _other_pair(self, selection: Mapping[str, str]) -> bool:
-        """Whether two snapshots are selected that `comparison` does not compare."""
+        """Return whether two snapshots are selected that `comparison` does not compare."""
         pair = (selection["against"], selection["snapshot"])
         return all(pair) and pair[0] != pair[1] and pair != tuple(map(self.comparison.get, ("against", "snapshot")))
 
@@ -157,7 +158,7 @@ class TimelinePart(Face):
         return super()._no_kernel_html() + snapshots_html(self.snapshots, self.selection["snapshot"])
 
     def _compare_two(self, selection: Mapping[str, str]) -> None:
-        """Say what changed from the older to the newer one, where there are two to compare, whichever is shown."""
+        """Compare the two selected snapshots, always from the older to the newer one."""
         before, after = selection["against"], selection["snapshot"]
         if not before or not after or before == after:
             self.comparison = {}
@@ -171,8 +172,8 @@ class TimelinePart(Face):
             changed = found.manifests_arrow.filter(pc.not_equal(found.manifests_arrow["change"], "carried over"))
             unread = len(missed.intersection(changed["location"].to_pylist()))
             rows = _differences(found)
-            said = difference_sent(rows, unread)
-            return {"against": before, "snapshot": after, "rows": rows, "unread": unread, "said": said}
+            blocks = difference_sent(rows, unread)
+            return {"against": before, "snapshot": after, "rows": rows, "unread": unread, "said": blocks}
 
         def show(found: dict[str, Any]) -> None:
             self.comparison = found
@@ -181,7 +182,7 @@ class TimelinePart(Face):
 
 
 class Timeline(TimelinePart):
-    """The snapshots of a table by time and branch: pick one to travel, two to compare, or play through them.
+    """A widget of a table's snapshots by time and branch: select one, compare two, or play through them.
 
     ``Timeline(t, selection=explorer)`` shares an explorer's selection; ``selection`` can also be linked
     (``ipywidgets.link``, ``jslink``) and observed.
@@ -191,12 +192,12 @@ class Timeline(TimelinePart):
 
     @property
     def selected(self) -> Snapshot | None:
-        """The snapshot that is selected."""
+        """The selected snapshot; None if there is none."""
         return self.snapshot
 
 
 def _differences(found: Diff) -> list[list[Any]]:
-    """What was added and removed, in words and numbers: no more than the manifests that were read to tell."""
+    """Return what was added and removed, as rows of a name and two counts, from a diff that is already computed."""
     files = found.files_arrow
     is_data = pc.equal(files["content"], "data file")
 
@@ -219,7 +220,7 @@ def _differences(found: Diff) -> list[list[Any]]:
 
 
 def _snapshots(state: TableState) -> list[dict[str, Any]]:
-    """Snapshots, oldest first, as the timeline draws them."""
+    """Return the snapshots for the timeline, oldest first."""
     metadata = state.metadata
     refs: dict[int, list[tuple[bool, bool, str]]] = {}
     for ref in metadata.refs.values():
@@ -254,8 +255,11 @@ def _snapshots(state: TableState) -> list[dict[str, Any]]:
 
 
 def _gone_before(operation: str | None, summary: Mapping[str, Any]) -> int:
-    """Rows that a summary counts as removed, and that were deleted before: by vectors that another one took in, or
-    that went with their files. Position delete files may go long after the rows have, but where no row changes."""
+    """Return the rows that a summary counts as removed although they were deleted before.
+
+    Their vectors were merged into new ones, or removed with their data files. Removed position delete files count only
+    for "replace", where no row changes, as otherwise they may be removed long after the rows.
+    """
     if operation != "replace" and not _count(summary.get("removed-dvs")):
         return 0
     return _count(summary.get("removed-position-deletes"))
@@ -266,7 +270,7 @@ def _name(name: str) -> str:
 
 
 def _count(text: Any) -> int:
-    """A count of a summary; 0 where it is none that one could draw."""
+    """Return a count in a summary; 0 if it is missing or not a plausible number."""
     if not isinstance(text, str) or not (text.isascii() and text.isdecimal()) or len(text) > 18:
         return 0
     return int(text)

@@ -1,4 +1,4 @@
-"""Two snapshots of a table compared, for the tree: what the one has, what only the other had, what both have."""
+"""Compare two snapshots of a table for the tree: entries added, removed and carried over."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FILES = (int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentTy
 
 
 def in_age(state: TableState, one: int, other: int) -> tuple[int, int]:
-    """Order two snapshots by age, the older one first: a change is told in the direction in which it happened."""
+    """Return two snapshots ordered by age, the older first, as changes are described in the order they happened."""
     for snapshot in in_order({s.snapshot_id: s for s in state.metadata.snapshots}.values()):
         if snapshot.snapshot_id in (one, other):
             return (one, other) if snapshot.snapshot_id == one else (other, one)
@@ -30,17 +30,17 @@ def in_age(state: TableState, one: int, other: int) -> tuple[int, int]:
 
 
 class Comparison:
-    """What differs between two snapshots of one table.
+    """The differences between two snapshots of one table.
 
-    The roots tell which manifests are new, gone or the same; no manifest is read for that. Whether a file is new is
-    known when the manifests that differ have been read (`iceexplore.graph.diff`): done when a manifest is unfolded, or
-    where a V4 root has files of its own, which may have moved into a leaf.
+    The roots show which manifests were added, removed or carried over, without reading any manifest. Files are compared
+    by reading the differing manifests (`iceexplore.graph.diff`), which happens when a manifest is unfolded, or if a V4
+    root lists files directly, as these may have moved to a leaf.
 
     Parameters
     ----------
     before, after
-        Ids of snapshots. ``after`` is the one that is shown; it need not be the later one. What is added and removed
-        goes from the older to the newer one all the same.
+        Snapshot ids. ``after`` is the one shown and may be the older one. Added and removed always refer to the change
+        from the older to the newer one.
     """
 
     def __init__(self, state: TableState, before: int, after: int) -> None:
@@ -51,7 +51,7 @@ class Comparison:
 
     @cached_property
     def _rows(self) -> list[tuple[str, Mark]]:
-        """The ids of what the two roots have: added, removed, carried over, each in the order of its root."""
+        """The node ids of the roots' entries: added, removed, then carried over, each in the order of its root."""
         tables, keys, rows = [], [], []
         for snapshot_id in self.pair:
             snapshot = self._state.metadata.snapshot(snapshot_id)
@@ -73,12 +73,12 @@ class Comparison:
                 node_id = f"{'manifest' if is_manifest else 'file'}:{self.pair[side]}:{row}"
                 if not same and not elsewhere:
                     out[mark].append(node_id)
-                elif side == 1:  # what both have stands there once, as the snapshot that is shown has it
+                elif side == 1:  # entries in both appear once, as those of the snapshot shown
                     out["carried"].append(node_id)
         return [(node_id, mark) for mark in _MARKS for node_id in out[mark]]
 
     def _moved(self, entries: pa.Table, candidates: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[bool]:
-        """Which files of a root are no change: the other snapshot has them in a leaf."""
+        """Return which files of a root are unchanged, as the other snapshot has them in a leaf."""
         if not candidates.any():
             return [False] * entries.num_rows
         changes = self._changes(entries.filter(pa.array(candidates))["location"])
@@ -91,7 +91,7 @@ class Comparison:
         ]
 
     def _changes(self, locations: pa.ChunkedArray) -> dict[tuple[str | None, int | None], str]:
-        """Of these files those that were added or removed, by location and, of a vector, offset."""
+        """Return the changes of those files that were added or removed, by location and, for a vector, offset."""
         if self._diff is None:
             before, after = (travel(self._state, snapshot=snapshot_id) for snapshot_id in self.in_age)
             self._diff = diff(before, after)
@@ -102,15 +102,15 @@ class Comparison:
 
     @property
     def total(self) -> int:
-        """How many entries the two roots have together."""
+        """The number of distinct entries of the two roots."""
         return len(self._rows)
 
     def root_nodes(self, node: Callable[[str], TreeNode], limit: int) -> list[TreeNode]:
-        """The first entries of the two roots, what differs first; ``node`` makes a node by its id."""
+        """Return the first entries of the two roots, changed ones first; ``node`` returns a node by its id."""
         return [_marked(node(node_id), mark) for node_id, mark in self._rows[:limit]]
 
     def marked(self, nodes: Sequence[TreeNode]) -> list[TreeNode]:
-        """Nodes of files with the marks of the comparison; others as they are."""
+        """Return nodes, those of files with the marks of the comparison, others unchanged."""
         files = [n for n in nodes if n.id.startswith("file:")]
         if not files:
             return list(nodes)
@@ -125,7 +125,7 @@ class Comparison:
         return out
 
     def words(self) -> dict[str, str]:
-        """By mark, how much: of the roots' entries, and of files once the manifests that differ have been read."""
+        """Return a count of the roots' entries by mark as text, and of files once the differing manifests are read."""
         marks = [mark for _, mark in self._rows]
         files = None if self._diff is None else self._diff.files_arrow["change"]
         out: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What the explorer's tree shows: the way from the table down to one snapshot, and whatever has been unfolded."""
+"""The nodes of the explorer's tree: the path from the table to one snapshot, and everything that is unfolded."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _LOG = "log"
 
 @dataclass(frozen=True)
 class View:
-    """What is to be shown.
+    """The content that the tree has to show.
 
     Attributes
     ----------
     snapshot, against
-        The snapshot that is shown, and the one that it is compared with.
+        The ids of the snapshot shown, and of the one that it is compared with.
     expanded
-        What is unfolded; ``more:x`` shows a hundred more children of ``x``.
+        The ids of unfolded nodes; ``more:x`` shows a hundred more children of ``x``.
     limits
-        How many children are shown, where not a hundred.
+        The number of children shown, by node, if not a hundred.
     pins
-        Nodes that are shown among their parent's children although these are not shown so far.
+        Nodes that are shown in addition to their parent's first children.
     """
 
     snapshot: int | None
@@ -45,9 +45,9 @@ class View:
 
 @dataclass(frozen=True)
 class Growth:
-    """The tree as the browser has it: nodes by id, the topmost ids, and the ids that are unfolded.
+    """The tree for the browser: nodes by id, the ids of the topmost nodes and of the unfolded ones.
 
-    ``made`` are the same nodes as they were made, ``compared`` says of a comparison what it found (see `TreePart`).
+    ``made`` are the same nodes as `TreeNode`s, ``compared`` describes a comparison (see `TreePart`).
     """
 
     nodes: dict[str, dict[str, Any]]
@@ -59,7 +59,7 @@ class Growth:
 
 
 class Forest:
-    """Makes the nodes that the browser asks for, each read as far as that takes, and once."""
+    """A builder of the nodes that the browser requests, which reads no more than they need, and each file once."""
 
     def __init__(self, state: TableState) -> None:
         self.state = state
@@ -67,11 +67,11 @@ class Forest:
         self._pages: dict[tuple[str, int], list[TreeNode]] = {}
         self._problems = len(state.problems)
         self._comparison: Comparison | None = None
-        #: Nodes that were made already, for as long as somebody goes through all of them.
+        #: Nodes kept for reuse while all nodes are processed, by id.
         self.at_hand: dict[str, TreeNode] = {}
 
     def node(self, node_id: str) -> TreeNode:
-        """A node by id.
+        """Return a node by id.
 
         Raises
         ------
@@ -81,11 +81,11 @@ class Forest:
         return self.at_hand.get(node_id) or self.tree.node(node_id)
 
     def start(self, snapshot_id: int | None, against: int | None = None) -> Growth:
-        """The tree of one snapshot, unfolded down to its manifests."""
+        """Return the tree of one snapshot, unfolded to its manifests."""
         return self.grow(View(snapshot_id, tuple(first_expanded(snapshot_id)), against))
 
     def grow(self, view: View) -> Growth:
-        """The tree with what is to be shown of it.
+        """Return the tree with the content of a view.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class Forest:
             if node.id in wanted and node.child_count != 0:
                 found, rest = self._children(node, view)
                 found += self._pinned(node, view, found)
-                if len(self.state.problems) != self._problems:  # what was made before lacks marks
+                if len(self.state.problems) != self._problems:  # nodes built before lack marks of new problems
                     self._problems = len(self.state.problems)
                     self._pages.clear()
                     now = self.node(node.id)
@@ -127,7 +127,7 @@ class Forest:
         return Growth(nodes, ["table"], expanded, limits, made, self._comparison_words(view))
 
     def scene(self, view: View) -> Scene:
-        """What is shown, as a renderer takes it."""
+        """Return the content of a view as a scene for the renderers."""
         made = self.grow(view).made
         known = {node.id for node in made}
         nodes = []
@@ -139,7 +139,7 @@ class Forest:
         return Scene(self.state.name, f"Iceberg v{self.state.metadata.format_version} · {words}", tuple(nodes), ())
 
     def parent(self, node_id: str, view: View) -> str | None:
-        """The node under which a node stands in the tree."""
+        """Return the parent of a node in the tree; None for the table."""
         kind, _, rest = node_id.partition(":")
         numbers = rest.split(":")
         if kind == "table":
@@ -152,11 +152,11 @@ class Forest:
             return f"snapshot:{numbers[0]}"
         if kind == "file" and len(numbers) == 3:
             return f"manifest:{numbers[0]}:{numbers[1]}"
-        # what only the other snapshot has stands under the root of the one that is shown
+        # Entries that only the other snapshot has are below the root of the one shown.
         return f"root:{view.snapshot if numbers[0] == str(view.against) else numbers[0]}"
 
     def way(self, node_id: str, view: View) -> list[str]:
-        """The nodes above a node, the topmost first."""
+        """Return the ancestors of a node, the topmost first."""
         out: list[str] = []
         above = self.parent(node_id, view)
         while above is not None:
@@ -165,14 +165,14 @@ class Forest:
         return out
 
     def snapshot_of(self, node_id: str) -> int | None:
-        """The snapshot in whose tree a node stands: of a branch or tag the one that it names; None: in every one."""
+        """Return the snapshot to whose tree a node belongs, for a ref the one it points to; None if to all."""
         if node_id.startswith("ref:"):
             named = self.node(node_id).fields.get("snapshot-id")
             return named if named is not None and self.state.metadata.snapshot(named) is not None else None
         return snapshot_of_node(node_id)
 
     def follow(self, node_id: str, before: int | None, after: int | None) -> str:
-        """The node to select when another snapshot is shown: the same one, or its counterpart there."""
+        """Return the node to select when another snapshot is shown: the same one, or its counterpart."""
         kind, _, rest = node_id.partition(":")
         if kind in ("table", "metadata"):
             return node_id
@@ -192,14 +192,14 @@ class Forest:
     # Children ---------------------------------------------------------------------------------------------------------
 
     def _page(self, node_id: str, limit: int) -> list[TreeNode]:
-        """The first children of a node; kept, as what they are made of never changes."""
+        """Return the first children of a node, cached, as the underlying files never change."""
         at = (node_id, limit)
         if at not in self._pages:
             self._pages[at] = self.tree.children(node_id, limit=limit)
         return list(self._pages[at])
 
     def _children(self, node: TreeNode, view: View) -> tuple[list[TreeNode], dict[str, Any] | None]:
-        """A node's children that are shown, and the node that stands for the others."""
+        """Return the children of a node to show, and a node that represents the rest, or None."""
         if node.id == "table":
             return self._metadata_files(view.limits.get(_LOG, 0))
         if node.id == "metadata":
@@ -225,7 +225,7 @@ class Forest:
         known = {child.id for child in shown}
         pins = [p for p in view.pins if p not in known and self.parent(p, view) == node.id]
         comparison = self._compared(view)
-        found = [self.node(p) for p in sorted(pins, key=lambda p: (len(p), p))]  # in the order of the rows
+        found = [self.node(p) for p in sorted(pins, key=lambda p: (len(p), p))]  # in row order
         return found if comparison is None else comparison.marked(found)
 
     def _compared(self, view: View) -> Comparison | None:
@@ -251,7 +251,7 @@ class Forest:
         return children, _more(_LOG, f"+{rest:,} earlier metadata file{'s' if rest > 1 else ''}") if rest > 0 else None
 
     def _snapshot(self, snapshot_id: int | None) -> list[TreeNode]:
-        """The snapshot that the timeline stands on, with the refs that name it; the timeline shows the others."""
+        """Return the refs of the selected snapshot and its node; the timeline shows the other snapshots."""
         if snapshot_id is None:
             return []
         refs = self.tree.children("metadata", limit=len(self.state.metadata.refs))
@@ -260,7 +260,7 @@ class Forest:
 
 
 def first_expanded(snapshot_id: int | None) -> list[str]:
-    """What is unfolded at first: down to the manifests."""
+    """Return the nodes unfolded at first, down to the manifests."""
     deeper = [] if snapshot_id is None else [f"snapshot:{snapshot_id}", f"root:{snapshot_id}"]
     return ["table", "metadata", *deeper]
 
@@ -275,12 +275,12 @@ _ID = re.compile(r"(?<![0-9a-f])(\d{4})\d{7,11}(\d{4})(?![0-9a-f])")
 
 
 def short(label: str) -> str:
-    """A label that fits a narrow pane: of UUIDs and snapshot ids only the ends, which tell them apart."""
+    """Return a label shortened for a narrow pane: UUIDs and snapshot ids keep only the distinguishing ends."""
     return _ID.sub(r"\1…\2", _UUID.sub(r"\1…", label[:300]))[:120]
 
 
 def sent(node: TreeNode, children: list[str] | None) -> dict[str, Any]:
-    """What the browser needs of a node: little, as a tree may show thousands."""
+    """Return the data of a node for the browser, kept small, as a tree may show thousands."""
     lines = [node.location or node.label, *node.lines]
     return {
         "kind": node.kind,

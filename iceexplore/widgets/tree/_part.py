@@ -1,4 +1,4 @@
-"""The tree of one snapshot, unfolded as far as somebody wants to see."""
+"""The tree of one snapshot, which users unfold as needed."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from iceexplore.widgets.tree._search import Search
 
 __all__ = ["TreePart"]
 
-#: Nodes out of the order of the tree that are kept in it, the newest.
+#: The most nodes kept in the tree in addition to their parents' first children; the newest are kept.
 _PINS = 50
 _LONGEST = 1000
 
 
 class TreePart(Face):
-    """The tree. Unfolding, selection and search are the widget's; where a view stands and how near are the view's own.
+    """The tree. Unfolding, selection and search are state of the widget; scroll position and zoom are the view's.
 
     Attributes
     ----------
     nodes, roots
-        The nodes that the browser has, by id, and the topmost.
+        The nodes that the browser has, by id, and the ids of the topmost.
     expanded
-        The nodes unfolded; the browser adds to them, Python reads and answers in ``nodes``.
+        The ids of unfolded nodes; the browser adds to them, and Python answers in ``nodes``.
     compared
-        Where ``selection["against"]`` is set: ``against`` (its id), ``text`` (what it is) and ``counts``, by mark.
+        If ``selection["against"]`` is set: ``against`` (its id), ``text`` (a description) and ``counts``, by mark.
     search, found
-        The browser asks with ``n`` (counted up) and ``text``; Python answers with that ``n``, ``hits`` (ids of nodes),
-        ``busy`` (it goes on) and ``more`` (there are more than it lists).
+        The browser requests with ``n`` (incremented) and ``text``; Python answers with the same ``n``, ``hits`` (node
+        ids), ``busy`` (the search continues) and ``more`` (there are more hits than listed).
     wanted, written
-        The browser asks with ``n`` and ``format``: ``svg``, ``mermaid``, ``dot``; Python answers with these and
-        ``text``, which the browser empties when it has it.
+        The browser requests with ``n`` and ``format``: ``svg``, ``mermaid``, ``dot``; Python answers with these and
+        ``text``, which the browser clears on receipt.
     """
 
     nodes = traitlets.Dict().tag(sync=True)
@@ -56,9 +56,9 @@ class TreePart(Face):
         self._limits: dict[str, int] = {}
         self._pins: tuple[str, ...] = ()
         self._applying = False
-        self._in_sight: dict[str, str] = {}  # the selection that the tree shows
-        self._awaited = False  # another one is being read for the tree
-        self._marked = len(self._state.problems)  # those that the nodes in sight have marks of
+        self._in_sight: dict[str, str] = {}  # the selection that the tree currently shows
+        self._awaited = False  # whether another one is being read for the tree
+        self._marked = len(self._state.problems)  # the number of problems marked on the nodes shown
         self._marking = False
 
     def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class TreePart(Face):
 
     @property
     def selected(self) -> TreeNode:
-        """The selected node, with everything known of it."""
+        """The selected node, with all known fields."""
         return self._forest.node(self.selection["node"])
 
     # Selecting and unfolding ------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ class TreePart(Face):
     def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         super()._on_selected(old, new)
         if not self._awaited and new == self._in_sight:
-            return  # taken back: nothing is to be read
+            return  # reverted to the selection shown: nothing to read
         if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
             self._other_snapshot(old, new)
         elif old["node"] != new["node"]:
@@ -119,7 +119,7 @@ class TreePart(Face):
         self._do("tree", f"Reading snapshot {after}", read, show)
 
     def _other_node(self, new: Mapping[str, str]) -> None:
-        """Show a node that is selected and is not in the tree: unfold the way to it."""
+        """Show a selected node that is not in the tree, by unfolding its ancestors."""
         wanted = new["node"]
         snapshot = self._forest.snapshot_of(wanted)
         there = [id_of(new["snapshot"]), *([] if wanted.startswith("ref:") else [id_of(new["against"])])]
@@ -160,14 +160,14 @@ class TreePart(Face):
         view = self._view(wanted)
 
         def show(growth: Growth) -> None:
-            # what was folded while this was read stays folded
+            # Nodes that were folded during the read stay folded.
             still = set(self.expanded)
             self._show_growth(growth, [i for i in growth.expanded if i in still])
 
         self._do("tree", "Reading", lambda: self._forest.grow(view), show)
 
     def _unread(self) -> list[str]:
-        """What is unfolded and not read."""
+        """Return the unfolded nodes whose children have not been read."""
         nodes = self.nodes
         return [i for i in self.expanded if i.startswith("more:") or _is_unread(nodes.get(i))]
 
@@ -176,7 +176,7 @@ class TreePart(Face):
         self._in_sight, self._awaited = dict(self.selection), False
         try:
             self._limits = growth.limits
-            with self.hold_sync():  # one message: the browser never sees half a tree
+            with self.hold_sync():  # one message, so that the browser never has an inconsistent tree
                 self.nodes = growth.nodes
                 self.roots = growth.roots
                 self.expanded = growth.expanded if expanded is None else expanded
@@ -188,13 +188,13 @@ class TreePart(Face):
     def _on_cancelled(self, change: Any) -> None:
         super()._on_cancelled(change)
         self._fold_unread()
-        if self._awaited:  # what is selected is what is shown, and can be asked for again
+        if self._awaited:  # restore the selection shown, so that the other can be selected again
             self._awaited = False
             self.selection = self._in_sight
         if self.found.get("n") != self.search.get("n") or self.found.get("busy"):
             hits = self.found.get("hits", []) if self.found.get("n") == self.search.get("n") else []
             self.found = {"n": self.search.get("n"), "hits": hits, "busy": False, "more": True}
-        if self._marking:  # nobody asked for it: it is not to be lost
+        if self._marking:  # not requested by the user, so it must not be lost by cancelling
             self._mark()
 
     def _fail(self, error: Exception) -> None:
@@ -202,7 +202,7 @@ class TreePart(Face):
         super()._fail(error)
 
     def _fold_unread(self) -> None:
-        """What was to be unfolded and is not read folds again: nothing waits for what does not come."""
+        """Fold nodes whose children were not read, so that nothing waits for them."""
         unread = set(self._unread())
         if unread:
             self._applying = True
@@ -217,14 +217,14 @@ class TreePart(Face):
             self._mark()
 
     def _mark(self) -> None:
-        """Problems were met in reading something else: the nodes in sight are marked with them."""
+        """Mark the nodes shown with problems that other reads have found."""
         view = self._view()
 
         def read() -> Growth:
             try:
                 return self._forest.grow(view)
             finally:
-                self._marked = len(self._state.problems)  # what this read itself met is marked
+                self._marked = len(self._state.problems)  # problems found by this read are marked already
 
         def show(growth: Growth) -> None:
             self._marking = False
@@ -241,15 +241,15 @@ class TreePart(Face):
     def _on_search(self, change: Any) -> None:
         text, n = self.search.get("text", ""), self.search.get("n", 0)
         if not isinstance(text, str) or len(text) > _LONGEST:
-            raise OptionError(f"search={str(self.search)[:200]}: give n and text of at most {_LONGEST:,} characters")
+            raise OptionError(f"search={str(self.search)[:200]}: give n, and text of at most {_LONGEST:,} characters")
         if text.strip():
             self._search_on(n, Search(self._state, id_of(self.selection["snapshot"]), text), text.strip()[:40])
         else:
             self.found = {"n": n, "hits": [], "busy": False, "more": False}
-            self._do("search", "Reading", lambda: None, lambda _: None)  # what is searched for still is dropped
+            self._do("search", "Reading", lambda: None, lambda _: None)  # supersedes a running search
 
     def _search_on(self, n: Any, search: Search, text: str) -> None:
-        """Search a while, show what was found, and go on: other requests come in between."""
+        """Search for a while, show the hits, and continue after other pending requests."""
 
         def show(_: None) -> None:
             self.found = {"n": n, "hits": list(search.hits), "busy": not search.done, "more": search.more}

@@ -1,4 +1,4 @@
-"""A search through a snapshot: names, paths, ids, partition values, by columns, a few manifests at a time."""
+"""Search a snapshot for names, paths, ids and partition values, column by column, a few manifests at a time."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from iceexplore.widgets.core._ids import ref_id
 
 __all__ = ["Search"]
 
-#: Hits are listed up to here.
+#: The most hits that are listed.
 LIMIT = 500
-#: So many different values of a partition field in a manifest are written as people read them; more are searched as
-#: they are stored.
+#: The most distinct values of a partition field in a manifest that are formatted for the search; more are searched in
+#: their stored form.
 _VALUES = 20_000
 
 
 class Search:
-    """Finds what contains a text, in any case, in steps that take about a quarter of a second.
+    """A case-insensitive search for a text, in steps of about a quarter of a second.
 
     Parameters
     ----------
     snapshot_id
-        The snapshot whose root and manifests are searched; of other snapshots the ids alone, and refs' names.
+        The snapshot whose root and manifests are searched. Ids of other snapshots and names of refs are searched too.
     text
         Part of a path, of an id, of a branch's or tag's name, or of a partition value, also as ``name=value``.
 
     Attributes
     ----------
     hits
-        Ids of nodes (`iceexplore.graph.TreeNode.id`), in the order of the tree.
+        The node ids (`iceexplore.graph.TreeNode.id`), in the order of the tree.
     done, more
-        Whether it came to its end, and whether it left off there because of `LIMIT`.
+        Whether the search has ended, and whether it ended because of `LIMIT`.
     """
 
     def __init__(self, state: TableState, snapshot_id: int | None, text: str) -> None:
@@ -46,12 +46,12 @@ class Search:
         self._text = text.strip().casefold()
         self._snapshot = None if snapshot_id is None else state.metadata.snapshot(snapshot_id)
         self._root: Manifest | None = None
-        self._left: list[int] | None = None  # rows of the root that are not searched yet
+        self._left: list[int] | None = None  # the rows of the root not searched yet
         self.hits: list[str] = []
         self.done = self.more = False
 
     def step(self, seconds: float = 0.25) -> None:
-        """Go on for about so long: at least one manifest."""
+        """Continue the search for about this time, with at least one manifest."""
         end = time.monotonic() + seconds
         if self._left is None:
             self._begin()
@@ -65,7 +65,7 @@ class Search:
         self.done = self.more or not self._left
 
     def _begin(self) -> None:
-        """What the metadata and the root tell."""
+        """Search the metadata and the root."""
         self._left = []
         refs = sorted(self._state.metadata.refs.values(), key=lambda r: (r.type, r.name != "main", r.name))
         self._take([ref_id(r.name) for r in refs if self._text in r.name.casefold()])
@@ -88,7 +88,7 @@ class Search:
         self.more |= len(found) > room
 
     def _matches(self, manifest: Manifest, partition: pa.StructArray | None) -> npt.NDArray[np.bool_]:
-        """Which entries of a root or leaf contain the text."""
+        """Return which entries of a root or leaf contain the text."""
         entries = manifest.entries
         out = np.zeros(entries.num_rows, dtype=np.bool_)
         for name in ("location", "referenced_file"):
@@ -100,7 +100,7 @@ class Search:
         return out
 
     def _values(self, field_id: str, column: pa.Array) -> npt.NDArray[np.bool_]:
-        """Which values of a partition field contain the text, as people read them."""
+        """Return which values of a partition field, as displayed, contain the text."""
         known = [f for spec in self._state.metadata.partition_specs for f in spec.fields if str(f.field_id) == field_id]
         if not known or known[-1].transform == "void":
             return np.zeros(len(column), dtype=np.bool_)
@@ -120,7 +120,7 @@ class Search:
         return found
 
     def _direct(self, root: Manifest) -> pa.StructArray | None:
-        """The partition tuples of the files that stand in a V4 root itself; null elsewhere."""
+        """Return the partition tuples of files listed directly in a V4 root; null for other rows."""
         direct = self._state.reader.direct(root)
         values = None if direct is None else direct.partition()
         return None if direct is None or values is None else values.take(direct_places(root, direct))
@@ -129,7 +129,7 @@ class Search:
 def _plain(value: pa.Scalar) -> object:
     try:
         return value.as_py()
-    except (ValueError, OverflowError):  # out of the calendar's reach: the number behind it
+    except (ValueError, OverflowError):  # beyond Python's calendar: use the stored number
         return value.value
 
 
