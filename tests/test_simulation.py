@@ -307,5 +307,5 @@ def test_mistyped_arguments_of_operations_are_named_with_the_nearest() -> None:
         with pytest.raises(OptionError, match=near):
             call()
     s.append(1, rows=3, bytes_per_row=2.0)
-    with pytest.raises(OptionError, match="last='x': give a whole number"):
+    with pytest.raises(OptionError, match="last='x': expected a whole number"):
         s.replay(4, last="x")

@@ -1,4 +1,4 @@
-"""What marks rows as deleted: deletion vectors in Puffin files, position and equality delete files."""
+"""Read and write deletes: deletion vectors in Puffin files, position and equality delete files."""
 
 from __future__ import annotations
 

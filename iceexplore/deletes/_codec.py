@@ -13,28 +13,28 @@ _STEP = 1 << 18
 
 
 def decompress(data: bytes, codec: str | None, *, limit: int, location: str, offset: int) -> bytes:
-    """The plain bytes of one frame.
+    """Return the decompressed bytes of a frame.
 
     Parameters
     ----------
     codec
         A key of `CODECS`, or None for bytes that are not compressed.
     limit
-        Bytes at most; one more and it is an error. Never more than a little over ``limit`` is allocated.
+        Most decompressed bytes; more are an error. Hardly more than ``limit`` is ever allocated.
 
     Raises
     ------
     FormatError
-        The bytes are no such frame, are cut, or inflate past ``limit``.
+        The bytes are not a valid frame, are truncated, or decompress to more than ``limit``.
     UnsupportedError
-        A codec that the specification does not know.
+        The codec is not in the specification.
     """
     import pyarrow as pa
 
     if codec is None:
         return data
     if codec not in CODECS:
-        raise UnsupportedError(f"compression codec {codec!r} in {location}; a Puffin file may use {', '.join(CODECS)}")
+        raise UnsupportedError(f"compression codec {codec!r} in {location}; Puffin files may use {', '.join(CODECS)}")
     parts: list[bytes] = []
     total = 0
     try:
@@ -46,6 +46,6 @@ def decompress(data: bytes, codec: str | None, *, limit: int, location: str, off
         raise FormatError(f"{codec} data does not decompress: {error}", location=location, offset=offset) from None
     if total > limit:
         raise FormatError(
-            f"{len(data)} bytes of {codec} data inflate past {limit} bytes", location=location, offset=offset
+            f"{len(data)} bytes of {codec} data decompress to more than {limit} bytes", location=location, offset=offset
         )
     return b"".join(parts)

@@ -23,23 +23,23 @@ ROW_ID = 2147483544
 
 
 def read_position_deletes(storage: Storage, location: str, file_format: str | None = None) -> pa.Table:
-    """Read a position delete file row by row; `read_positions` holds many more of them.
+    """Read a position delete file into a table of rows; `read_positions` can hold far more of them.
 
     Parameters
     ----------
     file_format
-        As the manifest says; the content decides.
+        The format in the manifest, for errors; the content decides.
 
     Returns
     -------
     pyarrow.Table
-        ``file_path`` (string), ``pos`` (int64), and ``row`` (struct, as the file has it) if the file has it. Rows
-        without a path or position are left out: they delete nothing.
+        ``file_path`` (string), ``pos`` (int64), and ``row`` (struct, as in the file) if the file has it. Rows
+        without a path or position delete nothing and are left out.
 
     Raises
     ------
     FormatError
-        No such file, damaged, or without the two columns.
+        Not a position delete file, damaged, or without the two columns.
     """
     table = read_rows(storage, location, kind="delete-file", stated=file_format)
     path = column_of(table.schema, FILE_PATH_ID, "file_path", location)
@@ -56,25 +56,25 @@ def read_position_deletes(storage: Storage, location: str, file_format: str | No
 
 
 def read_equality_deletes(storage: Storage, location: str, file_format: str | None, schema: Schema) -> pa.Table:
-    """Read an equality delete file with a schema of its table.
+    """Read an equality delete file with a schema of the table.
 
     Parameters
     ----------
     file_format
-        As the manifest says; the content decides.
+        The format in the manifest, for errors; the content decides.
     schema
-        Gives columns their names and types by field id, at every depth; by name only in a file without any ids.
+        Gives columns their names and types, matched by field id at every depth; by name only in a file without ids.
 
     Returns
     -------
     pyarrow.Table
-        Every column of the file, in its order; ``PARQUET:field_id`` in a field's metadata says which is which. A
-        column that the schema does not know (dropped since) keeps the file's name and type.
+        Every column of the file, in its order; ``PARQUET:field_id`` in a field's metadata is its field id. A column
+        that the schema does not have (dropped since) keeps the file's name and type.
 
     Raises
     ------
     FormatError
-        No such file, damaged, or of values that do not fit the schema's types.
+        Not a data format, damaged, or with values that do not fit the schema's types.
     """
     table = read_rows(storage, location, kind="delete-file", stated=file_format)
     by_id = {f.field_id: f for f in schema.fields}
@@ -101,14 +101,14 @@ def _find(schema: pa.Schema, number: int, name: str) -> int | None:
     ids = [field_id(f) for f in schema]
     if number in ids:
         return ids.index(number)
-    # By name only where the file has no ids: with ids, a column of that name is another one.
+    # By name only where the file has no ids: with ids, a column of that name is a different one.
     if all(i is None for i in ids) and name in schema.names:
         return int(schema.names.index(name))
     return None
 
 
 def column_of(schema: pa.Schema, number: int, name: str, location: str) -> int:
-    """Return the place of a column of position delete files. Raises `FormatError` where there is none."""
+    """Return the index of a column of position delete files. Raises `FormatError` if it is missing."""
     found = _find(schema, number, name)
     if found is None:
         raise FormatError(
@@ -120,7 +120,7 @@ def column_of(schema: pa.Schema, number: int, name: str, location: str) -> int:
 
 
 def _target(wanted: Type, found: pa.DataType) -> pa.DataType:
-    """The Arrow type of a column: the schema's names and types for the children that the file has."""
+    """Return a column's Arrow type, with the schema's names and types for the children in the file."""
     match wanted:
         case StructType(fields) if pa.types.is_struct(found):
             by_id = {f.field_id: f for f in fields}
@@ -151,18 +151,18 @@ def _fit(column: pa.ChunkedArray, found: pa.DataType, target: pa.DataType) -> pa
 
 
 def _fit_array(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Cast by position of the children: Arrow's own cast goes by their names, which a rename changes."""
+    """Cast by position of the children: Arrow's cast matches by name, which a rename changes."""
     if pa.types.is_struct(target):
         children = [_fit_array(array.field(i), target.field(i).type) for i in range(target.num_fields)]
         fields = [target.field(i) for i in range(target.num_fields)]
         mask = array.is_null()
         return pa.StructArray.from_arrays([_shifted(c, array) for c in children], fields=fields, mask=mask)
     if pa.types.is_timestamp(target) and pa.types.is_timestamp(array.type):
-        # ORC and INT96 come as nanoseconds; the table's microseconds are what was written.
+        # Arrow reads ORC and INT96 as nanoseconds; the values were written as the table's microseconds.
         return array.cast(target, safe=False) if array.type.unit == "ns" else array.cast(target)
     return array.cast(target)
 
 
 def _shifted(child: pa.Array, parent: pa.Array) -> pa.Array:
-    """``StructArray.field`` already applies the parent's offset; a child longer than it is cut."""
+    """Cut a child to its parent's length; ``StructArray.field`` has already applied the parent's offset."""
     return child if len(child) == len(parent) else child.slice(0, len(parent))

@@ -1,7 +1,7 @@
 """Mumbling bitmaps: small bitmaps of at most 2,097,152 positions, in containers of 256 bits.
 
-Iceberg, ``format/mumbling-spec.md``, version 1. Every count is checked against the bytes that are there before
-anything is made for it; at most 8,192 containers and 2,097,152 positions can come out.
+Iceberg, ``format/mumbling-spec.md``, version 1. Every count is checked against the available bytes before anything is
+allocated for it; the result has at most 8,192 containers and 2,097,152 positions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MUMBLING_POSITIONS", "decode_mumbling", "encode_mumbling"]
 
-#: Positions are below this: 8,192 containers of 256.
+#: Upper limit (exclusive) of positions: 8,192 containers of 256.
 MUMBLING_POSITIONS = 8_192 * 256
 
 _VERSION = 1
@@ -31,7 +31,7 @@ _DENSE = 0x20
 
 
 def decode_mumbling(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> Any:
-    """Decode a Mumbling bitmap; its bytes must be used up.
+    """Decode a Mumbling bitmap, which must span all of ``data``.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def decode_mumbling(data: bytes | memoryview, *, location: str | None = None, of
     Raises
     ------
     FormatError
-        Another version, a reserved container type, positions out of order, a cardinality that is not true, too few
+        Unknown version, a reserved container type, positions out of order, a wrong cardinality, too few
         bytes or too many.
     """
     import numpy as np
@@ -58,22 +58,22 @@ def decode_mumbling(data: bytes | memoryview, *, location: str | None = None, of
         return FormatError(text, location=location, offset=offset + at, field="mumbling")
 
     if len(view) < _HEADER:
-        raise wrong(f"the header takes {_HEADER} bytes, {len(view)} are there", 0)
+        raise wrong(f"the header takes {_HEADER} bytes, found {len(view)}", 0)
     if view[0] != _VERSION:
-        raise wrong(f"format version {view[0]}, only {_VERSION} is known", 0)
+        raise wrong(f"unknown format version {view[0]}, expected {_VERSION}", 0)
     cardinality = int.from_bytes(view[1:4], "little")
     (count,) = struct.unpack_from("<H", view, 4)
     if count > _MAX_CONTAINERS:
-        raise wrong(f"{count} containers are claimed, {_MAX_CONTAINERS} is the most", 4)
+        raise wrong(f"the header claims {count} containers, more than {_MAX_CONTAINERS}", 4)
     descriptors, at = _descriptors(view, count, wrong)
     kinds = descriptors >> 5
     if bool((kinds > 1).any()):
         index = int(np.argmax(kinds > 1))
         raise wrong(f"descriptor {descriptors[index]:#04x} of container {index} has a reserved type", _HEADER)
-    dense = kinds == 1  # the other bits of a dense descriptor are to be ignored
+    dense = kinds == 1  # the other bits of a dense descriptor are ignored
     lengths = np.where(dense, _DENSE_BYTES, descriptors & 0x1F).astype(np.int64)
     if int(lengths.sum()) != len(view) - at:
-        raise wrong(f"the containers take {int(lengths.sum())} bytes, {len(view) - at} are left", at)
+        raise wrong(f"the containers take {int(lengths.sum())} bytes, but {len(view) - at} remain", at)
     body = np.frombuffer(view, np.uint8, len(view) - at, at)
     owner = np.repeat(np.arange(count, dtype=np.uint32), lengths)
     sparse = ~dense[owner] if count else np.zeros(0, np.bool_)
@@ -84,7 +84,7 @@ def decode_mumbling(data: bytes | memoryview, *, location: str | None = None, of
     rows, places = np.nonzero(bits)
     high = (np.flatnonzero(dense).astype(np.uint32)[rows] << np.uint32(8)) | places.astype(np.uint32)
     if len(low) + len(high) != cardinality:
-        raise wrong(f"{len(low) + len(high)} positions are set, the cardinality says {cardinality}", 1)
+        raise wrong(f"{len(low) + len(high)} positions are set, but the cardinality is {cardinality}", 1)
     return BitMap(np.concatenate([low, high]).astype(np.uint32))
 
 
@@ -120,7 +120,7 @@ def encode_mumbling(bitmap: Any) -> bytes:
 
 
 def _descriptors(view: memoryview, count: int, wrong: Any) -> tuple[_Bytes, int]:
-    """The descriptor array, and the offset behind it (specification, Appendix A)."""
+    """Return the descriptor array, and the offset after it (specification, Appendix A)."""
     import numpy as np
 
     chunks: list[Any] = [np.zeros(0, np.uint8)]
@@ -131,18 +131,18 @@ def _descriptors(view: memoryview, count: int, wrong: Any) -> tuple[_Bytes, int]
             raise wrong("the bytes end within the descriptor array", at)
         low_bits, high_bits, exceptions, least = view[at] & 0x0F, view[at] >> 4, view[at + 1], view[at + 2]
         if low_bits + high_bits > 8:
-            raise wrong(f"bit widths {low_bits} and {high_bits} make more than 8", at)
+            raise wrong(f"bit widths {low_bits} and {high_bits} add up to more than 8", at)
         if exceptions > length:
             raise wrong(f"{exceptions} exceptions among {length} descriptors", at + 1)
         sizes = ((length * low_bits + 7) // 8, exceptions, (exceptions * high_bits + 7) // 8)
         if len(view) - at - 3 < sum(sizes):
-            raise wrong(f"a chunk of descriptors takes {sum(sizes)} bytes, {len(view) - at - 3} are left", at)
+            raise wrong(f"a chunk of descriptors takes {sum(sizes)} bytes, but {len(view) - at - 3} remain", at)
         begin = at + 3
         values = _unpack(view[begin : begin + sizes[0]], length, low_bits)
         begin += sizes[0]
         places = np.frombuffer(view, np.uint8, exceptions, begin)
         if exceptions and (int(places.max()) >= length or len(np.unique(places)) != exceptions):
-            raise wrong("the place of an exception is outside its chunk, or there twice", begin)
+            raise wrong("an exception's index is outside its chunk or occurs twice", begin)
         begin += exceptions
         values[places] |= _unpack(view[begin : begin + sizes[2]], exceptions, high_bits) << low_bits
         values = values + least
@@ -154,7 +154,7 @@ def _descriptors(view: memoryview, count: int, wrong: Any) -> tuple[_Bytes, int]
 
 
 def _unpack(data: memoryview, count: int, bits: int) -> Any:
-    """``count`` numbers of ``bits`` bits each, most significant bit first."""
+    """Return ``count`` numbers of ``bits`` bits each, most significant bit first."""
     import numpy as np
 
     if bits == 0:
@@ -184,7 +184,7 @@ def _encode_chunk(descriptors: _Bytes) -> bytes:
         exceptions = int((widths > bits).sum())
         return (len(values) * bits + 7) // 8 + exceptions + (exceptions * (widest - bits) + 7) // 8
 
-    # 256 exceptions do not fit the byte that counts them
+    # a count of 256 exceptions does not fit in its byte
     low = min((b for b in range(widest + 1) if int((widths > b).sum()) < _CHUNK), key=size)
     places = np.flatnonzero(widths > low)
     high = widest - low if len(places) else 0

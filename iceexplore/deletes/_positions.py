@@ -1,4 +1,4 @@
-"""Sets of row positions: few as a sorted array, many as a roaring bitmap; and what a position delete file holds."""
+"""Sets of row positions (a sorted array, or a roaring bitmap for many), and reading them from delete files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["PositionSet", "PositionSets", "bitmap_of", "read_positions"]
 
 Positions = npt.NDArray[np.int64]
-#: Rows of a delete file that are held as plain numbers; beyond them they become bitmaps.
+#: Most rows of a delete file held as plain numbers; more are packed into bitmaps.
 _PLAIN_ROWS = 1 << 22
-#: What a path takes beside its text, and a bitmap and each of its containers beside their values, about.
+#: Approximate overhead in bytes of a path, of a bitmap and of each of its containers.
 _PATH_BYTES = 100
 _BITMAP_BYTES = 200
 _CONTAINER_BYTES = 64
-#: A run of so many positions is added to a bitmap faster as a range.
+#: Runs of at least this average length are added to a bitmap as ranges, which is faster.
 _LONG_RUN = 64
 _ROW_BYTES = 12
 _PATH, _POS = "file_path", "pos"
@@ -35,15 +35,15 @@ _WHAT = "the deleted positions"
 
 
 class PositionSet:
-    """Positions of rows in one data file, each once.
+    """A set of row positions in one data file.
 
-    A few bytes may set billions of positions, so none of the methods makes a list of all of them: rows are marked
-    within a stretch of the file.
+    A few bytes may represent billions of positions, so no method lists all of them: rows are marked within a range of
+    the file.
 
     Parameters
     ----------
     positions
-        An ascending array without duplicates, or a `pyroaring.BitMap` or ``BitMap64``, which is kept and not changed.
+        An ascending array without duplicates, or a `pyroaring.BitMap` or ``BitMap64``, which is stored and not changed.
     """
 
     def __init__(self, positions: Positions | Any) -> None:
@@ -72,18 +72,18 @@ class PositionSet:
 
     @property
     def last(self) -> int:
-        """The highest position. Raises `ValueError` if there is none."""
+        """The greatest position. Raises `ValueError` if the set is empty."""
         if not len(self):
             raise ValueError("no positions")
         return int(self._bitmap.max()) if self._array is None else int(self._array[-1])
 
     @property
     def nbytes(self) -> int:
-        """Memory, about."""
+        """Approximate memory in bytes."""
         return _bitmap_bytes(self._bitmap) if self._array is None else self._array.nbytes
 
     def bitmap(self) -> Any:
-        """Return a `pyroaring.BitMap64`, the caller's own."""
+        """Return the positions as a new `pyroaring.BitMap64`."""
         return self._bitmap.copy() if self._array is None else bitmap_of(self._array)
 
     def between(self, start: int, end: int) -> Positions:
@@ -95,19 +95,19 @@ class PositionSet:
         return np.frombuffer(found.to_array(), dtype=np.uint64).astype(np.int64)
 
     def count(self, rows: int) -> int:
-        """Return how many positions are below ``rows``."""
+        """Return the number of positions below ``rows``."""
         if self._array is not None:
             return int(np.searchsorted(self._array, rows))
         return int(self._bitmap.range_cardinality(0, max(0, rows)))
 
     def mark(self, marks: npt.NDArray[np.bool_], start: int = 0) -> None:
-        """Set the marks of rows that are among the positions; the first mark is of the row at ``start``."""
+        """Set the marks of rows in this set; the first mark belongs to the row at ``start``."""
         for at in range(0, len(marks), _PLAIN_ROWS):
             end = min(len(marks), at + _PLAIN_ROWS)
             marks[self.between(start + at, start + end) - start] = True
 
     def among(self, positions: Positions) -> npt.NDArray[np.bool_]:
-        """Return which of some positions, each 0 or higher, are in this set."""
+        """Return a mask of which given positions, each 0 or greater, are in this set."""
         found = self._array
         if found is None:
             both = self._bitmap & bitmap_of(positions)
@@ -116,14 +116,14 @@ class PositionSet:
 
 
 class PositionSets(dict[str, PositionSet]):
-    """The positions of each data file that a position delete file names, by the path as the file spells it.
+    """The positions in a position delete file, by data file path as spelled in the file.
 
     Attributes
     ----------
     rows
-        The records of the file, repeated ones included.
+        Number of records in the file, including duplicates.
     lowest
-        The lowest position that it gives, at most 0; those below 0 are in no data file, and in no set.
+        The least position in the file, or 0 if none is negative; negative ones are in no set.
     """
 
     rows: int = 0
@@ -131,7 +131,7 @@ class PositionSets(dict[str, PositionSet]):
 
 
 def bitmap_of(positions: Positions) -> Any:
-    """Return a `pyroaring.BitMap64` of positions in any order, its containers as small as they can be."""
+    """Return a run-optimized `pyroaring.BitMap64` of positions in any order."""
     from pyroaring import BitMap64
 
     breaks = np.flatnonzero(np.diff(positions) != 1) + 1
@@ -148,7 +148,7 @@ def bitmap_of(positions: Positions) -> Any:
 
 
 def _widened(bitmap: Any) -> Any:
-    """Return a 64-bit bitmap of a 32-bit one, without going through its values."""
+    """Return a 32-bit bitmap as a 64-bit one, without iterating over its values."""
     from pyroaring import BitMap64
 
     if not len(bitmap):
@@ -165,24 +165,24 @@ def _bitmap_bytes(bitmap: Any) -> int:
 def read_positions(
     storage: Storage, location: str, file_format: str | None = None, *, size: int | None = None
 ) -> PositionSets:
-    """Read a position delete file: the positions of each data file, by its path as the file spells it.
+    """Read a position delete file: the positions by data file path as spelled in the file.
 
-    The file is read in batches. Its rows may be many more than fit in memory: run lengths hold a hundred million of
-    them in a megabyte, and so does a bitmap.
+    The file is read in batches. Its rows may be far more than fit in memory: run-length encoding stores a hundred
+    million rows in a megabyte, and so does a bitmap.
 
     Parameters
     ----------
     file_format
-        As the manifest states it; the content decides.
+        The format in the manifest, for errors; the content decides.
     size
-        Bytes of the file as the manifest states them (`Storage.open`).
+        File size as recorded in the manifest (see `Storage.open`).
 
     Raises
     ------
     FormatError, UnsupportedError, FileMissingError
-        It is not there, damaged, or without the two columns.
+        The file is missing, damaged, or without the two columns.
     MemoryLimitError
-        Even as bitmaps the positions take more than such a file may.
+        The positions exceed the memory limit even as bitmaps.
     """
     with open_rows(storage, location, kind="delete-file", stated=file_format, encoded=(_PATH,), size=size) as rows:
         path = column_of(rows.schema, FILE_PATH_ID, _PATH, location)
@@ -195,7 +195,7 @@ def read_positions(
 
 
 class _Positions:
-    """Positions by path: as plain numbers until there are many."""
+    """Collects positions by path, as plain numbers until there are many."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -207,7 +207,7 @@ class _Positions:
         self._all_rows, self._lowest = 0, 0
 
     def add(self, paths: pa.Array, positions: pa.Array) -> None:
-        """Add the rows of a batch; those without a path or a position delete nothing."""
+        """Add the rows of a batch; rows without a path or a position delete nothing."""
         self._all_rows += len(positions)
         if not pa.types.is_dictionary(paths.type):
             paths = paths.cast(pa.string()).dictionary_encode()
@@ -223,7 +223,7 @@ class _Positions:
             indices, at = indices[at >= 0], at[at >= 0]
         if not len(at):
             return
-        # A dictionary may be far larger than what a batch uses of it, and may hold a path twice.
+        # A dictionary may have far more entries than a batch uses, and duplicate paths.
         starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 1))
         used, which = np.unique(indices[starts], return_inverse=True)
         names = paths.dictionary.take(pa.array(used)).cast(pa.string()).to_pylist()
@@ -235,7 +235,7 @@ class _Positions:
             self._pack()
 
     def sets(self) -> PositionSets:
-        """Return what was added, by path."""
+        """Return the added positions by path."""
         names, out = list(self._numbers), PositionSets()
         out.rows, out.lowest = self._all_rows, self._lowest
         if self._bitmaps:
@@ -266,12 +266,12 @@ class _Positions:
             self._budget.reserve(_bitmap_bytes(old) - before, _WHAT)
 
     def _grouped(self) -> list[tuple[int, Positions]]:
-        """Return the plain numbers by path, ascending and each once, and forget them."""
+        """Return the plain numbers by path, ascending without duplicates, and clear them."""
         if not self._rows:
             return []
         codes, positions = np.concatenate(self._codes), np.concatenate(self._positions)
         self._codes, self._positions, self._rows = [], [], 0
-        # Files are sorted by path and position (spec, "Position Delete Files"), mostly.
+        # Most files are sorted by path and position, as the spec requires ("Position Delete Files").
         if not _ascending(codes, positions):
             order = np.lexsort((positions, codes))
             codes, positions = codes[order], positions[order]
@@ -284,7 +284,7 @@ class _Positions:
 
 
 def _ascending(codes: npt.NDArray[Any], positions: Positions) -> bool:
-    """Return whether positions come by file, in order, each once."""
+    """Return whether positions are sorted by file and position, without duplicates."""
     more = codes[1:] > codes[:-1]
     more |= (codes[1:] == codes[:-1]) & (positions[1:] > positions[:-1])
     return bool(more.all())

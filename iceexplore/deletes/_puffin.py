@@ -1,4 +1,4 @@
-"""Puffin files: a footer that lists blobs (Puffin specification, "Footer structure"). Only the footer is read."""
+"""Puffin files: read the footer, which lists the blobs (Puffin specification, "Footer structure")."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ PUFFIN_MAGIC = b"PFA1"
 DELETION_VECTOR = "deletion-vector-v1"
 THETA_SKETCH = "apache-datasketches-theta-v1"
 
-#: A footer describes each blob in some 300 bytes: room for 400,000 deletion vectors in one file.
+#: A blob's description takes about 300 bytes: enough for 400,000 deletion vectors in one file.
 MAX_FOOTER_BYTES = 1 << 27
-#: A blob after decompression. A deletion vector is never compressed, a sketch takes some 100 kB.
+#: Most bytes of a decompressed blob. A deletion vector is never compressed, a sketch takes about 100 kB.
 MAX_BLOB_BYTES = 1 << 28
 
-#: What the footer's JSON may take as objects, below the memory limit.
+#: Memory limit for the objects of the footer's JSON, below the general one.
 _MOST_OBJECTS = 1 << 30
 
 _TRAILER = struct.Struct("<i4s4s")  # payload size, flags, magic
@@ -48,7 +48,7 @@ _INT = range(-(1 << 31), 1 << 31)
 
 @dataclass(frozen=True)
 class PuffinBlob:
-    """A blob as the footer describes it. ``offset`` and ``length`` are bytes as stored; -1 ids mean "not known"."""
+    """A blob as described in the footer. ``offset`` and ``length`` are stored bytes; ids are -1 if unknown."""
 
     ordinal: int
     type: str
@@ -62,17 +62,17 @@ class PuffinBlob:
 
     @property
     def ndv(self) -> int | None:
-        """Distinct values as the property ``ndv`` says; None where it is absent or no number."""
+        """The number of distinct values from the property ``ndv``; None if missing or not a number."""
         return _digits(self.properties.get("ndv"))
 
     @property
     def cardinality(self) -> int | None:
-        """Deleted rows as the property ``cardinality`` of a deletion vector says."""
+        """The number of deleted rows from a deletion vector's property ``cardinality``; None if missing."""
         return _digits(self.properties.get("cardinality"))
 
     @property
     def referenced_data_file(self) -> str | None:
-        """The data file that a deletion vector belongs to, by its property."""
+        """The data file of a deletion vector, from its property; None if missing."""
         return self.properties.get("referenced-data-file")
 
 
@@ -83,13 +83,13 @@ class PuffinFile:
     Attributes
     ----------
     footer_size
-        Bytes of the whole footer, both magics included: what ``file-footer-size-in-bytes`` of table metadata counts.
+        Bytes of the footer with both magics, as in ``file-footer-size-in-bytes`` of table metadata.
     file_size
         Bytes of the file.
     footer_compressed
         Whether the payload is LZ4-compressed.
     problems
-        Blobs that break the specification. One that cannot be told at all is left out of ``blobs``.
+        Violations of the specification. A blob that cannot be parsed is left out of ``blobs``.
     payload
         The footer's JSON as written.
     """
@@ -105,17 +105,17 @@ class PuffinFile:
 
 
 def read_puffin_footer(storage: Storage, location: str, size: int | None = None) -> PuffinFile:
-    """Read what a Puffin file says about its blobs: its last bytes, and the four of its magic; no blob.
+    """Read the footer of a Puffin file: its last bytes and the magic at its start, but no blob.
 
     Parameters
     ----------
     size
-        The file's size in bytes, where it is known (saves a request). A wrong one is told in the error.
+        The file's size in bytes, if known (saves a request). The error reports a wrong size.
 
     Raises
     ------
     FormatError
-        No Puffin file, or its footer is damaged, too large or cut.
+        Not a Puffin file, or its footer is damaged, too large or truncated.
     """
     known = size
     if size is None:
@@ -129,7 +129,7 @@ def read_puffin_footer(storage: Storage, location: str, size: int | None = None)
         if actual is None or actual == known:
             raise
         raise FormatError(
-            f"{error.reason}; the file has {actual} bytes, not {known} as was said",
+            f"{error.reason}; the file has {actual} bytes, not {known} as recorded",
             location=location,
             offset=error.offset,
             field=error.field,
@@ -138,14 +138,14 @@ def read_puffin_footer(storage: Storage, location: str, size: int | None = None)
 
 
 def read_puffin_blob(storage: Storage, location: str, blob: PuffinBlob, *, limit: int = MAX_BLOB_BYTES) -> bytes:
-    """The bytes of a blob, decompressed; ``limit`` bounds them.
+    """Return the decompressed bytes of a blob, at most ``limit``.
 
     Raises
     ------
     FormatError
-        The blob lies outside the file, or does not decompress within ``limit`` bytes.
+        The blob is outside the file, or does not decompress to at most ``limit`` bytes.
     UnsupportedError
-        An unknown codec.
+        The codec is unknown.
     """
     stored = read_range(storage, location, blob.offset, blob.length)
     return decompress(stored, blob.compression_codec, limit=limit, location=location, offset=blob.offset)
@@ -156,28 +156,28 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
         return FormatError(text, location=location, offset=at, code=code)
 
     if size < _SMALLEST:
-        raise wrong(f"a Puffin file takes at least {_SMALLEST} bytes, this has {size}", 0, "file-truncated")
+        raise wrong(f"a Puffin file takes at least {_SMALLEST} bytes, this file has {size}", 0, "file-truncated")
     begin = max(0, size - _FIRST_READ)
     tail = storage.read(location, kind="puffin", offset=begin, length=size - begin)
     if len(tail) != size - begin:
-        raise wrong(f"{size} bytes were expected, {begin + len(tail)} are there", begin + len(tail), "file-truncated")
+        raise wrong(f"expected {size} bytes, found {begin + len(tail)}", begin + len(tail), "file-truncated")
     head = tail[:4] if begin == 0 else storage.read(location, kind="puffin", offset=0, length=4)
     if head != PUFFIN_MAGIC:
         raise wrong(f"not a Puffin file: it begins with {head!r}, not {PUFFIN_MAGIC!r}", 0)
 
     payload_size, flags, magic = _TRAILER.unpack_from(tail, len(tail) - _TRAILER.size)
     if magic != PUFFIN_MAGIC:
-        raise wrong(f"it ends with {magic!r}, not {PUFFIN_MAGIC!r}: cut or written over", size - 4, "file-truncated")
+        raise wrong(f"it ends with {magic!r}, not {PUFFIN_MAGIC!r}: cut or overwritten", size - 4, "file-truncated")
     footer_size = payload_size + _FRAME
     footer_at = size - footer_size
     if payload_size < 0 or footer_at < len(PUFFIN_MAGIC):
-        raise wrong(f"a footer payload of {payload_size} bytes in a file of {size}", size - _TRAILER.size)
+        raise wrong(f"a footer payload of {payload_size} bytes does not fit in a file of {size}", size - _TRAILER.size)
     if payload_size > MAX_FOOTER_BYTES:
-        raise wrong(f"a footer payload of {payload_size} bytes; {MAX_FOOTER_BYTES} is the most", size - _TRAILER.size)
+        raise wrong(f"the footer payload has {payload_size} bytes, more than {MAX_FOOTER_BYTES}", size - _TRAILER.size)
     if footer_at < begin:
         more = storage.read(location, kind="puffin", offset=footer_at, length=begin - footer_at)
         if len(more) != begin - footer_at:
-            raise wrong("the footer cannot be read to its end", footer_at, "file-truncated")
+            raise wrong("the footer ends too early", footer_at, "file-truncated")
         begin, tail = footer_at, more + tail
     footer = tail[footer_at - begin :]
     if footer[:4] != PUFFIN_MAGIC:
@@ -193,11 +193,11 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
         budget = Budget(location, size, most=_MOST_OBJECTS)
         document = load_json(text, budget, "the footer's JSON")
         if "\\ud" in text.lower():
-            # Escapes of lone surrogates, which neither Arrow nor a file can have.
+            # Escapes of lone surrogates, which Arrow and files cannot store.
             written = json.dumps(document, ensure_ascii=False)
             document = json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"the footer payload is no JSON: {error}", location=location, offset=footer_at + 4) from None
+        raise FormatError(f"the footer payload is not JSON: {error}", location=location, offset=footer_at + 4) from None
     if not isinstance(document, dict) or not isinstance(document.get("blobs"), list):
         raise FormatError("the footer has no list of blobs", location=location, offset=footer_at + 4, field="blobs")
     problems: list[Problem] = []
@@ -214,7 +214,7 @@ def _blob(item: Any, ordinal: int, location: str, end: int, problems: list[Probl
         problems.append(problem("puffin-blob-invalid", where, text, field=key, found=_short(found), expected=expected))
 
     if not isinstance(item, dict):
-        report("a blob is described by a JSON object", "blobs", item)
+        report("a blob's description must be a JSON object", "blobs", item)
         return None
     kind = item.get("type")
     if not isinstance(kind, str):
@@ -224,23 +224,23 @@ def _blob(item: Any, ordinal: int, location: str, end: int, problems: list[Probl
     for key in ("snapshot-id", "sequence-number", "offset", "length"):
         value: Any = item.get(key)
         if not _is_long(value):
-            report("a required number is missing or no whole number", key, value, "a long")
+            report("a required number is missing or not a whole number", key, value, "a long")
             value = -1
         numbers[key] = value
     offset, length = numbers["offset"], numbers["length"]
     placed = _is_long(item.get("offset")) and _is_long(item.get("length"))
     if placed and (offset < len(PUFFIN_MAGIC) or length < 0 or offset + length > end):
-        report("the blob lies outside the part of the file that holds blobs", "offset", (offset, length), f"4 to {end}")
+        report("the blob is outside the part of the file that holds blobs", "offset", (offset, length), f"4 to {end}")
     ids = item.get("fields")
     if not isinstance(ids, list) or not all(_is_long(i) and i in _INT for i in ids):
-        report("the blob's fields are no list of whole numbers", "fields", ids, "a list of ints")
+        report("the blob's fields are not a list of whole numbers", "fields", ids, "a list of ints")
         ids = [i for i in ids if _is_long(i) and i in _INT] if isinstance(ids, list) else []
     codec = item.get("compression-codec")
     if codec is not None and not (isinstance(codec, str) and codec in CODECS):
         report("unknown compression codec", "compression-codec", codec, " or ".join(CODECS))
         codec = codec if isinstance(codec, str) else _short(codec)
     if kind == DELETION_VECTOR and codec is not None:
-        report("a deletion vector is never compressed", "compression-codec", codec, "absent")
+        report("a deletion vector must not be compressed", "compression-codec", codec, "absent")
     properties = _strings(item.get("properties"), where, "properties", problems)
     if kind == DELETION_VECTOR:
         for key in ("referenced-data-file", "cardinality"):
@@ -255,7 +255,7 @@ def _strings(value: Any, where: str, key: str, problems: list[Problem]) -> dict[
     if value is None:
         return {}
     if not isinstance(value, dict):
-        text = "properties are a JSON object"
+        text = "properties must be a JSON object"
         problems.append(problem("puffin-blob-invalid", where, text, field=key, found=_short(value)))
         return {}
     return {k: v if isinstance(v, str) else json.dumps(v) for k, v in value.items()}

@@ -1,7 +1,7 @@
-"""Roaring bitmaps in the portable form, checked byte by byte before anything is allocated for them.
+"""Roaring bitmaps in the portable format, validated before anything is allocated for them.
 
-A bitmap library trusts its input more than a reader of foreign files may. So the structure is walked here first:
-every count against the bytes that are there, every order, every cardinality. Rules: RoaringFormatSpec, "General
+A bitmap library trusts its input more than a reader of foreign files may. So the structure is validated first: every
+count against the available bytes, every order, every cardinality. Rules: RoaringFormatSpec, "General
 layout" and "Extension for 64-bit implementations"; key limits: Iceberg's ``RoaringPositionBitmap``.
 """
 
@@ -14,25 +14,26 @@ from iceexplore.errors import FormatError, OptionError
 
 __all__ = ["MAX_KEY", "MAX_POSITION", "encode_bitmap32", "encode_bitmap64", "read_bitmap32", "read_bitmap64"]
 
-#: Iceberg's Java keeps the bitmaps in an array by key, so ``Integer.MAX_VALUE`` itself is out.
+#: Iceberg's Java keeps the bitmaps in an array by key, so ``Integer.MAX_VALUE`` itself is not allowed.
 MAX_KEY = (1 << 31) - 2
-#: The highest position that Iceberg's Java accepts (``RoaringPositionBitmap.MAX_POSITION``).
+#: The greatest position that Iceberg's Java accepts (``RoaringPositionBitmap.MAX_POSITION``).
 MAX_POSITION = MAX_KEY << 32 | 0x80000000
 
 _COOKIE_NO_RUNS = 12346
 _COOKIE_RUNS = 12347
-_OFFSETS_FROM = 4  # with runs, the offset header is there from four containers on
+_OFFSETS_FROM = 4  # with runs, the offset header exists only from four containers on
 _MAX_CONTAINERS = 1 << 16
 _ARRAY_MAX = 4096
 _BITMAP_BYTES = 8192
 _SMALLEST_BITMAP = 8  # cookie and a count of zero
-#: Containers of all keys together that are decoded: of 65,536 positions each these are 17 billion, far more than a
-#: data file has rows. A few bytes of a run may claim as many, and each takes time and memory.
+#: Most containers of all keys together that are decoded: at 65,536 positions each, 17 billion, far more than a data
+#: file
+#: has rows. A few bytes of runs may claim that many, and each takes time and memory.
 _MOST_CONTAINERS = 1 << 18
 
 
 class _FalseClaimError(Exception):
-    """A claim that the bytes do not bear out: what, and at which byte of the vector."""
+    """A claim in a bitmap that its bytes contradict; ``at`` is the byte in the vector."""
 
     def __init__(self, text: str, at: int) -> None:
         super().__init__(text)
@@ -45,21 +46,21 @@ def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offs
     Parameters
     ----------
     data
-        The vector of a deletion vector, without its magic. It must be used up to its last byte.
+        The vector of a deletion vector, without its magic. The bitmap must end at its last byte.
     location, offset
-        Where it stands, for error messages: the file, and the byte at which ``data`` begins.
+        The file and the byte at which ``data`` begins, for error messages.
 
     Returns
     -------
     pyroaring.BitMap64
-        Its memory is in proportion to ``len(data)``; its *cardinality* is not: sixteen bytes of runs may set 65,536
-        positions, so ask ``len()`` before making a list of them.
+        The positions. Memory is proportional to ``len(data)``, but the cardinality is not: sixteen bytes of runs may
+        represent 65,536 positions, so check ``len()`` before listing them.
 
     Raises
     ------
     FormatError
-        A count, key, order, offset or cardinality that is not true, a key above ``MAX_KEY``, or more containers than
-        any data file has rows for: it says how many positions are claimed, and which.
+        A wrong count, key, order, offset or cardinality, a key above ``MAX_KEY``, or more containers than any data
+        file has rows for; the error then has the number and range of the claimed positions.
     """
     from pyroaring import BitMap64
 
@@ -70,14 +71,14 @@ def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offs
         raise FormatError(str(claim), location=location, offset=offset + claim.at, field="deletion-vector-v1") from None
     try:
         return BitMap64.deserialize(bytes(view))
-    except (ValueError, IndexError, MemoryError, OverflowError) as error:  # a second opinion: CRoaring checks too
+    except (ValueError, IndexError, MemoryError, OverflowError) as error:  # CRoaring validates, too
         raise FormatError(
             f"the bitmap does not decode: {error}", location=location, offset=offset, field="deletion-vector-v1"
         ) from None
 
 
 def read_bitmap32(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> Any:
-    """Read one 32-bit portable bitmap (RoaringFormatSpec, "General layout"); its bytes must be used up.
+    """Read one 32-bit portable bitmap (RoaringFormatSpec, "General layout"); it must span all of ``data``.
 
     Returns
     -------
@@ -87,7 +88,7 @@ def read_bitmap32(data: bytes | memoryview, *, location: str | None = None, offs
     Raises
     ------
     FormatError
-        A count, order, offset or cardinality that is not true, or bytes that are left over.
+        A wrong count, order, offset or cardinality, or trailing bytes.
     """
     from pyroaring import BitMap
 
@@ -99,24 +100,24 @@ def read_bitmap32(data: bytes | memoryview, *, location: str | None = None, offs
         return BitMap.deserialize(bytes(view))
     except _FalseClaimError as claim:
         raise FormatError(str(claim), location=location, offset=offset + claim.at, field="roaring") from None
-    except (ValueError, IndexError, MemoryError, OverflowError) as error:  # a second opinion: CRoaring checks too
+    except (ValueError, IndexError, MemoryError, OverflowError) as error:  # CRoaring validates, too
         raise FormatError(
             f"the bitmap does not decode: {error}", location=location, offset=offset, field="roaring"
         ) from None
 
 
 def encode_bitmap32(bitmap: Any) -> bytes:
-    """Write a 32-bit bitmap (`pyroaring.BitMap`) in the portable form, runs wherever they are smaller."""
+    """Write a 32-bit bitmap (`pyroaring.BitMap`) in the portable format, with runs where they are smaller."""
     optimized = bitmap.copy()
     optimized.run_optimize()
     return bytes(optimized.serialize())
 
 
 def encode_bitmap64(bitmap: Any) -> bytes:
-    """Write a 64-bit bitmap as Iceberg's Java does: runs wherever they are smaller, keys ascending.
+    """Write a 64-bit bitmap as Iceberg's Java does: with runs where they are smaller, keys ascending.
 
-    Java also writes an empty bitmap for each key that it skipped; the specification has bitmaps only "for each key in
-    the set", and so do we. The two differ only where a whole key is empty, in files of over 4 billion rows.
+    Java also writes an empty bitmap for each skipped key; the specification has bitmaps only "for each key in the set",
+    which this follows. The two differ only where a whole key is empty, in files of over 4 billion rows.
 
     Raises
     ------
@@ -132,11 +133,11 @@ def encode_bitmap64(bitmap: Any) -> bytes:
 
 def _check64(view: memoryview) -> None:
     if len(view) < 8:
-        raise _FalseClaimError(f"a bitmap count takes 8 bytes, {len(view)} are left", 0)
+        raise _FalseClaimError(f"a bitmap count takes 8 bytes, found {len(view)}", 0)
     (count,) = struct.unpack_from("<Q", view, 0)
     at = 8
     if count > (len(view) - at) // (4 + _SMALLEST_BITMAP):
-        raise _FalseClaimError(f"{count} bitmaps are claimed in {len(view) - at} bytes", 0)
+        raise _FalseClaimError(f"{count} bitmaps do not fit in {len(view) - at} bytes", 0)
     last_key, containers = -1, 0
     for _ in range(count):
         if len(view) - at < 4 + _SMALLEST_BITMAP:
@@ -146,7 +147,7 @@ def _check64(view: memoryview) -> None:
             raise _FalseClaimError(_too_many(view, count), 0)
         (key,) = struct.unpack_from("<I", view, at)
         if key > MAX_KEY:
-            raise _FalseClaimError(f"bitmap key {key} is above {MAX_KEY}, the highest that Iceberg allows", at)
+            raise _FalseClaimError(f"bitmap key {key} is above {MAX_KEY}, the greatest that Iceberg allows", at)
         if key <= last_key:
             raise _FalseClaimError(f"bitmap key {key} follows {last_key}: keys must ascend", at)
         last_key = key
@@ -156,13 +157,13 @@ def _check64(view: memoryview) -> None:
 
 
 def _container_count(view: memoryview, begin: int) -> int:
-    """How many containers a 32-bit bitmap claims."""
+    """Return the number of containers that a 32-bit bitmap claims."""
     cookie, size = (int(n) for n in struct.unpack_from("<II", view, begin))
     return size if cookie == _COOKIE_NO_RUNS else (cookie >> 16) + 1
 
 
 def _too_many(view: memoryview, count: int) -> str:
-    """What a vector of too many containers claims, by its headers alone: nothing of it is decoded."""
+    """Describe the claims of a vector with too many containers, from its headers without decoding it."""
     import numpy as np
 
     at, positions, first, last = 8, 0, None, 0
@@ -178,7 +179,7 @@ def _too_many(view: memoryview, count: int) -> str:
             first = key << 32 | int(header[0, 0]) << 16 if first is None else first
             last = key << 32 | int(header[-1, 0]) << 16 | 0xFFFF
             end, done = header_at + 4 * size, 0
-            if cookie == _COOKIE_NO_RUNS or size >= _OFFSETS_FROM:  # straight to the last container
+            if cookie == _COOKIE_NO_RUNS or size >= _OFFSETS_FROM:  # skip to the last container
                 end, done = begin + struct.unpack_from("<I", view, end + 4 * (size - 1))[0], size - 1
             for index in range(done, size):
                 held = int(header[index, 1]) + 1
@@ -191,21 +192,21 @@ def _too_many(view: memoryview, count: int) -> str:
         complete = False
     return (
         f"the vector claims {'' if complete else 'at least '}{positions:,} positions between {first or 0:,} and "
-        f"{last:,}{'' if complete else ' or later'}, in more than {_MOST_CONTAINERS:,} containers: no data file has as "
-        "many rows, and it is not decoded"
+        f"{last:,}{'' if complete else ' or later'}, in more than {_MOST_CONTAINERS:,} containers: no file has that "
+        "many rows, so it is not decoded"
     )
 
 
 def _check32(view: memoryview, begin: int) -> int:
-    """Check one 32-bit bitmap; return the offset behind it."""
+    """Check one 32-bit bitmap; return the offset after it."""
     import numpy as np
 
     def need(at: int, length: int, what: str) -> int:
         if length > len(view) - at:
-            raise _FalseClaimError(f"{what} take {length} bytes, {len(view) - at} are left", at)
+            raise _FalseClaimError(f"{what} take {length} bytes, but {len(view) - at} remain", at)
         return at + length
 
-    need(begin, 4, "the cookie and its like")
+    need(begin, 4, "the cookie")
     (cookie,) = struct.unpack_from("<I", view, begin)
     at = begin + 4
     runs: memoryview | None = None
@@ -222,7 +223,7 @@ def _check32(view: memoryview, begin: int) -> int:
     else:
         raise _FalseClaimError(f"unknown roaring cookie {cookie}", begin)
     if size > _MAX_CONTAINERS:
-        raise _FalseClaimError(f"{size} containers are claimed, {_MAX_CONTAINERS} is the most", begin)
+        raise _FalseClaimError(f"the bitmap claims {size} containers, more than {_MAX_CONTAINERS}", begin)
 
     header_at = at
     at = need(at, 4 * size, "the container keys and cardinalities")
@@ -239,7 +240,7 @@ def _check32(view: memoryview, begin: int) -> int:
     for index, cardinality in enumerate(cardinalities.tolist()):
         if offsets is not None and offsets[index] != at - begin:
             raise _FalseClaimError(
-                f"container {index} is at byte {at - begin} of its bitmap, its offset says {offsets[index]}", at
+                f"container {index} is at byte {at - begin} of its bitmap, but its offset is {offsets[index]}", at
             )
         if runs is not None and runs[index // 8] >> (index % 8) & 1:
             at = _check_runs(view, at, need, cardinality)
@@ -254,7 +255,7 @@ def _check32(view: memoryview, begin: int) -> int:
             found = int.from_bytes(view[at:end], "little").bit_count()
             if found != cardinality:
                 raise _FalseClaimError(
-                    f"a bitmap container has {found} bits set, its cardinality says {cardinality}", at
+                    f"a bitmap container has {found} bits set, but its cardinality is {cardinality}", at
                 )
             at = end
     return at
@@ -272,5 +273,5 @@ def _check_runs(view: memoryview, at: int, need: Any, cardinality: int) -> int:
         raise _FalseClaimError("the runs of a run container are empty, out of order, touching or too long", at)
     found = int((pairs[:, 1] + 1).sum())
     if found != cardinality:
-        raise _FalseClaimError(f"a run container has {found} values, its cardinality says {cardinality}", at)
+        raise _FalseClaimError(f"a run container has {found} values, but its cardinality is {cardinality}", at)
     return end

@@ -1,7 +1,7 @@
-"""The estimate of an Apache DataSketches compact theta sketch, from its preamble alone.
+"""Estimate distinct values from the preamble of an Apache DataSketches compact theta sketch.
 
 Rules: ``PreambleUtil`` of Apache DataSketches. A sketch keeps the hashes below ``theta``; the estimate is their number
-divided by the share of the hash space that ``theta`` leaves.
+divided by the fraction of the hash space below ``theta``.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _MAX_THETA = (1 << 63) - 1
 def theta_ndv(data: bytes, location: str | None = None) -> float | None:
     """Estimate the distinct values from the bytes of an ``apache-datasketches-theta-v1`` blob.
 
-    The property ``ndv`` of the blob (`PuffinBlob.ndv`) is what engines read; this is for comparing the two.
+    Engines read the blob's property ``ndv`` (`PuffinBlob.ndv`); the estimate serves to compare the two.
 
     Returns
     -------
     float or None
-        None for a serial version that is not known (3 and 4 are).
+        The estimate; None for an unknown serial version (3 and 4 are known).
 
     Raises
     ------
     FormatError
-        No compact theta sketch, or it ends too early.
+        Not a compact theta sketch, or it ends too early.
     """
 
     def wrong(text: str, at: int) -> FormatError:
         return FormatError(text, location=location, offset=at, field="apache-datasketches-theta-v1")
 
     if len(data) < 8:
-        raise wrong(f"a theta sketch takes at least 8 bytes, this has {len(data)}", 0)
+        raise wrong(f"a theta sketch takes at least 8 bytes, this one has {len(data)}", 0)
     preamble, version, family, flags = data[0] & 0x3F, data[1], data[2], data[5]
     if family != _COMPACT_FAMILY:
         raise wrong(f"sketch family {family}, a compact theta sketch is {_COMPACT_FAMILY}", 2)
@@ -47,7 +47,7 @@ def theta_ndv(data: bytes, location: str | None = None) -> float | None:
             return 0.0
         if preamble == 1:
             if not flags & _SINGLE_ITEM or len(data) < 16:
-                raise wrong("a sketch with a short preamble holds nothing or a single hash", 0)
+                raise wrong("a sketch with a short preamble must be empty or have a single hash", 0)
             return 1.0
         count_at, theta_at, width, start = 8, 16 if preamble >= 3 else None, 4, preamble * 8
         bits = 64
@@ -63,7 +63,7 @@ def theta_ndv(data: bytes, location: str | None = None) -> float | None:
         raise wrong(f"a preamble of {preamble} longs in {len(data)} bytes", 0)
     count = int.from_bytes(data[count_at : count_at + width], "little")
     if count * bits > 8 * (len(data) - start):
-        raise wrong(f"{count} hashes are claimed in {len(data) - start} bytes", count_at)
+        raise wrong(f"{count} hashes do not fit in {len(data) - start} bytes", count_at)
     theta = _MAX_THETA if theta_at is None else struct.unpack_from("<q", data, theta_at)[0]
     if theta <= 0:
         raise wrong(f"theta is {theta}", theta_at or 0)

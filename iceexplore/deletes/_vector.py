@@ -26,18 +26,18 @@ DV_MAGIC = b"\xd1\xd3\x39\x64"
 _OVERHEAD = 8  # length before, CRC-32 after
 _SMALLEST = _OVERHEAD + len(DV_MAGIC) + 8
 _LARGEST = (1 << 31) - 1  # Java: "Can't serialize index > 2GB"
-#: What a manifest claims is asked for straight away up to here; above, the file's size is looked up first.
+#: Sizes from a manifest up to this are read directly; above, the file's size is checked first.
 _TRUSTED_SIZE = 1 << 20
 _PUFFIN_MAGIC_BYTES = 4
 
 
 def decode_deletion_vector(blob: bytes | memoryview, location: str | None = None, offset: int = 0) -> Any:
-    """Decode a deletion vector; its length, magic and CRC-32 are checked first, then every byte of the bitmap.
+    """Decode a deletion vector; check its length, magic and CRC-32 first, then the whole bitmap.
 
     Parameters
     ----------
     blob
-        The whole blob: what a manifest's ``content_offset`` and ``content_size_in_bytes`` enclose.
+        The whole blob: the bytes at ``content_offset`` with ``content_size_in_bytes`` of the manifest entry.
     location, offset
         The file and the byte at which the blob begins, for error messages.
 
@@ -49,7 +49,7 @@ def decode_deletion_vector(blob: bytes | memoryview, location: str | None = None
     Raises
     ------
     FormatError
-        Any of the checks failed.
+        A check failed.
     """
     view = memoryview(blob).cast("B")
 
@@ -60,14 +60,14 @@ def decode_deletion_vector(blob: bytes | memoryview, location: str | None = None
         raise wrong(f"a deletion vector takes at least {_SMALLEST} bytes, this has {len(view)}", 0, "file-truncated")
     (length,) = struct.unpack_from(">i", view, 0)
     if length != len(view) - _OVERHEAD:
-        raise wrong(f"the length of magic and vector is {length}, by the blob's size it is {len(view) - _OVERHEAD}", 0)
+        raise wrong(f"the length field is {length}, but magic and vector have {len(view) - _OVERHEAD} bytes", 0)
     body = view[4:-4]
     if body[:4] != DV_MAGIC:
         raise wrong(f"magic is {bytes(body[:4]).hex(' ')}, expected {DV_MAGIC.hex(' ')}", 4)
     (stored,) = struct.unpack_from(">I", view, len(view) - 4)
     found = zlib.crc32(body)
     if stored != found:
-        raise wrong(f"CRC-32 is {found:08x}, the blob says {stored:08x}: its bytes changed", len(view) - 4)
+        raise wrong(f"CRC-32 is {found:08x}, but the blob has {stored:08x}: its bytes have changed", len(view) - 4)
     return read_bitmap64(body[4:], location=location, offset=offset + 8)
 
 
@@ -77,31 +77,31 @@ def encode_deletion_vector(bitmap: Any) -> bytes:
     Raises
     ------
     OptionError
-        A position or a blob larger than the format holds.
+        A position or the blob exceeds the format's limits.
     """
     body = DV_MAGIC + encode_bitmap64(bitmap)
     if len(body) + _OVERHEAD > _LARGEST:
-        raise OptionError(f"the vector takes {len(body)} bytes; a blob holds less than 2 GB")
+        raise OptionError(f"the vector takes {len(body)} bytes; a blob must be smaller than 2 GB")
     return struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
 
 
 def read_deletion_vector(storage: Storage, location: str, offset: int, size: int) -> Any:
-    """Read one deletion vector by the offset and size that its manifest entry names; nothing else of the file is read.
+    """Read only one deletion vector, by the offset and size in its manifest entry.
 
-    Works on a file that has no Puffin envelope, too: see `bare_vector_problem`.
+    Works on a file without Puffin structure, too: see `bare_vector_problem`.
 
     Raises
     ------
     FormatError
-        Offset and size lie outside the file, or what is there is no deletion vector.
+        Offset and size are outside the file, or the bytes are not a deletion vector.
     """
     return decode_deletion_vector(read_range(storage, location, offset, size), location, offset)
 
 
 def read_range(storage: Storage, location: str, offset: int, size: int) -> bytes:
-    """``size`` bytes at ``offset`` of a Puffin file, or an error: never fewer, and no memory for what is not there."""
+    """Read exactly ``size`` bytes at ``offset`` of a Puffin file; check large sizes before allocating memory."""
     if offset < 0 or not 0 <= size <= _LARGEST:
-        raise FormatError(f"a blob of {size} bytes at {offset} makes no sense", location=location)
+        raise FormatError(f"invalid blob: {size} bytes at offset {offset}", location=location)
     if size > _TRUSTED_SIZE:
         actual = storage.stat(location).size
         if actual is not None and offset + size > actual:
@@ -114,7 +114,7 @@ def read_range(storage: Storage, location: str, offset: int, size: int) -> bytes
 
 def _short(location: str, offset: int, size: int, found: int) -> FormatError:
     return FormatError(
-        f"{size} bytes were to be read, the file has {found} there",
+        f"expected {size} bytes, but the file has {found} at this offset",
         location=location,
         offset=offset,
         code="file-truncated",
@@ -122,16 +122,16 @@ def _short(location: str, offset: int, size: int, found: int) -> FormatError:
 
 
 def bare_vector_problem(location: str, offset: int) -> Problem | None:
-    """A problem if a vector at ``offset`` cannot be inside a Puffin file, which begins with four bytes of magic.
+    """Return a problem if a vector at ``offset`` is not in a Puffin file, which begins with a 4-byte magic.
 
-    Early DuckDB wrote vectors that way; other readers refuse such files.
+    Early DuckDB wrote bare vectors; other readers refuse such files.
     """
     if offset >= _PUFFIN_MAGIC_BYTES:
         return None
     return problem(
         "puffin-bare-vector",
         location,
-        "the deletion vector is a file of its own, not a blob in a Puffin file",
+        "the deletion vector is a bare file, not a blob in a Puffin file",
         field="content_offset",
         found=offset,
         expected="4 or more",

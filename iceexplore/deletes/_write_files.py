@@ -1,4 +1,4 @@
-"""Position and equality delete files, written as Parquet with field ids (Iceberg specification, "Delete Formats")."""
+"""Write position and equality delete files as Parquet with field ids (Iceberg specification, "Delete Formats")."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ __all__ = ["write_equality_deletes", "write_position_deletes"]
 def write_position_deletes(
     paths: Sequence[str] | pa.Array, positions: Sequence[int] | pa.Array, *, compression: str = "zstd"
 ) -> bytes:
-    """A position delete file: ``file_path`` and ``pos``, sorted by both as the spec asks, with bounds in its footer.
+    """Return a position delete file with bounds in its footer, sorted by path and position as the spec requires.
 
     Parameters
     ----------
     paths
-        Data files, as their manifest entries spell them.
+        Data file paths, spelled as in their manifest entries.
     positions
-        Rows in them, from 0; as many as there are paths.
+        Row positions from 0, one for each path.
     compression
-        As Parquet names it.
+        Parquet's name of the codec.
 
     Raises
     ------
     OptionError
-        Lengths differ, a value is missing or below 0, or the same row is named twice.
+        Lengths differ, a value is missing or negative, or a row occurs twice.
     """
     files = paths if isinstance(paths, pa.Array) else pa.array(paths, pa.string())
     rows = positions if isinstance(positions, pa.Array) else pa.array(positions, pa.int64())
     if len(files) != len(rows):
-        raise OptionError(f"{len(files)} paths and {len(rows)} positions")
+        raise OptionError(f"{len(files)} paths but {len(rows)} positions: give one position per path")
     if files.null_count or rows.null_count:
-        raise OptionError("a position delete names a file and a position; one of them is missing")
+        raise OptionError("a position delete needs a file and a position; one of them is missing")
     table = pa.table(
         [files.cast(pa.string()), rows.cast(pa.int64())],
         schema=pa.schema([_field("file_path", pa.string(), FILE_PATH_ID), _field("pos", pa.int64(), POS_ID)]),
@@ -50,30 +50,30 @@ def write_position_deletes(
         raise OptionError(f"position {found.min()} is below 0")
     twice = table.num_rows - table.group_by(["file_path", "pos"]).aggregate([]).num_rows
     if twice:
-        raise OptionError(f"{twice} rows are named twice")
+        raise OptionError(f"{twice} rows occur twice")
     return _parquet(table, compression, {"delete-type": "position"})
 
 
 def write_equality_deletes(
     table: pa.Table, schema: Schema, equality_ids: Sequence[int], *, compression: str = "zstd"
 ) -> bytes:
-    """An equality delete file: the columns of ``table`` under the names, types and ids of the table's schema.
+    """Return an equality delete file: the columns of ``table`` with names, types and ids from the schema.
 
     Parameters
     ----------
     table
-        One row per delete; its columns by name, or by ``PARQUET:field_id``. It may have more columns than the
-        equality ids name: they take no part in matching. Columns of structs, lists and maps are not written, nor
-        are those of type ``unknown``, which no data file stores.
+        One row per delete; columns are matched by ``PARQUET:field_id``, else by name. Columns besides the equality
+        ids are allowed and take no part in matching. Structs, lists and maps are refused; columns of type
+        ``unknown``, which no data file stores, are left out.
     schema
         A schema of the table.
     equality_ids
-        Ids of the columns by whose values rows are deleted.
+        Field ids of the columns to match rows by.
 
     Raises
     ------
     OptionError
-        A column that the schema does not have, or of a type that does not fit; an equality id without a column.
+        A column is not in the schema or of a wrong type, or an equality id has no column.
     """
     by_id = {f.field_id: f for f in schema.fields}
     by_name = {f.name: f for f in schema.fields}
@@ -82,10 +82,10 @@ def write_equality_deletes(
         number = field_id(given)
         known = by_name.get(given.name) if number is None else by_id.get(number)
         if known is None:
-            raise OptionError(f"no column {given.name!r} in the schema; there are {', '.join(by_name)}")
+            raise OptionError(f"no column {given.name!r} in the schema; valid: {', '.join(by_name)}")
         if type_base(known.type) == "unknown":
             if known.field_id in equality_ids:
-                raise OptionError(f"column {known.name} is of type unknown: files do not store it, nor deletes")
+                raise OptionError(f"column {known.name} is of type unknown, which data and delete files do not store")
             continue
         target = _stored(known.type, known.name)
         try:
@@ -96,16 +96,16 @@ def write_equality_deletes(
     there = [int(f.metadata[FIELD_ID]) for f in fields]
     missing = [i for i in equality_ids if i not in there]
     if missing or not equality_ids:
-        raise OptionError(f"no column with the equality id {missing[0]}" if missing else "no equality ids are given")
+        raise OptionError(f"no column with the equality id {missing[0]}" if missing else "no equality ids given")
     made = pa.Table.from_arrays(columns, schema=pa.schema(fields))
-    said = {"delete-type": "equality", "delete-field-ids": ",".join(str(i) for i in equality_ids)}
-    return _parquet(made, compression, said)
+    key_values = {"delete-type": "equality", "delete-field-ids": ",".join(str(i) for i in equality_ids)}
+    return _parquet(made, compression, key_values)
 
 
 def _stored(kind: Type, name: str) -> pa.DataType:
-    """The Arrow type that Parquet stores as the spec asks (Appendix A, "Parquet")."""
+    """Return the Arrow type that Parquet stores as the spec requires (Appendix A, "Parquet")."""
     if isinstance(kind, (StructType, ListType, MapType)):
-        raise OptionError(f"column {name}: structs, lists and maps are not written; leave it out")
+        raise OptionError(f"column {name}: structs, lists and maps cannot be written; leave the column out")
     length = fixed_length(kind)
     if length is not None:
         return pa.binary(length)
@@ -116,13 +116,13 @@ def _field(name: str, kind: pa.DataType, number: int, *, required: bool = True) 
     return pa.field(name, kind, nullable=not required, metadata={FIELD_ID: str(number)})
 
 
-def _parquet(table: pa.Table, compression: str, said: Mapping[str, str]) -> bytes:
+def _parquet(table: pa.Table, compression: str, key_values: Mapping[str, str]) -> bytes:
     import pyarrow.parquet as pq
 
     out = io.BytesIO()
-    # without Arrow's own schema: the field ids are Parquet's, and other readers ignore the rest
+    # without Arrow's own schema: the field ids are in the Parquet schema, and other readers ignore Arrow's
     options = {"compression": compression, "store_schema": False, "store_decimal_as_integer": True}
     with pq.ParquetWriter(out, table.schema, **options) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata(dict(said))
+        writer.add_key_value_metadata(dict(key_values))
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""Puffin files, written as Iceberg's Java writes them (``PuffinWriter``, ``BaseDVFileWriter``)."""
+"""Write Puffin files as Iceberg's Java does (``PuffinWriter``, ``BaseDVFileWriter``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iceexplore.errors import OptionError
 
 __all__ = ["DV_FIELD_ID", "NewBlob", "new_dv_blob", "write_puffin"]
 
-#: The one field of a deletion vector: ``_pos``, Java's ``MetadataColumns.ROW_POSITION``.
+#: The only field of a deletion vector: ``_pos``, Java's ``MetadataColumns.ROW_POSITION``.
 DV_FIELD_ID = 2147483645
 
 _NO_FLAGS = bytes(4)
@@ -23,7 +23,7 @@ _LARGEST_PAYLOAD = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class NewBlob:
-    """A blob to be written, uncompressed. Snapshot id and sequence number are -1 where they are inherited."""
+    """A blob to write, uncompressed. Snapshot id and sequence number are -1 if inherited."""
 
     type: str
     data: bytes = field(repr=False)
@@ -34,14 +34,14 @@ class NewBlob:
 
 
 def new_dv_blob(bitmap: Any, referenced_file: str) -> NewBlob:
-    """The blob of a deletion vector (Puffin specification, "deletion-vector-v1 blob type").
+    """Return the blob of a deletion vector (Puffin specification, "deletion-vector-v1 blob type").
 
     Parameters
     ----------
     bitmap
         ``pyroaring.BitMap64`` of the deleted positions.
     referenced_file
-        The data file, as its manifest entry spells it (of a manifest DV the leaf manifest).
+        The data file's path as in its manifest entry; for a manifest DV, that of the leaf manifest.
     """
     properties = {"referenced-data-file": referenced_file, "cardinality": str(len(bitmap))}
     return NewBlob(DELETION_VECTOR, encode_deletion_vector(bitmap), (DV_FIELD_ID,), properties=properties)
@@ -50,7 +50,7 @@ def new_dv_blob(bitmap: Any, referenced_file: str) -> NewBlob:
 def write_puffin(
     blobs: Sequence[NewBlob], *, properties: Mapping[str, str] | None = None, created_by: str | None = None
 ) -> tuple[bytes, list[tuple[int, int]]]:
-    """A whole Puffin file: magic, the blobs one after the other, and an uncompressed footer.
+    """Return a complete Puffin file: magic, blobs and an uncompressed footer.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ def write_puffin(
     Returns
     -------
     tuple
-        The bytes, and offset and length of each blob: what a deletion vector's manifest entry must repeat exactly.
+        The bytes, and each blob's offset and length, which a deletion vector's manifest entry must repeat exactly.
 
     Raises
     ------
     OptionError
-        More blobs than a footer of 2 GB describes.
+        The footer would exceed 2 GB.
     """
     parts, places, described, at = [PUFFIN_MAGIC], [], [], len(PUFFIN_MAGIC)
     for blob in blobs:
@@ -85,8 +85,8 @@ def write_puffin(
         )
         parts.append(blob.data)
         at += len(blob.data)
-    said = {**(properties or {}), **({} if created_by is None else {"created-by": created_by})}
-    footer = {"blobs": described, **({"properties": said} if said else {})}
+    file_properties = {**(properties or {}), **({} if created_by is None else {"created-by": created_by})}
+    footer = {"blobs": described, **({"properties": file_properties} if file_properties else {})}
     payload = json.dumps(footer, ensure_ascii=False, separators=(",", ":")).encode()
     if len(payload) > _LARGEST_PAYLOAD:
         raise OptionError(f"the footer takes {len(payload)} bytes; write the {len(blobs)} blobs to several files")

@@ -1,8 +1,8 @@
 """Errors, and the registry of problem codes.
 
-Two kinds of trouble exist. An *error* stops what was asked: every error inherits `IceexploreError`
-and the built-in it resembles, and its message says what was wrong, where, and what to do. A
-*problem* is damage met while reading: it is data, hangs on its node, and the rest is shown.
+Trouble comes in two kinds. An *error* stops the operation: every error inherits from `IceexploreError` and
+from the built-in exception it resembles, and its message says what is wrong, where, and what to do. A
+*problem* is damage found while reading: it is data attached to a node, and everything else is still shown.
 """
 
 from iceexplore.errors._arguments import (
@@ -82,7 +82,7 @@ __all__ = [
     "whole_numbers_of",
 ]
 
-# Tracebacks, and pickles for Spark's workers, name the place that users import from.
+# Tracebacks and pickles (for Spark's workers) name the module that users import from.
 for _kind in list(globals().values()):
     if isinstance(_kind, type) and issubclass(_kind, IceexploreError):
         _kind.__module__ = __name__

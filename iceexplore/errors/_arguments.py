@@ -1,4 +1,4 @@
-"""Arguments as people give them: what is of another kind is refused by the argument's name, before anything is done."""
+"""Check users' arguments before any work starts; an error names the argument and what it accepts."""
 
 from __future__ import annotations
 
@@ -25,68 +25,68 @@ __all__ = [
 
 
 def text_of(name: str, given: Any, what: str) -> str:
-    """A text that is not empty; ``what`` says what it is for."""
+    """Return a string that must not be empty; ``what`` describes it in the error."""
     if not isinstance(given, str) or not given:
-        raise OptionError(f"{name}={given!r}: {what} is wanted, a text")
+        raise OptionError(f"{name}={given!r}: expected {what}, as a string")
     return given
 
 
 def items_of(name: str, given: Any, example: str) -> tuple[Any, ...]:
-    """Several things, or one text alone."""
+    """Return an iterable as a tuple; a single string counts as one item."""
     if isinstance(given, str):
         return (given,)
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
-        raise OptionError(f"{name}={given!r}: give such as {example}")
+        raise OptionError(f"{name}={given!r}: expected, for example, {example}")
     return tuple(given)
 
 
 def texts_of(name: str, given: Any, example: str) -> tuple[str, ...]:
-    """Several texts, or one alone: a text is never taken for its letters."""
+    """Return strings as a tuple; a single string counts as one item, never as its letters."""
     found = items_of(name, given, example)
     for item in found:
         if not isinstance(item, str):
-            raise OptionError(f"{name}: {item!r} is no text; give such as {example}")
+            raise OptionError(f"{name}: {item!r} is not a string; expected, for example, {example}")
     return found
 
 
 def mapping_of(
     name: str, given: Any, example: str, *, keys: type = str, values: type | tuple[type, ...] = object
 ) -> dict[str, Any]:
-    """A dictionary, by default by texts; None is an empty one."""
+    """Return a mapping as a dictionary, by default with string keys; None gives an empty one."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise OptionError(f"{name} is given as {_kind(given)}: a dictionary is wanted, such as {example}")
+        raise OptionError(f"{name} is of type {_kind(given)}: expected a dictionary such as {example}")
     for key, value in given.items():
         if not isinstance(key, keys) or not isinstance(value, values):
-            raise OptionError(f"{name}: {{{key!r}: {value!r}}} is not of the kind that is wanted, such as {example}")
+            raise OptionError(f"{name}: {{{key!r}: {value!r}}} has a wrong type; expected, for example, {example}")
     return dict(given)
 
 
 def whole_number_of(name: str, given: Any, least: int | None = None) -> int:
-    """A whole number, NumPy's too; no boolean and no fraction."""
+    """Return an integer, also from NumPy's types; booleans and fractions are refused."""
     try:
         found = None if isinstance(given, bool) else operator.index(given)
     except TypeError:
         found = None
     if found is None or (least is not None and found < least):
-        raise OptionError(f"{name}={given!r}: a whole number{'' if least is None else f' from {least}'} is wanted")
+        raise OptionError(f"{name}={given!r}: expected a whole number{'' if least is None else f', at least {least}'}")
     return found
 
 
 def whole_numbers_of(name: str, given: Any) -> tuple[int, ...]:
-    """Several whole numbers."""
+    """Return integers as a tuple; a single string counts as one item."""
     return tuple(whole_number_of(name, item) for item in items_of(name, given, "[1, 2]"))
 
 
 def version_of(given: Any) -> int:
-    """A format version."""
+    """Return a format version: 1, 2, 3 or 4."""
     try:
         version = whole_number_of("format_version", given)
     except OptionError:
         version = 0
     if version not in (1, 2, 3, 4):
-        raise OptionError(f"format_version={given!r}: 1, 2, 3 or 4")
+        raise OptionError(f"format_version={given!r}: expected 1, 2, 3 or 4")
     return version
 
 
@@ -97,12 +97,12 @@ def known_arguments(
     hidden: Collection[str] = (),
     *more: Callable[..., Any],
 ) -> None:
-    """Refuse names that a function (or another, ``more``) does not take, where another passes on what it is given.
+    """Refuse argument names that neither ``function`` nor any of ``more`` takes, before they are passed on.
 
     Parameters
     ----------
     hidden
-        Arguments of the function that are not the user's to give.
+        Parameters of the functions that users may not pass.
     """
     named = (name for taker in (function, *more) for name in inspect.signature(taker).parameters)
     known = [name for name in dict.fromkeys(named) if name not in hidden]
@@ -112,16 +112,16 @@ def known_arguments(
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """Name the nearest of some names, or the first of them, for a message about one that is not among them."""
+    """Return a hint for an unknown name: the nearest valid names, or else the first 20 valid ones."""
     close = get_close_matches(name, names, 3, 0.5)
-    return f"nearest: {', '.join(close)}" if close else f"there are {', '.join(names[:20]) or 'none'}"
+    return f"nearest: {', '.join(close)}" if close else f"valid: {', '.join(names[:20]) or 'none'}"
 
 
 def whole_number(name: str, value: Any, *, least: int = 0) -> int:
-    """An argument that counts something; `OptionError` says what it takes."""
+    """Return an argument that counts something, at least ``least``; raise `OptionError` otherwise."""
     number = operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else None
     if number is None or number < least:
-        raise OptionError(f"{name}={repr(value)[:60]}: give a whole number from {least}")
+        raise OptionError(f"{name}={repr(value)[:60]}: expected a whole number, at least {least}")
     return number
 
 

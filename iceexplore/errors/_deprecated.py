@@ -1,4 +1,4 @@
-"""Names that moved to another package: found under the old one for one release, with a warning."""
+"""Names that moved to another package: the old import works for one release, with a warning."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def moved_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]
     Parameters
     ----------
     package
-        The package that had the names.
+        The package that the names moved from.
     places
-        The package that has each of them now.
+        The new package of each name.
     """
 
     def find(name: str) -> Any:

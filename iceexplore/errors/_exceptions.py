@@ -1,4 +1,4 @@
-"""The errors that iceexplore raises: what was wrong, where, and what to do."""
+"""The errors that iceexplore raises; each message says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "visible",
 ]
 
-#: Characters that act instead of showing. ZWNJ and ZWJ (U+200C, U+200D) stay: scripts and emoji need them.
+#: Characters that act on a display instead of showing. ZWNJ and ZWJ (U+200C, U+200D) stay: scripts, emoji need them.
 _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff"
     "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001fffe\U0001ffff\U000e0000-\U000e0fff]"
@@ -44,17 +44,17 @@ def _show(match: re.Match[str]) -> str:
 
 
 def visible(value: object) -> str:
-    """The text with every character that acts shown as a sign: ``␛`` for escape, ``⟨U+202E⟩`` for a bidi override."""
+    """Return the text with control characters made visible: ``␛`` for escape, ``⟨U+202E⟩`` for a bidi override."""
     return _ACTING.sub(_show, str(value))
 
 
 class IceexploreError(Exception):
-    """Base of every error that iceexplore raises. Names of tables in it cannot drive a terminal."""
+    """Base of every error that iceexplore raises. Control characters in its message are made visible."""
 
     def __str__(self) -> str:
         return "\n".join(map(visible, super().__str__().split("\n")))
 
-    def __reduce__(self) -> Any:  # arguments of `__init__` are not the message that it made: a pool's worker sends this
+    def __reduce__(self) -> Any:  # pickled without calling `__init__`, whose arguments differ from `args`
         return _again, (type(self), self.args, self.__dict__)
 
 
@@ -65,15 +65,15 @@ def _again(kind: type[IceexploreError], args: tuple[Any, ...], state: dict[str, 
 
 
 class MetadataNotFoundError(IceexploreError, FileNotFoundError):
-    """No table metadata file where one was looked for."""
+    """No table metadata file was found at the given place."""
 
 
 class FileMissingError(IceexploreError, FileNotFoundError):
-    """A file that the table names does not exist (404)."""
+    """A file that the table references does not exist (404)."""
 
 
 class AccessDeniedError(IceexploreError, PermissionError):
-    """The storage refused access (403): the file may well exist."""
+    """The storage refused access (403): the file may exist."""
 
 
 class StorageError(IceexploreError, OSError):
@@ -81,16 +81,16 @@ class StorageError(IceexploreError, OSError):
 
 
 class TemporaryFolderError(StorageError):
-    """The temporary folder is full, read-only or not there: no fault of the table, and so never kept as a problem."""
+    """The temporary folder is full, read-only or missing: not the table's fault, so never recorded as a problem."""
 
 
 class OutsideRootsError(IceexploreError, PermissionError):
-    """A location outside the table's own roots was refused; `allow=` admits it.
+    """A location outside the table's roots was refused; `allow=` admits it.
 
     Attributes
     ----------
     allow
-        What to pass as ``allow=`` to admit it.
+        The locations to pass as ``allow=`` to admit it.
     """
 
     allow: tuple[str, ...] = ()
@@ -101,26 +101,26 @@ class CatalogError(IceexploreError, LookupError):
 
 
 class SnapshotNotFoundError(IceexploreError, LookupError):
-    """No such snapshot, ref, version or time; the message lists the nearest ones."""
+    """No such snapshot, ref, version or time; the message lists the nearest existing ones."""
 
 
 class TableChangedError(IceexploreError, RuntimeError):
-    """After a refresh another table (another uuid) stands at the same place."""
+    """A refresh found another table (with another table-uuid) at the same location."""
 
 
 class OptionError(IceexploreError, ValueError):
-    """An argument that makes no sense; the message lists what is accepted."""
+    """An invalid argument; the message lists the accepted values."""
 
 
 class RuleError(IceexploreError, ValueError):
-    """A commit that would break a rule of the format; refused before a byte is written.
+    """A commit that would break a rule of the format, refused before anything is written.
 
     Parameters
     ----------
     rule
-        The rule's name, a key of `iceexplore.commits.RULES`.
+        The rule's id, a key of `iceexplore.commits.RULES`.
     message
-        What breaks it, and what to do instead.
+        The operation that breaks the rule, and what to do instead.
     """
 
     def __init__(self, rule: str, message: str) -> None:
@@ -129,16 +129,16 @@ class RuleError(IceexploreError, ValueError):
 
 
 class CommitConflictError(IceexploreError, RuntimeError):
-    """Another commit came first, and this one cannot be applied on top of it.
+    """A concurrent commit came first, and this one conflicts with it.
 
     Parameters
     ----------
     rule
         The validation that failed, a key of `iceexplore.commits.RULES`.
     message
-        What the other commit did.
+        The change made by the other commit.
     files
-        The locations in conflict.
+        The locations of the files in conflict.
     """
 
     def __init__(self, rule: str, message: str, files: Iterable[str] = ()) -> None:
@@ -149,11 +149,11 @@ class CommitConflictError(IceexploreError, RuntimeError):
 
 
 class UnsupportedError(IceexploreError, NotImplementedError):
-    """The file is fine, as far as one can tell, but asks for what is not supported."""
+    """The file seems valid, but needs a feature that is not supported."""
 
 
 class MemoryLimitError(UnsupportedError, MemoryError):
-    """What a file holds would take more memory, once decoded, than it may; `iceexplore.memory_limit` allows more."""
+    """Decoding a file would exceed the memory limit; `iceexplore.memory_limit` raises it."""
 
 
 class MissingDependencyError(IceexploreError, ImportError):
@@ -161,18 +161,18 @@ class MissingDependencyError(IceexploreError, ImportError):
 
 
 class FormatError(IceexploreError, ValueError):
-    """A file does not have the format it should.
+    """A file is damaged or does not have the expected format.
 
     Parameters
     ----------
     message
-        What was wrong.
+        The fault, as a clause without a final period.
     location
         The file.
     offset
         Byte offset in the file, where known.
     field
-        The field or key, in the spec's words, where known.
+        The field or key, named as in the spec, where known.
     code
         The problem code under which tolerant reading reports it.
     """

@@ -1,4 +1,4 @@
-"""Problems: damage met while reading, which is data and not an exception."""
+"""Problems: damage found while reading, recorded as data instead of raised."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault met while reading: data, not an exception.
+    """A fault found while reading, recorded as data instead of raised.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class Problem:
     where
         The node: a file's location, possibly with ``#entry 3`` or ``#snapshot 17`` after it.
     text
-        One sentence for people.
+        A sentence for the user.
     field, found, expected
-        Evidence in the spec's words, where there is any.
+        Evidence, with fields named as in the spec; None where there is none.
     """
 
     code: str
@@ -60,7 +60,7 @@ class Problem:
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
+        """The consequence and the remedy, from the kind."""
         return PROBLEM_KINDS[self.code].advice
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ def problem(
     expected: object = None,
     severity: Severity | None = None,
 ) -> Problem:
-    """Make a `Problem`; the severity is its kind's unless given.
+    """Create a `Problem`; the severity defaults to its kind's.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def problem(
     )
 
 
-#: Problems that are printed at once.
+#: The number of problems that `repr` lists.
 _SHOWN = 50
 
 
@@ -116,10 +116,10 @@ _ERRORS_BY_CODE: dict[str, type[IceexploreError]] = {
 
 
 class Problems:
-    """The problems met so far on one table: ordered, without duplicates, safe across threads.
+    """The problems found so far in one table: ordered, without duplicates, thread-safe.
 
-    With ``strict`` an added problem of severity ``error``, or of a kind that strict reading refuses, is raised instead
-    (as the error whose code it bears).
+    With ``strict``, an added problem of severity ``error``, or of a kind that strict reading refuses, is raised as the
+    error class of its code.
     """
 
     def __init__(self, items: Iterable[Problem] = (), *, strict: bool = False) -> None:
@@ -136,7 +136,7 @@ class Problems:
         self.__dict__.update(state, _lock=threading.Lock())
 
     def add(self, item: Problem) -> None:
-        """Keep a problem (once)."""
+        """Record a problem unless it is recorded already."""
         with self._lock:
             self._items.setdefault(item)
         if self.strict and (item.severity == "error" or PROBLEM_KINDS[item.code].strict):
@@ -145,7 +145,7 @@ class Problems:
             raise FormatError(item.text, location=item.where, field=item.field, code=item.code)
 
     def add_error(self, error: IceexploreError, where: str) -> Problem:
-        """Keep an error of ours as a problem on the node ``where``; return it. A `TemporaryFolderError` is raised."""
+        """Record an error as a problem on the node ``where`` and return it; re-raise a `TemporaryFolderError`."""
         if isinstance(error, TemporaryFolderError):
             raise error
         code = next((c for c, kind in _ERRORS_BY_CODE.items() if isinstance(error, kind)), "file-corrupt")
@@ -159,11 +159,11 @@ class Problems:
         return item
 
     def at(self, where: str) -> list[Problem]:
-        """The problems on one node (its location, or its location with a ``#`` part)."""
+        """Return the problems on one node (its location, or its location with a ``#`` part)."""
         return [p for p in self if p.where == where or p.where.startswith(where + "#")]
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Plain dictionaries, for tables and widgets."""
+        """Return plain dictionaries, for tables and widgets."""
         return [asdict(p) for p in self]
 
     def __iter__(self) -> Iterator[Problem]:
@@ -180,5 +180,5 @@ class Problems:
         found = list(self)
         lines = list(map(str, found[:_SHOWN]))
         if len(found) > _SHOWN:
-            lines.append(f"… {len(found) - _SHOWN:,} more of {len(found):,}: list(...) has them all")
+            lines.append(f"… {len(found) - _SHOWN:,} more of {len(found):,}: list(...) returns all of them")
         return "\n".join(lines) or "no problems"

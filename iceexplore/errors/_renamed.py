@@ -21,7 +21,7 @@ def renamed_arguments(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]
     Parameters
     ----------
     names
-        The new name of each argument, by its old one.
+        The new name of each argument, keyed by its old name.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -42,7 +42,7 @@ def renamed_arguments(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]
 
 
 def renamed_method(new: str, old: str) -> Any:
-    """Return a method that calls another one of the same object, its new name, with a warning."""
+    """Return a method under an old name that warns and calls the method ``new`` of the same object."""
 
     def call(self: Any, *args: Any, **given: Any) -> Any:
         warnings.warn(f"{old}() is deprecated: use {new}()", DeprecationWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""File formats that tables are made of: Avro containers, Parquet and ORC, told by content, read within limits."""
+"""Data-file formats: detect Avro, Parquet and ORC by content, and read them within memory limits."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Avro container files: header, blocks and codecs, read from untrusted bytes.
 
-Own code, because what iceexplore needs is what libraries hide: the header as written (fastavro refuses a schema with a
-null default, which is nobody's fault but the writer's), the offset of every block, and what stands before and after
-damage. Rules: Avro specification 1.11, "Object Container Files" and "Binary Encoding".
+Own code, because iceexplore needs details that libraries hide: the header as written (fastavro refuses a schema with a
+null default, which only the writer could fix), the offset of every block, and the blocks before and after damage.
+Rules: Avro specification 1.11, "Object Container Files" and "Binary Encoding".
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ __all__ = [
 
 AVRO_MAGIC = b"Obj\x01"
 
-#: A block holds some 64 kB before compression, 2 MB where a writer is generous. What inflates past this is a bomb.
+#: Writers fill blocks with about 64 kB, at most 2 MB, before compression; far larger ones are bombs.
 MAX_BLOCK_BYTES = 1 << 28
-#: Header entries that a file may have; real ones have about ten.
+#: Most header entries of a file; real ones have about ten.
 MAX_HEADER_ENTRIES = 10_000
-#: The objects of a schema: some 300,000 fields.
+#: Memory limit for the objects of a schema: enough for about 300,000 fields.
 _MOST_SCHEMA = 1 << 28
-#: A writer that makes a block of each entry has a million of them in the largest manifests.
+#: A writer with one block per entry has a million blocks in the largest manifests.
 _MOST_BLOCKS = 2_000_000
 _MOST_FAULTS = 100
-#: No deflate stream expands more (zlib's technical details), no raw snappy stream even nearly as much.
+#: Greatest expansion of a deflate stream (zlib's technical details); raw snappy expands far less.
 _DEFLATE_RATIO = 1032
-#: Streams of these codecs expand without such a bound; what comes out of them is bounded by `MAX_BLOCK_BYTES` alone.
+#: Codecs without such a bound; their output is limited only by `MAX_BLOCK_BYTES`.
 _XZ_MEMORY = 1 << 28
 _UNBOUNDED = frozenset(("zstandard", "bzip2", "xz"))
 
@@ -91,14 +91,14 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockIndex:
-    """The blocks of a file, and what is wrong between them (empty for a healthy file)."""
+    """The blocks of a file, and the faults between them (empty for a healthy file)."""
 
     blocks: tuple[Block, ...]
     faults: tuple[FormatError, ...]
 
     @property
     def rows(self) -> int:
-        """Records in all blocks."""
+        """The number of records in all blocks."""
         return sum(b.count for b in self.blocks)
 
 
@@ -107,7 +107,7 @@ class _TruncatedError(Exception):
 
 
 def _read_long(data: bytes, at: int) -> tuple[int, int]:
-    """A zig-zag variable-length long at ``at``: its value and the offset after it."""
+    """Read a zig-zag variable-length long at ``at``; return its value and the offset after it."""
     shift = value = 0
     while True:
         if at >= len(data):
@@ -119,7 +119,7 @@ def _read_long(data: bytes, at: int) -> tuple[int, int]:
             return (value >> 1) ^ -(value & 1), at
         shift += 7
         if shift > 63:
-            raise ValueError("a number takes more than ten bytes")
+            raise ValueError("a number has more than ten bytes")
 
 
 def _write_long(value: int) -> bytes:
@@ -163,7 +163,7 @@ def read_header(data: bytes, location: str) -> AvroHeader:
     Raises
     ------
     FormatError
-        Another format (``file-corrupt``), the header ends too early (``file-truncated``), or its schema is no JSON.
+        Another format (``file-corrupt``), the header ends too early (``file-truncated``), or its schema is not JSON.
     """
     if data[:4] != AVRO_MAGIC:
         raise FormatError(
@@ -177,7 +177,7 @@ def read_header(data: bytes, location: str) -> AvroHeader:
         if len(data) - at < 16:
             raise _TruncatedError
     except _TruncatedError:
-        text = f"the Avro header goes on past the file's {len(data)} bytes"
+        text = f"the Avro header does not end within the file's {len(data)} bytes"
         raise FormatError(text, location=location, offset=4, code="file-truncated") from None
     except ValueError as error:
         raise FormatError(f"the Avro header is damaged: {error}", location=location, offset=4) from None
@@ -188,17 +188,17 @@ def read_header(data: bytes, location: str) -> AvroHeader:
     try:
         schema = load_json(schema_text, Budget(location, len(data), most=_MOST_SCHEMA), "the Avro schema")
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"the Avro schema is no JSON: {error}", location=location, field="avro.schema") from None
+        raise FormatError(f"the Avro schema is not JSON: {error}", location=location, field="avro.schema") from None
     codec = texts.pop("avro.codec", "null") or "null"
     return AvroHeader(schema, schema_text, codec, texts, data[at : at + 16], at + 16)
 
 
 def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
-    """Find the blocks, without decoding them; past damage go on behind the next sync marker.
+    """Find the blocks without decoding them; after damage continue at the next sync marker.
 
-    A block is listed if it is whole: its size fits the file and the sync marker follows. So the list never promises
-    more bytes than the file has, nor more records than its bytes can hold. After 100 faults, or two million blocks, the
-    rest is left: damage every few bytes is none that somebody mends, and each fault and block is an object.
+    A block is listed if it is complete: its size fits the file and the sync marker follows. So the list never promises
+    more bytes than the file has, nor more records than its bytes can hold. After 100 faults or two million blocks the
+    rest is not read: nobody repairs a file with damage every few bytes, and each fault and block takes memory.
     """
     blocks: list[Block] = []
     faults: list[FormatError] = []
@@ -215,10 +215,10 @@ def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
             if count < 0 or size < 0:
                 raise ValueError(f"a block of {count} records in {size} bytes")
             if size > end - at - 16:
-                # Either the file ends here, or the size is wrong: a sync marker further on tells.
+                # Either the file ends here, or the size is wrong: a later sync marker means the latter.
                 if data.find(sync, at) < 0:
                     raise _TruncatedError
-                raise ValueError(f"a block of {size} bytes, where {end - at} are left")
+                raise ValueError(f"a block of {size} bytes, but only {end - at} remain")
             stop = at + size
             if data[stop : stop + 16] != sync:
                 raise ValueError("no sync marker after a block")
@@ -245,16 +245,16 @@ def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
 def decompress_block(
     data: bytes, block: Block, codec: str, location: str, most: int = MAX_BLOCK_BYTES
 ) -> bytes:
-    """The plain bytes of a block, ``most`` at most.
+    """Return the decompressed bytes of a block, at most ``most``.
 
     Raises
     ------
     FormatError
-        The bytes do not decompress, fail their checksum, or inflate past ``most``.
+        The bytes do not decompress, fail their checksum, or decompress to more than ``most``.
     UnsupportedError
-        A codec that Iceberg's writers do not use.
+        The codec is unknown.
     MemoryLimitError
-        The process cannot have the memory that the plain bytes take.
+        The process cannot allocate memory for the decompressed bytes.
     """
     import pyarrow as pa
 
@@ -269,7 +269,7 @@ def decompress_block(
             plain = inflater.decompress(body, most)
             if not inflater.eof:
                 bomb = bool(inflater.unconsumed_tail)
-                raise ValueError(f"it inflates past {most >> 20} MiB" if bomb else "the deflate stream is cut")
+                raise ValueError(f"it exceeds {most >> 20} MiB" if bomb else "the deflate stream is truncated")
             return plain
         if codec == "snappy":
             return _snappy(body, most)
@@ -278,29 +278,29 @@ def decompress_block(
             unpacker: Any = bz2.BZ2Decompressor() if codec == "bzip2" else lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
             plain = unpacker.decompress(body, most + 1)
             if len(plain) > most:
-                raise ValueError(f"it inflates past {most >> 20} MiB")
+                raise ValueError(f"it decompresses to more than {most >> 20} MiB")
             if not unpacker.eof:
-                raise ValueError(f"the {codec} stream is cut")
+                raise ValueError(f"the {codec} stream is truncated")
             return bytes(plain)
         if codec == "zstandard":
             with pa.CompressedInputStream(pa.BufferReader(body), "zstd") as stream:
                 plain = stream.read(most + 1)
             if len(plain) > most:
-                raise ValueError(f"it inflates past {most >> 20} MiB")
+                raise ValueError(f"it decompresses to more than {most >> 20} MiB")
             return bytes(plain)
     except (ValueError, OSError, EOFError, lzma.LZMAError, zlib.error, _TruncatedError, struct.error) as error:
         raise FormatError(
             f"a block does not decompress ({codec}): {error}", location=location, offset=block.start
         ) from None
-    except MemoryError:  # Arrow's is one, too
-        text = f"a block of {len(body):,} bytes takes more memory, decompressed, than the process can have"
+    except MemoryError:  # Arrow's memory error is one, too
+        text = f"a block of {len(body):,} bytes decompresses to more memory than the process can allocate"
         raise MemoryLimitError(f"{text} · in {location}") from None
     known = "null, deflate, snappy, zstandard, bzip2 and xz"
-    raise UnsupportedError(f"Avro codec {codec!r} in {location}; known are {known}")
+    raise UnsupportedError(f"Avro codec {codec!r} in {location}; supported: {known}")
 
 
 def _snappy(body: bytes, most: int) -> bytes:
-    """Raw snappy and four bytes of big-endian CRC-32 of the plain bytes ("Required Codecs", snappy)."""
+    """Decompress raw snappy, followed by a big-endian CRC-32 of the plain bytes ("Required Codecs", snappy)."""
     import pyarrow as pa
 
     if len(body) < 5:
@@ -315,7 +315,7 @@ def _snappy(body: bytes, most: int) -> bytes:
         shift += 7
         if shift > 28 or at >= len(body):
             raise ValueError("its length is damaged")
-    if size > most or size > 64 * len(body):  # 64 bytes is the longest copy, which takes three
+    if size > most or size > 64 * len(body):  # the longest copy is 64 bytes, encoded in three
         raise ValueError(f"{len(body)} bytes cannot hold {size}")
     plain: bytes = pa.decompress(body[:-4], size, codec="snappy", asbytes=True)
     if zlib.crc32(plain) != struct.unpack(">I", body[-4:])[0]:
@@ -324,7 +324,7 @@ def _snappy(body: bytes, most: int) -> bytes:
 
 
 def is_bare(data: bytes, header: AvroHeader, index: BlockIndex) -> bool:
-    """Return whether a file's bytes are its header, its blocks and their records, as `header_bytes` would write them.
+    """Return whether a file has only its header, blocks and records, exactly as `header_bytes` would write them.
 
     Readers skip everything else, so it may hold anything: a duplicate key in the header or its schema, blocks without
     records, bytes after a compressed stream. Also return False where this cannot be determined.
@@ -346,7 +346,7 @@ def is_bare(data: bytes, header: AvroHeader, index: BlockIndex) -> bool:
         if header.codec == "deflate" and _beyond(data[block.start : block.stop]):
             return False
         at = block.stop + len(header.sync)
-    # The streams of other codecs may be several, and some of them are skipped.
+    # Other codecs may have several streams, some of which readers skip.
     return at == len(data) and header.codec in ("null", "deflate")
 
 
@@ -360,7 +360,7 @@ def _beyond(body: bytes) -> bool:
 
 
 def json_texts(value: Any) -> tuple[str, ...]:
-    """The texts that usual writers make of a JSON value: without spaces and with them, of ASCII alone and of all."""
+    """Return the texts that common writers give a JSON value: with or without spaces, ASCII only or not."""
     return tuple(
         json.dumps(value, ensure_ascii=ascii_only, separators=separators)
         for separators in ((",", ":"), None)
@@ -369,7 +369,7 @@ def json_texts(value: Any) -> tuple[str, ...]:
 
 
 def header_bytes(pairs: Mapping[bytes, bytes], sync: bytes) -> bytes:
-    """The header of a container file: magic, key-value metadata, sync marker."""
+    """Return the header of a container file: magic, key-value metadata, sync marker."""
     head = bytearray(AVRO_MAGIC + _write_long(len(pairs)))
     for key, value in pairs.items():
         head += _write_long(len(key)) + key + _write_long(len(value)) + value
@@ -377,7 +377,7 @@ def header_bytes(pairs: Mapping[bytes, bytes], sync: bytes) -> bytes:
 
 
 def block_bytes(count: int, plain: bytes, codec: str, sync: bytes) -> bytes:
-    """A block of a container file; the codec is ``null`` or ``deflate``."""
+    """Return a block of a container file; the codec is ``null`` or ``deflate``."""
     body = plain
     if codec == "deflate":
         packer = zlib.compressobj(wbits=-15)
@@ -386,7 +386,7 @@ def block_bytes(count: int, plain: bytes, codec: str, sync: bytes) -> bytes:
 
 
 def container(schema: Any, count: int, plain: list[bytes]) -> list[bytes]:
-    """A container file, uncompressed, of one block: its parts, to be written one after the other."""
+    """Return an uncompressed container file of one block, as parts to be concatenated."""
     sync = bytes(16)
     head = header_bytes({b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}, sync)
     return [head + _write_long(count) + _write_long(sum(map(len, plain))), *plain, sync]

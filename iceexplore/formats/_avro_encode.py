@@ -1,7 +1,7 @@
 """Encode Arrow rows as Avro records, column by column (Avro specification 1.11, "Binary Encoding").
 
-First each column tells how many bytes each of its values takes; their sums say where every value begins, and then each
-column writes its values there. No record becomes a Python object, and each byte is written once.
+First each column returns the number of bytes of each of its values; their sums give the start of every value, and then
+each column writes its values there. No record becomes a Python object, and each byte is written once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 @dataclass(frozen=True)
 class _Part:
-    """The values of a column: the bytes that each takes, and how they are written where each begins."""
+    """The values of a column: the size of each in bytes, and a function that writes them at their starts."""
 
     sizes: _Ints
     write: Callable[[_Bytes, _Ints], None]
@@ -33,18 +33,18 @@ def encode_records(schema: Any, rows: pa.Table) -> tuple[bytes, list[int]]:
     Parameters
     ----------
     schema
-        An Avro record whose fields are the columns, in their order: of numbers, ``boolean``, ``bytes``, ``string``
+        An Avro record whose fields are the columns in order: numbers, ``boolean``, ``bytes``, ``string``
         (Arrow's may be binary), ``fixed``, records, arrays, and unions of one of them with null.
 
     Returns
     -------
     tuple
-        The bytes, and where each record begins; the last number is where they end.
+        The bytes, and the start of each record, followed by the end of the last.
 
     Raises
     ------
     ValueError
-        A null where the schema has none, or a type that is none of these.
+        A null where the schema allows none, or another type.
     """
     arrays = [c.combine_chunks() for c in rows.columns]
     arrays = [a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for a in arrays]
@@ -56,7 +56,7 @@ def encode_records(schema: Any, rows: pa.Table) -> tuple[bytes, list[int]]:
 
 
 def _starts(sizes: _Ints) -> _Ints:
-    """Where each begins if one follows the other, and where the last ends."""
+    """Return the start of each of consecutive values, followed by the end of the last."""
     out = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=out[1:])
     return out
@@ -66,7 +66,7 @@ def _part(schema: Any, array: Any) -> _Part:
     if isinstance(schema, list):
         return _union(schema, array)
     if array.null_count:
-        raise ValueError("a null where the Avro schema has none")
+        raise ValueError("a null where the Avro schema allows none")
     kind = schema["type"] if isinstance(schema, dict) else schema
     match kind:
         case "int" | "long":
@@ -87,11 +87,11 @@ def _part(schema: Any, array: Any) -> _Part:
             return _together([_part(f, a) for f, a in zip(fields, array.flatten(), strict=True)], len(array))
         case "array":
             return _lists(schema["items"], array)
-    raise ValueError(f"no Avro type that is written by columns: {kind}")
+    raise ValueError(f"unsupported Avro type: {kind}")
 
 
 def _union(schema: list[Any], array: Any) -> _Part:
-    """A branch's number before each value; it is a byte, as there are two of them."""
+    """Encode a union with null: one byte for the branch before each value."""
     others = [i for i, branch in enumerate(schema) if branch != "null"]
     if len(others) != 1:
         raise ValueError("a union of several types")
@@ -122,7 +122,7 @@ def _together(parts: list[_Part], count: int) -> _Part:
 
 
 def _numbers(values: _Ints) -> _Part:
-    """Zig-zag numbers of variable length."""
+    """Encode zig-zag numbers of variable length."""
     coded = ((values << 1) ^ (values >> 63)).view(np.uint64)
     sizes = np.ones(len(values), np.int64)
     most = int(coded.max()) if len(coded) else 0
@@ -140,7 +140,7 @@ def _numbers(values: _Ints) -> _Part:
 
 
 def _fixed(values: _Bytes) -> _Part:
-    """Values of one width."""
+    """Encode values of one width."""
     count, width = values.shape
 
     def write(out: _Bytes, at: _Ints) -> None:
@@ -169,13 +169,13 @@ def _texts(array: Any) -> _Part:
 
 
 def _scatter(out: _Bytes, at: _Ints, body: _Bytes, lengths: _Ints) -> None:
-    """Write pieces of bytes, which follow each other in ``body``, to where each begins."""
+    """Write the consecutive pieces of ``body`` to the given starts."""
     shift = at - (_starts(lengths)[:-1])
     out[np.repeat(shift, lengths) + np.arange(len(body))] = body
 
 
 def _lists(items: Any, array: Any) -> _Part:
-    """A count and that many items where there are any, then a zero."""
+    """Encode lists: a count and the items if there are any, then a zero."""
     offsets = np.asarray(array.offsets).astype(np.int64)
     values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0])) if len(array) else array.values[:0]
     counts = np.diff(offsets) if len(array) else np.zeros(0, np.int64)

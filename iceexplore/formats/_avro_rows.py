@@ -1,4 +1,4 @@
-"""The rows of an Avro data or delete file as Arrow batches with field ids (Iceberg specification, appendix A)."""
+"""Read the rows of an Avro data or delete file as Arrow batches with field ids (Iceberg specification, appendix A)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from iceexplore.storage import DATA_RATIO, allowed
 __all__ = ["AVRO_LOGICAL_TYPES", "Records", "avro_batches", "record_limit"]
 
 _BATCH_ROWS = 10_000
-#: After so many bytes of records a batch ends: as Python objects they take many times as much.
+#: A batch ends after this many bytes of records, which take many times as much as Python objects.
 _BATCH_BYTES = 4 << 20
-#: A record is decoded into Python objects, of which a number of one or two bytes takes 40.
+#: Expansion of a record decoded into Python objects: a number of one or two bytes takes 40.
 _RECORD_SHARE = 32
 _MAX_DEPTH = 64
 _MAX_FIELDS = 50_000
@@ -48,31 +48,31 @@ AVRO_LOGICAL_TYPES: dict[tuple[str, str], pa.DataType] = {
 
 
 def record_limit(stored: int) -> int:
-    """Return the plain bytes that a record may have which is decoded into Python objects, of a file of ``stored``."""
+    """Return the most plain bytes of a record that is decoded into Python objects, for a file of ``stored`` bytes."""
     return allowed(stored, DATA_RATIO) // _RECORD_SHARE
 
 
 @dataclass(frozen=True)
 class _Node:
-    """A type three times: as fastavro decodes it, as Arrow holds it, and the step between (None: none)."""
+    """A type for fastavro and for Arrow, with the conversion of decoded values (None: none needed)."""
 
     avro: Any
     arrow: pa.DataType
     convert: Callable[[Any], Any] | None
     nullable: bool = False
-    empty: bool = False  # values take no byte: a count of them costs nothing to claim
+    empty: bool = False  # values take no bytes: any number of them can be claimed at no cost
 
 
 class Records:
-    """The records of a block, one after the other, none longer than a limit.
+    """Reads the records of a block in turn, none longer than a limit.
 
-    fastavro takes an array's length as it comes, and makes its items until the bytes end; so it is given a window of
-    the block that ends where a record must have ended.
+    fastavro trusts an array's length and creates items until the bytes end; so it is given a window of the block that
+    limits a record's length.
 
     Attributes
     ----------
     at
-        Bytes of the block that have been read.
+        The number of bytes of the block read so far.
     """
 
     def __init__(self, plain: bytes, schema: Any, most: int, location: str) -> None:
@@ -93,7 +93,7 @@ class Records:
         Raises
         ------
         MemoryLimitError
-            It is too long. Whatever fastavro raises where there is none.
+            The record is longer than the limit. If there is no record, fastavro's error is raised.
         """
         try:
             record = self._read(self._stream, self._schema)
@@ -115,17 +115,18 @@ class Records:
 
 
 def avro_batches(data: bytes, location: str, batch_rows: int = _BATCH_ROWS) -> Iterator[Any]:
-    """The Arrow schema of an Avro file, then its rows in batches.
+    """Yield the Arrow schema of an Avro file, then its rows in batches.
 
     Field ids are under ``PARQUET:field_id``, where Arrow keeps Parquet's. Damage is not salvaged: half a delete file
-    says something else than the whole.
+    has
+    a different meaning than the whole.
 
     Raises
     ------
     FormatError
-        A damaged header, block or record.
+        The header, a block or a record is damaged.
     UnsupportedError
-        A codec or a type that Iceberg does not write: unions of several types, recursive records.
+        An unknown codec, or a type that Iceberg does not write: unions of several types, recursive records.
     """
     import fastavro
 
@@ -167,7 +168,7 @@ def avro_batches(data: bytes, location: str, batch_rows: int = _BATCH_ROWS) -> I
 
 
 class _Translator:
-    """A file's Avro schema → a clean one with names of our own, and Arrow's. Names are never fastavro's problem."""
+    """Translates a file's Avro schema to an equivalent one with generated names, safe for fastavro, and to Arrow's."""
 
     def __init__(self, location: str) -> None:
         self.location = location
@@ -193,7 +194,7 @@ class _Translator:
         if isinstance(schema, list):
             return self.union(schema, depth)
         if not isinstance(schema, dict):
-            raise self.wrong(f"{str(schema)[:80]!r} is no Avro type")
+            raise self.wrong(f"{str(schema)[:80]!r} is not an Avro type")
         kind = schema.get("type")
         match kind:
             case "record" | "error":
@@ -289,7 +290,7 @@ class _Translator:
         def convert(record: dict[str, Any]) -> Any:
             for key, step in converts:
                 record[key] = step(record[key])
-            # Below the top Arrow takes a struct's values as pairs, so that two fields of one name stay two.
+            # Nested structs are passed to Arrow as pairs, so that fields with equal names stay separate.
             return record if top else [(n, record[f"f{i}"]) for i, n in enumerate(names)]
 
         empty = all(n.empty for n in nodes)
@@ -303,7 +304,7 @@ class _Translator:
         step = item.convert
         if schema.get("logicalType") == "map" and pa.types.is_struct(item.arrow) and item.arrow.num_fields == 2:
             key, value = item.arrow.field(0), item.arrow.field(1)
-            assert step is not None  # a nested record always has one
+            assert step is not None  # nested records always have a conversion
             pairs = step
             return _Node(avro, pa.map_(key.with_nullable(False), value),
                          lambda v: [tuple(x for _, x in pairs(i)) for i in v])  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the footer of a Parquet or ORC data file says; no column is read."""
+"""Read the footers of Parquet and ORC data files, without any column."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ CHUNK_SCHEMA = pa.schema(
         pa.field("offset", pa.int64()),
     ]
 )
-#: A footer may claim any number of row groups times columns; a table of more cells than this is not for people.
+#: Most column chunks to list: a footer may claim any number of them.
 MAX_CHUNKS = 1_000_000
 
 
 @dataclass(frozen=True)
 class FooterColumn:
-    """A leaf column: its path, field id (None where the file has none), stored type, and what that stands for."""
+    """A leaf column: its path, field id (None if the file has none), physical and logical type."""
 
     path: str
     field_id: int | None
@@ -55,11 +55,11 @@ class ParquetFooter:
     Attributes
     ----------
     rows, row_groups
-        As the footer counts them.
+        The counts in the footer.
     footer_size
         Bytes of the footer's Thrift structure.
     schema
-        As Arrow reads it, field ids in the fields' metadata; None where Arrow has no such types.
+        Arrow's schema, with field ids in the fields' metadata; None if Arrow lacks a type.
     key_values
         Key-value metadata, undecodable bytes replaced.
     chunks
@@ -80,7 +80,7 @@ class ParquetFooter:
 
 @dataclass(frozen=True)
 class OrcFooter:
-    """The footer of an ORC file; ``stripes`` counts them, sizes are bytes."""
+    """The footer of an ORC file; ``stripes`` is their number, sizes are bytes."""
 
     location: str
     rows: int
@@ -103,7 +103,7 @@ def read_parquet_footer(storage: Storage, location: str) -> ParquetFooter:
     Raises
     ------
     FormatError
-        No Parquet file, or a damaged footer.
+        Not a Parquet file, or the footer is damaged.
     """
     info, schema = parquet_footer(storage, location, MAX_CHUNKS)
     with foreign("the Parquet footer", location):
@@ -125,12 +125,12 @@ def read_orc_footer(storage: Storage, location: str, *, file: RangeFile | None =
     Parameters
     ----------
     file
-        The file, where it is open already; it stays open.
+        The file if it is open already; it stays open.
 
     Raises
     ------
     FormatError
-        No ORC file, or a damaged footer.
+        Not an ORC file, or the footer is damaged.
     """
     info, schema = orc_footer(storage, location, file)
     with foreign("the ORC footer", location):

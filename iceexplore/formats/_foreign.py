@@ -1,4 +1,4 @@
-"""Other libraries' errors on foreign bytes become ours."""
+"""Translate other libraries' errors on foreign bytes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["foreign"]
 
 @contextmanager
 def foreign(what: str, location: str) -> Iterator[None]:
-    """Turn whatever a library raises while it reads ``what`` into `FormatError` or `UnsupportedError`.
+    """Turn any exception of a library that reads ``what`` into `FormatError` or `UnsupportedError`.
 
     Libraries that decode foreign bytes raise nearly anything (ArrowInvalid, OSError, KeyError, OverflowError,
-    MemoryError of a claimed size, RecursionError …), so all of it is caught here, and nowhere else.
+    MemoryError from a claimed size, RecursionError …), so all of them are caught here, and nowhere else.
     """
     try:
         yield
@@ -24,7 +24,7 @@ def foreign(what: str, location: str) -> Iterator[None]:
     except NotImplementedError as error:
         raise UnsupportedError(f"{what}: {_first_line(error)} · in {location}") from error
     except Exception as error:
-        raise FormatError(f"{what} does not read: {_first_line(error)}", location=location) from error
+        raise FormatError(f"{what} cannot be read: {_first_line(error)}", location=location) from error
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,8 +1,8 @@
-"""ORC files, and footers of Parquet and ORC, are decoded in a process of their own.
+"""Decode ORC files, and footers of Parquet and ORC, in a separate process.
 
 Arrow's ORC library and its accessors of Parquet footers trust their input: a changed byte can end the process, which
-would be the user's kernel. So a helper process decodes; if it dies, that is a fault of the file, and the next file gets
-a new one.
+would be the user's kernel. So a helper process decodes; if it dies, the file is at fault, and the next file gets a new
+process.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ __all__ = ["Questions", "orc_footer", "orc_rows", "parquet_footer", "parquet_que
 
 Questions: TypeAlias = Callable[..., tuple[dict[str, Any], pa.Schema]]
 
-#: A file that takes longer (seconds) is taken for one that makes the library spin.
+#: Seconds after which a file is assumed to make the library loop forever.
 _PATIENCE = 300.0
 _MAX_FOOTER = 1 << 28
-#: The memory that the process may take: for itself, and for a footer with its objects.
+#: Memory limits of the process: for itself, and for a footer with its objects.
 _MEMORY = 1 << 28
 _FOOTER_MEMORY = 1 << 30
-#: As in `_worker`: it ended itself, for it had taken too much.
+#: Exit code of a process that exceeded its memory limit, as in `_worker`.
 _TOO_MUCH = 77
 #: Most footers fit into the first read.
 _NEAR = 64 * 1024
@@ -46,7 +46,7 @@ _SMALLEST = 12
 
 
 class _Helper:
-    """The process, started when it is needed; one request at a time."""
+    """The helper process, started when needed; handles one request at a time."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -73,13 +73,13 @@ class _Helper:
                 if len(body) != length:
                     raise EOFError
                 if head.get("memory"):
-                    self.stop()  # the next file gets a process that has nothing in memory
+                    self.stop()  # the next file gets a fresh process
             except (OSError, ValueError, EOFError):
                 if self.stop(1.0) == _TOO_MUCH:
-                    raise MemoryLimitError(f"{location} makes its reader take too much memory") from None
+                    raise MemoryLimitError(f"{location} exceeds the memory limit of its reader") from None
                 text = (
-                    f"the file makes its reader crash, run for ever or take more than {memory >> 20:,} MiB of memory "
-                    "(iceexplore.memory_limit('8 GiB') allows more)"
+                    f"the file makes its reader crash, hang or take more than {memory >> 20:,} MiB of memory "
+                    "(iceexplore.memory_limit('8 GiB') raises the limit)"
                 )
                 raise FormatError(text, location=location) from None
             finally:
@@ -89,7 +89,7 @@ class _Helper:
                 raise MemoryLimitError(f"{location}: {head['error']}")
             if head["unsupported"]:
                 raise UnsupportedError(f"{location}: {head['error']}")
-            raise FormatError(f"the file does not read: {head['error']}", location=location)
+            raise FormatError(f"the file cannot be read: {head['error']}", location=location)
         return head["info"], body
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -97,9 +97,9 @@ class _Helper:
             self.process, self.owner = None, os.getpid()
         if self.process is None or self.process.poll() is not None:
             worker = Path(__file__).with_name("_worker.py")
-            # -P: the working directory may hold anything. What iceexplore can import, the helper can.
+            # -P: the working directory is not on the path; otherwise the helper imports what iceexplore can.
             env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-            # Arrow's own allocator takes an arena of 1 GiB at once, all of which counts against the process's limit.
+            # Arrow's default allocator reserves 1 GiB at once, which counts against the process's limit.
             env["ARROW_DEFAULT_MEMORY_POOL"] = "system"
             self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own file
                 [sys.executable, "-P", str(worker)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env
@@ -107,12 +107,12 @@ class _Helper:
         return self.process
 
     def stop(self, patience: float = 0.0) -> int | None:
-        """End the process; return how it has ended itself, if it has."""
+        """End the process; return its exit code, None if there is no process."""
         process, self.process = self.process, None
         if process is None or self.owner != os.getpid():
             return None
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(patience)  # its pipes end a moment before it does
+            process.wait(patience)  # its pipes close just before it ends
         process.kill()
         code = process.wait()
         for pipe in (process.stdin, process.stdout):
@@ -128,11 +128,11 @@ atexit.register(_HELPER.stop)
 def orc_rows(
     storage: Storage, location: str, *, kind: str, budget: Budget, file: RangeFile | None = None
 ) -> pa.Table:
-    """Every row of an ORC file, as Arrow's ORC reader gives it. Raises as `read_rows`."""
+    """Return every row of an ORC file, as read by Arrow. Raises as `read_rows`."""
     limit = budget.limit
     with storage.local_path(location, kind=kind, file=file) as path:
         try:
-            # ORC's reader has a stripe twice, in its own vectors and in Arrow's.
+            # ORC's reader holds a stripe twice, in its own vectors and in Arrow's.
             request = {"op": "orc-rows", "path": str(path), "limit": limit}
             _, body = _HELPER.ask(request, location, _MEMORY + 2 * limit)
         except MemoryLimitError:
@@ -144,12 +144,12 @@ def orc_rows(
 def orc_footer(
     storage: Storage, location: str, file: RangeFile | None = None
 ) -> tuple[dict[str, Any], pa.Schema]:
-    """What an ORC footer says, and the schema. Only the end of the file is read."""
+    """Return the contents of an ORC footer, and the schema. Only the end of the file is read."""
     return _footer(storage, location, "orc-footer", b"ORC", _orc_tail, 0, file)
 
 
 def parquet_footer(storage: Storage, location: str, max_chunks: int) -> tuple[dict[str, Any], pa.Schema]:
-    """What a Parquet footer says, and the schema. Only the end of the file is read."""
+    """Return the contents of a Parquet footer, and the schema. Only the end of the file is read."""
     return _footer(storage, location, "parquet-footer", b"PAR1", _parquet_tail, max_chunks, None)
 
 
@@ -157,7 +157,7 @@ def parquet_footer(storage: Storage, location: str, max_chunks: int) -> tuple[di
 def parquet_questions(
     storage: Storage, location: str, limit: int, *, size: int | None = None, file: RangeFile | None = None
 ) -> Iterator[Questions]:
-    """Ask several things of one Parquet footer, which is read once: an operation and what it wants besides."""
+    """Yield a function for several requests to one Parquet footer, by operation and arguments; it is read once."""
     with _footer_file(storage, location, b"PAR1", _parquet_tail, size, file) as path:
 
         def ask(op: str, **more: Any) -> tuple[dict[str, Any], pa.Schema]:
@@ -194,7 +194,7 @@ def _footer_file(
     stated: int | None,
     given: RangeFile | None,
 ) -> Iterator[str]:
-    """The helper wants a file: it gets one with a hole where the data is."""
+    """Yield the path of a sparse copy for the helper, with the footer but without the data."""
     with storage.open(location, kind="data-footer", size=stated) if given is None else nullcontext(given) as file:
         size = file.size
         near = min(size, _NEAR)
@@ -203,7 +203,7 @@ def _footer_file(
         wanted = length_of(tail) if near >= _SMALLEST else 0
         if not 0 < wanted <= min(size, _MAX_FOOTER):
             raise FormatError(
-                f"a footer of {wanted:,} bytes in a file of {size:,}: damaged, cut or of another format",
+                f"a footer of {wanted:,} bytes in a file of {size:,}: damaged, truncated or another format",
                 location=location,
                 offset=max(0, size - 1),
                 code="file-truncated",
@@ -226,12 +226,12 @@ def _footer_file(
 
 
 def _parquet_tail(end: bytes) -> int:
-    """The footer, its length and the magic (Parquet specification, "File Format"); 0 without the magic."""
+    """Return the size of a Parquet footer with its length and magic; 0 without the magic."""
     return int.from_bytes(end[-8:-4], "little") + 8 if end.endswith((b"PAR1", b"PARE")) else 0
 
 
 def _orc_tail(end: bytes) -> int:
-    """Stripe statistics, footer, postscript and its length (ORC specification, "File Tail")."""
+    """Return the size of an ORC file tail (ORC specification, "File Tail"); 0 if it is damaged."""
     length = end[-1]
     if length + 1 > len(end):
         return 0
@@ -240,7 +240,7 @@ def _orc_tail(end: bytes) -> int:
 
 
 def _varint_fields(data: bytes) -> dict[int, int]:
-    """The numbers of a Protocol Buffers message; stops at what it does not understand."""
+    """Return the varint fields of a Protocol Buffers message, up to the first unsupported one."""
     out: dict[int, int] = {}
     at = 0
 

@@ -1,8 +1,8 @@
-"""Look whether Arrow can describe the column chunks of a Parquet footer, before it is asked to.
+"""Check whether Arrow can describe the column chunks of a Parquet footer without crashing.
 
-pyarrow's ``RowGroupMetaData.column`` lets an exception of C++ pass where a chunk's metadata contradict themselves (seen
-in 26.0 with the histograms of size statistics), which ends the process. Reading takes the same way and raises it as an
-error. So reading is begun here, on a file that gives no bytes.
+pyarrow's ``RowGroupMetaData.column`` does not catch a C++ exception where a chunk's metadata is contradictory (seen in
+26.0 with the histograms of size statistics), which ends the process. Reading uses the same code and raises it as an
+error. So this starts a read, on a file that returns no bytes.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ __all__ = ["check_chunks"]
 
 
 class _NoBytesError(Exception):
-    """Reading came as far as the data."""
+    """Raised when reading reaches the data."""
 
 
 class _NoBytes(PositionedFile):
-    """A file of some size that gives no bytes."""
+    """A file of a given size that returns no bytes."""
 
     def bytes_at(self, offset: int, length: int) -> bytes:
         """Raise `_NoBytesError`."""
@@ -38,17 +38,17 @@ def check_chunks(metadata: Any, size: int, groups: Sequence[int], columns: list[
     size
         Bytes of the file.
     groups, columns
-        Numbers of row groups, and paths of leaf columns (None: all).
+        Indices of row groups, and paths of leaf columns (None: all).
 
     Raises
     ------
     FormatError
-        A chunk's metadata contradict themselves, or it is not within the file.
+        A chunk's metadata is contradictory, or the chunk is outside the file.
     """
     import pyarrow.parquet as pq
 
     with foreign("the Parquet file", location):
-        # With pre_buffer Arrow goes through the metadata of all chunks before it reads the first byte.
+        # With pre_buffer Arrow reads the metadata of all chunks before it reads the first byte.
         reader = pq.ParquetFile(_NoBytes(size, location), metadata=metadata, pre_buffer=True)
         try:
             reader.read_row_groups(list(groups), columns=columns, use_threads=False)

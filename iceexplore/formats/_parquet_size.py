@@ -1,9 +1,9 @@
-"""How large columns of a Parquet file become in memory, by the headers and dictionaries of their pages.
+"""Estimate the memory of a Parquet file's columns from the headers and dictionaries of their pages.
 
-The stored sizes do not tell: a dictionary holds once a string that a million rows refer to, run lengths make a list of
-zeros of any length out of a few bytes, and each value of ``DELTA_BYTE_ARRAY`` may repeat the one before. So pages are
-looked at before Arrow decodes them: batches get as many rows as fit a bound that the longest value gives, and what no
-batch could hold is refused.
+Stored sizes are no bound: a dictionary stores once a string that a million rows use, run lengths expand a few bytes to
+any number of zeros, and each value of ``DELTA_BYTE_ARRAY`` may repeat the previous one. So pages are inspected before
+Arrow decodes them: batches get as many rows as fit a bound derived from the longest value, and what fits no batch is
+refused.
 
 Rules: Parquet specification, "Data Pages", "Dictionary page" and "Encodings".
 """
@@ -24,20 +24,20 @@ from iceexplore.storage import FLOOR, Budget, PositionedFile, RangeFile, allowed
 
 __all__ = ["ChunkSize", "KeptChunks", "StreamLimit", "batch_rows", "chunk_sizes", "whole_bytes"]
 
-#: What a batch may become by the bound, which is far above what it usually does.
+#: Limit for a batch by the upper bound, which is usually far too high.
 _BATCH_BYTES = 128 << 20
-#: Fewer rows cost more by the batch than they save; a batch of so few may be twice as large.
+#: Smaller batches cost more than they save; a batch of this size may take twice the limit.
 _FEW_ROWS = 1024
-#: Chunks that cannot become more than this are not looked at.
+#: Chunks with a smaller upper bound are not inspected.
 _HARMLESS = 16 << 20
-#: Bytes of a dictionary or page above which a chunk is refused: writers make them of 1 MB.
+#: Largest dictionary or page that is accepted: writers use 1 MB.
 _LARGEST_PAGE = 1 << 28
 #: Bytes of a value in Arrow by physical type: boolean, int32, int64, int96, float, double.
 _WIDTHS = (1, 8, 8, 8, 4, 8)
 _BYTE_ARRAY = 6
 _REPEATED = 2
 _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
-#: A footer of more bytes (some 100,000 chunks) takes seconds in Python: files with one get few rows a batch instead.
+#: A footer of more bytes (some 100,000 chunks) takes seconds to parse in Python: such files get small batches instead.
 _LARGEST_FOOTER = 16 << 20
 _UNSEEN_ROWS = 64
 _TRAILER = 8
@@ -51,22 +51,22 @@ _DELTA_BYTE_ARRAY = 7
 
 @dataclass(frozen=True)
 class ChunkSize:
-    """How large a column chunk becomes in memory.
+    """The memory that a column chunk takes when decoded.
 
     Attributes
     ----------
     values
-        How many, nulls and the elements of lists included.
+        The number of values, including nulls and the elements of lists.
     width
-        Bytes that a value takes at most, where it is in a dictionary, repeats the one before or has a fixed size.
+        Most bytes of a value that is in a dictionary, repeats the previous one or has a fixed size.
     plain
-        Bytes of all values that are stored in full ...
+        Bytes of all values stored in full.
     average
-        ... of one of them on average, in the page where that is most ...
+        Average bytes of a value stored in full, in the page where it is greatest.
     page
-        ... and of the largest page of them: a single value may take as much.
+        Bytes of the largest page of such values: a single value may take all of it.
     nested
-        Whether a row may have any number of them.
+        True if a row may have any number of values.
     """
 
     values: int
@@ -78,22 +78,22 @@ class ChunkSize:
 
 
 class KeptChunks(PositionedFile):
-    """A file of which ranges that were read ahead are kept until they are asked for, so that each is read once."""
+    """A file that keeps ranges read ahead until they are requested, so that each is read once."""
 
     def __init__(self, file: BinaryIO | RangeFile, location: str) -> None:
         super().__init__(file.seek(0, io.SEEK_END), location)
         self.file = file
         self.footer: Footer | None = None
-        self._ends: list[tuple[int, bytes]] | None = []  # what Arrow reads of the footer
+        self._ends: list[tuple[int, bytes]] | None = []  # ranges that Arrow reads of the footer
         self._kept: dict[int, bytes] = {}
 
     def keep(self, offset: int, length: int) -> bytes:
-        """Read a range, and keep it."""
+        """Read a range and keep it for a later request."""
         self._kept[offset] = self._read(offset, length)
         return self._kept[offset]
 
     def opened(self) -> None:
-        """Let go of what Arrow has read to open the file, but the footer."""
+        """Drop the bytes that Arrow read to open the file, except the footer."""
         found, self._ends = self._ends or [], None
         end = next((data for at, data in found if at + len(data) == self.size and len(data) >= _TRAILER), b"")
         length = int.from_bytes(end[-8:-4], "little")
@@ -105,11 +105,11 @@ class KeptChunks(PositionedFile):
         self.footer = Footer(None, begin)
 
     def forget(self) -> None:
-        """Drop what was kept and not asked for."""
+        """Drop kept ranges that were not requested."""
         self._kept.clear()
 
     def bytes_at(self, offset: int, length: int) -> bytes:
-        """Return bytes of what is kept, which is dropped then, or of the file."""
+        """Return a kept range and drop it, or read from the file."""
         kept = self._kept.get(offset)
         if kept is not None and length == len(kept):
             return self._kept.pop(offset)
@@ -124,16 +124,16 @@ class KeptChunks(PositionedFile):
 
 
 class Footer:
-    """The footer, parsed here: Arrow's accessors of chunks end the process where it is damaged (seen in 26.0).
+    """The footer, parsed in Python: Arrow's accessors crash on a damaged one (seen in 26.0).
 
     Attributes
     ----------
     leaves
-        Physical type, length of a fixed one, and whether a row may have several values, of each leaf column.
+        For each leaf column: physical type, fixed length, and whether a row may have several values.
     groups
-        Of each row group the chunks' metadata, by the numbers of their fields in ``ColumnMetaData``.
+        For each row group: its chunks' ``ColumnMetaData``, by Thrift field number.
     known
-        Whether it was parsed: not where it is larger than is worth it.
+        False if the footer is too large to be parsed.
     """
 
     def __init__(self, data: bytes | None, offset: int) -> None:
@@ -143,12 +143,12 @@ class Footer:
         self.groups: list[list[ThriftStruct]] = []
 
     def parse(self, location: str) -> None:
-        """Parse it, once. Raises `FormatError`."""
+        """Parse the footer once. Raises `FormatError`."""
         if self._data is None or not self.known:
             return
         data, self._data = self._data, None
         parsed, _ = read_struct(data, what="FileMetaData", location=location, offset=self._offset)
-        left: list[list[Any]] = []  # children still to come of each open group, and whether it repeats
+        left: list[list[Any]] = []  # remaining children of each open group, and whether it repeats
         for element in (parsed.get(2) or [])[1:]:
             repeats = element.get(3) == _REPEATED or bool(left and left[-1][1])
             if left:
@@ -166,7 +166,7 @@ class Footer:
 
 
 class StreamLimit:
-    """Stops the rows of a file that goes on and on: batches may be small and their sum without end."""
+    """Limits the total size of a file's rows: batches may be small and their sum unlimited."""
 
     def __init__(self, budget: Budget) -> None:
         self._left = max(8 * FLOOR, budget.ratio * (budget.stored or 0), budget.limit)
@@ -183,27 +183,27 @@ def chunk_sizes(
     file: KeptChunks, groups: Iterable[tuple[int, int]], leaves: Sequence[int] | None, rows: int, location: str,
     *, nested: bool, near: int | None = None, encoded: Collection[int] = (),
 ) -> list[ChunkSize] | None:  # fmt: skip
-    """Return what the chunks of some row groups and leaf columns become; None where the footer is too large to tell.
+    """Return the decoded sizes of some row groups' chunks; None if the footer is too large to parse.
 
     Parameters
     ----------
     groups
-        Number and bytes (uncompressed, as the footer claims) of each row group.
+        Index and uncompressed size (from the footer) of each row group.
     leaves
-        Numbers of leaf columns; None for all.
+        Indices of leaf columns; None for all.
     rows
-        Of a batch; a chunk that is harmless in batches of so many is not looked at.
+        Rows of a batch; chunks that are harmless in batches of this size are not inspected.
     nested
         Whether a row of some of these columns may have any number of values.
     near
-        Look at so many bytes of a chunk at most; the pages after them are taken to be like those in them.
+        Most bytes of a chunk to inspect; later pages are assumed to be similar.
     encoded
-        Leaves that come with their dictionary: a value of it takes no more than its number.
+        Leaves that stay dictionary-encoded: a value takes only its index.
 
     Raises
     ------
     FormatError
-        A footer or page header that is none, or a page or dictionary of more than 256 MiB.
+        An invalid footer or page header, or a page or dictionary of more than 256 MiB.
     """
     wanted = [(g, size) for g, size in groups if nested or size < 0 or rows * size > _HARMLESS]
     if not wanted:
@@ -236,7 +236,7 @@ def _count(chunk: ThriftStruct, field: int) -> int:
 
 
 def batch_rows(sizes: Sequence[ChunkSize] | None, rows: int, budget: Budget, what: str) -> int:
-    """Return how many rows a batch may have, ``rows`` at most, by what `chunk_sizes` has found of one row group.
+    """Return the number of rows of a batch, at most ``rows``, from a row group's `chunk_sizes`.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def batch_rows(sizes: Sequence[ChunkSize] | None, rows: int, budget: Budget, wha
 
 
 def whole_bytes(sizes: Iterable[ChunkSize]) -> int:
-    """Return what all rows may take together."""
+    """Return an upper bound for all rows together, in bytes."""
     return sum(s.plain + s.values * s.width for s in sizes)
 
 
@@ -265,12 +265,12 @@ def _looked_at(
     file: KeptChunks, chunk: ThriftStruct, values: int, nested: bool, location: str, near: int | None, *, once: bool
 ) -> ChunkSize:
     dictionary, first, length = _count(chunk, 11), _count(chunk, 9), _count(chunk, 7)
-    begin = dictionary if 0 < dictionary < first else first  # some writers claim 0 for a page that is not there
+    begin = dictionary if 0 < dictionary < first else first  # some writers write 0 for a missing page
     if length <= 0 or begin + length > file.size:
-        raise FormatError(f"a column chunk of {length} bytes", location=location, offset=max(0, begin))
+        raise FormatError(f"invalid column chunk of {length} bytes", location=location, offset=max(0, begin))
     read = length if near is None else min(near, length)
     if read > allowed(read):
-        raise FormatError(f"a column chunk of {length:,} bytes", location=location, offset=begin)
+        raise FormatError(f"the column chunk is too large: {length:,} bytes", location=location, offset=begin)
     data = memoryview(file.keep(begin, read))
     counted = plain = average = page = width = at = 0
     while at < len(data):
@@ -285,7 +285,7 @@ def _looked_at(
                 break  # a writer's padding
             raise
         if size > _LARGEST_PAGE:
-            raise FormatError(f"a page of {size:,} bytes", location=location, offset=begin + at)
+            raise FormatError(f"the page is too large: {size:,} bytes", location=location, offset=begin + at)
         body = data[at + taken : at + taken + packed]
         at += taken + packed
         kind = header.get(1)
@@ -314,7 +314,7 @@ def _looked_at(
 def _number(found: ThriftStruct | Any, field: int) -> int:
     value = found.get(field) if isinstance(found, dict) else None
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise FormatError(f"a page header without a number in field {field}", field="PageHeader")
+        raise FormatError(f"the page header has no number in field {field}", field="PageHeader")
     return value
 
 

@@ -1,4 +1,4 @@
-"""The row groups of a Parquet file, with the bounds of some of its columns as they are stored."""
+"""Read the row groups of a Parquet file, with the stored bounds of some columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChunkBounds", "ParquetLeaf", "ParquetRowGroup", "RowGroups", "read_parquet_row_groups"]
 
-#: Row groups times columns asked for: a footer may claim any number of them.
+#: Most row groups times requested columns: a footer may claim any number.
 _MAX_CHUNKS = 1_000_000
 
 
@@ -29,19 +29,19 @@ class ParquetLeaf:
     Attributes
     ----------
     names
-        From the top column down; a list's or map's leaf has the names of its groups in between.
+        Names from the top-level column down, including the groups inside lists and maps.
     ids
-        The field ids of the same, None where the file has none.
+        The field ids of the same fields, None where the file has none.
     at
-        The number of its top column, from 0.
+        The index of its top-level column, from 0.
     repeated
-        Whether it stands in a list or map: then it has more or fewer values than the file has rows.
+        True inside a list or map: the number of values then differs from the number of rows.
     physical
-        Parquet's: ``INT32``, ``BYTE_ARRAY``, ...
+        Parquet's physical type: ``INT32``, ``BYTE_ARRAY``, ...
     logical
         Parquet's logical type as JSON: ``{"Type": "Decimal", "precision": 9, "scale": 2}``; ``Type`` may be "None".
     length
-        Of ``FIXED_LEN_BYTE_ARRAY``.
+        Length of a ``FIXED_LEN_BYTE_ARRAY``.
     """
 
     names: tuple[str, ...]
@@ -55,11 +55,12 @@ class ParquetLeaf:
 
 @dataclass(frozen=True)
 class ChunkBounds:
-    """What the footer says of one column in one row group; None is unknown.
+    """The footer's statistics of a column in a row group; None is unknown.
 
-    ``lower`` and ``upper`` are as stored: int, float, bool or bytes by the physical type. Bytes may be cut
-    (``is_min_value_exact``), so they bound the values and need not be one of them. Statistics whose order the format
-    leaves open, and the deprecated ``min`` and ``max`` of columns that have no signed order, are left out.
+    ``lower`` and ``upper`` are the stored values: int, float, bool or bytes by the physical type. Bytes may be
+    truncated
+    (``is_min_value_exact``), so they need not occur in the column. Statistics whose order the format
+    does not define, and the deprecated ``min`` and ``max`` of columns that have no signed order, are left out.
     """
 
     values: int
@@ -72,7 +73,7 @@ class ChunkBounds:
 
 @dataclass(frozen=True)
 class ParquetRowGroup:
-    """One row group: rows, bytes before compression, where it begins in the file, and columns by number of leaf."""
+    """A row group: rows, uncompressed bytes, file offset, and columns by leaf index."""
 
     rows: int
     bytes: int
@@ -82,7 +83,7 @@ class ParquetRowGroup:
 
 @dataclass(frozen=True)
 class RowGroups:
-    """The row groups of a file, and its leaf columns in their order."""
+    """The row groups of a file, and its leaf columns in order."""
 
     rows: int
     leaves: tuple[ParquetLeaf, ...]
@@ -102,28 +103,28 @@ def read_parquet_row_groups(
     Parameters
     ----------
     choose
-        Given the leaves, the numbers of those whose bounds are wanted.
+        Returns, for the leaves, the indices of those whose bounds to read.
     size
-        Bytes of the file as a manifest states them (`Storage.open`).
+        File size as recorded in a manifest (see `Storage.open`).
     file
-        The file, where it is open already; it stays open.
+        The file if it is open already; it stays open.
 
     Raises
     ------
     FormatError
-        No Parquet file, or a damaged footer.
+        Not a Parquet file, or the footer is damaged.
     UnsupportedError
-        Encrypted, a type that Arrow has no word for, or more row groups than are worth reading.
+        Encrypted, a type that Arrow does not support, or too many row groups.
     """
     questions = parquet_questions(storage, location, _MAX_CHUNKS, size=size, file=file)
     with questions as ask, foreign("the Parquet footer", location):
-        said, schema = ask("parquet-leaves")
+        counted, schema = ask("parquet-leaves")
         found = [leaf for at, f in enumerate(schema) for leaf in _leaves(f, (), (), at, False)]
-        if len(found) != len(said["leaves"]):
-            raise ValueError(f"a schema of {len(found)} leaves with {len(said['leaves'])} columns")
+        if len(found) != len(counted["leaves"]):
+            raise ValueError(f"a schema of {len(found)} leaves with {len(counted['leaves'])} columns")
         leaves = tuple(
             ParquetLeaf(*place, physical, json.loads(logical), length)
-            for place, (physical, logical, length) in zip(found, said["leaves"], strict=True)
+            for place, (physical, logical, length) in zip(found, counted["leaves"], strict=True)
         )
         wanted = list(choose(leaves))
         more, _ = ask("parquet-row-groups", columns=wanted)
@@ -131,7 +132,7 @@ def read_parquet_row_groups(
             ParquetRowGroup(rows, size, offset, {i: _bounds(c) for i, c in zip(wanted, chunks, strict=True)})
             for (rows, size, offset), chunks in zip(more["groups"], more["bounds"], strict=True)
         )
-    return RowGroups(said["rows"], leaves, groups)
+    return RowGroups(counted["rows"], leaves, groups)
 
 
 def _bounds(chunk: list[Any]) -> ChunkBounds:

@@ -1,4 +1,4 @@
-"""The rows of a Parquet, ORC or Avro file as an Arrow table with field ids, within a memory limit."""
+"""Read the rows of a Parquet, ORC or Avro file as Arrow data with field ids, within a memory limit."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 __all__ = ["FIELD_ID", "Rows", "field_id", "open_rows", "plain_field", "read_rows"]
 
-#: The key under which Arrow keeps a field's id; ORC's and Avro's ids are put there, too.
+#: The key under which Arrow keeps a field's id; ORC's and Avro's ids are stored there, too.
 FIELD_ID = b"PARQUET:field_id"
 _ORC_ID = b"iceberg.id"
 _BATCH_ROWS = 1 << 16
-#: A far file up to so many bytes is fetched as a whole, ahead of its decoding.
+#: Remote files up to this size are fetched whole before decoding.
 _AHEAD_BYTES = 64 << 20
 _WHAT = "the rows"
 
 
 def field_id(field: pa.Field) -> int | None:
-    """The field id that a field carries, if any."""
+    """Return the field id of an Arrow field, None if it has none."""
     metadata = field.metadata or {}
     raw = metadata.get(FIELD_ID, metadata.get(_ORC_ID))
     try:
@@ -42,7 +42,7 @@ def field_id(field: pa.Field) -> int | None:
 
 
 def plain_field(field: pa.Field) -> pa.Field:
-    """The field with its id under `FIELD_ID` and no other metadata, at every depth, without extension types."""
+    """Return a field with its id under `FIELD_ID` and no other metadata or extension types, at every depth."""
     number = field_id(field)
     metadata = None if number is None else {FIELD_ID: str(number)}
     return pa.field(field.name, _plain(field.type), field.nullable, metadata)
@@ -69,11 +69,11 @@ class Rows:
     Attributes
     ----------
     schema
-        Columns as the file names them, field ids under `FIELD_ID`.
+        Columns with the file's names, field ids under `FIELD_ID`.
     batches
-        The rows, in this schema. They are not counted against the budget: whoever keeps them reserves them.
+        The rows, in this schema. They are not counted against the budget: callers that keep them must reserve them.
     budget
-        What may be kept of them.
+        The memory budget for rows that are kept.
     """
 
     schema: pa.Schema
@@ -93,39 +93,39 @@ def open_rows(
     size: int | None = None,
     file: RangeFile | None = None,
 ) -> Iterator[Rows]:
-    """Open a Parquet, ORC or Avro file to read its rows in batches. The content decides which format it is.
+    """Open a Parquet, ORC or Avro file to read its rows in batches. The format is detected by content.
 
     Parameters
     ----------
     kind
-        What the read log calls the reads.
+        The kind of the reads in the log.
     limit
-        Bytes that the rows may take in memory, less than the memory limit allows.
+        Memory for the rows in bytes, below the general memory limit.
     stated
-        The format that the file's manifest names, for the error if the file is none of the three.
+        The format in the file's manifest, for the error if the file has none of the three formats.
     encoded
-        Columns whose values a Parquet file's batches have in a dictionary (``dictionary<int32, ...>``): a path that
+        Columns that stay dictionary-encoded (``dictionary<int32, ...>``) in a Parquet file's batches: a path that
         a million rows share is decoded once. Batches may share a dictionary.
     size
-        Bytes of the file as a manifest states them (`Storage.open`).
+        File size as recorded in a manifest (see `Storage.open`).
     file
-        The file, where it is open already; it stays open.
+        The file if it is open already; it stays open.
 
     Raises
     ------
     FormatError
-        Another format, or a damaged file.
+        The file has another format or is damaged.
     UnsupportedError
-        An encrypted file, or an unknown codec or type.
+        The file is encrypted, or has an unknown codec or type.
     MemoryLimitError
-        A batch, or a file of ORC, would take more than ``limit``.
+        A batch, or an ORC file, would take more than ``limit``.
     """
     with (
         storage.open(location, kind=kind, size=size) if file is None else nullcontext(file) as opened,
         Budget(location, opened.size, ratio=DATA_RATIO, most=limit) as budget,
     ):
         found = sniff_file(opened)
-        if found == "":  # an upload that never was
+        if found == "":  # a failed upload
             raise FormatError("the file is empty", location=location, offset=0, code="file-truncated")
         batches: Iterator[Any]
         if found == "parquet":
@@ -137,9 +137,9 @@ def open_rows(
         elif found == "avro":
             what, batches = "the Avro file", avro_batches(opened.read(), location)
         elif found in ("parquet-encrypted", "encrypted"):
-            raise UnsupportedError(f"{location} is encrypted; its key is not here")
+            raise UnsupportedError(f"{location} is encrypted, and its key is not available")
         else:
-            claim = f", though its manifest states {stated}" if stated else ""
+            claim = f", although its manifest has the format {stated}" if stated else ""
             raise FormatError(
                 f"not Parquet, ORC or Avro, but {found or 'unknown content'}{claim}", location=location, offset=0
             )
@@ -163,7 +163,7 @@ def read_rows(
     Raises
     ------
     FormatError, UnsupportedError
-        It cannot be read.
+        The file cannot be read.
     MemoryLimitError
         The rows take more than ``limit``, or than the memory limit allows.
     """
@@ -176,7 +176,7 @@ def read_rows(
 
 
 def _kept(field: pa.Field) -> pa.Field:
-    """As `plain_field`, but encoded if it is."""
+    """Return the field as `plain_field` does, but keep dictionary encoding."""
     plain = plain_field(field)
     return plain.with_type(field.type) if pa.types.is_dictionary(field.type) else plain
 
@@ -187,7 +187,7 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _check_rows(rows: int, columns: int, budget: Budget) -> None:
-    # One bit a value is the least that Arrow needs: this stops what no limit on batches would stop in time.
+    # Arrow needs at least one bit per value: this refuses claims that batch limits would catch too late.
     if rows < 0 or rows * max(1, columns) // 8 > budget.limit:
         raise budget.refusal(f"{rows:,} rows")
 
@@ -196,7 +196,7 @@ def _parquet(file: RangeFile, location: str, budget: Budget, encoded: Sequence[s
     import pyarrow.parquet as pq
 
     if file.far and file.size <= _AHEAD_BYTES:
-        file.prefetch([(0, file.size)])  # every column is read: as a whole it takes one request
+        file.prefetch([(0, file.size)])  # every column is read, so one request fetches the whole file
     kept = KeptChunks(file, location)
     reader = pq.ParquetFile(kept, read_dictionary=[*encoded])
     kept.opened()

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes: names and suffixes lie, and metadata is copied about under any name."""
+"""Detect a file's format by its first bytes: names and suffixes are unreliable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HEAD_BYTES", "sniff", "sniff_file"]
 
-#: As many bytes as `sniff` looks at.
+#: The number of bytes that `sniff` needs.
 HEAD_BYTES = 64
 
 _MAGIC = {
@@ -23,25 +23,25 @@ _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
 }
-#: What is read of the end of a far file: Arrow's own first read of a Parquet file, so it is read once.
+#: Bytes read from the end of a remote file: the same as Arrow's first read of a Parquet file, so it is read once.
 _TAIL_BYTES = 64 * 1024
 _DV_MAGIC = b"\xd1\xd3\x39\x64"
 _BOM = b"\xef\xbb\xbf"
 
 
 def sniff(head: bytes) -> str | None:
-    """The format whose magic ``head`` begins with; ``json`` for an object, ``deletion-vector`` for a bare one.
+    """Return the format of a file by its first bytes, None if unknown.
 
     Returns
     -------
     str or None
         ``avro``, ``parquet``, ``parquet-encrypted``, ``encrypted``, ``puffin``, ``orc``, ``gzip``, ``zip``,
-        ``json``, ``deletion-vector``; None for anything else.
+        ``json`` (an object), ``deletion-vector`` (a bare one); None for anything else.
     """
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return name
-    if head[4:8] == _DV_MAGIC:  # four bytes of length come before
+    if head[4:8] == _DV_MAGIC:  # after four bytes of length
         return "deletion-vector"
     if head.removeprefix(_BOM).lstrip().startswith(b"{"):
         return "json"
@@ -49,10 +49,11 @@ def sniff(head: bytes) -> str | None:
 
 
 def sniff_file(file: IO[bytes] | RangeFile) -> str | None:
-    """The format of an open file, as `sniff`, or "" of an empty one; the file is at its start afterwards.
+    """Return the format of an open file as `sniff` does, or "" if it is empty; rewind the file to its start.
 
-    A far file is looked at from its end first, which is read anyway of Parquet: where it ends as Parquet files do, its
-    beginning costs no request.
+    For a remote file the end is read first, which Parquet needs anyway: where it ends like a Parquet file, its
+    beginning
+    costs no request.
     """
     found: str | None = None
     if getattr(file, "far", False):

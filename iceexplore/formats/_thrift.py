@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, as far as headers of Parquet pages and Bloom filters need it: one struct, within limits.
+"""Parse structs of Thrift's compact protocol, as in Parquet footers, page headers and Bloom filters.
 
 Source: Apache Thrift, "Thrift Compact protocol encoding".
 """
@@ -11,7 +11,7 @@ from iceexplore.errors import FormatError
 
 __all__ = ["ThriftStruct", "read_struct"]
 
-#: Values by field number: int, bool, a struct or a list of structs; what is of another type is skipped (None).
+#: Values by field number: int, bool, a struct or a list of structs; other types are skipped (None).
 ThriftStruct: TypeAlias = dict[int, Any]
 
 _MAX_DEPTH = 8
@@ -21,19 +21,19 @@ _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _ST
 def read_struct(
     data: bytes | memoryview, *, what: str = "a struct", location: str | None = None, offset: int = 0
 ) -> tuple[ThriftStruct, int]:
-    """The struct at the start of some bytes, and how many bytes it takes.
+    """Return the struct at the start of ``data``, and its size in bytes.
 
     Parameters
     ----------
     what
         The struct's name, for errors.
     location, offset
-        Where the bytes are from, for errors.
+        The file and the byte at which ``data`` begins, for errors.
 
     Raises
     ------
     FormatError
-        It is cut, nested too deeply, or no such struct.
+        The struct is truncated, nested too deeply, or invalid.
     """
     reader = _Reader(data, what, location, offset)
     return reader.struct(0), reader.at
@@ -48,7 +48,7 @@ class _Reader:
 
     def skip(self, count: int) -> None:
         if not 0 <= count <= len(self.data) - self.at:
-            raise self.fail(f"a Thrift value of {count:,} bytes where {len(self.data) - self.at:,} are left")
+            raise self.fail(f"a Thrift value of {count:,} bytes, but {len(self.data) - self.at:,} remain")
         self.at += count
 
     def byte(self) -> int:
@@ -62,7 +62,7 @@ class _Reader:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        raise self.fail("a Thrift number of more than 10 bytes")
+        raise self.fail("a Thrift number has more than 10 bytes")
 
     def number(self) -> int:
         zigzag = self.varint()
@@ -70,7 +70,7 @@ class _Reader:
 
     def struct(self, depth: int) -> ThriftStruct:
         if depth > _MAX_DEPTH:
-            raise self.fail("Thrift structs nested too deeply")
+            raise self.fail("Thrift structs are nested too deeply")
         out: ThriftStruct = {}
         field = 0
         while head := self.byte():
@@ -80,7 +80,7 @@ class _Reader:
 
     def value(self, kind: int, depth: int) -> Any:
         match kind:
-            case 1 | 2:  # of a field the type is the value; elements of lists are skipped elsewhere
+            case 1 | 2:  # a field's type is its value; list elements are skipped elsewhere
                 return kind == _TRUE
             case 3:
                 return self.byte()
@@ -94,13 +94,13 @@ class _Reader:
                 return self.elements(depth + 1)
             case 12:
                 return self.struct(depth + 1)
-        raise self.fail(f"a Thrift value of type {kind}")
+        raise self.fail(f"unknown Thrift type {kind}")
 
     def elements(self, depth: int) -> list[ThriftStruct] | None:
         head = self.byte()
         count = self.varint() if head >> 4 == 15 else head >> 4
         if count > len(self.data) - self.at or depth > _MAX_DEPTH:
-            raise self.fail(f"a Thrift list of {count:,} elements where {len(self.data) - self.at:,} bytes are left")
+            raise self.fail(f"a Thrift list of {count:,} elements, but {len(self.data) - self.at:,} bytes remain")
         if head & 15 == _STRUCT:
             return [self.struct(depth) for _ in range(count)]
         for _ in range(count):

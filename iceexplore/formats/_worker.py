@@ -1,4 +1,4 @@
-"""The process in which foreign bytes meet decoders that may crash, run by its path: it imports nothing of iceexplore.
+"""Run decoders that may crash on foreign bytes, as a script in a separate process without iceexplore.
 
 Its protocol: a line of JSON on standard input, ``{"op": …, "path": …, "limit": …, "more": {…}}``; on standard output
 a line of JSON, ``{"error": …, "unsupported": …}`` or ``{"length": …, "info": …}``, and that many bytes of an Arrow IPC
@@ -23,17 +23,18 @@ class _TooLargeError(Exception):
     """More rows than the limit allows."""
 
 
-#: The exit code of a process that has taken more memory than it may.
+#: The exit code of a process that exceeded its memory limit.
 _TOO_MUCH = 77
 _LOOK_SECONDS = 0.02
 _most = 0
 
 
 def _confine(memory: int) -> None:
-    """Let this process take so many bytes of memory and no more.
+    """Limit this process's memory, in bytes.
 
-    Linux refuses what is asked for beyond them, which Arrow reports as an error. Elsewhere (macOS does not enforce such
-    a limit, Windows has none) a thread looks at what was taken, and ends the process.
+    Linux refuses allocations beyond the limit, which Arrow reports as an error. Elsewhere (macOS does not enforce such
+    a
+    limit, Windows has none) a thread watches the memory taken and ends the process.
     """
     global _most
     first, _most = _most == 0, memory
@@ -55,13 +56,13 @@ def _watch() -> None:
 
 
 def _taken() -> int:
-    """The memory of this process: what Arrow has, which holds everywhere, or more where more is known."""
+    """Return the memory of this process: Arrow's, or the system's count where it is available and greater."""
     arrow = sys.modules.get("pyarrow")
     known = int(arrow.total_allocated_bytes()) if arrow is not None else 0
     if sys.platform == "darwin":
         import resource
 
-        known = max(known, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # the highest so far
+        known = max(known, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # the peak so far
     return known
 
 
@@ -69,7 +70,7 @@ def serve() -> None:
     """Answer requests until the input ends."""
     answers = os.fdopen(os.dup(1), "wb")
     quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, 1)  # the libraries print warnings of their own
+    os.dup2(quiet, 1)  # the libraries print warnings to them
     os.dup2(quiet, 2)
     for line in sys.stdin:
         request = json.loads(line)
@@ -81,10 +82,10 @@ def serve() -> None:
             info, body = operation(request["path"], request["limit"], **request.get("more", {}))
             head: dict[str, Any] = {"length": len(body), "info": info}
         except Exception as error:
-            # Arrow has ORC's timestamps in nanoseconds: they reach from 1677 to 2262, those of the file farther.
+            # Arrow reads ORC's timestamps as nanoseconds, from 1677 to 2262; the file's may be outside.
             far = "nanosecond resolution" in str(error)
             unsupported = far or isinstance(error, (NotImplementedError, _TooLargeError))
-            memory = isinstance(error, (MemoryError, _TooLargeError))  # Arrow's is a MemoryError as well
+            memory = isinstance(error, (MemoryError, _TooLargeError))  # Arrow's error is a MemoryError as well
             text = str(error)[:500] or type(error).__name__
             head = {"error": text, "unsupported": unsupported, "memory": memory}
         answers.write(json.dumps(head).encode() + b"\n")
@@ -97,7 +98,7 @@ def _orc_rows(path: str, limit: int) -> tuple[dict[str, Any], bytes | memoryview
     from pyarrow import orc
 
     file = orc.ORCFile(path)
-    # Arrow reserves room for all rows of a stripe at once, so their claimed number is checked before.
+    # Arrow allocates all rows of a stripe at once, so their claimed number is checked first.
     if file.nrows < 0 or file.nrows * max(1, len(file.schema)) > limit:
         raise _TooLargeError(f"{file.nrows:,} rows do not fit {limit:,} bytes of memory")
     sink = io.BytesIO()
@@ -111,7 +112,7 @@ def _orc_rows(path: str, limit: int) -> tuple[dict[str, Any], bytes | memoryview
                 raise _TooLargeError(f"the rows take more than {limit:,} bytes of memory")
             stream.write_batch(batch)
     if rows != file.nrows:
-        raise ValueError(f"the stripes have {rows} rows, the footer says {file.nrows}")
+        raise ValueError(f"the stripes have {rows} rows, but the footer counts {file.nrows}")
     return {}, sink.getbuffer()
 
 
@@ -169,7 +170,7 @@ def _parquet_footer(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
 
 
 def _parquet_leaves(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
-    """The leaf columns: physical and logical type as Parquet has them."""
+    """Return the leaf columns with Parquet's physical and logical types."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -184,7 +185,7 @@ def _parquet_leaves(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
 
 
 def _parquet_row_groups(path: str, limit: int, columns: list[int]) -> tuple[dict[str, Any], bytes]:
-    """Every row group, and of some columns the bounds as stored; ``limit`` is of row groups times columns."""
+    """Return every row group, with the stored bounds of some columns; ``limit`` is row groups times columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -217,13 +218,13 @@ def _stored(chunk: Any, column: Any) -> list[Any]:
 
 
 def _start(chunk: Any) -> int:
-    # Some writers say 0 for the dictionary page that they have not (parquet-mr's PARQUET-2078 among them).
+    # Some writers write 0 for a missing dictionary page (see parquet-mr's PARQUET-2078).
     dictionary = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
     return int(dictionary if dictionary and dictionary < chunk.data_page_offset else chunk.data_page_offset)
 
 
 def _statistics(chunk: Any, column: Any) -> Any:
-    # Of a chunk whose type is not its column's, pyarrow's statistics end the process (seen in 26.0).
+    # pyarrow's statistics crash on a chunk whose type differs from its column's (seen in 26.0).
     trusted = chunk.physical_type == column.physical_type
     return chunk.statistics if trusted and chunk.is_stats_set else None
 

@@ -1,4 +1,4 @@
-"""The JSON documents: table metadata, its parts, its types, and values in their serialized forms."""
+"""Table metadata: the JSON document, its parts and types, and values in their serialized forms."""
 
 from __future__ import annotations
 

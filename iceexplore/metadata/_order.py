@@ -1,4 +1,4 @@
-"""Snapshots in the order in which they were made, and from child to parent."""
+"""Order snapshots by commit time, and walk them from child to parent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["ancestry", "in_order"]
 
 
 def ancestry(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[Snapshot]:
-    """A snapshot, its parent, and so on, as far as the table has them; a loop of parents ends."""
-    by_id = {s.snapshot_id: s for s in reversed(metadata.snapshots)}  # of one id given twice the first, as everywhere
+    """Yield a snapshot and its ancestors, as far as the table has them; stop at a cycle."""
+    by_id = {s.snapshot_id: s for s in reversed(metadata.snapshots)}  # of duplicate ids the first wins, as everywhere
     seen = set[int]()
     while snapshot is not None and snapshot.snapshot_id not in seen:
         seen.add(snapshot.snapshot_id)
@@ -21,9 +21,9 @@ def ancestry(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[Sna
 
 
 def in_order(snapshots: Iterable[Snapshot], *, by_number: bool = False) -> list[Snapshot]:
-    """Oldest first: by time, then sequence number (or the other way round), and parents before their children.
+    """Sort snapshots by time, then sequence number (``by_number``: the reverse), parents before children.
 
-    v1 has no sequence numbers, so of two commits of one millisecond the parent tells which was first.
+    v1 has no sequence numbers, so the parent decides the order of two commits in one millisecond.
     """
     found = list(snapshots)
     place = {

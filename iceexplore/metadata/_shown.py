@@ -1,6 +1,6 @@
-"""How schemas, specs, sort orders and snapshots show themselves: a line, or a card in a notebook. Never the raw record.
+"""Represent schemas, specs, sort orders and snapshots as a line, or as a card in a notebook.
 
-A record's names come from a table, so what escapes and shortens them is `render`'s.
+Names in a record come from an untrusted table, so `render` escapes and shortens them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from iceexplore.render import Card, CardTable, card_of, escape, line_of
 
 __all__ = ["format_ms"]
 
-#: Columns of a schema that are shown.
+#: Most rows to show in a card.
 _MOST = 200
 
 
 def format_ms(ms: int | None) -> str:
-    """Milliseconds since the epoch as ``2024-01-31 12:00:00.123 UTC``; what no calendar holds, as the number."""
+    """Format milliseconds since the epoch as ``2024-01-31 12:00:00.123 UTC``; out of range, as a number."""
     if ms is None:
         return "—"
     try:
@@ -31,7 +31,7 @@ def format_ms(ms: int | None) -> str:
 
 @card_of.register
 def _schema_card(schema: Schema) -> Card:
-    """Id, name, type and what else there is of each field, nested ones by their full names."""
+    """Return a card with one row for each field, nested ones by their full names."""
     rows: list[tuple[str, ...]] = []
     names = {f.field_id: name for name, f in schema.walk()}
     for name, f in schema.walk():
@@ -41,7 +41,7 @@ def _schema_card(schema: Schema) -> Card:
         need = "required" if f.required else ""
         rows.append((str(f.field_id), name, escape.shorten(str(f.type), 80), need, default, f.doc or ""))
     keys = ", ".join(names.get(i, f"#{i}") for i in schema.identifier_field_ids)
-    note = f"the first {_MOST}; .fields has them all" if len(names) > _MOST else ""
+    note = f"the first {_MOST}; .fields has all of them" if len(names) > _MOST else ""
     table = CardTable(
         f"{len(names)} field{'' if len(names) == 1 else 's'}",
         ("id", "field", "type", "null", "default", "doc"),
@@ -55,20 +55,20 @@ def _schema_card(schema: Schema) -> Card:
 
 @line_of.register
 def _spec_line(spec: PartitionSpec) -> str:
-    """``<PartitionSpec 2: days(#2) as started_at_day>``; ``#2`` is the column's id, which the schema names."""
+    """Return ``<PartitionSpec 2: days(#2) as started_at_day>``, where ``#2`` is the source column's id."""
     parts = [f"{format_spec(type(spec)(spec.spec_id, (f,)), Schema(0, ()))} as {f.name}" for f in spec.fields[:_MOST]]
     return escape.text(f"<PartitionSpec {spec.spec_id}: {', '.join(parts) or 'unpartitioned'}>")
 
 
 @line_of.register
 def _order_line(order: SortOrder) -> str:
-    """``<SortOrder 1: #3 DESC NULLS LAST>``; ``#3`` is the column's id, which the schema names."""
+    """Return ``<SortOrder 1: #3 DESC NULLS LAST>``, where ``#3`` is the source column's id."""
     return escape.text(f"<SortOrder {order.order_id}: {format_sort_order(order, Schema(0, ()))}>")
 
 
 @line_of.register
 def _snapshot_line(snapshot: Snapshot) -> str:
-    """A snapshot in one line: what it is known by, and when it did what."""
+    """Return a line with a snapshot's id, operation, time and parent."""
     parent = "" if snapshot.parent_snapshot_id is None else f", parent {snapshot.parent_snapshot_id}"
     number = f", sequence number {snapshot.sequence_number}" if snapshot.sequence_number else ""
     did = escape.shorten(snapshot.operation or "no operation", 40)
@@ -77,7 +77,7 @@ def _snapshot_line(snapshot: Snapshot) -> str:
 
 @card_of.register
 def _snapshot_card(snapshot: Snapshot) -> Card:
-    """A snapshot with its summary."""
+    """Return a card with a snapshot's fields and its summary."""
     facts = (
         ("Committed", format_ms(snapshot.timestamp_ms)),
         ("Operation", snapshot.operation),
@@ -97,7 +97,7 @@ def _snapshot_card(snapshot: Snapshot) -> Card:
 
 @line_of.register
 def _metadata_line(m: TableMetadata) -> str:
-    """What a metadata file holds, in one line; ``.raw`` is the JSON."""
+    """Return a line that counts the parts of a metadata file."""
     counted = (
         (m.schemas, "schema", "schemas"),
         (m.partition_specs, "partition spec", "partition specs"),

@@ -1,4 +1,4 @@
-"""Specs, sort orders and types in the words that Spark users know."""
+"""Format specs, sort orders and types in Spark's syntax."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SPARK_TYPES = {
 
 
 def format_spec(spec: PartitionSpec, names: Schema | TableMetadata) -> str:
-    """A partition spec as in Spark's ``PARTITIONED BY``: ``days(ts), bucket(16, id)``; ``unpartitioned``.
+    """Format a partition spec as in Spark's ``PARTITIONED BY``: ``days(ts), bucket(16, id)``; ``unpartitioned``.
 
-    Column names come from a schema, or from all of a table's (an old spec's columns may have been dropped).
+    Column names come from one schema, or from all of a table's (an old spec's columns may have been dropped).
     """
     if not spec.fields:
         return "unpartitioned"
@@ -34,7 +34,7 @@ def format_spec(spec: PartitionSpec, names: Schema | TableMetadata) -> str:
 
 
 def format_sort_order(order: SortOrder, names: Schema | TableMetadata) -> str:
-    """A sort order as in Spark's ``WRITE ORDERED BY``: ``ts DESC NULLS LAST``; ``unsorted``."""
+    """Format a sort order as in Spark's ``WRITE ORDERED BY``: ``ts DESC NULLS LAST``; ``unsorted``."""
     if not order.fields:
         return "unsorted"
     return ", ".join(
@@ -45,7 +45,7 @@ def format_sort_order(order: SortOrder, names: Schema | TableMetadata) -> str:
 
 
 def format_transform(transform: str, source_ids: tuple[int, ...], names: Schema | TableMetadata) -> str:
-    """A transform on its columns: ``ts``, ``days(ts)``, ``bucket(16, id)``; ``#7`` for a column that has no name."""
+    """Format a transform: ``ts``, ``days(ts)``, ``bucket(16, id)``; ``#7`` for a column id without a name."""
     by_id = names.by_id() if isinstance(names, Schema) else names.all_fields()
     columns = ", ".join(_quoted(by_id[i][0]) if i in by_id else f"#{i}" for i in source_ids) or "?"
     name, width = transform_parts(transform)
@@ -54,13 +54,13 @@ def format_transform(transform: str, source_ids: tuple[int, ...], names: Schema 
     if name == "bucket":
         return f"bucket({width}, {columns})"
     if name == "truncate":
-        # Spark takes both orders; width first is what ALTER TABLE documents.
+        # Spark takes both orders; ALTER TABLE documents width first.
         return f"truncate({width}, {columns})"
     return f"{_PLURALS.get(name, name)}({columns})"
 
 
 def spark_type_string(type_: Type) -> str:
-    """A type as Spark prints it (``DataType.simpleString``); types that Spark lacks keep Iceberg's name."""
+    """Format a type as Spark does (``DataType.simpleString``); types that Spark lacks keep Iceberg's name."""
     match type_:
         case StructType(fields):
             return "struct<" + ",".join(f"{f.name}:{spark_type_string(f.type)}" for f in fields) + ">"
@@ -72,5 +72,5 @@ def spark_type_string(type_: Type) -> str:
 
 
 def _quoted(name: str) -> str:
-    """Backticks around what is no plain name, part by part."""
+    """Quote each part of a name that is not plain with backticks."""
     return ".".join(p if _PLAIN_NAME.fullmatch(p) else "`" + p.replace("`", "``") + "`" for p in name.split("."))

@@ -1,4 +1,4 @@
-"""Which schema a state of the table is read with."""
+"""Choose the schema that a state of the table is read with."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["schema_at"]
 
 
 def schema_at(metadata: TableMetadata, snapshot: Snapshot | None, ref: str | None = None) -> Schema:
-    """The schema of a snapshot: its own, where it names one.
+    """Return the schema to read a snapshot with: its own if it has a schema id.
 
-    A branch, asked for by ``ref``, is read with the table's current schema (Java: ``SnapshotUtil.schemaFor``), a tag
-    with its snapshot's. v1 snapshots name no schema: then it is the current one.
+    A branch, given by ``ref``, is read with the table's current schema (Java: ``SnapshotUtil.schemaFor``), a tag with
+    its snapshot's. v1 snapshots may have no schema id: then it is the current schema.
     """
     if snapshot is None:
         return metadata.schema()

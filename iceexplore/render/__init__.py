@@ -1,4 +1,4 @@
-"""Drawing: escape, layout, SVG, Mermaid, Graphviz, text and HTML, on plain structures only."""
+"""Draw plain structures as SVG, Mermaid, Graphviz, text and HTML, with escaping and layout."""
 
 from __future__ import annotations
 

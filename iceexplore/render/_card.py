@@ -1,7 +1,7 @@
-"""A card: the facts of one thing as headings, pairs and small tables; as text and as HTML.
+"""A card: the facts about one thing as headings, pairs and small tables, in text and in HTML.
 
-The HTML uses inline ``style=``, tables and ``<details>`` alone, which also survive in an untrusted notebook, and
-colours that are see-through or inherited, so that it stands on a light page and on a dark one.
+The HTML uses only inline ``style=``, tables and ``<details>``, which also survive in an untrusted notebook, and
+transparent or inherited colours, so that it fits light and dark pages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from iceexplore.render import escape
 
 __all__ = ["Card", "CardTable", "card_html", "card_text"]
 
-#: Characters of one text that HTML shows: a name may have ten thousand.
+#: Most characters of a text in HTML: a name may have ten thousand.
 _MOST = 1_000
 _SIGN = {"error": "✖", "warning": "▲", "info": "ℹ"}
 _EDGE = {"error": "#c62828", "warning": "#e65100", "info": "#0277bd"}
@@ -24,7 +24,7 @@ _LINE = "rgba(128,128,128,.35)"
 
 @dataclass(frozen=True)
 class CardTable:
-    """A small table under a heading. ``code`` columns are set in a fixed-width face, ``right`` ones to the right."""
+    """A small table under a heading. ``code`` columns are monospaced, ``right`` ones right-aligned."""
 
     heading: str
     columns: tuple[str, ...]
@@ -37,7 +37,7 @@ class CardTable:
 
 @dataclass(frozen=True)
 class Card:
-    """What is shown: strings only, none of them escaped yet."""
+    """The content of a card: unescaped strings."""
 
     title: str
     badges: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Card:
 
 
 def card_text(card: Card) -> str:
-    """The card as plain text; nothing in it can drive a terminal."""
+    """Return the card as plain text, with control characters made visible."""
     e = escape.text
     lines = [e(card.title) + "".join(f"  [{e(b)}]" for b in card.badges)]
     if card.subtitle:
@@ -87,12 +87,12 @@ def _cut(text: str, width: int) -> str:
 
 
 def _clipped(value: object) -> str:
-    """Text for HTML, of what is very long both ends: the card as text has the whole."""
+    """Return escaped HTML; the middle of a very long text is cut, which the card's text form keeps."""
     return escape.html(escape.shorten(value, _MOST))
 
 
 def card_html(card: Card) -> str:
-    """The card as HTML."""
+    """Return the card as HTML."""
     e = _clipped
     badges = "".join(
         f'<span style="display:inline-block;margin-left:8px;padding:1px 8px;border:1px solid {_LINE};'
@@ -137,7 +137,7 @@ def _problems_html(problems: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _without_empty(table: CardTable) -> CardTable:
-    """A column in which no row says anything is left out."""
+    """Return the table without columns that are empty in every row."""
     kept = [i for i in range(len(table.columns)) if any(row[i] for row in table.rows)]
     return replace(
         table,

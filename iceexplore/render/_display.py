@@ -1,7 +1,7 @@
-"""How records display themselves, given by whoever knows: the records need not import it.
+"""Display hooks for records, so that records need not import the code that draws them.
 
-A record says ``return line_of(self)``, and the module that draws such records registers the function that makes the
-line or the card.
+A record calls ``line_of(self)``, and the module that draws such records registers the function that returns the line or
+the card.
 """
 
 from __future__ import annotations

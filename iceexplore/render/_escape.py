@@ -1,4 +1,4 @@
-"""One escape function per target. Every path, partition value, name and property is somebody else's text.
+"""One escape function per target: every path, partition value, name and property is untrusted text.
 
 All of them start from `visible`: control characters, terminal escapes, bidi overrides, invisible characters and lone
 surrogates are shown as signs instead of acting. Then each target's own syntax is escaped.
@@ -12,12 +12,14 @@ from iceexplore.errors import visible
 
 __all__ = ["attribute", "dot", "html", "mermaid", "shorten", "svg", "text", "visible"]
 
-#: What Mermaid takes literally inside a quoted label. Not `#` (entities), backtick (markdown), `%{}` (directives),
+#: Characters that Mermaid takes literally inside a quoted label. Not `#` (entities), backtick (markdown), `%{}`
+#: (directives),
 #: `\` or `$` (KaTeX).
 _MERMAID_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 .,:+/=_-")
 
-#: What Mermaid acts on once entities are characters again: a line break, KaTeX, its placeholders, icons. A word joiner
-#: (U+2060, which nobody sees) takes each apart; those of the text itself have become signs before.
+#: Sequences that Mermaid acts on after it has decoded entities: a line break, KaTeX, its placeholders, icons. A word
+#: joiner
+#: (U+2060, invisible) separates each; word joiners in the text itself have become signs before.
 _MERMAID_LATE = re.compile("\\\\(?=n)|\\$(?=\\$)|\ufb02(?=\u00b0)|\u00b6(?=\u00df)|:(?=fa-)")
 
 #: Mermaid's own placeholders for entities while it works: U+FB02, degree, pilcrow, sharp s.
@@ -25,7 +27,7 @@ _MERMAID_MARKERS = frozenset("\ufb02\u00b0\u00b6\u00df")
 
 
 def shorten(value: object, limit: int) -> str:
-    """At most ``limit`` characters, the middle left out: both ends of a path tell something.
+    """Return at most ``limit`` characters, cutting the middle: both ends of a path are informative.
 
     Cut before escaping, so that no escape is cut in two.
     """
@@ -38,20 +40,22 @@ def shorten(value: object, limit: int) -> str:
 
 
 def html(value: object) -> str:
-    """For HTML text. ``$`` and ``\\`` get an element of their own, for JupyterLab typesets ``$...$`` and ``\\(...\\)``
-    in HTML output, and MathJax looks for its delimiters within one run of text only.
+    r"""Escape for HTML text, and put each ``$`` and ``\`` into a separate element.
+
+    JupyterLab typesets ``$...$`` and ``\(...\)`` in HTML output, and MathJax looks for its delimiters within one
+    run of text only.
     """
     s = attribute(value)
     return s.replace("\\", "<span>\\</span>").replace("$", "<span>$</span>")
 
 
 def attribute(value: object) -> str:
-    """For a double-quoted HTML attribute."""
+    """Escape for a double-quoted HTML attribute."""
     return svg(value).replace("`", "&#96;")
 
 
 def svg(value: object) -> str:
-    """For text and attributes of SVG (any XML 1.0)."""
+    """Escape for text and attributes of SVG (any XML 1.0)."""
     s = visible(value)
     return (
         s.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;").replace("'", "&#39;")
@@ -59,10 +63,10 @@ def svg(value: object) -> str:
 
 
 def mermaid(value: object) -> str:
-    """For a double-quoted Mermaid label, and for accTitle and accDescr: entities for all but plain characters.
+    """Escape for a double-quoted Mermaid label, accTitle and accDescr: entities for all but plain characters.
 
     Mermaid reads ``<b>`` as HTML in labels even in strict mode, ``#...;`` as an entity, a backtick as Markdown and
-    ``%%{`` as a directive wherever it stands.
+    ``%%{`` as a directive anywhere.
     """
     out = []
     for c in _MERMAID_LATE.sub(lambda found: f"{found[0]}\u2060", visible(value)):
@@ -74,13 +78,14 @@ def mermaid(value: object) -> str:
 
 
 def dot(value: object) -> str:
-    r"""For a Graphviz label that the ``graphviz`` package will quote: no ``\N`` or ``\l``, no HTML.
+    r"""Escape for a Graphviz label that the ``graphviz`` package will quote: no ``\N`` or ``\l``, no HTML.
 
-    Graphviz reads a whole label ``<...>`` as HTML, and knows character entities in any label: so ``<`` goes as one.
+    Graphviz reads a whole label ``<...>`` as HTML, and decodes character entities in any label: so ``<`` is written as
+    one.
     """
     return visible(value).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def text(value: object) -> str:
-    """For a terminal or a log: one line, and no character that acts."""
+    """Escape for a terminal or a log: one line, with control characters made visible."""
     return visible(value)

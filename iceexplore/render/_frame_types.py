@@ -1,4 +1,4 @@
-"""pandas' frame and series, printed without what acts. Imported where a frame is made, for the sake of pandas."""
+"""pandas frames and series that print safely. Imported only on use, since it imports pandas."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from iceexplore.errors import visible
 
 __all__ = ["ShownFrame", "ShownSeries"]
 
-#: Jupyter typesets ``$...$`` and ``\\(...\\)`` in HTML; within elements of their own they are plain.
+#: Jupyter typesets ``$...$`` and ``\\(...\\)`` in HTML; inside separate elements they are plain.
 _MATH = re.compile(r"[$\\]")
 _STYLE = re.compile(r"(<style.*?</style>)", re.S)
 
 
 def _lines(text: str) -> str:
-    """Text of several lines; pandas itself escapes line breaks inside values."""
+    """Return multi-line text made safe; pandas itself escapes line breaks inside values."""
     return "\n".join(map(visible, text.split("\n")))
 
 
 def _html(text: str) -> str:
-    """HTML that pandas wrote, whose values are escaped as HTML already."""
+    """Return pandas' HTML made safe; its values are escaped as HTML already."""
     parts = _STYLE.split(_lines(text))
     return "".join(p if i % 2 else _MATH.sub(lambda m: f"<span>{m[0]}</span>", p) for i, p in enumerate(parts))
 
 
 def _given(text: str, buf: Any) -> str | None:
-    """What was made, returned, or written where the caller wants it."""
+    """Return the text, or write it to the caller's buffer or file."""
     if buf is None:
         return text
     if hasattr(buf, "write"):
@@ -54,17 +54,17 @@ class ShownSeries(pd.Series):
         return _lines(super().__repr__())
 
     def to_string(self, buf: Any = None, **options: Any) -> Any:
-        """As pandas', with signs for what would act."""
+        """Return pandas' text with control characters made visible."""
         return _given(_lines(super().to_string(None, **options)), buf)
 
 
     def value_counts(self, *args: Any, **options: Any) -> Any:
-        """As pandas', which makes a series of its own."""
+        """Return pandas' counts as a `ShownSeries`."""
         return ShownSeries(super().value_counts(*args, **options))
 
 
 class ShownFrame(pd.DataFrame):
-    """A data frame that prints signs for what would act: escape sequences, bidi overrides, NUL."""
+    """A data frame that prints escape sequences, bidi overrides and NUL as visible signs."""
 
     @property
     def _constructor(self) -> Any:
@@ -82,9 +82,9 @@ class ShownFrame(pd.DataFrame):
         return None if made is None else _html(made)
 
     def to_string(self, buf: Any = None, **options: Any) -> Any:
-        """As pandas', with signs for what would act."""
+        """Return pandas' text with control characters made visible."""
         return _given(_lines(super().to_string(None, **options)), buf)
 
     def to_html(self, buf: Any = None, **options: Any) -> Any:
-        """As pandas', with signs for what would act."""
+        """Return pandas' HTML with control characters made visible."""
         return _given(_html(super().to_html(None, **options)), buf)

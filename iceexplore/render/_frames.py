@@ -1,4 +1,4 @@
-"""Data frames whose values are somebody else's text: what prints them shows what would act as signs."""
+"""Data frames with untrusted text, which print control characters as visible signs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["shown_frame"]
 
 
 def shown_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same frame, safe to print: in a terminal and in HTML control characters and bidi overrides are signs.
+    """Return the frame in a form that prints control characters and bidi overrides as visible signs.
 
-    The values stay as they are, and so do those of frames and series made of it, which print as it does.
+    Values are not changed; frames and series derived from it print in the same way.
     """
-    from iceexplore.render._frame_types import ShownFrame  # pandas is loaded by whoever needs it
+    from iceexplore.render._frame_types import ShownFrame  # pandas is imported only on use
 
-    return ShownFrame(frame, copy=False)  # the frame was made for this
+    return ShownFrame(frame, copy=False)  # the caller does not use the frame otherwise

@@ -1,7 +1,7 @@
 """Small pieces of HTML that survive an untrusted notebook: inline ``style=``, tables, ``<details>`` and data images.
 
-Nothing here uses ``<style>``, ids, roles or inline SVG, which sanitisers strip. Colours are the page's own, or greys
-with an alpha that suit light and dark.
+Nothing uses ``<style>``, ids, roles or inline SVG, which sanitisers strip. Colours are inherited, or transparent greys
+that suit light and dark pages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_CELL = 400
 
 
 class Html(str):
-    """Text that already is HTML: helpers put it in as it is. Everything else they escape."""
+    """Text that is already HTML: helpers insert it unchanged and escape everything else."""
 
     __slots__ = ()
 
@@ -47,7 +47,7 @@ def _shown(value: Any) -> Any:
 def html_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str | None = None, *, limit: int = 200
 ) -> Html:
-    """A plain table. Cells are escaped unless they are `Html`; numbers stand right; rows past ``limit`` are counted."""
+    """Return a table; escape cells unless they are `Html`, align numbers right, count rows past ``limit``."""
     shown: list[Sequence[Any]] = []
     rest = 0
     for row in rows:
@@ -82,7 +82,7 @@ def html_table(
 
 
 def details(summary: object, body: Html, *, opened: bool = False) -> Html:
-    """A part that unfolds without script."""
+    """Return a section that unfolds without a script."""
     return Html(
         f'<details{" open" if opened else ""} style="{_FONT};font-size:13px;margin:8px 0">'
         f'<summary style="cursor:pointer">{_content(summary)}</summary>{body}</details>'
@@ -90,6 +90,6 @@ def details(summary: object, body: Html, *, opened: bool = False) -> Html:
 
 
 def html_lines(text: str) -> Html:
-    """Lines of text as they are: escaped one by one, since a line's end inside a value is shown as a sign."""
+    """Return preformatted lines, escaped one by one, since escaping shows line breaks as signs."""
     lines = "\n".join(escape.html(line) for line in text.split("\n"))
     return Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')

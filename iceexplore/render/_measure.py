@@ -1,6 +1,6 @@
-"""How wide a text will be, without a font: positions are computed in Python, so widths have to be guessed safely.
+"""Estimate text widths without a font: positions are computed in Python, so estimates must be large enough.
 
-The figures are those of DejaVu Sans, the widest of the usual interface fonts; others leave a little air.
+The widths are those of DejaVu Sans, the widest of the usual interface fonts; others leave some space.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def _char(c: str) -> float:
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Width in pixels at a font size in pixels."""
+    """Return the width in pixels at a font size in pixels."""
     return sum(map(_char, text)) * size * (_BOLD if bold else 1.0)
 
 
 def elide(text: str, size: float, limit: float, *, bold: bool = False) -> str:
-    """The text if it fits into ``limit`` pixels, otherwise its beginning and end around an ellipsis."""
-    if len(text) > 2000:  # no screen shows more, and a name may be 100 kB
+    """Return the text if it fits into ``limit`` pixels, else its beginning and end around an ellipsis."""
+    if len(text) > 2000:  # no screen shows more, and a name may have 100 kB
         text = text[:1000] + text[-1000:]
         fits = False
     else:
@@ -54,7 +54,7 @@ def elide(text: str, size: float, limit: float, *, bold: bool = False) -> str:
     room = limit / (size * (_BOLD if bold else 1.0)) - _char("…")
     head, tail = 0, len(text)
     while head < tail:
-        # Take turns from both ends; a path's end (the file's name) gets the first turn.
+        # Alternate between both ends, beginning with the end of a path, the file's name.
         step = _char(text[tail - 1])
         if step > room:
             break
@@ -71,7 +71,7 @@ def elide(text: str, size: float, limit: float, *, bold: bool = False) -> str:
 
 
 def wrapped(text: str, size: float, limit: float, most: int) -> list[str]:
-    """Lines of words of at most ``limit`` pixels; the last one is cut if there are more than ``most``."""
+    """Wrap text to at most ``most`` lines of ``limit`` pixels; the last line is cut if necessary."""
     if len(text) <= 2000 and text_width(text, size) <= limit:
         return [text]
     lines: list[str] = []

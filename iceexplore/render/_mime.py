@@ -1,4 +1,4 @@
-"""Texts that a notebook draws: a `str` that also says what it is."""
+"""Strings that a notebook draws, by their MIME type."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from iceexplore.render import _escape as escape
 __all__ = ["Mermaid", "Svg", "svg_image"]
 
 
-#: A drawing shrinks to fit the page, but no further than this: below it scrolls sideways, so that it can be read.
+#: Smallest scale of a drawing that shrinks to fit the page; below, it scrolls to stay readable.
 _SMALLEST = 0.72
 
 
 def svg_image(svg: str, alt: str) -> str:
-    """An ``<img>`` with the SVG inside: what survives in an untrusted notebook, where inline SVG is stripped."""
+    """Return an ``<img>`` with the SVG as data, since untrusted notebooks strip inline SVG."""
     data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
     width = svg.width if isinstance(svg, Svg) else None
     size = (
@@ -28,7 +28,7 @@ def svg_image(svg: str, alt: str) -> str:
 
 
 class Svg(str):
-    """An SVG document as text, to write to a file as it is. A notebook shows it as an image."""
+    """An SVG document as text, which a notebook shows as an image."""
 
     caption: str
     width: float | None
@@ -44,9 +44,9 @@ class Svg(str):
 
 
 class Mermaid(str):
-    """A Mermaid diagram as text. A notebook draws it: JupyterLab by its own type, others by the Markdown fence.
+    """A Mermaid diagram as text, drawn by notebooks: JupyterLab by MIME type, others by the Markdown fence.
 
-    There is no ``text/html`` in the bundle: it would outrank Mermaid.
+    The MIME bundle has no ``text/html``, which would take precedence over Mermaid.
     """
 
     __slots__ = ()

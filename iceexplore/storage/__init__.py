@@ -1,4 +1,4 @@
-"""Where bytes come from: file systems, catalogs, zips, tables that moved, and what of them may be read."""
+"""Read and write a table's bytes: file systems, catalogs, zips, moved tables, and the roots that may be read."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The memory that decoding may take: one limit for the process, and what a single file may claim of it.
+"""The memory limit for decoding: one limit for the process, and the share that a single file may take.
 
-A few bytes can stand for gigabytes: compressed zeros, run lengths, one long string in a dictionary. What is stored
-says nothing about what is decoded, so whoever decodes foreign bytes reserves memory for the result first, or as it
-grows, and stops with `MemoryLimitError` where the limit would be passed.
+A few bytes can expand to gigabytes: compressed zeros, run lengths, one long string in a dictionary. The stored size
+does not bound the decoded size, so code that decodes foreign bytes reserves memory for the result first, or as it
+grows, and stops with `MemoryLimitError` when the limit would be exceeded.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ __all__ = ["BIG", "Budget", "DATA_RATIO", "FLOOR", "RATIO", "VARIABLE", "allowed
 
 #: The environment variable that sets the limit when the process starts.
 VARIABLE = "ICEEXPLORE_MEMORY_LIMIT"
-#: Every file may take this much, however small it is ...
+#: Every file may take this much, however small it is; a larger file may take `RATIO` times its stored size.
 FLOOR = 512 << 20
-#: ... and above it so many times what it stores. Manifests compress by 10 to 30, one of zeros by 1,000.
+#: Manifests compress by a factor of 10 to 30, a manifest of zeros by 1,000.
 RATIO = 64
-#: Of data files, which columns of few values make far smaller than metadata.
+#: The same for data files, which compress better than metadata where columns have few distinct values.
 DATA_RATIO = 256
-#: Without knowledge of the machine: what a small one has.
+#: Assumed memory where the machine's cannot be determined: that of a small one.
 _UNKNOWN = 4 << 30
 _LEAST = 64 << 20
 _SHARE = 4
 
-#: Held by whoever decodes something large, so that threads do not take the limit several times over.
+#: Held while something large is decoded, so that threads do not use the limit several times over.
 BIG = threading.RLock()
 _BIG_FROM = 128 << 20
 
@@ -47,8 +47,8 @@ def memory_limit(limit: int | str | None = None) -> int:
     """Return the memory that decoding may take, in bytes; set it if one is given.
 
     The default is a quarter of the machine's memory, or of the container's where that is less. Under the default a
-    small file may also not expand without measure: a metadata file to 64 times its size, a data file to 256 times, at
-    least 512 MiB each. Once a limit is set, it alone counts.
+    small file may not expand without bound either: a metadata file may decode to 64 times its size, a data file to 256
+    times, each to at least 512 MiB. Once a limit is set, only that limit applies.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def memory_limit(limit: int | str | None = None) -> int:
     Raises
     ------
     OptionError
-        No such number, or less than 64 MiB.
+        The limit cannot be parsed, or is less than 64 MiB.
     """
     global _given
     if limit is not None:
@@ -86,7 +86,7 @@ def _parsed(limit: int | str, name: str) -> int:
 
 
 def allowed(stored: int | None, ratio: int = RATIO) -> int:
-    """Return the bytes that a file of ``stored`` bytes may take in memory once it is decoded."""
+    """Return the bytes of memory that a file of ``stored`` bytes may take once decoded."""
     limit = _set_limit()
     if limit is not None:
         return limit
@@ -94,7 +94,7 @@ def allowed(stored: int | None, ratio: int = RATIO) -> int:
 
 
 def shown_bytes(value: int) -> str:
-    """Return a size for people: ``512 MiB``."""
+    """Return a size as text: ``512 MiB``."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if value >= size:
             number = value / size
@@ -103,7 +103,7 @@ def shown_bytes(value: int) -> str:
 
 
 class Budget:
-    """What one file's decoding takes, against what it may take.
+    """The memory that decoding one file takes, checked against its limit.
 
     A context manager: a budget that grows large holds `BIG` until it ends, so that large files are decoded one at a
     time.
@@ -115,7 +115,7 @@ class Budget:
     stored
         Its size in bytes.
     most
-        A lower limit than `allowed` of ``stored``; like that one it gives way to a limit that was set.
+        A limit below ``allowed(stored)``; like that default, it is ignored once a memory limit is set.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Budget:
         Raises
         ------
         MemoryLimitError
-            They would pass the limit. ``what`` says what for: "the entries".
+            They would pass the limit; ``what`` names their purpose in the error: "the entries".
         """
         self.used += size
         if self.used > self.limit:
@@ -152,13 +152,13 @@ class Budget:
             self._big = True
 
     def refusal(self, what: str) -> MemoryLimitError:
-        """Return the error for ``what``, to be raised where it is known without reserving."""
+        """Return the error for ``what``, for callers that know without reserving that it does not fit."""
         limit = memory_limit()
         stored = "" if self.stored is None else f", of {shown_bytes(self.stored)} stored"
         if self.limit >= limit:
             why = "that is the memory limit"
         elif self._least == self.limit != FLOOR:
-            why = f"what is of this kind may take no more of the memory limit of {shown_bytes(limit)}"
+            why = f"files of this kind may take no more, within the memory limit of {shown_bytes(limit)}"
         else:
             why = (
                 f"a file may take {self.ratio} times its size, at least {shown_bytes(FLOOR)}, within the memory limit "
@@ -166,7 +166,7 @@ class Budget:
             )
         return MemoryLimitError(
             f"{what} would take more than {shown_bytes(self.limit)} of memory{stored} ({why}). If you trust the file, "
-            f"set a limit that holds it: iceexplore.memory_limit('8 GiB') · in {self.location}"
+            f"raise the limit: iceexplore.memory_limit('8 GiB') · in {self.location}"
         )
 
     def __enter__(self) -> Budget:
@@ -193,7 +193,7 @@ def _default() -> int:
 
 
 def _machine() -> list[int]:
-    """The memory of the machine, if it can be found out."""
+    """Return the machine's memory in bytes as a list of one, or an empty list where it is unknown."""
     if sys.platform == "win32":
         return _windows()
     with contextlib.suppress(ValueError, OSError, AttributeError):
@@ -222,7 +222,7 @@ def _windows() -> list[int]:
 
 
 def _containers() -> list[int]:
-    """What control groups allow this process: its own group, and every one above it."""
+    """Return the memory limits in bytes of the process's control group and of every group above it."""
     found: list[int] = []
     with contextlib.suppress(OSError, ValueError):
         for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
@@ -233,7 +233,7 @@ def _containers() -> list[int]:
             name = "memory.max" if not controllers else "memory.limit_in_bytes"
             group = base / path.lstrip("/")
             for folder in (group, *group.parents):
-                with contextlib.suppress(OSError, ValueError):  # "max", or a group that is not seen from in here
+                with contextlib.suppress(OSError, ValueError):  # "max", or a group that this container cannot see
                     found.append(int((folder / name).read_text(encoding="ascii")))
                 if folder == base:
                     break

@@ -1,4 +1,4 @@
-"""What was decoded once and may be wanted again: least recently used goes first, measured in bytes."""
+"""A cache of decoded values, limited in bytes; the least recently used value is dropped first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Cache:
     Parameters
     ----------
     max_bytes
-        What the values kept may weigh together. A single value above it is handed out and not kept.
+        Limit for the sizes of all cached values together. A single larger value is returned and not cached.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -36,12 +36,12 @@ class Cache:
 
     @property
     def bytes(self) -> int:
-        """What the values kept weigh now."""
+        """Total size of the cached values, in bytes."""
         return self._bytes
 
     @property
     def max_bytes(self) -> int:
-        """The limit; setting a lower one drops what is too much."""
+        """The limit in bytes; lowering it drops the least recently used values."""
         return self._max
 
     @max_bytes.setter
@@ -51,10 +51,10 @@ class Cache:
             self._shrink()
 
     def get_or_load(self, key: tuple[Any, ...], load: Callable[[], T], size: Callable[[T], int]) -> T:
-        """The value under ``key``, loaded if it is not there.
+        """Return the value under ``key``; load it if it is not cached.
 
-        ``load`` runs without the lock. Threads that ask for a key that is being loaded wait; if that load
-        fails, the next of them tries itself, so an error is never shared.
+        ``load`` runs without the lock. Threads that request a key that is being loaded wait; if that load fails, the
+        next of them loads it itself, so an error is never shared.
         """
         while True:
             with self._lock:
@@ -68,7 +68,7 @@ class Cache:
                     mine = self._loading[key] = _Loading()
                     break
             if other.owner == threading.get_ident():
-                return load()  # a load that needs its own key: waiting would never end
+                return load()  # a load that needs its own key: waiting would be a deadlock
             other.done.wait()
         try:
             value = load()
@@ -101,5 +101,5 @@ class Cache:
         return len(self._items)
 
 
-#: The process's cache, shared by all tables: keys begin with `Storage.identity`.
+#: The process's cache, shared by all tables; keys begin with `Storage.key` of a location.
 CACHE = Cache(512 * 1024 * 1024)

@@ -17,17 +17,17 @@ from iceexplore.storage.stores._faults import short_message
 
 __all__ = ["CatalogTable", "from_catalog", "from_table", "is_table", "version_notes"]
 
-#: Properties of a table that say how its files are read.
+#: Prefixes of table properties that configure PyIceberg's FileIO.
 _OF_FILE_IO = ("py-io-impl", "client.", "s3.", "gcs.", "adls.", "hdfs.", "oss.", "hf.")
 
 
 @dataclass(frozen=True)
 class CatalogTable:
-    """What a catalog says of a table: its name, where its metadata is and through which FileIO, and the warehouse.
+    """A table as its catalog describes it: name, metadata location, FileIO and warehouse.
 
-    ``table`` is PyIceberg's object; None where PyIceberg cannot parse the metadata and the catalog told the rest, and
-    until `read` where the catalog's row told alone, so that the metadata file is read once. ``unread`` is the catalog
-    then, with the table's identifier.
+    ``table`` is PyIceberg's object. It is None where PyIceberg cannot parse the metadata, and until `read` where only
+    the SQL catalog's row was read, so that the metadata file is read once; ``unread`` is then the catalog, with the
+    table's identifier.
     """
 
     name: str
@@ -38,9 +38,9 @@ class CatalogTable:
     unread: tuple[Any, tuple[str, ...]] | None = None
 
     def read(self, document: Mapping[str, Any]) -> CatalogTable:
-        """The same with PyIceberg's object, now that the metadata file was read; as PyIceberg's own loading makes it.
+        """Return a copy with PyIceberg's object, built from the parsed metadata file as PyIceberg's loading does.
 
-        PyIceberg reads files with the table's properties on top of the catalog's.
+        PyIceberg configures a table's FileIO by the catalog's properties, overridden by the table's own.
         """
         if self.unread is None:
             return self
@@ -56,22 +56,22 @@ class CatalogTable:
             metadata = TableMetadataUtil.parse_obj(dict(document))
             table = Table(name, metadata, self.metadata_location, file_io, catalog)
         except Exception:
-            table = None  # what PyIceberg does not know or finds damaged is shown all the same
+            table = None  # metadata that PyIceberg does not know or finds damaged is still shown
         return replace(self, file_io=file_io, table=table, unread=None)
 
     @classmethod
     def of(cls, table: Any) -> CatalogTable:
-        """From a PyIceberg Table."""
+        """Return the catalog table of a PyIceberg Table."""
         if not isinstance(table.metadata_location, str) or not table.metadata_location:
             raise CatalogError(
-                f"the catalog names no metadata file of {'.'.join(table.name())}: its answer has no metadata-location. "
-                "The table may be staged only; one that has files can be opened by its folder"
+                f"the catalog returned no metadata-location for {'.'.join(table.name())}. "
+                "The table may only be staged; if it has files, open it by its folder"
             )
         warehouse = _warehouse(getattr(table, "catalog", None))
         return cls(".".join(table.name()), table.metadata_location, table.io, warehouse, table)
 
     def document(self) -> dict[str, Any] | None:
-        """The metadata as PyIceberg parsed it: not as written (unknown keys are gone)."""
+        """Return the metadata as PyIceberg parsed it, without the keys that PyIceberg does not know."""
         if self.table is None:
             return None
         document: dict[str, Any] = json.loads(self.table.metadata.model_dump_json(by_alias=True, exclude_none=True))
@@ -79,17 +79,17 @@ class CatalogTable:
 
 
 def is_table(source: Any) -> bool:
-    """Whether an object is a PyIceberg Table (or acts like one)."""
+    """Return whether an object is a PyIceberg Table (or acts like one)."""
     return all(hasattr(source, name) for name in ("metadata_location", "io", "metadata", "name"))
 
 
 def from_catalog(identifier: Any, catalog: Any, properties: Mapping[str, str]) -> CatalogTable:
-    """Load a table from a catalog by name (as PyIceberg's configuration knows it, or with ``properties``) or object.
+    """Load a table from a catalog, given as an object or by its name in PyIceberg's configuration.
 
     Raises
     ------
     CatalogError
-        No such catalog or table (the nearest names are listed), or PyIceberg failed.
+        The catalog or table does not exist (the message lists the nearest names), or PyIceberg failed.
     """
     if not isinstance(identifier, (str, tuple, list)):
         raise OptionError(f"with catalog= the source is a table's name ('db.table'), not {type(identifier).__name__}")
@@ -115,7 +115,7 @@ def from_catalog(identifier: Any, catalog: Any, properties: Mapping[str, str]) -
         raise CatalogError(f"no table {shown} in catalog {_name(loaded)}{_nearest(loaded, key)}") from e
     except Exception as e:
         # PyIceberg loads and validates in one step, and 0.12 refuses what it does not know (variant columns) and what
-        # is damaged: where the metadata is can be asked for alone.
+        # is damaged: the metadata location can be requested on its own.
         found = _without_parsing(loaded, key, shown)
         if found is not None:
             return found
@@ -126,7 +126,7 @@ def from_catalog(identifier: Any, catalog: Any, properties: Mapping[str, str]) -
 
 
 def from_table(table: Any, *, fresh: bool = False) -> CatalogTable:
-    """A PyIceberg Table; with ``fresh`` what its catalog says now (the user's own object is left as it is)."""
+    """Return a PyIceberg Table as a catalog table; with ``fresh``, as its catalog describes it now."""
     catalog = getattr(table, "catalog", None)
     if fresh and catalog is not None:
         unread = _unread(catalog, table.name(), ".".join(table.name()))
@@ -143,11 +143,11 @@ def from_table(table: Any, *, fresh: bool = False) -> CatalogTable:
 
 @cache
 def version_notes() -> tuple[str, ...]:
-    """Warn of a datafusion that pyiceberg-core does not fit, in a sentence for the card.
+    """Return a warning for the card if the installed datafusion does not fit pyiceberg-core; else nothing.
 
-    pyiceberg-core hands datafusion a table provider as pointers into memory whose layout changes between datafusion's
+    pyiceberg-core passes datafusion a table provider as pointers into memory whose layout differs between datafusion
     versions: ``SessionContext.register_table`` of a PyIceberg Table, or the first query, then ends the process in a
-    segmentation fault. Nothing here does that, but whoever opens a PyIceberg table may.
+    segmentation fault. iceexplore never does that, but users who open a PyIceberg table may.
     """
     try:
         core, found = version("pyiceberg-core"), version("datafusion")
@@ -170,7 +170,7 @@ def version_notes() -> tuple[str, ...]:
 
 
 def _is_view(catalog: Any, key: Any) -> bool:
-    """Whether a name is that of a view; False where the catalog cannot tell."""
+    """Return whether a name is that of a view; False where the catalog cannot tell."""
     try:
         return bool(catalog.view_exists(key))
     except Exception:
@@ -209,11 +209,11 @@ def _nearest(catalog: Any, key: Any) -> str:
 
 
 def _unread(catalog: Any, key: Any, shown: str) -> CatalogTable | None:
-    """A table of a SQL catalog by its row: PyIceberg's own loading reads the metadata file, which is read here, too.
+    """Return a SQL catalog's table by its row, without the metadata file, which PyIceberg's loading would read too.
 
-    None of other catalogs, of one that loads in its own way, and where there is no such table.
+    None for other catalogs, for subclasses that override loading, and where there is no such table.
     """
-    sql = sys.modules.get("pyiceberg.catalog.sql")  # nobody has a SQL catalog without it
+    sql = sys.modules.get("pyiceberg.catalog.sql")  # not imported: no SQL catalog exists
     if sql is None or not isinstance(catalog, sql.SqlCatalog):
         return None
     own = ("load_table", "_convert_orm_to_iceberg")
@@ -236,7 +236,7 @@ def _without_parsing(catalog: Any, key: Any, shown: str) -> CatalogTable | None:
             return None
         return CatalogTable(shown, location, catalog._load_file_io(config, location), _warehouse(catalog), None)
     except Exception:
-        return None  # the first error says more
+        return None  # the first error is more informative
 
 
 def _from_sql(catalog: Any, key: Any) -> tuple[str | None, dict[str, str]]:
@@ -250,7 +250,7 @@ def _from_sql(catalog: Any, key: Any) -> tuple[str | None, dict[str, str]]:
         IcebergTables.table_namespace == ".".join(parts[:-1]),
         IcebergTables.table_name == parts[-1],
     )
-    kind = getattr(catalog, "_iceberg_type_filter", lambda: None)()  # newer PyIceberg keeps views in the same place
+    kind = getattr(catalog, "_iceberg_type_filter", lambda: None)()  # newer PyIceberg keeps views in the same SQL table
     with Session(catalog.engine) as session:
         row = session.scalar(wanted if kind is None else wanted.where(kind))
     return None if row is None else row.metadata_location, {}

@@ -1,4 +1,4 @@
-"""JSON of strangers: what its objects would take is estimated before they are made."""
+"""Parse untrusted JSON: the memory of its objects is estimated before they are created."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from iceexplore.storage._budget import Budget
 
 __all__ = ["json_cost", "load_json"]
 
-#: Bytes that CPython takes, measured (3.11), rounded up: a list with room for a few elements, a dictionary of up to
-#: five keys, what a value takes in either (its slot, and a short string or a number), and a key that is no other's.
+#: Bytes that CPython takes, measured with 3.11 and rounded up: a list with room for a few elements, a dictionary of
+#: up to five keys, a value in either (its slot, and a short string or a number), and a key that is not shared.
 _LIST = 80
 _DICT = 190
 _VALUE = 88
@@ -20,29 +20,29 @@ _HARMLESS = 1 << 20
 
 
 def json_cost(text: bytes | str) -> int:
-    """Return the bytes that the parsed document takes at most, about: structure is counted, nothing is parsed."""
+    """Return about how many bytes the parsed document takes at most; brackets are counted, nothing is parsed."""
     signs = ("[", "{", ",", ":")
     if isinstance(text, str):
         lists, dicts, commas, colons = (text.count(sign) for sign in signs)
     else:
         lists, dicts, commas, colons = (text.count(sign.encode()) for sign in signs)
-    # A comma comes before each value but a first one, whose place is in what its bracket takes. Signs inside strings
-    # count too: in metadata they are few.
+    # A comma precedes each value but the first, which is included in its bracket's size. Signs inside strings count
+    # too: metadata has few.
     return lists * _LIST + dicts * _DICT + (commas + 1) * _VALUE + colons * _KEY + len(text)
 
 
 def load_json(text: str | bytes, budget: Budget, what: str) -> Any:
-    """Parse a JSON text if what it becomes fits the budget.
+    """Parse a JSON text if its objects fit the budget.
 
     Parameters
     ----------
     what
-        What the text is, for the error: "the table metadata".
+        The text's name for the error, such as "the table metadata".
 
     Raises
     ------
     MemoryLimitError
-        It does not fit.
+        The objects do not fit.
     ValueError, RecursionError
         As `json.loads` raises them.
     """

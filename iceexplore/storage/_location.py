@@ -1,4 +1,4 @@
-"""How a location may be spelled, and which spellings mean the same place.
+"""Spellings of locations, and their canonical form for comparisons.
 
 Engines write one place in many ways: ``/x``, ``file:/x``, ``file:///x``; ``s3://``, ``s3a://``, ``s3n://``.
 `canonical` gives one spelling for all of them, and everything that compares locations compares those.
@@ -29,21 +29,21 @@ __all__ = [
     "within",
 ]
 
-# One letter is a Windows drive; a colon in a relative path ("ts:2024/x") is no scheme, so a slash must follow.
+# One letter is a Windows drive; a colon in a relative path ("ts:2024/x") is not a scheme, so a slash must follow.
 _URI = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+):(?=/)", re.ASCII)
 _FILE = re.compile(r"^file:", re.IGNORECASE)
-#: After ``file://``: no other machine. The last is a Windows drive.
+#: Authorities after ``file://`` that mean this machine; the last alternative is a Windows drive.
 _HERE = re.compile(r"|localhost|\.|\.\.|~|[a-z]:", re.IGNORECASE)
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 
 
 def is_uri(location: str) -> bool:
-    """Whether the location names a scheme (``s3://…``, ``file:/…``)."""
+    """Return whether the location has a scheme (``s3://…``, ``file:/…``)."""
     return bool(_URI.match(location) or _FILE.match(location))
 
 
 def canonical(location: str) -> str:
-    """One spelling for every way to write this place.
+    """Return the one canonical spelling of a location.
 
     Local files are plain paths, without ``.``, ``..`` (as far as they can be folded) or doubled slashes;
     everything else is ``scheme://authority/path``. A ``file://x/y`` (two slashes, a common writer's bug) is the
@@ -68,12 +68,14 @@ def canonical(location: str) -> str:
 
 
 def check_host(location: str) -> str:
-    """A location as a user gives it, who may mean another machine by ``file://x/y``; in metadata it is a writer's bug.
+    """Return a user's location unchanged; refuse ``file://x/y``, by which a user may mean the host ``x``.
+
+    In metadata ``file://x/y`` is a writer's bug, see `canonical`.
 
     Raises
     ------
     OptionError
-        It names a host.
+        The location names a host.
     """
     if _FILE.match(location) and location[5:].startswith("//"):
         host, slash, path = location[7:].partition("/")
@@ -99,17 +101,17 @@ def _local(path: str) -> str:
 
 
 def is_local(place: str) -> bool:
-    """Whether a canonical location is on the local file system (or relative)."""
+    """Return whether a canonical location is on the local file system (or relative)."""
     return "://" not in place
 
 
 def is_absolute(place: str) -> bool:
-    """Whether a canonical location says where it is by itself."""
+    """Return whether a canonical location is absolute."""
     return "://" in place or place.startswith("/") or os.path.isabs(place)
 
 
 def relative_to(place: str, prefix: str) -> str | None:
-    """What follows ``prefix`` in ``place`` (both canonical): ``""`` if equal, None if it is not under it."""
+    """Return the part of ``place`` after ``prefix`` (both canonical): ``""`` if equal, None if not under it."""
     if place == prefix:
         return ""
     if prefix == "." and not is_absolute(place):
@@ -119,19 +121,19 @@ def relative_to(place: str, prefix: str) -> str | None:
 
 
 def within(place: str, prefix: str) -> bool:
-    """Whether ``place`` is ``prefix`` or under it (both canonical)."""
+    """Return whether ``place`` is ``prefix`` or under it (both canonical)."""
     return relative_to(place, prefix) is not None
 
 
 def join(prefix: str, tail: str) -> str:
-    """A place under ``prefix``; an empty tail is the prefix itself."""
+    """Return ``tail`` appended to ``prefix``; an empty tail gives the prefix itself."""
     if not tail:
         return prefix
     return prefix + tail if prefix.endswith("/") else f"{prefix}/{tail}"
 
 
 def dirname(place: str) -> str:
-    """The folder that a location stands in, spelled as the location is."""
+    """Return the folder of a location, spelled as the location is."""
     head, slash, _ = place.rstrip("/").rpartition("/")
     if head == "" and slash:
         return "/"
@@ -139,14 +141,14 @@ def dirname(place: str) -> str:
 
 
 def basename(place: str) -> str:
-    """The last name of a location."""
+    """Return the last name of a location."""
     return place.rstrip("/").rpartition("/")[2]
 
 
 def path_only(location: str) -> str:
-    """The path of a location, without scheme and authority: ``/t/x`` of ``hdfs://host:8020/t/x``.
+    """Return the path of a location, without scheme and authority: ``/t/x`` of ``hdfs://host:8020/t/x``.
 
-    For comparisons that must not see where a table was moved by editing its metadata.
+    For comparisons that ignore the scheme and host of tables moved by editing their metadata.
     """
     place = canonical(location)
     if is_local(place):
@@ -156,5 +158,5 @@ def path_only(location: str) -> str:
 
 
 def same_location(a: str, b: str) -> bool:
-    """Whether two spellings mean one place."""
+    """Return whether two spellings mean the same place."""
     return a == b or canonical(a) == canonical(b)

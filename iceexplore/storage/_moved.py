@@ -1,4 +1,4 @@
-"""Tables that stand elsewhere than their metadata says: prefixes as written, and where they are now."""
+"""Moved tables: location prefixes as written in the metadata, mapped to where the files are now."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from iceexplore.storage._location import (
 
 __all__ = ["FolderIndex", "Moves", "find_moves", "root_properties"]
 
-#: Table properties that name places (Java: TableProperties; the last two are older names of the first).
+#: Table properties that hold locations (Java: TableProperties; the last two are older names of the first).
 ROOT_PROPERTIES = (
     "write.data.path",
     "write.metadata.path",
@@ -42,7 +42,7 @@ class _Move:
     written: str  # as spelled in the metadata
     prefix: str  # the same, canonical
     real: str
-    shown: bool  # a real move, not just another spelling of the same place
+    shown: bool  # true for a real move, false for another spelling of the same place
 
 
 def _text(given: Any) -> Any:
@@ -50,7 +50,7 @@ def _text(given: Any) -> Any:
 
 
 class Moves:
-    """Prefixes as written, each with the place where it is now; the longest prefix wins."""
+    """Prefixes as written, each mapped to its current place; the longest prefix wins."""
 
     def __init__(self, given: Mapping[str, str | os.PathLike[str]] | None = None) -> None:
         self._lock = threading.Lock()
@@ -60,13 +60,13 @@ class Moves:
         pairs = [tuple(map(_text, pair)) for pair in asked.items()] if isinstance(asked, Mapping) else [(None,)]
         if not all(isinstance(x, str) for pair in pairs for x in pair):
             like = "{'s3://bucket/t': '/data/t'}"
-            raise OptionError(f"moved={given!r}: give prefixes as written, each with where it is now, as {like}")
+            raise OptionError(f"moved={given!r}: give each prefix as written its current place, such as {like}")
         for written, real in pairs:
             place = canonical(check_host(real))
             self.add(written, place if is_absolute(place) else canonical(os.path.abspath(real)))
 
     def add(self, written: str, real: str) -> bool:
-        """Add a prefix unless it is there; true if it was new. ``real`` is canonical and absolute."""
+        """Add a prefix unless it is known; return whether it was new. ``real`` is canonical and absolute."""
         prefix = canonical(written)
         spelled = written.rstrip("/") or written
         with self._lock:
@@ -74,7 +74,7 @@ class Moves:
                 return False
             move = _Move(spelled, prefix, real, not _same_place(prefix, real))
             self._by_written = tuple(sorted((*self._by_written, move), key=lambda m: -len(m.prefix)))
-            # sorted is stable: of two spellings of one place the first added, the table's location, is given back.
+            # sorted is stable: of two spellings of one place, `unapply` returns the first added, the table's location.
             self._by_real = tuple(sorted((*self._by_real, move), key=lambda m: -len(m.real)))
             return True
 
@@ -85,7 +85,7 @@ class Moves:
         self.__dict__.update(state, _lock=threading.Lock())
 
     def apply(self, place: str) -> str | None:
-        """Where a canonical location is now, or None where no prefix fits."""
+        """Return the current place of a canonical location, or None where no prefix matches."""
         for move in self._by_written:
             tail = relative_to(place, move.prefix)
             if tail is not None:
@@ -93,10 +93,10 @@ class Moves:
         return None
 
     def apply_path(self, place: str) -> str | None:
-        """As `apply`, without regard to scheme and authority where one side has none.
+        """Do the same as `apply`, ignoring scheme and authority where one side has none.
 
-        Tables moved by editing the metadata say ``/warehouse/t`` in one file and ``hdfs://host/warehouse/t`` in
-        another. Only where one side names no scheme: two buckets are two places.
+        Tables moved by editing the metadata may contain both ``/warehouse/t`` and ``hdfs://host/warehouse/t``. Only
+        where one side has no scheme: two buckets are two places.
         """
         for move in self._by_written:
             if is_local(place) != is_local(move.prefix):
@@ -106,11 +106,11 @@ class Moves:
         return None
 
     def inside(self, place: str) -> bool:
-        """Whether a prefix lies below a canonical folder, so that its files may have gone different ways."""
+        """Return whether a prefix lies below a canonical folder, so that its files may be in different places now."""
         return any(relative_to(m.prefix, place) for m in self._by_written)
 
     def unapply(self, real: str) -> str | None:
-        """How the table spells a canonical real location, or None where no prefix fits."""
+        """Return the table's spelling of a canonical real location, or None where no prefix matches."""
         for move in self._by_real:
             tail = relative_to(real, move.real)
             if tail is not None:
@@ -119,12 +119,12 @@ class Moves:
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """Every prefix, canonical, the longest first."""
+        """Every prefix in canonical form, longest first."""
         return tuple(m.prefix for m in self._by_written)
 
     @property
     def shown(self) -> dict[str, str]:
-        """The prefixes that are elsewhere now."""
+        """The prefixes that have moved, each with its current place."""
         return {m.written: m.real for m in self._by_written if m.shown}
 
     @property
@@ -140,12 +140,12 @@ def _same_place(prefix: str, real: str) -> bool:
         return False
     try:
         return os.path.realpath(prefix) == os.path.realpath(real)
-    except (OSError, ValueError):  # no name that a file can have: a NUL, a lone surrogate
+    except (OSError, ValueError):  # not a valid file name: a NUL, a lone surrogate
         return False
 
 
 def root_properties(document: Mapping[str, Any]) -> dict[str, str]:
-    """The places that table properties name, by property."""
+    """Return the locations in table properties, by property."""
     properties = document.get("properties")
     if not isinstance(properties, dict):
         return {}
@@ -154,7 +154,7 @@ def root_properties(document: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass
 class FolderIndex:
-    """The folders under a local one by name, so that a file copied along can be found by the end of its path."""
+    """An index of the folders under a local folder by name, to find copied files by the end of their paths."""
 
     root: str
     max_folders: int = 5_000
@@ -162,16 +162,16 @@ class FolderIndex:
     _by_name: dict[str, list[str]] | None = field(default=None, repr=False)
 
     def folders(self, name: str) -> list[str]:
-        """Folders of this name, those nearest to the root first."""
+        """Return the folders of this name, those nearest to the root first."""
         if self._by_name is None:
             self._by_name = self._walk()
         return self._by_name.get(name, [])
 
     def find(self, place: str) -> tuple[str, str] | None:
-        """The longest end of a path that exists under the root, once: (prefix of ``place``, the folder it is now).
+        """Find the longest end of a path that exists exactly once under the root.
 
-        It must begin with a folder of a telling name, or end in a file of one (with a UUID in it): every table has a
-        ``data``, and many a ``p=1``, so those prove nothing.
+        Return (prefix of ``place``, its current folder), or None. The end must begin with a distinctive folder name, or
+        end in a file with a UUID in its name: every table has a ``data``, and many a ``p=1``, so those prove nothing.
         """
         head, parts = place.partition("://")[0] + "://" if "://" in place else "", path_only(place).split("/")
         if head:
@@ -216,16 +216,16 @@ def find_moves(
     exists: Callable[[str], bool],
     index: FolderIndex | None,
 ) -> tuple[str, ...]:
-    """Learn from table metadata, and from where its file really is, which prefixes have moved.
+    """Find out which prefixes have moved, by comparing table metadata with where its file really is.
 
     Parameters
     ----------
     metadata_file, folder
-        Where the metadata file is, and the table's folder: canonical.
+        The current, canonical places of the metadata file and of the table's folder.
     moves
-        What is known (``moved=``, which wins); what is learnt is added.
+        The known moves (``moved=``, which take precedence); moves found are added.
     exists
-        Whether a real location exists; asked a few times, and never for a table that has not moved.
+        Returns whether a real location exists; called a few times, never for a table that has not moved.
     index
         Folders under a local table; None where listing would cost requests.
 
@@ -243,14 +243,14 @@ def find_moves(
     if written is not None and moves.apply(canonical(written)) is None:
         here = written_is_here(written, folder)
         if not here and not given and any(dirname(canonical(w)) == metadata_folder for w in named):
-            # The metadata folder is where it was written, so nothing moved: the table's folder is elsewhere
-            # (write.metadata.path).
+            # The metadata folder is where it was written, so nothing moved; the table's folder only differs from
+            # `location` (write.metadata.path).
             return ()
         moves.add(written, folder)
         if here and not any(_strays(w, moves, folder) for w in named):
             return ()
-    # A metadata file's siblings are known by name: where one stands beside it, the folder it was written to is
-    # this one. Which folder that was can differ from `location`, which people and engines edit by hand.
+    # Sibling metadata files are known by name: where one is beside this file, its written folder is now this folder.
+    # That folder can differ from `location`, which people and engines edit by hand.
     for path in named:
         place = canonical(path)
         now = moves.apply(place)
@@ -273,18 +273,18 @@ def find_moves(
     if not shown:
         return ()
     how = (
-        "as moved= says"
+        "from moved="
         if given
         else "found by the files beside the metadata file"
         if proven
-        else ("assumed, none of the files that could prove it is here")
+        else ("assumed: none of the files that could prove it was found")
     )
     pairs = "; ".join(f"{was} is now {now}" for was, now in sorted(shown.items()))
     return (f"Moved: {pairs} ({how}).",)
 
 
 def written_is_here(written: str, folder: str) -> bool:
-    """Whether a location as written is the folder itself; a relative one is taken from the working folder."""
+    """Return whether a location as written is the folder itself; relative ones start at the working folder."""
     place = canonical(written)
     if not is_absolute(place):
         place = canonical(os.path.abspath(place)) if is_local(folder) else join(folder, place)
@@ -314,7 +314,7 @@ def _find_root(path: str, location: str | None, folder: str, moves: Moves, index
 
 
 def _without_common_end(a: str, b: str) -> tuple[str, str]:
-    """Both paths without their longest common suffix: a warehouse that moved as a whole."""
+    """Return both paths without their longest common suffix: a warehouse that moved as a whole."""
     while "/" in a and "/" in b and basename(a) == basename(b) and dirname(a) not in (a, "/") and dirname(b) != b:
         a, b = dirname(a), dirname(b)
     return a, b

@@ -1,4 +1,4 @@
-"""A progress bar on long work: reads wait for the storage, and people want to know for how long."""
+"""A progress bar for long reads from the storage."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 
 __all__ = ["progress"]
 
-#: Fewer files than this are read without a bar, however slow the storage.
+#: Fewer files than this are read without a bar, even from slow storage.
 MIN_FILES = 16
-#: Seconds until a bar appears: most work is done by then.
+#: Seconds until a bar appears: most operations take less.
 DELAY = 1.5
 
 
 @contextmanager
 def progress(total: int, what: str) -> Iterator[Callable[[], object]]:
-    """Count steps of long work: call what is yielded once a step; a bar appears if the work takes long.
+    """Show a progress bar if work takes long; call the yielded function once per step.
 
-    It appears for a person only, in a terminal or a notebook, and not for work in a thread of its own (the explorer
-    shows its own). It is gone when the work is done.
+    The bar appears only in a terminal or a notebook, and not for work in a background thread (the explorer has its own
+    display). It disappears when the work is done.
 
     Parameters
     ----------
     total
-        How many steps there are.
+        The number of steps.
     what
-        What is counted, in the plural.
+        The things counted, in the plural.
     """
     if total < MIN_FILES or not _somebody_looks():
         yield lambda: None
@@ -41,7 +41,7 @@ def progress(total: int, what: str) -> Iterator[Callable[[], object]]:
 
 
 class _Cell:
-    """Takes the bar's line into the output of a notebook's cell, and out of it again: stderr would keep a red strip."""
+    """A stream that shows the bar's line in a notebook cell's output and removes it: stderr would stay red."""
 
     encoding = "utf-8"
 
@@ -60,7 +60,7 @@ class _Cell:
             self._shown = display(data, raw=True, display_id=True)
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: nothing is buffered."""
 
 
 def _has_cells() -> bool:

@@ -1,4 +1,4 @@
-"""The log of what was read: how tests prove, and people see, what an operation cost."""
+"""The log of reads: shows users, and proves in tests, the cost of an operation."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One request to the storage.
+    """A request to the storage.
 
     Attributes
     ----------
     location, real
         As the table spells it, and where it really is.
     kind
-        What the file is to the table: see `ReadKind`.
+        The role of the file in the table, see `ReadKind`.
     offset, length
         Bytes; a ``stat`` has length 0, a ``list`` the number of files found.
     seconds
         Wall time.
     cached
-        Served from memory, the storage was not asked.
+        True if served from memory, without a request.
     """
 
     location: str
@@ -47,17 +47,17 @@ class Read:
 
 
 class ReadLog:
-    """Every read of one table, in order; safe across threads."""
+    """Every read of one table, in order; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._items: list[Read] = []
 
     def __reduce__(self) -> tuple[type[ReadLog], tuple[()]]:
-        return ReadLog, ()  # another process has a log of its own
+        return ReadLog, ()  # another process starts an empty log
 
     def add(self, read: Read) -> None:
-        """Note a read."""
+        """Record a read."""
         with self._lock:
             self._items.append(read)
 
@@ -67,21 +67,21 @@ class ReadLog:
             self._items.clear()
 
     def of_kind(self, *kinds: str) -> list[Read]:
-        """The reads of these kinds that the storage served (not cached ones)."""
+        """Return the reads of these kinds, without cached ones."""
         return [r for r in self if r.kind in kinds and not r.cached]
 
     @property
     def bytes(self) -> int:
-        """Bytes that the storage sent (cached reads and listings send none)."""
+        """Bytes that the storage sent; cached reads and listings do not count."""
         return sum(r.length for r in self if not r.cached and r.kind != "list")
 
     @property
     def seconds(self) -> float:
-        """Time spent waiting for the storage; reads in parallel count each."""
+        """Seconds spent waiting for the storage, summed over parallel reads."""
         return sum(r.seconds for r in self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per read."""
+        """Return a DataFrame with one row per read."""
         import pandas as pd
 
         from iceexplore.render import shown_frame
@@ -104,7 +104,7 @@ class ReadLog:
             for r in reads[-_SHOWN:]
         ]
         if len(reads) > _SHOWN:
-            lines.insert(1, f"  … {len(reads) - _SHOWN:,} earlier ones: to_pandas() has them all")
+            lines.insert(1, f"  … {len(reads) - _SHOWN:,} earlier ones: to_pandas() returns all of them")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -115,7 +115,7 @@ class ReadLog:
             (r.kind, r.length, round(r.seconds * 1000, 1), r.location + (" (cached)" if r.cached else ""))
             for r in reads[-_SHOWN:]
         ]
-        more = f"<p>The last {_SHOWN} of {len(reads):,}; <code>to_pandas()</code> has them all.</p>"
+        more = f"<p>The last {_SHOWN} of {len(reads):,}; <code>to_pandas()</code> returns all of them.</p>"
         table = html_table(("kind", "bytes", "ms", "location"), shown)
         return f"<p>{escape.html(self._summary())}</p>{table}{more if len(reads) > _SHOWN else ''}"
 

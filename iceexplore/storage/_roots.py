@@ -1,4 +1,4 @@
-"""What a person may pass as ``allow=`` to have refused locations read: few places, and none wider than needed."""
+"""The locations to suggest for ``allow=``: few, and none wider than needed to read what was refused."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from iceexplore.storage._location import basename, dirname, within
 
 __all__ = ["admitting", "allowed_places", "outside"]
 
-#: A folder of a partition, as Hive and Iceberg name them: the other partitions stand beside it.
+#: A folder of a partition, as Hive and Iceberg name them: the other partitions are beside it.
 _PARTITION = re.compile(r"[^=/]+=.*")
-#: More places than these are put together by the folders that they share.
+#: More places than this are merged into the folders that they share.
 _MOST = 8
-#: Nothing above these is ever advised: a disk, or all hosts of a scheme.
+#: Never suggested, being too wide: a disk, or all hosts of a scheme.
 _TOP = re.compile(r"[/.]?|[A-Za-z][A-Za-z0-9+.-]*:/*")
 
 
 def allowed_places(allow: Any) -> tuple[str, ...]:
-    """Return what was given as ``allow=``, one location or several, as text.
+    """Return the locations given as ``allow=`` (one or several) as a tuple of strings.
 
     Raises
     ------
     OptionError
-        Something else was given.
+        The argument is neither.
     """
     asked = [allow] if isinstance(allow, (str, PathLike)) else allow
     given = [fspath(x) if isinstance(x, PathLike) else x for x in asked] if isinstance(asked, Iterable) else [asked]
     if not all(isinstance(place, str) and place.strip() and "\0" not in place for place in given):
-        raise OptionError(f"allow={allow!r}: give locations, as text")
+        raise OptionError(f"allow={allow!r}: expected locations, as strings")
     return tuple(given)
 
 
 def admitting(real: str) -> str:
-    """The folder that admits a file and its like: its own, or that of the partitions; the file where it has none."""
+    """Return the folder to allow for a file: its own, or the one above its partition folders, or the file itself."""
     folder = dirname(real)
     while _PARTITION.fullmatch(basename(folder)):
         folder = dirname(folder)
@@ -44,7 +44,7 @@ def admitting(real: str) -> str:
 
 
 def outside(storage: Any, locations: Iterable[str]) -> tuple[int, tuple[str, ...]]:
-    """How many of these locations a storage refuses, and the fewest places to pass as ``allow=`` for all of them."""
+    """Return how many locations a storage refuses, and the fewest places to pass as ``allow=`` for all of them."""
     count = 0
     places: set[str] = set()
     for location in locations:
@@ -57,7 +57,7 @@ def outside(storage: Any, locations: Iterable[str]) -> tuple[int, tuple[str, ...
 
 
 def _fewest(places: Iterable[str]) -> tuple[str, ...]:
-    """Places without those inside others; of very many the folders that they share."""
+    """Return the places that are inside no other; if there are too many, the folders that they share."""
     found = _outermost(places)
     while len(found) > _MOST:
         deepest = max(place.count("/") for place in found)

@@ -1,21 +1,21 @@
-"""Where a table's bytes come from, and which bytes may be read at all.
+"""A table's storage: reads its files, and only those inside its roots.
 
 Security
 --------
-A table's metadata is untrusted: it may have been mailed. Whatever it names is read only from these roots:
+A table's metadata is untrusted: it may come from anyone. Locations in it are read only inside these roots:
 
-1. the folder that was opened (the table's: the parent of ``metadata/``; of a lone metadata file its own folder), or
+1. the folder that was opened (the table's: the parent of ``metadata/``; for a lone metadata file, its folder), or
    the temporary folder that a zip was extracted to;
 2. what ``allow=`` lists;
-3. of a table on remote storage: its ``location`` and the places its properties name (``write.data.path`` and the
+3. for a table on remote storage: its ``location`` and the locations in its properties (``write.data.path`` and the
    like), if they are in the same bucket (same scheme and authority) as its metadata file;
-4. of a table from a catalog: those places wherever they are, and the catalog's warehouse, because the catalog
-   vouches for them; but local places only if the metadata file itself is local.
+4. for a table from a catalog: those locations anywhere, and the catalog's warehouse, because the catalog
+   vouches for them; local locations only if the metadata file itself is local.
 
-So the metadata of a table opened from the local disk or a zip never widens what may be read there, nor makes a
+So the metadata of a table opened from the local disk or a zip never widens what may be read there, nor causes a
 network request: ``"location": "/etc"`` opens nothing. A legitimate ``write.data.path`` outside the table's folder
-needs ``allow=``, and the refusal says so. ``..`` is folded before the check, and a local link must lead back into a
-root. A server's redirect is followed only within the scheme, host and port that was asked, or into a root.
+needs ``allow=``, as the error explains. ``..`` is resolved before the check, and a local link must lead back into a
+root. A server's redirect is followed only within the scheme, host and port of the request, or into a root.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ __all__ = ["FileInfo", "Storage"]
 
 T = TypeVar("T")
 _COPIED_AT_ONCE = 32 << 20
-#: A stated size above this is not believed (a file of S3 has at most 5 TiB).
+#: Recorded file sizes above this are ignored (a file on S3 has at most 5 TiB).
 _LARGEST_FILE = 1 << 50
-#: What is asked for of a far file first, whose size is not known.
+#: Bytes requested first from a remote file of unknown size.
 _FIRST_BYTES = 64 << 20
 
 
@@ -79,16 +79,16 @@ class FileInfo:
 class Storage:
     """Reads the files of one table, within its roots; every read is logged. See the module for the rule on roots.
 
-    Made by `open_source`. Locations are as the table spells them; `resolve` and `unresolve` translate.
+    Created by `open_source`. Locations are as the table spells them; `resolve` and `unresolve` translate.
 
     Attributes
     ----------
     identity
-        Two storages with the same identity show the same bytes at the same locations (first part of cache keys).
+        Two storages with the same identity have the same bytes at the same locations (first part of cache keys).
     reads
         Every read so far.
     roots
-        What may be read: real locations.
+        The real locations inside which files may be read.
     folder
         The table's folder, a real location.
     """
@@ -107,11 +107,11 @@ class Storage:
         self.folder = folder
         self.metadata_folder: str | None = None
         self.index = FolderIndex(folder) if is_local(folder) else None
-        #: Called with a location, and the prefix and folder by which it was found where no known prefix fits.
+        #: Called with a location found by the end of its path, its written prefix and the folder found for it.
         self.on_rescue: Callable[[str, str, str], None] | None = None
         self._moves = moves or Moves()
         self._properties = dict(properties or {})
-        readers_of(folder, self._properties)  # an impossible number is said now
+        readers_of(folder, self._properties)  # raises early for an invalid number
         self._local = LocalBackend()
         self._given = backend
         self._remote: dict[str, Backend] = {}
@@ -126,7 +126,7 @@ class Storage:
 
     @cached_property
     def identity(self) -> str:
-        """The backend, the folder, and the prefixes that moved as they were known when first asked."""
+        """The backend's identity, with a hash of the folder and of the moved prefixes known at first use."""
         text = "\n".join((self.folder, *(f"{a}\t{b}" for a, b in self._moves.pairs)))
         return (
             f"{self._backend(self.folder).identity}:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
@@ -134,34 +134,34 @@ class Storage:
 
     @property
     def readers(self) -> int:
-        """How many reads may wait for the store at once: few on a local disk, more on a far one, or as asked for."""
+        """The number of concurrent reads: few for a local disk, more for a remote store, or as configured."""
         return readers_of(self.folder, self._properties)
 
     @property
     def is_extracted(self) -> bool:
-        """Whether its folder is an extracted zip, which goes with this storage."""
+        """Whether the folder is an extracted zip, which is removed with this storage."""
         return self._remove is not None
 
     @property
     def moved(self) -> Mapping[str, str]:
-        """Prefixes as written that are elsewhere now, given or found."""
+        """Prefixes as written that have moved, given or found, each with its current place."""
         return self._moves.shown
 
     @property
     def moves(self) -> Moves:
-        """The prefixes, to learn more of them."""
+        """The known prefixes, to be extended."""
         self._folders.clear()
         return self._moves
 
     def trust(self, *places: str) -> None:
-        """Let these real locations be read."""
+        """Add real locations to the roots."""
         self._folders.clear()
         new = [p for p in (canonical(p) for p in places) if p not in self.roots]
         self.roots = (*self.roots, *new)
         self._real_roots = tuple(os.path.realpath(r) for r in self.roots if is_local(r))
 
     def settle(self, folder: str, metadata_file: str) -> None:
-        """The table was found: its folder takes the place of the one that was searched."""
+        """Replace the folder that was searched by the folder of the table that was found."""
         self.metadata_folder = dirname(metadata_file)
         if folder != self.folder:
             self.folder = folder
@@ -170,19 +170,19 @@ class Storage:
         self.trust(folder, *self._allow)
 
     def read_by(self, backend: Backend) -> None:
-        """Read by another backend from now on: the table's own properties say how."""
+        """Use another backend from now on, configured by the table's own properties."""
         self._given = backend
 
     def resolve(self, location: str) -> str:
-        """Where a location really is: a local path, or a URI.
+        """Return the real location: a local path, or a URI.
 
         Raises
         ------
         OutsideRootsError
-            It is outside what may be read.
+            The location is outside the roots.
         """
         head, _, name = location.rpartition("/")
-        # A table's files share few folders: what is known of one holds for its files, links apart.
+        # A table's files share few folders: a folder's resolution holds for its files, except links.
         folder = self._folders.get(head) if name not in ("", ".", "..") else None
         if folder is not None:
             real = f"{folder}/{name}"
@@ -194,10 +194,10 @@ class Storage:
         return real
 
     def place(self, location: str) -> str:
-        """Return where the file of a location is, to compare which file two locations mean: their places are equal.
+        """Return the real location of a file, to compare whether two locations mean the same file.
 
-        Of a table that has moved several spellings may lead to one file (two prefixes that are the same folder now; a
-        path that only its end leads to a file). A location that leads nowhere, or out of the roots, is its own place.
+        In a moved table, several spellings may lead to one file (two prefixes that are the same folder now; a
+        path of which only the end is known). A location that leads nowhere, or out of the roots, is its own place.
         """
         try:
             return self.resolve(location) if self.moved else canonical(location)
@@ -206,11 +206,11 @@ class Storage:
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """Canonical prefixes whose files are known to be elsewhere, the longest first; none if nothing has moved."""
+        """Canonical prefixes that have moved, longest first; empty if nothing has moved."""
         return self._moves.prefixes if self.moved else ()
 
     def unresolve(self, real: str) -> str:
-        """How the table spells a real location; also one as an engine spells it (``file:/…``). Unknown ones stay."""
+        """Return the table's spelling of a real location, also of an engine's (``file:/…``); unknown ones stay."""
         place = canonical(real)
         found = self._moves.unapply(place)
         if found is None and "%" in place:
@@ -218,44 +218,44 @@ class Storage:
         return real if found is None else found
 
     def key(self, location: str) -> str:
-        """What the cache knows a file's storage by: the identity; storages that share files share their keys."""
+        """Return the cache key of the storage of a file; storages that share files share their keys."""
         return self.identity
 
     def folder_of(self, location: str) -> str:
-        """The real folder that a file stands in, to be listed. Raises as `resolve`."""
+        """Return the real folder of a file, to be listed. Raises as `resolve`."""
         return dirname(self.resolve(location))
 
     def read(
         self, location: str, *, kind: str, offset: int = 0, length: int | None = None, most: int | None = None
     ) -> bytes:
-        """Bytes of a file: all of it, or ``length`` bytes from ``offset``.
+        """Return bytes of a file: all of it, or ``length`` bytes from ``offset``.
 
         Parameters
         ----------
         most
-            How large a file may be to be read as a whole; by default 512 MiB, or the memory limit where one is set. The
-            size is looked at before anything is read: a file may have gigabytes of nothing.
+            Largest size of a file to be read as a whole; by default 512 MiB, or the memory limit where one is set. The
+            size is checked before anything is read: a sparse file may have gigabytes of nothing.
 
         Raises
         ------
         FileMissingError, AccessDeniedError, StorageError
             404, 403, anything else.
         OutsideRootsError
-            The location is outside what may be read.
+            The location is outside the roots.
         FormatError
-            ``file-truncated``: the file has fewer bytes than asked for.
+            ``file-truncated``: the file has fewer bytes than requested.
         MemoryLimitError
-            The whole file was to be read, and is larger than ``most``.
+            The whole file was requested and is larger than ``most``.
         """
         real = self.resolve(location)
         if offset == 0 and length is None:
             return self._whole(location, real, kind, most)
         if offset < 0 or (length is not None and length < 0):
-            raise FormatError(f"{length} bytes at {offset} were to be read: neither may be negative", location=location)
+            raise FormatError(f"cannot read {length} bytes at {offset}: neither may be negative", location=location)
         data = self._fetch(location, real, kind, offset, length)
         if length is not None and len(data) < length:
             raise FormatError(
-                f"the file ends too early: {length:,} bytes at {offset:,} were to be read, {len(data):,} are there",
+                f"the file ends too early: expected {length:,} bytes at {offset:,}, found {len(data):,}",
                 location=location,
                 offset=offset + len(data),
                 code="file-truncated",
@@ -263,13 +263,13 @@ class Storage:
         return data
 
     def open(self, location: str, *, kind: str, size: int | None = None) -> RangeFile:
-        """A seekable binary file whose reads are ranged requests, each logged. Raises as `read`.
+        """Open a seekable binary file whose reads are ranged requests, each logged. Raises as `read`.
 
         Parameters
         ----------
         size
-            Bytes of the file as a manifest states them. A far store is not asked for the size then: the first read,
-            of the file's end, shows whether it is true, and only if it is not the store is asked.
+            File size as recorded in a manifest. A remote store is then not asked for it: the first read, of the
+            file's end, shows whether it is true, and the store is asked only if it is not.
         """
         real = self.resolve(location)
         if is_local(real):
@@ -280,7 +280,7 @@ class Storage:
         def fetch(offset: int, length: int) -> bytes:
             return self._ask(location, real, kind, lambda: handle.read(offset, length), offset)
 
-        if handle.size is not None:  # opening has asked for it
+        if handle.size is not None:  # known from opening
             return RangeFile(fetch, handle.size, location, far=True, close=handle.close)
         tail = self._tail(fetch, size)
         if tail is None or size is None:
@@ -289,9 +289,9 @@ class Storage:
 
     @staticmethod
     def _tail(fetch: Callable[[int, int], bytes], size: int | None) -> bytes | None:
-        """The last bytes of a file if it has this size; None if it has another one.
+        """Return the last bytes of a file if it has this size; None if it does not.
 
-        One byte more is asked for than should be there, so that a file that goes on is found out.
+        One byte more than expected is requested, to detect a longer file.
         """
         if size is None or not 0 < size <= _LARGEST_FILE:
             return None
@@ -301,17 +301,17 @@ class Storage:
         except FileMissingError:
             raise
         except IceexploreError:
-            return None  # stores refuse a range past the end; other refusals come again with the next question
+            return None  # stores refuse a range past the end; any other failure recurs with the next request
         return data if len(data) == length else None
 
     @contextmanager
     def local_path(self, location: str, *, kind: str, file: RangeFile | None = None) -> Iterator[Path]:
-        """A path on the local disk: the file itself, or a temporary copy that is removed after. Raises as `read`.
+        """Yield a local path: the file itself, or a temporary copy that is removed afterwards. Raises as `read`.
 
         Parameters
         ----------
         file
-            The file, where it is open already: it is copied from there, and stays open.
+            The file if it is open already: it is copied from there, and stays open.
         """
         real = self.resolve(location)
         if is_local(real):
@@ -334,7 +334,7 @@ class Storage:
                     wanted = min(_COPIED_AT_ONCE, source.size - at)
                     if out.write(source.read(wanted)) != wanted:
                         raise FormatError(
-                            f"the file ends too early: it was to have {source.size:,} bytes",
+                            f"the file ends too early: expected {source.size:,} bytes",
                             location=location,
                             offset=at,
                             code="file-truncated",
@@ -344,13 +344,13 @@ class Storage:
             folder.remove()
 
     def stat(self, location: str) -> FileInfo:
-        """What is known of a file without reading it. Raises as `read`."""
+        """Return size, etag and time of a file without reading it. Raises as `read`."""
         real = self.resolve(location)
         entry = self._file(location, real)
         return FileInfo(location, entry.size, entry.etag, entry.modified_ms)
 
     def exists(self, location: str) -> bool:
-        """Whether a file is there. A refusal (403) raises `AccessDeniedError`: the file may well be there."""
+        """Return whether a file exists. A refusal (403) raises `AccessDeniedError`: the file may exist."""
         try:
             self.stat(location)
         except FileMissingError:
@@ -358,10 +358,10 @@ class Storage:
         return True
 
     def fingerprint(self, location: str) -> tuple[int, int] | None:
-        """What changes when a local file is changed in place (modification time and size), for cache keys.
+        """Return modification time and size of a local file, for cache keys: they change when it is edited in place.
 
-        None where it costs a request to know: Iceberg's files are immutable, and only somebody who mends or breaks a
-        table by hand changes one, in a folder of his own. None also for a file that is not there or may not be read.
+        None for remote files, where it would cost a request: Iceberg's files are immutable, and only users who repair
+        or break a table by hand edit one, in a local folder. None also for a file that is missing or may not be read.
         """
         try:
             real = self.resolve(location)
@@ -373,17 +373,17 @@ class Storage:
         return found.st_mtime_ns, found.st_size
 
     def list(self, location: str, *, recursive: bool = False) -> builtins.list[FileInfo]:
-        """The files in a folder, or with ``recursive`` all files under it, by name. Raises as `read`."""
+        """Return the files in a folder, or with ``recursive`` all files under it, by name. Raises as `read`."""
         found = self.entries(self.resolve(location), recursive=recursive)
         return [FileInfo(self.unresolve(e.real), e.size, e.etag, e.modified_ms) for e in found if not e.is_folder]
 
     def read_real(self, real: str, *, kind: str, most: int | None = None) -> bytes:
-        """A whole file by its real location: for files found by listing. Raises as `read`."""
+        """Return a whole file by its real location, for files found by listing. Raises as `read`."""
         self._check(real, real)
         return self._whole(self.unresolve(real), real, kind, most)
 
     def find(self, real: str) -> Entry | None:
-        """What is at a real location, None if nothing is. Raises as `read` otherwise."""
+        """Return the entry at a real location, None if there is none. Raises as `read` otherwise."""
         self._check(real, real)
         try:
             return self._ask(self.unresolve(real), real, "stat", lambda: self._backend(real).stat(real), 0)
@@ -391,21 +391,21 @@ class Storage:
             return None
 
     def entries(self, real: str, *, recursive: bool = False, details: bool = True) -> builtins.list[Entry]:
-        """What is in a folder, folders too; without ``details`` perhaps their names only. Raises as `read`."""
+        """Return a folder's files and folders; without ``details`` possibly only names. Raises as `read`."""
         self._check(real, real)
         return self._ask(
             self.unresolve(real), real, "list", lambda: self._backend(real).list(real, recursive, details), 0
         )
 
     def close(self) -> None:
-        """Remove the extracted zip, if there is one; nothing can be read from it afterwards."""
+        """Remove the extracted zip, if there is one; it cannot be read afterwards."""
         if self._remove is not None:
             self._closed = True
             self._remove()
 
     def __getstate__(self) -> dict[str, object]:
-        """For another process: what may be read and where things are, secrets included, with a log of its own."""
-        self.identity  # noqa: B018  (as it is here: both share what they call a file)
+        """Return the state for another process: roots, moves and properties, secrets included, with an empty log."""
+        self.identity  # noqa: B018  (computed now, so that both processes share it)
         mine = {"reads": ReadLog(), "_remote": {}, "_links": {}, "_folders": {}, "_remove": None, "on_rescue": None}
         return {name: value for name, value in {**self.__dict__, **mine}.items() if name != "_free"}
 
@@ -431,7 +431,7 @@ class Storage:
         return real
 
     def _closed_under(self, folder: str, written: str) -> bool:
-        """Whether every file of a folder may be read and stands in the same one when moved."""
+        """Return whether every file of a folder may be read, and all of them are in one folder after a move."""
         if not self._inside(folder) or self._moves.inside(canonical(written)):
             return False
         return not is_local(folder) or any(within(os.path.realpath(folder), root) for root in self._real_roots)
@@ -441,7 +441,7 @@ class Storage:
         if is_local(real):
             self._small_enough(location, real, most)
             return self._fetch(location, real, kind, 0, None)
-        # Of a far file the size would cost a request: nearly every one is read whole by asking for its beginning.
+        # A remote file's size would cost a request; nearly all are complete after the first bytes.
         try:
             first = self._fetch(location, real, kind, 0, _FIRST_BYTES)
         except (FileMissingError, AccessDeniedError):
@@ -456,17 +456,17 @@ class Storage:
         return first + self._fetch(location, real, kind, len(first), size - len(first))
 
     def _small_enough(self, location: str, real: str, most: int) -> int | None:
-        """The size of a file that is to be read whole."""
+        """Return the size of a file that is to be read whole, None if unknown; raise if it is too large."""
         size = self._size(real)
         if size is not None and size > most:
             raise MemoryLimitError(
-                f"{location} has {shown_bytes(size)}; a file of its kind is read up to {shown_bytes(most)}. If that is "
-                "what it should have, set a limit that holds it: iceexplore.memory_limit('8 GiB')"
+                f"{location} has {shown_bytes(size)}; files of this kind are read up to {shown_bytes(most)}. If that "
+                "is the expected size, raise the limit: iceexplore.memory_limit('8 GiB')"
             )
         return size
 
     def _size(self, real: str) -> int | None:
-        """Bytes of a file, None where it is not known; that it cannot be found out is left to the read to say."""
+        """Return the size of a file, None where it cannot be found out; the read itself then reports why."""
         try:
             return self._backend(real).stat(real).size
         except Exception:
@@ -477,7 +477,7 @@ class Storage:
 
     def _ask(self, location: str, real: str, kind: str, ask: Callable[[], T], offset: int) -> T:
         if self._closed:
-            raise StorageError(f"{location}: the table was closed, and with it the extracted zip; open it again")
+            raise StorageError(f"{location}: the table was closed and its extracted zip removed; open it again")
         start = time.perf_counter()
         length = 0
         took_request = True
@@ -495,7 +495,7 @@ class Storage:
 
     @property
     def _slots(self) -> threading.BoundedSemaphore:
-        """Bounds the requests to far stores, whatever pools of threads ask for them."""
+        """Semaphore that limits concurrent requests to remote stores, over all thread pools."""
         slots: threading.BoundedSemaphore | None = self.__dict__.get("_free")
         return slots or self.__dict__.setdefault("_free", threading.BoundedSemaphore(self.readers))
 
@@ -504,11 +504,11 @@ class Storage:
             return self._local
         if self._given is not None:
             return self._given
-        # By bucket: credentials and regions may differ between them.
+        # One per bucket: credentials and regions may differ.
         key = "/".join(real.split("/", 3)[:3])
         found = self._remote.get(key)
         if found is None:
-            # By a weak reference: a session lives until fsspec closes it, and must not keep the storage.
+            # A weak reference: the session lives until fsspec closes it, and must not keep the storage alive.
             myself = weakref.ref(self)
 
             def check_redirect(asked: str, target: str) -> None:
@@ -521,7 +521,7 @@ class Storage:
         return found
 
     def _check_redirect(self, asked: str, target: str) -> None:
-        """Raise `OutsideRootsError` for a redirect that leaves the host asked and is not allowed."""
+        """Raise `OutsideRootsError` for a redirect to another host that is not allowed."""
         if origin(asked) == origin(target) or self._inside(canonical(target)):
             return
         scheme, host, _ = origin(target)
@@ -529,7 +529,7 @@ class Storage:
         secure = ", or open it by https" if (scheme, host) == ("https", origin(asked)[1]) else ""
         shown = short_message(ValueError(target.partition("?")[0]))
         error = OutsideRootsError(
-            f"{asked.partition('?')[0]} redirects to {shown}, which is outside the table and was not asked. "
+            f"{asked.partition('?')[0]} redirects to {shown}, which is outside the table's roots: not followed. "
             f"If you trust that host, pass allow=[{place!r}]{secure}"
         )
         error.allow = (place,)
@@ -554,7 +554,7 @@ class Storage:
                 self._links.clear()
             try:
                 base = self._links[folder] = os.path.realpath(folder)
-            except ValueError as error:  # a NUL, or half a character
+            except ValueError as error:  # a NUL, or a lone surrogate
                 raise FileMissingError(f"{path!r} does not exist: no folder can have this name ({error})") from None
         full = os.path.join(base, name)
         return os.path.realpath(full) if os.path.islink(full) else full
@@ -563,8 +563,8 @@ class Storage:
         where = "" if real == location else f": it leads to {real}{how}"
         folder = admitting(real)
         error = OutsideRootsError(
-            f"{location} is outside the table{where}. Only these may be read: {', '.join(self.roots)}. "
-            f"If you trust the table, open it with allow=[{folder!r}]; if its files are elsewhere now, moved={{...}}."
+            f"{location} is outside the table{where}. Readable locations: {', '.join(self.roots)}. "
+            f"If you trust the table, open it with allow=[{folder!r}]; if its files have moved, pass moved={{...}}."
         )
         error.allow = (folder,)
         raise error
@@ -573,7 +573,7 @@ class Storage:
         found = self.index.find(place) if self.index is not None else None
         if found is None:
             return None
-        # Its deletes may spell it otherwise: they are found by `place`. Who refuses guesses is asked first, each time.
+        # Its deletes may use another spelling: they match by `place`. The callback may refuse the guess, each time.
         if self.on_rescue is not None:
             self.on_rescue(location, *found)
         self.moves.add(*found)

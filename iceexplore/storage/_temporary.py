@@ -1,8 +1,9 @@
-"""Temporary folders: errors of ours where there is no room for them, and an end also after a process that was killed.
+"""Temporary folders: clear errors where there is no room, and cleanup even after a killed process.
 
-A folder that is removed when its owner ends stays behind if the owner is killed. So each is locked for as long as its
-process lives, and whoever makes the next one removes those of the same user that nobody has locked any more. A lock
-says this better than a process id: ids are used again, and mean nothing to the containers that share a ``/tmp``.
+A folder that is removed when its owner ends stays behind if the owner is killed. So each folder is locked as long as
+its
+process lives, and the next process of the same user to create one removes folders that nobody has locked. A lock is
+safer than a process id: ids are reused, and mean nothing to the containers that share a ``/tmp``.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from iceexplore.storage.stores._faults import short_message
 
 __all__ = ["TemporaryFolder", "folder_beside", "no_room", "temporary_room"]
 
-#: The system's locks; on Windows nothing is locked, and so nothing is swept.
+#: The system's locks; on Windows nothing is locked, so nothing is swept.
 _LOCKS: Any = importlib.import_module("fcntl") if os.name == "posix" else None
-#: Names of folders whose process holds a lock on them; those of earlier versions, and those that could not be locked,
-#: are called otherwise and are never swept.
+#: Names of folders that their process has locked; folders of earlier versions and folders that could not be locked
+#: have other names and are never swept.
 _SWEPT = re.compile(r"iceexplore-(?:overlay|zip|table|copy)-locked-[A-Za-z0-9_]{8}")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
-#: Seconds until a process looks again: a folder of a hundred thousand names takes a tenth of a second to look through.
+#: Seconds between two sweeps of a process: listing a hundred thousand names takes a tenth of a second.
 _PAUSE = 60.0
 _DAY = 86_400.0
 _last_sweep: dict[str, float] = {}
@@ -46,11 +47,11 @@ class TemporaryFolder:
     Parameters
     ----------
     kind
-        What it holds; a part of its name.
+        Its content; a part of its name.
     what
-        What cannot be done without it, for the error: ``"the simulation"``.
+        The thing that needs it, for the error: ``"the simulation"``.
     instead
-        What besides TMPDIR the user can set, for the error: ``"give overlay="``.
+        The user's alternative to setting TMPDIR, for the error: ``"give overlay="``.
 
     Attributes
     ----------
@@ -60,7 +61,7 @@ class TemporaryFolder:
     Raises
     ------
     TemporaryFolderError
-        It cannot be made.
+        The folder cannot be created.
     """
 
     def __init__(
@@ -70,12 +71,12 @@ class TemporaryFolder:
             parent = tempfile.gettempdir()
             _sweep(parent)
             made = os.path.realpath(tempfile.mkdtemp(prefix=f"iceexplore-{kind}-", dir=parent))
-        # It gets its swept name when it is locked already: nobody sees it under that name without its lock.
+        # It is renamed only once locked, so nobody sees it under a name that is swept without its lock.
         self.path, self._lock = _locked(made, kind)
         self._owner = os.getpid()
 
     def remove(self) -> None:
-        """Remove it and what is in it; in a process that was forked it is somebody else's, and stays."""
+        """Remove the folder and its content; do nothing in a forked process, which does not own it."""
         if os.getpid() != self._owner:
             return
         shutil.rmtree(self.path, ignore_errors=True)
@@ -84,7 +85,7 @@ class TemporaryFolder:
             os.close(lock)
 
     def remove_with(self, owner: object) -> weakref.finalize:  # type: ignore[type-arg]
-        """Remove it with the last reference to ``owner``, or at the end of the process; calling the result does now."""
+        """Remove it with ``owner`` or at process exit; return the finalizer, which removes it when called."""
         return weakref.finalize(owner, self.remove)
 
 
@@ -94,7 +95,7 @@ def _locked(made: str, kind: str) -> tuple[str, int | None]:
 
 
 def _renamed(made: str, name: str) -> tuple[str, int | None]:
-    """Lock a folder and give it the name under which it is swept; if that cannot be, it keeps its own."""
+    """Lock a folder and rename it so that it can be swept; if that fails, it keeps its name, unlocked."""
     lock = _lock_of(made)
     if lock is None:
         return made, None
@@ -110,7 +111,7 @@ def _renamed(made: str, name: str) -> tuple[str, int | None]:
 
 
 def _lock_of(folder: str) -> int | None:
-    """A descriptor that holds the folder's lock; None if it is held, or cannot be had (NFS locks no folders)."""
+    """Return a descriptor that holds the folder's lock; None if it is taken or not supported (NFS)."""
     if _LOCKS is None:
         return None
     try:
@@ -126,7 +127,7 @@ def _lock_of(folder: str) -> int | None:
 
 
 def _sweep(parent: str) -> None:
-    """Remove what killed processes of this user left; whatever is in the way of that stays where it is."""
+    """Remove the folders of killed processes of this user; skip those that cannot be removed."""
     if _LOCKS is None:
         return
     with _sweeping:
@@ -145,7 +146,7 @@ def _sweep(parent: str) -> None:
 
 
 def _sweep_one(path: str, least_age: float = 0) -> None:
-    lock = _lock_of(path)  # of a folder alone: a link is not followed
+    lock = _lock_of(path)  # of a real folder: links are not followed
     if lock is None:
         return
     try:
@@ -160,10 +161,10 @@ def _sweep_one(path: str, least_age: float = 0) -> None:
 
 @contextmanager
 def folder_beside(target: str) -> Iterator[str]:
-    """Make a hidden folder beside ``target``, to be renamed to it; what is still there at the end is removed.
+    """Create a hidden folder beside ``target``, to be renamed to it; remove it at the end if it still exists.
 
-    A process that is killed leaves its folder. The next one for the same target removes it if nobody has it locked
-    and it has been there for a day: not every file system that machines share shows the locks of the others.
+    A killed process leaves its folder behind. The next one for the same target removes it if it is unlocked and a day
+    old: on file systems shared between machines, the locks of other machines may be invisible.
     """
     parent, name = os.path.split(target)
     start = f".{name[:80]}-iceexplore-"
@@ -185,23 +186,23 @@ def folder_beside(target: str) -> Iterator[str]:
 
 @contextmanager
 def temporary_room(what: str, *, instead: str | None = None) -> Iterator[None]:
-    """Turn the system's refusal to write into its temporary folder into an error of ours; see `no_room`."""
+    """Turn an OSError from the temporary folder into a `TemporaryFolderError`; see `no_room`."""
     try:
         yield
     except OSError as e:
-        if isinstance(e, IceexploreError):  # some of ours are both
+        if isinstance(e, IceexploreError):  # some IceexploreErrors are OSErrors
             raise
         raise no_room(e, what, instead=instead) from e
 
 
 def no_room(error: OSError, what: str, *, instead: str | None = None) -> TemporaryFolderError:
-    """Our error for a temporary folder that is full, read-only or not there: what it is, and what to set."""
+    """Return the error for a temporary folder that is full, read-only or missing; it names the setting to change."""
     setting = "set the environment variable TMPDIR to a folder with room and start Python again"
     advice = f"{setting}, or {instead}" if instead else setting
     try:
         place = f"the temporary folder {tempfile.gettempdir()}"
-    except OSError:  # none of those that Python tries can be written to
-        return TemporaryFolderError(f"{what} needs a temporary folder, and no folder here can be one: {advice}")
+    except OSError:  # Python found no writable folder
+        return TemporaryFolderError(f"{what} needs a temporary folder, and none is writable: {advice}")
     why = error.strerror or short_message(error)
     if error.errno in _FULL:
         return TemporaryFolderError(f"{what} does not fit: {place} is full ({why}). Make room there, or {advice}")

@@ -1,4 +1,4 @@
-"""Zips: extracting an untrusted one within limits, and writing one."""
+"""Extract untrusted zips within limits, and write zips."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["ZipLimits", "extract_zip", "is_zip", "member_name", "write_zip"]
 
 _STEP = 1 << 20
 _ELSEWHERE = "_elsewhere"
-#: Of what is written: the zip itself is open by then.
+#: Errors of writing the extracted files: the zip itself is open by then.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @dataclass(frozen=True)
 class ZipLimits:
-    """What a zip may hold: files, bytes once extracted, and how often larger than the zip they may be.
+    """Limits for a zip: files, extracted bytes, and the ratio of extracted bytes to the zip's size.
 
-    The ratio counts from ``ratio_above`` bytes on: small files of zeros compress a thousandfold.
+    The ratio applies only above ``ratio_above`` bytes: small files of zeros compress a thousandfold.
     """
 
     files: int = 100_000
@@ -41,7 +41,7 @@ class ZipLimits:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> ZipLimits:
-        """The limits, with what ``iceexplore.zip.max-files``, ``.max-bytes`` and ``.max-ratio`` change."""
+        """Return the limits set by ``iceexplore.zip.max-files``, ``.max-bytes`` and ``.max-ratio``."""
         default = cls()
         return cls(
             int(properties.get("iceexplore.zip.max-files", default.files)),
@@ -52,7 +52,7 @@ class ZipLimits:
 
 
 def is_zip(head: bytes) -> bool:
-    """Whether a file that begins so is a zip (or an empty one)."""
+    """Return whether a file that begins with ``head`` is a zip (possibly empty)."""
     return head[:4] in (b"PK\x03\x04", b"PK\x05\x06")
 
 
@@ -62,9 +62,9 @@ def extract_zip(path: str, limits: ZipLimits | None = None, *, name: str | None 
     Raises
     ------
     FormatError
-        No zip, damaged, over a limit, or with a member that would land outside the folder (absolute, ``..``, a link).
+        Not a zip, damaged, over a limit, or with a member outside the folder (absolute, ``..``, a link).
     UnsupportedError
-        Encrypted, or compressed in a way that this Python cannot undo.
+        Encrypted, or compressed by a method that this Python does not support.
     TemporaryFolderError
         There is no room in the temporary folder.
     """
@@ -79,7 +79,7 @@ def extract_zip(path: str, limits: ZipLimits | None = None, *, name: str | None 
 
 
 def _fault(error: BaseException, name: str) -> BaseException:
-    """Our error for what zipfile raised: on damaged zips it raises whatever its parts do, EINVAL of a seek included."""
+    """Return the error for an exception of zipfile, which raises nearly anything on damaged zips."""
     if isinstance(error, IceexploreError) or not isinstance(error, Exception):
         return error
     if isinstance(error, (NotImplementedError, RuntimeError)):
@@ -110,7 +110,7 @@ def _extract(path: str, folder: str, limits: ZipLimits, name: str) -> None:
                 raise FormatError(f"the zip has {member.filename!r} twice", location=name)
             try:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
-                # The stated sizes are not believed: what comes out is counted. zipfile checks the CRC.
+                # The recorded sizes are not trusted: extracted bytes are counted. zipfile checks the CRC.
                 with archive.open(member) as source, open(target, "xb") as out:
                     while part := source.read(_STEP):
                         total += len(part)
@@ -142,23 +142,23 @@ def _member_parts(member: zipfile.ZipInfo, name: str) -> list[str] | None:
 
 
 def write_zip(path: str | os.PathLike[str], members: Iterable[tuple[str, bytes]], *, overwrite: bool = False) -> Path:
-    """Write a zip of (name, bytes): whole or not at all (see `whole_file`). Returns its path.
+    """Write a zip of (name, bytes) completely or not at all (see `whole_file`); return its path.
 
     Raises
     ------
     OptionError
-        No file can be there, as its folder is missing, say.
+        A file cannot be written there, for example because its folder is missing.
     ExistsError
-        The file is there and ``overwrite`` is false. It is a FileExistsError, too.
+        The file exists and ``overwrite`` is false. The error is a FileExistsError, too.
     StorageError, AccessDeniedError
-        The disk refuses it: what was there is untouched.
+        Writing fails; an existing file is left unchanged.
     """
     with (
         whole_file(path, overwrite=overwrite) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
     ):
         for name, data in members:
-            # A fixed time, so that the same members make the same bytes.
+            # A fixed time, so that the same members give the same bytes.
             info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             info.external_attr = 0o644 << 16
             info.compress_type = zipfile.ZIP_DEFLATED
@@ -167,10 +167,10 @@ def write_zip(path: str | os.PathLike[str], members: Iterable[tuple[str, bytes]]
 
 
 def member_name(storage: Storage, table_location: str, location: str) -> str:
-    """The name in a zip for a table's file, such that `open_source` on that zip finds it by its location again.
+    """Return the name for a table's file in a zip from which `open_source` finds it by its location.
 
-    Files beside the metadata file go to ``metadata/``, the present layout under the table's folder is kept, and a file
-    elsewhere keeps its whole path under ``_elsewhere/``, where the end of its path finds it.
+    Files beside the metadata file get names under ``metadata/``, files under the table's folder keep their relative
+    path, and other files keep their whole path under ``_elsewhere/``, where they are found by the end of it.
     """
     place = canonical(location)
     try:
@@ -180,7 +180,7 @@ def member_name(storage: Storage, table_location: str, location: str) -> str:
         tail = relative_to(real, storage.folder)
     except IceexploreError:
         tail = None
-    # In front of the table stands an overlay, say: then the file is elsewhere, and yet one of the table's.
+    # With an overlay in front of the table, a file is elsewhere on disk and still has a table location.
     tail = tail or relative_to(place, canonical(table_location))
     if tail and ".." not in tail.split("/"):
         return tail

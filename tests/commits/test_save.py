@@ -347,6 +347,6 @@ def test_a_full_disk_and_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with little_room(100), pytest.raises(StorageError, match="could not be written"):
         s.save(tmp_path / "t", data="copy")
-    with pytest.raises(StorageError, match="file is in its way"):
+    with pytest.raises(StorageError, match="file is a file, but must be a folder"):
         s.save(tmp_path / "file" / "t")
     assert [p.name for p in tmp_path.iterdir()] == ["file"]

@@ -35,12 +35,12 @@ def test_round_trip(positions: set[int]) -> None:
     ("blob", "message", "at"),
     [
         (BLOB[:15], "at least 20 bytes", 0),
-        (BLOB[:-1], "length of magic and vector", 0),
-        (BLOB + b"\x00", "length of magic and vector", 0),
-        (b"\xff\xff\xff\xff" + BLOB[4:], "length of magic and vector is -1", 0),
+        (BLOB[:-1], "length field is", 0),
+        (BLOB + b"\x00", "length field is", 0),
+        (b"\xff\xff\xff\xff" + BLOB[4:], "length field is -1", 0),
         (BLOB[:4] + b"\xd1\xd3\x39\x65" + BLOB[8:], "magic is d1 d3 39 65", 4),
         (BLOB[:-4] + b"\x00\x00\x00\x00", "CRC-32", len(BLOB) - 4),
-        (sealed(b"\xd1\xd3\x39\x64" + b"\xff" * 8), "bitmaps are claimed", 8),
+        (sealed(b"\xd1\xd3\x39\x64" + b"\xff" * 8), "bitmaps do not fit", 8),
     ],
 )
 def test_checks(blob: bytes, message: str, at: int) -> None:

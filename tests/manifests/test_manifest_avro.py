@@ -191,7 +191,7 @@ class _Full:
 def test_memory_that_the_process_cannot_have_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     body = bytes(20)
     monkeypatch.setattr("iceexplore.formats._avro.zlib.decompressobj", lambda bits: _Full())
-    with pytest.raises(MemoryLimitError, match=r"a block of 20 bytes takes more memory.* in f"):
+    with pytest.raises(MemoryLimitError, match=r"a block of 20 bytes decompresses to more memory.* in f"):
         decompress_block(body, Block(1, 0, len(body)), "deflate", "f")
 
 

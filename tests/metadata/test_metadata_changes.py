@@ -65,7 +65,7 @@ def test_retyped_required_doc_default_identifier() -> None:
         ("identifier", "a became an identifier field"),
     ]
     assert told(new, old)[:3] == [
-        ("retyped", "a changed (no promotion that the spec allows) from long to int"),
+        ("retyped", "a changed (not a promotion that the spec allows) from long to int"),
         ("optional", "a made optional"),
         ("doc", "a lost its doc"),
     ]

@@ -574,7 +574,7 @@ def test_a_thousand_problems_are_not_printed_at_once() -> None:
     from iceexplore.errors import problem
 
     found = Problems(problem("file-missing", f"f{i}", "It is gone.") for i in range(1000))
-    assert repr(found).count("\n") == 50 and repr(found).endswith("… 950 more of 1,000: list(...) has them all")
+    assert repr(found).count("\n") == 50 and repr(found).endswith("… 950 more of 1,000: list(...) returns all of them")
 
 
 def test_of_one_millisecond_parents_come_first() -> None:

@@ -86,10 +86,10 @@ def message(where: Any) -> str:
          "no column 'nope'; nearest: none, point.name\n"
          "    nope = 2\n    ^^^^"),
         ("day = '2024-13-01'",
-         "the filter does not fit the schema: column 'day' is date; 2024-13-01 is no date\n"
+         "the filter does not fit the schema: column 'day' is date; 2024-13-01 is not a date\n"
          "  day = '2024-13-01'\n        ^^^^^^^^^^^^"),
         ("day = date '2024-13-01'",
-         "'2024-13-01' cannot be read as date: 2024-13-01 is no date\n"
+         "'2024-13-01' cannot be read as date: 2024-13-01 is not a date\n"
          "  day = date '2024-13-01'\n             ^^^^^^^^^^^^"),
         ("id = 'abc'",
          "the filter does not fit the schema: column 'id' is long; 'abc' is not a number\n"
@@ -154,11 +154,11 @@ def test_the_picture(where: Any, said: str) -> None:
         ("ts > 5", "5", "write timestamp"),
         ("local = '2024-01-01T00:00:00Z'", "'2024-01-01T00:00:00Z'", "no time zone"),
         ("day = '2024-01-01 10:00:00'", "'2024-01-01 10:00:00'", "a date has no time"),
-        ("ts = '2024-01-01 00:00:00 No/Where'", "'2024-01-01 00:00:00 No/Where'", "No/Where is not a valid time zone"),
-        ("ts = '2024-01-01T00:00:00 ../../etc/passwd'", "'2024-01-01T00:00:00 ../../etc/passwd'", "is not a timestamp"),
-        ("ts = '2024-01-01T24:00:00'", "'2024-01-01T24:00:00'", "is no ISO time"),
-        ("id = cast(1.5 as int)", "1.5", "not a whole number"),
-        ("id = cast('5' as money)", "money", "is not a type"),
+        ("ts = '2024-01-01 00:00:00 No/Where'", "'2024-01-01 00:00:00 No/Where'", "No/Where is no zone"),
+        ("ts = '2024-01-01T00:00:00 ../../etc/passwd'", "'2024-01-01T00:00:00 ../../etc/passwd'", "is no timestamp"),
+        ("ts = '2024-01-01T24:00:00'", "'2024-01-01T24:00:00'", "is not an ISO time"),
+        ("id = cast(1.5 as int)", "1.5", "not whole"),
+        ("id = cast('5' as money)", "money", "is no type"),
         ("cast(id as int) = 5", "cast(id as", "columns cannot be cast"),
         ("id::int = 5", "id::", "columns cannot be cast"),
         ("id = 5x", "5x", "is not a number"),

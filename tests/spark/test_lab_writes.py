@@ -126,7 +126,7 @@ def test_what_workers_cannot_write_is_said_here(warehouse: Warehouse, tmp_path: 
     frame = warehouse.session.createDataFrame([(1, "a")], "id long, s string")
     data = tmp_path / "t" / "data"
     data.write_bytes(b"")
-    with pytest.raises(StorageError, match=rf"could not be written: {data} is in its way, a file where") as caught:
+    with pytest.raises(StorageError, match=rf"could not be written: {data} is a file, but must be a folder") as caught:
         lab.append(frame)
     assert "Traceback" not in str(caught.value)
     data.unlink()

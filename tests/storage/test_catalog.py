@@ -144,7 +144,7 @@ def test_a_table_whose_file_only_the_catalog_may_read(catalog: Any, monkeypatch:
 
     monkeypatch.setattr("iceexplore.storage.stores._backend.LocalBackend.read", refuse)
     opened = open_source(table)
-    assert opened.document["location"] == table.metadata.location and "as the catalog sent it" in opened.notes[0]
+    assert opened.document["location"] == table.metadata.location and "as sent by the catalog" in opened.notes[0]
     assert [p.code for p in opened.problems] == ["access-denied"]
     with pytest.raises(AccessDeniedError):
         open_source(table, strict=True)

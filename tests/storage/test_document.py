@@ -52,7 +52,7 @@ def test_a_rest_answer_is_unwrapped() -> None:
         ('{"é": 1,\n "b" 2}'.encode(), "file-corrupt", 15, "line 2, column 6"),
         (TEXT[:-40], "file-truncated", None, "invalid JSON"),
         (b'{"a": "\xff"}', "file-corrupt", 7, "not UTF-8"),
-        (b"[" * 200_000, "file-corrupt", None, "nested too deep"),
+        (b"[" * 200_000, "file-corrupt", None, "nested too deeply"),
         (b'{"a": ' + b"9" * 10_000 + b"}", "file-corrupt", None, "invalid JSON"),
         (gzip.compress(TEXT)[:-10], "file-truncated", None, "ends too early"),
         (gzip.compress(TEXT)[:-8] + b"\0" * 8, "file-corrupt", None, "gzip stream is damaged"),

@@ -162,7 +162,7 @@ def test_given_wins(tmp_path: Path) -> None:
     opened = open_source(made, moved={"s3://b/wh/t/data": str(other / "data")}, allow=[str(other)])
     assert opened.storage.read("s3://b/wh/t/data/f.parquet", kind="other") == b"other"
     assert opened.storage.read(manifest_list(opened), kind="manifest-list") == b"list"
-    assert "as moved= says" in opened.notes[-1]
+    assert "from moved=" in opened.notes[-1]
     opened = open_source(made, moved={"s3a://b/wh": str(tmp_path)})
     assert opened.storage.read("s3://b/wh/t/data/f.parquet", kind="other") == b"data"
     assert opened.storage.moved == {"s3a://b/wh": str(tmp_path)}

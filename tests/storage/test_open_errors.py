@@ -24,7 +24,7 @@ def test_a_path_that_is_not_there_names_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "trips").mkdir()
     with pytest.raises(MetadataNotFoundError, match=r"trisp does not exist; .* has trips"):
         open_source(tmp_path / "trisp")
-    with pytest.raises(MetadataNotFoundError, match="the nearest folder that does is"):
+    with pytest.raises(MetadataNotFoundError, match="the nearest existing folder is"):
         open_source(tmp_path / "zzz" / "yyy" / "metadata")
     with pytest.raises(MetadataNotFoundError, match=r"v9.metadata.json does not exist"):
         open_source(make_table(tmp_path / "t", {"v1.metadata.json": document("/t")}) / "metadata" / "v9.metadata.json")
@@ -56,9 +56,9 @@ def test_a_warehouse_lists_its_tables(tmp_path: Path) -> None:
         ({"a.parquet": b"", "b.parquet": b""}, "2 Parquet files"),
         ({"a.csv": b"", "x": b""}, "1 CSV files"),
         ({"m0.avro": b""}, r"ix.open_file"),
-        ({"x.txt": b"", "sub/y": b""}, r"There are: sub/, x.txt"),
-        ({"metadata/snap-1.avro": b""}, r"metadata/ is there, without .*snap-1.avro"),
-        ({"other.json": b'{"a": 1}'}, "There are: other.json"),
+        ({"x.txt": b"", "sub/y": b""}, r"It contains: sub/, x.txt"),
+        ({"metadata/snap-1.avro": b""}, r"metadata/ has no .*snap-1.avro"),
+        ({"other.json": b'{"a": 1}'}, "It contains: other.json"),
     ],
 )
 def test_what_is_there_instead(tmp_path: Path, files: dict[str, bytes], says: str) -> None:
@@ -108,7 +108,7 @@ def test_odd_paths_are_our_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_uri_of_nothing_is_no_working_folder_and_no_host_named_metadata() -> None:
     for source in ("file:", "file:///", "s3:/", "s3://", "http://"):
-        with pytest.raises(OptionError, match="names no folder"):
+        with pytest.raises(OptionError, match="has no folder"):
             open_source(source)
 
 

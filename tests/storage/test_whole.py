@@ -51,13 +51,13 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
 def test_where_no_file_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path, why in [
-        (None, "give the file to write"),
-        ("half \ud800.html", "half a character"),
+        (None, "expected the file to write"),
+        ("half \ud800.html", "a lone surrogate"),
         ("nul \0.html", "a NUL"),
         (tmp_path, "is a folder"),
-        (tmp_path / "none" / "x", "there is no folder .*none: make it"),
-        (tmp_path / "pipe", "no ordinary file"),
-        ("s3://bucket/x.html", "this machine's disk"),
+        (tmp_path / "none" / "x", "the folder .*none does not exist: create it"),
+        (tmp_path / "pipe", "not a regular file"),
+        ("s3://bucket/x.html", "the local disk"),
         ("file://elsewhere/x.html", "names the host elsewhere"),
     ]:
         with pytest.raises(OptionError, match=why):

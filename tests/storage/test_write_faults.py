@@ -27,13 +27,13 @@ def test_a_file_in_the_way_is_named(lab: ix.Lab, tmp_path: Path) -> None:
     data = tmp_path / "t" / "data"
     data.write_bytes(b"")
     with pytest.raises(
-        StorageError, match=rf"could not be written: {data} is in its way, a file where a folder must be"
+        StorageError, match=rf"could not be written: {data} is a file, but must be a folder"
     ):
         lab.append(ROWS)
     data.unlink()
     lab.append(ROWS)
     (data / "s=b").symlink_to(data / "nothing")
-    with pytest.raises(StorageError, match=rf"{data}/s=b is in its way, a link that leads nowhere"):
+    with pytest.raises(StorageError, match=rf"{data}/s=b is a link that leads nowhere"):
         lab.append({"id": [1], "s": ["b"]})
 
 
@@ -58,9 +58,9 @@ def test_a_full_disk(lab: ix.Lab) -> None:
         (
             errno.EACCES,
             AccessDeniedError,
-            r"could not be written: Permission denied. Look at the rights on /.*/s=a, and",
+            r"could not be written: Permission denied. Check the permissions and the owner of /.*/s=a",
         ),
-        (errno.EPERM, AccessDeniedError, r"could not be written: Operation not permitted. Look at the rights on"),
+        (errno.EPERM, AccessDeniedError, r"could not be written: Operation not permitted. Check the permissions"),
     ],
 )
 def test_what_the_system_says(
@@ -93,12 +93,12 @@ def test_a_link_is_named_with_its_target(lab: ix.Lab, tmp_path: Path) -> None:
         lab.append(ROWS)
     written, _, rest = str(caught.value).partition(" leads to ")
     assert written.startswith(f"file://{data}/") and rest.startswith(f"{tmp_path}/outside/")
-    assert rest.endswith(f": a lab writes in its own folder alone, {tmp_path}/t")
+    assert rest.endswith(f": a lab writes only in its own folder, {tmp_path}/t")
 
 
 def test_an_overlay_where_a_file_is(lab: ix.Lab, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(StorageError, match=r"file is in its way, a file where a folder must be"):
+    with pytest.raises(StorageError, match=r"file is a file, but must be a folder"):
         lab.table.simulate(overlay=tmp_path / "file")
 
 
@@ -114,7 +114,7 @@ def test_refused_reads_of_local_files_do_not_speak_of_object_stores(
 
     monkeypatch.setattr("os.open", refuse)
     with pytest.raises(
-        AccessDeniedError, match=r"was refused .*look at the rights on it, and on the folders above it$"
+        AccessDeniedError, match=r"was refused .*check the permissions of the file and of the folders above it$"
     ):
         ix.open(tmp_path / "t")
 

@@ -309,7 +309,7 @@ def test_far_stores_are_read_by_more_threads_than_a_disk(far: Far, tmp_path: Pat
     assert ix.sample("trips").state.storage.readers <= 4
     assert far.open(far.metadata).simulate().state.storage.readers == 24
     for given in ("0", "-1", "many", "257", "1.5"):
-        with pytest.raises(ix.OptionError, match=r"iceexplore.parallel-reads is a number of reads from 1 to 256"):
+        with pytest.raises(ix.OptionError, match=r"iceexplore.parallel-reads must be a number of reads from 1 to 256"):
             far.open(far.metadata, properties={"iceexplore.parallel-reads": given})
 
 

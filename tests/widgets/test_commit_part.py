@@ -568,11 +568,11 @@ def test_saving(lab: Any, tmp_path: Path) -> None:
     said = widget.commit_saved["error"]
     assert said.startswith("/proc/nope/x could not be written: ") and "Errno" not in said
     ask(widget, "save", path="nul\0")
-    assert "no path can have: a NUL" in widget.commit_saved["error"]
+    assert "invalid in a path: a NUL" in widget.commit_saved["error"]
     ask(widget, "save", path=str(tmp_path / ("n" * 300)))
     assert "could not be written: File name too long" in widget.commit_saved["error"]
     ask(widget, "save", path="s3://bucket/t")
-    assert "is a URI, and what is written goes to this machine's disk" in widget.commit_saved["error"]
+    assert "is a remote URI, but the file is written to the local disk" in widget.commit_saved["error"]
     ask(widget, "save", path="  ")
     assert widget.commit_saved["error"] == "The folder is missing. Give one that does not exist yet."
     assert words(widget.commit_saved["blocks"]).endswith(

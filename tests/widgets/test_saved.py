@@ -96,7 +96,7 @@ def test_a_full_disk_leaves_the_old_page(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     widget = Explorer(ix.sample("trips"))
     place = tmp_path / "trips.html"
-    for path, why in [(None, "give the file"), (tmp_path, "is a folder"), (tmp_path / "none" / "x", "no folder")]:
+    for path, why in [(None, "expected the file"), (tmp_path, "is a folder"), (tmp_path / "none" / "x", "not exist")]:
         with pytest.raises(ix.OptionError, match=why):
             widget.save_html(path, overwrite=True)  # type: ignore[arg-type]
     for options in ({"rows": "5"}, {"rows": -1}, {"rows": 0}, {"rows": True}, {"max_bytes": -1}, {"redact": None}):

@@ -1,4 +1,4 @@
-"""What changed between two partition specs, and between two sets of properties."""
+"""Compare two partition specs, and two sets of properties."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class PropertyChange:
 def spec_changes(
     old: PartitionSpec, new: PartitionSpec, names: Schema | TableMetadata | None = None
 ) -> list[SpecChange]:
-    """The changes from one spec to another, by partition field id.
+    """Return the changes from one spec to another, by partition field id.
 
-    A field whose source or transform differs under the same id (v1 reused ids) is one dropped and one added; a
-    transform replaced by ``void`` is dropped (spec, "Partition Evolution"). ``names`` gives columns their names.
+    A field whose source or transform differs under the same id (v1 reused ids) counts as one dropped and one added; a
+    transform replaced by ``void`` as dropped (spec, "Partition Evolution"). ``names`` resolves column names.
     """
     schema = Schema(0, ()) if names is None else names
     before = {f.field_id: f for f in old.fields if f.transform != "void"}
@@ -79,7 +79,7 @@ def _told(field: PartitionField, names: Schema | TableMetadata) -> str:
 
 
 def properties_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[PropertyChange]:
-    """The changes from one set of properties to another, by name."""
+    """Return the changes from one set of properties to another, by name."""
     changes: list[PropertyChange] = []
     for name in sorted({*old, *new}):
         was, now = old.get(name), new.get(name)

@@ -1,4 +1,4 @@
-"""What changed between two schemas, by field id: a renamed column is not one dropped and one added."""
+"""Compare two schemas by field id: a renamed column is not one dropped and one added."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _PROMOTIONS = {("int", "long"), ("float", "double"), ("date", "timestamp"), ("da
 
 @dataclass(frozen=True)
 class SchemaChange:
-    """One change of one field.
+    """A change of a field.
 
     Attributes
     ----------
     kind
-        ``added``, ``dropped``, ``renamed``, ``retyped``, ``moved``, ``required`` or ``optional`` (what it became),
+        ``added``, ``dropped``, ``renamed``, ``retyped``, ``moved``, ``required`` or ``optional`` (its new state),
         ``doc``, ``default`` or ``identifier``.
     field_id
-        The field.
+        The id of the field.
     name
-        Its full name in the newer schema, or the older one's if it was dropped.
+        The field's full name in the newer schema, or in the older one if it was dropped.
     old, new
-        What changed: names, types, docs, defaults, neighbours.
+        The values before and after: names, types, docs, defaults or neighbours.
     text
-        One sentence for people.
+        A sentence for the user.
     """
 
     kind: Kind
@@ -47,7 +47,7 @@ class SchemaChange:
 
 
 def is_promotion(old: Type, new: Type) -> bool:
-    """Whether the spec allows this change of type (spec, "Schema Evolution"; v3 adds date and unknown)."""
+    """Return whether the spec allows this type promotion (spec, "Schema Evolution"; v3 adds date and unknown)."""
     if not isinstance(old, PrimitiveType):
         return False
     if old.name == "unknown" or (old.base, type_base(new)) in _PROMOTIONS:
@@ -57,9 +57,9 @@ def is_promotion(old: Type, new: Type) -> bool:
 
 
 def schema_changes(old: Schema, new: Schema) -> list[SchemaChange]:
-    """The changes from one schema to another, in the order of the newer schema's fields, dropped ones last.
+    """Return the changes from one schema to another, in the newer schema's field order, dropped ones last.
 
-    Of an added or dropped struct, list or map only the outermost field is told.
+    For an added or dropped struct, list or map only the outermost field is reported.
     """
     before, after = old.by_id(), new.by_id()
     moved = _moved(old, new, before, after)
@@ -92,11 +92,11 @@ def _field_changes(name: str, old: NestedField, new: NestedField) -> list[Schema
     if old.name != new.name:
         change("renamed", old.name, new.name, f"{old.name} renamed to {name}")
     if not _same_shape(old.type, new.type):
-        how = "promoted" if is_promotion(old.type, new.type) else "changed (no promotion that the spec allows)"
+        how = "promoted" if is_promotion(old.type, new.type) else "changed (not a promotion that the spec allows)"
         change("retyped", old.type, new.type, f"{name} {how} from {old.type} to {new.type}")
     if old.required != new.required:
         kind: Kind = "required" if new.required else "optional"
-        change(kind, old.required, new.required, f"{name} made {kind}")
+        change(kind, old.required, new.required, f"{name} became {kind}")
     if old.doc != new.doc:
         change("doc", old.doc, new.doc, f"{name} documented: {new.doc!r}" if new.doc else f"{name} lost its doc")
     for attribute, label in (("initial_default", "initial default"), ("write_default", "write default")):
@@ -107,14 +107,14 @@ def _field_changes(name: str, old: NestedField, new: NestedField) -> list[Schema
 
 
 def _same_shape(old: Type, new: Type) -> bool:
-    """Equal primitives, or nested types of one kind: what is inside is told field by field."""
+    """Return whether primitives are equal, or nested types of one kind, whose fields are compared on their own."""
     if isinstance(old, PrimitiveType) or isinstance(new, PrimitiveType):
         return old == new
     return type(old) is type(new)
 
 
 def _outermost(schema: Schema, ids: set[int]) -> set[int]:
-    """Those of ``ids`` whose parent is not among them."""
+    """Return the ids whose parent is not among them."""
     parents = _parents(schema)
     return {i for i in ids if parents.get(i) not in ids}
 
@@ -124,7 +124,7 @@ def _parents(schema: Schema) -> dict[int, int | None]:
 
 
 def _siblings(schema: Schema) -> dict[int | None, list[int]]:
-    """The ids of the fields of each struct, list and map, by the id of the field that holds it; None is the root."""
+    """Return the child field ids of each struct, list and map, by its field id; None is the root."""
     out: dict[int | None, list[int]] = {None: [f.field_id for f in schema.fields]}
     for _, field in schema.walk():
         match field.type:
@@ -140,7 +140,7 @@ def _siblings(schema: Schema) -> dict[int | None, list[int]]:
 def _moved(
     old: Schema, new: Schema, before: dict[int, tuple[str, NestedField]], after: dict[int, tuple[str, NestedField]]
 ) -> dict[int, tuple[str, str]]:
-    """Fields that stand elsewhere among the siblings that both schemas have: as few as explain the new order."""
+    """Return the smallest set of common fields whose moves explain the new order, with old and new positions."""
     was, now = _siblings(old), _siblings(new)
     old_parent, new_parent = _parents(old), _parents(new)
     out: dict[int, tuple[str, str]] = {}
@@ -170,7 +170,7 @@ def _after(siblings: Sequence[int], field_id: int, fields: dict[int, tuple[str, 
 
 
 def _longest_rising(values: Sequence[int]) -> set[int]:
-    """Indices of a longest rising subsequence."""
+    """Return the indices of a longest rising subsequence."""
     tails: list[int] = []
     tail_index: list[int] = []
     previous: list[int] = []
@@ -197,6 +197,6 @@ def _identifier_changes(
     out = []
     for field_id in sorted(was ^ now):
         name = (after.get(field_id) or before.get(field_id) or (f"#{field_id}", None))[0]
-        text = f"{name} {'became an identifier field' if field_id in now else 'is no identifier field any more'}"
+        text = f"{name} {'became an identifier field' if field_id in now else 'is no longer an identifier field'}"
         out.append(SchemaChange("identifier", field_id, name, field_id in was, field_id in now, text))
     return out

@@ -1,7 +1,7 @@
-"""What one metadata file can contradict in itself: ids that name nothing, ids given twice.
+"""Check one metadata file for contradictions: ids that reference nothing, duplicate ids.
 
-Only what is certain. Not here, since it is sound: snapshots of the log or of statistics that have expired, snapshots
-without a schema id, unknown transforms and properties, specs whose source column was dropped.
+Only certain faults are reported. These are sound: expired snapshots in the log or statistics, snapshots without a
+schema id, unknown transforms and properties, specs whose source column was dropped.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ __all__ = ["check_references"]
 
 
 def check_references(metadata: TableMetadata, reporter: Reporter) -> None:
-    """Report every id that names nothing, and every id that is given twice."""
+    """Report ids that reference nothing, and duplicate ids."""
     _check_named(metadata, reporter)
     _check_refs(metadata, reporter)
     for schema in metadata.schemas:
-        # The id -1 stands for one that was missing, and has been reported.
+        # The id -1 replaces a missing one, which has been reported.
         for field_id, count in _repeated(f.field_id for _, f in schema.walk() if f.field_id != -1):
             names = [name for name, f in schema.walk() if f.field_id == field_id]
             reporter.at(f"schema {schema.schema_id}").error(
-                f"field id {field_id} is given {count} times in schema {schema.schema_id}: {', '.join(names)}", "id"
+                f"field id {field_id} occurs {count} times in schema {schema.schema_id}: {', '.join(names)}", "id"
             )
         for name, f in schema.walk():
-            if not is_known_type(f.type) and str(f.type) != "?":  # which stands for none, and has been reported
+            if not is_known_type(f.type) and str(f.type) != "?":  # "?" replaces a missing type, which has been reported
                 reporter.at(f"schema {schema.schema_id}").unsupported(
-                    f"column {name!r} has type {str(f.type)[:60]!r}, which is not known: its rows cannot be read, and "
+                    f"column {name!r} has type {str(f.type)[:60]!r}, which is unknown: its rows cannot be read, and "
                     "its bounds are shown as bytes",
                     "type",
                 )
             _check_field(name, f, reporter.at(f"schema {schema.schema_id}"))
     for snapshot_id, count in _repeated(s.snapshot_id for s in metadata.snapshots):
-        reporter.at(f"snapshot {snapshot_id}").error(f"snapshot id {snapshot_id} is given {count} times", "snapshot-id")
+        reporter.at(f"snapshot {snapshot_id}").error(f"snapshot id {snapshot_id} occurs {count} times", "snapshot-id")
     schema_ids = {s.schema_id for s in metadata.schemas}
     for snapshot in metadata.snapshots if schema_ids else ():
         if snapshot.schema_id is not None and snapshot.schema_id not in schema_ids:
@@ -52,19 +52,19 @@ def check_references(metadata: TableMetadata, reporter: Reporter) -> None:
         ("order-id", [o.order_id for o in metadata.sort_orders]),
     ):
         for found, count in _repeated(ids):
-            reporter.error(f"{key} {found} is given {count} times", key)
+            reporter.error(f"{key} {found} occurs {count} times", key)
 
 
 def _check_field(name: str, field: NestedField, reporter: Reporter) -> None:
-    """Report what a column's own declaration contradicts (spec, "Primitive Types", "Default values")."""
+    """Report contradictions in a column's declaration (spec, "Primitive Types", "Default values")."""
     if field.required and type_base(field.type) == "unknown":
         reporter.error(f"column {name!r} is required, but its type is unknown, whose values are all null", "required")
     if isinstance(field.type, StructType):
         for key, default in (("initial-default", field.initial_default), ("write-default", field.write_default)):
             if default:
                 reporter.error(
-                    f"{key} of column {name!r} has values: a struct's default is null or {{}}, and its fields have "
-                    "their own",
+                    f"{key} of column {name!r} has values: a struct's default must be null or {{}}; its fields have "
+                    "their own defaults",
                     key,
                 )
 
@@ -83,7 +83,7 @@ def _check_named(metadata: TableMetadata, reporter: Reporter) -> None:
         ("current-snapshot-id", metadata.current_snapshot_id, {s.snapshot_id for s in metadata.snapshots}, "snapshots"),
     )
     for key, value, known, what in named:
-        # Where the whole list is missing that has been reported, or the document is a stub without one.
+        # A missing list has been reported already, or the document is a stub without one.
         if metadata.raw.get(key) is not None and value is not None and value not in known:
             reporter.error(f"{key} is {value}, which is not among the {what}: {_listed(known)}", key)
 
@@ -93,14 +93,14 @@ def _check_refs(metadata: TableMetadata, reporter: Reporter) -> None:
     written = metadata.raw.get("refs")
     for name, ref in metadata.refs.items():
         if not isinstance(written, dict) or name not in written:
-            continue  # `main`, filled in: the current snapshot has been checked
+            continue  # `main` was filled in; the current snapshot has been checked
         if ref.snapshot_id not in known:
             reporter.at(f"ref {name}").error(
-                f"{ref.type} {name!r} names snapshot {ref.snapshot_id}, which is not among the snapshots", "snapshot-id"
+                f"{ref.type} {name!r} references the unknown snapshot {ref.snapshot_id}", "snapshot-id"
             )
         if name == "main" and ref.snapshot_id != metadata.current_snapshot_id:
             reporter.at(f"ref {name}").error(
-                f"branch 'main' names snapshot {ref.snapshot_id}, but current-snapshot-id is "
+                f"branch 'main' references snapshot {ref.snapshot_id}, but current-snapshot-id is "
                 f"{'null' if metadata.current_snapshot_id is None else metadata.current_snapshot_id}",
                 "current-snapshot-id",
             )

@@ -1,7 +1,7 @@
-"""What the snapshots and logs of one metadata file contradict in each other: parents, sequence numbers, row ids, times.
+"""Check the snapshots and logs of one metadata file for contradictions: parents, sequence numbers, row ids, times.
 
-Only what no sound writer leaves behind. Not here: parents that have expired, snapshots without sequence numbers (they
-read as 0, also in a table that has been upgraded since), clocks that differ by a minute.
+Only faults that no correct writer leaves behind are reported. These are sound: expired parents, snapshots without
+sequence numbers (read as 0, also in an upgraded table), clocks that differ by a minute.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from iceexplore.storage import same_location
 
 __all__ = ["check_history"]
 
-#: Java reads logs that go back in time by as much: clocks of two writers differ.
+#: Java accepts log entries out of order by this much: clocks of two writers differ.
 _CLOCKS_MS = 60_000
 
 
 def check_history(metadata: TableMetadata, location: str, reporter: Reporter) -> None:
-    """Report snapshots that are their own ancestors, numbers that cannot be, and logs out of order."""
+    """Report snapshots that are their own ancestors, impossible sequence numbers and row ids, and logs out of order."""
     by_id = {s.snapshot_id: s for s in metadata.snapshots}
     for cycle in _cycles(by_id):
         text = "is its own parent" if len(cycle) == 1 else f"is its own ancestor, through {len(cycle) - 1} others"
@@ -55,8 +55,8 @@ def _check_sequence_numbers(metadata: TableMetadata, by_id: Mapping[int, Snapsho
     if later:
         newest = max(later, key=lambda s: s.sequence_number)
         reporter.at(f"snapshot {newest.snapshot_id}").error(
-            f"sequence-number of snapshot {newest.snapshot_id} is {newest.sequence_number}{_others(later)}, and "
-            f"last-sequence-number of the table {last}: Iceberg's Java refuses the table",
+            f"sequence-number of snapshot {newest.snapshot_id} is {newest.sequence_number}{_others(later)}, but "
+            f"the table's last-sequence-number is {last}: Iceberg's Java refuses the table",
             "sequence-number",
         )
     for s in metadata.snapshots:
@@ -64,7 +64,7 @@ def _check_sequence_numbers(metadata: TableMetadata, by_id: Mapping[int, Snapsho
         parent = None if s.parent_snapshot_id is None else by_id.get(s.parent_snapshot_id)
         if parent is not None and parent is not s and 0 < s.sequence_number <= parent.sequence_number:
             part.warning(
-                f"sequence-number of snapshot {s.snapshot_id} is {s.sequence_number}, not above "
+                f"sequence-number of snapshot {s.snapshot_id} is {s.sequence_number}, not greater than "
                 f"{parent.sequence_number} of its parent {parent.snapshot_id}: deletes may apply to the wrong files",
                 "sequence-number",
             )
@@ -72,22 +72,22 @@ def _check_sequence_numbers(metadata: TableMetadata, by_id: Mapping[int, Snapsho
 
 def _check_row_ids(metadata: TableMetadata, reporter: Reporter) -> None:
     following = metadata.next_row_id
-    if following is None:  # which has been reported
+    if following is None:  # a missing next-row-id has been reported
         return
     ends = [(s, s.first_row_id + (s.added_rows or 0)) for s in metadata.snapshots if s.first_row_id is not None]
     later = [(s, end) for s, end in ends if end > following]
     if later:
         newest, end = max(later, key=lambda pair: pair[1])
         reporter.at(f"snapshot {newest.snapshot_id}").error(
-            f"snapshot {newest.snapshot_id} gave its rows the ids up to {end - 1}{_others(later)}, and next-row-id of "
-            f"the table is {following}: ids will be given twice",
+            f"snapshot {newest.snapshot_id} assigned row ids up to {end - 1}{_others(later)}, but next-row-id "
+            f"of the table is {following}: ids will be assigned twice",
             "next-row-id",
         )
 
 
 def _others(found: list[Any]) -> str:
-    """One problem for all: a table may have a hundred thousand snapshots."""
-    return "" if len(found) == 1 else f" (it is one of {len(found)} such)"
+    """Return a suffix with the number of such snapshots: one problem reports them all, as there may be 100,000."""
+    return "" if len(found) == 1 else f" (one of {len(found)} such snapshots)"
 
 
 def _check_logs(metadata: TableMetadata, location: str, reporter: Reporter) -> None:
@@ -98,8 +98,8 @@ def _check_logs(metadata: TableMetadata, location: str, reporter: Reporter) -> N
         back = sum(after < before - _CLOCKS_MS for before, after in pairwise(times))
         if back:
             reporter.warning(f"{key} is out of order: {back} of its entries are older than the entry before", key)
-    name = location.rpartition("/")[2]  # told first, as spelling a location is slower, and logs are long
+    name = location.rpartition("/")[2]  # compared first: normalizing locations is slow, and logs are long
     own = [e.metadata_file for e in metadata.metadata_log if e.metadata_file.endswith(name)]
     if found := [place for place in own if same_location(place, location)]:
-        text = "metadata-log, of earlier metadata files, lists this file itself"
+        text = "metadata-log should list earlier metadata files, but lists this file itself"
         reporter.warning(text, "metadata-log", found=found[0])

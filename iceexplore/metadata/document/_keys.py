@@ -1,4 +1,4 @@
-"""Reading keys of a JSON object that somebody else wrote: every fault is reported, and something sensible goes on."""
+"""Read keys of an untrusted JSON object: every fault is reported, and reading goes on with a usable value."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ INT = 31
 
 
 class Reporter:
-    """Where faults go: problems on one node, or, without ``problems``, a `FormatError`."""
+    """Reports faults as problems on one node, or, without ``problems``, raises a `FormatError`."""
 
     def __init__(self, problems: Problems | None, where: str) -> None:
         self.problems = problems
         self.where = where
 
     def at(self, part: str) -> Reporter:
-        """The reporter of a part of this node, such as ``snapshot 17``."""
+        """Return a reporter for a part of this node, such as ``snapshot 17``."""
         return Reporter(self.problems, f"{self.where}#{part}")
 
     def error(self, text: str, key: str) -> None:
-        """Report a breach of the spec that readers trip over."""
+        """Report a violation of the spec that makes readers fail."""
         if self.problems is None:
             raise FormatError(text, location=self.where or None, field=key, code="metadata-invalid")
         self.problems.add(problem("metadata-invalid", self.where, text, field=key))
 
     def warning(self, text: str, key: str, *, found: object = None) -> None:
-        """Report what is wrong and yet can be read."""
+        """Report a fault that readers tolerate."""
         if self.problems is not None:
             item = problem("metadata-invalid", self.where, text, field=key, found=found, severity="warning")
             self.problems.add(item)
 
     def unsupported(self, text: str, key: str) -> None:
-        """Report what may be sound, and is not known here."""
+        """Report something that may be valid but is not supported."""
         if self.problems is not None:
             self.problems.add(problem("unsupported", self.where, text, field=key))
 
 
 class Keys:
-    """An object's values by key, checked."""
+    """A JSON object with checked access by key."""
 
     def __init__(self, json: Any, reporter: Reporter, what: str) -> None:
         self.reporter = reporter
@@ -53,7 +53,7 @@ class Keys:
         self.json: dict[str, Any] = json
 
     def integer(self, key: str, *, bits: int = LONG, required: bool = False) -> int | None:
-        """An int or long. Digits in a string, and whole floats, are reported and used."""
+        """Return an int or long, None if missing. Digits in a string, and whole floats, are reported and used."""
         value = self.json.get(key)
         if value is None:
             if required:
@@ -72,20 +72,20 @@ class Keys:
         return value
 
     def snapshot_id(self, key: str, *, required: bool = False) -> int | None:
-        """A snapshot id. One that only fits an unsigned 64-bit number is reported, and read as the signed one.
+        """Return a snapshot id. A number that only fits an unsigned 64-bit integer is reported and read as signed.
 
-        Some writers made such ids; as every mention is read alike, what they name is still found.
+        Some writers created such ids; every reference is read alike, so they still resolve.
         """
         value = self.json.get(key)
         if type(value) is int and 1 << LONG <= value < 1 << (LONG + 1):
             self.reporter.error(
-                f"{key} of {self.what} is {value}, which is no 64-bit signed number: read as {signed(value)}", key
+                f"{key} of {self.what} is {value}, which is not a signed 64-bit integer: read as {signed(value)}", key
             )
             return signed(value)
         return self.integer(key, required=required)
 
     def text(self, key: str, *, required: bool = False) -> str | None:
-        """A string."""
+        """Return a string, None if missing or of another type."""
         value = self.json.get(key)
         if value is None:
             if required:
@@ -97,7 +97,7 @@ class Keys:
         return value
 
     def integers(self, key: str, *, required: bool = False) -> tuple[int, ...]:
-        """A list of ints; what is none is left out."""
+        """Return a list of ints; other items are reported and left out."""
         values = self.items(key, required=required)
         good = tuple(v for v in values if type(v) is int and -(1 << INT) <= v < 1 << INT)
         if len(good) < len(values):
@@ -105,7 +105,7 @@ class Keys:
         return good
 
     def items(self, key: str, *, required: bool = False) -> list[Any]:
-        """A list of anything; an absent one is empty."""
+        """Return a list of any items; a missing one is empty."""
         value = self.json.get(key)
         if value is None:
             if required:
@@ -117,7 +117,7 @@ class Keys:
         return value
 
     def object(self, key: str) -> dict[str, Any]:
-        """An object; an absent one is empty."""
+        """Return an object; a missing one is empty."""
         value = self.json.get(key)
         if value is None:
             return {}
@@ -127,7 +127,7 @@ class Keys:
         return value
 
     def string_map(self, key: str) -> dict[str, str]:
-        """An object of strings. Other plain values are reported (a warning) and used as they print."""
+        """Return an object of strings; other values are reported (a warning) and converted to text."""
         out: dict[str, str] = {}
         for name, value in self.object(key).items():
             if not isinstance(value, str):
@@ -141,12 +141,12 @@ class Keys:
 
 
 def signed(value: int) -> int:
-    """An unsigned 64-bit number's bits as a signed number; others as they are."""
+    """Return an unsigned 64-bit number reinterpreted as signed; other numbers unchanged."""
     return value - (1 << (LONG + 1)) if 1 << LONG <= value < 1 << (LONG + 1) else value
 
 
 def shown(value: Any) -> str:
-    """A value of any size for a message."""
+    """Return a short text of a value of any size, for a message."""
     match value:
         case dict():
             return "an object"
@@ -156,7 +156,7 @@ def shown(value: Any) -> str:
             return "null"
         case bool():
             return "true" if value else "false"
-        case int() if abs(value) >= 1 << 128:  # printing has a limit of digits (sys.set_int_max_str_digits)
+        case int() if abs(value) >= 1 << 128:  # Python limits the digits of printed ints (sys.set_int_max_str_digits)
             return f"a number of {value.bit_length()} bits"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,4 +1,4 @@
-"""What a metadata file's name says."""
+"""Parse the names of metadata files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 __all__ = ["parse_version"]
 
 # "v3.metadata.json" of file-system tables, "00003-<uuid>.metadata.json" of catalogs; gzip as Java spells it in either
-# place (spec, "Naming for GZIP compressed Metadata JSON files"), and other codecs that writers made up.
+# place (spec, "Naming for GZIP compressed Metadata JSON files"), and other codecs that some writers use.
 _NAME = re.compile(r"(?:v(\d{1,18})|(\d{1,18})-[^/\\]*?)(?:\.(?:gz|zstd|zst))?\.metadata\.json(?:\.(?:gz|zstd|zst))?")
 
 
 def parse_version(location: str) -> int | None:
-    """The number of a metadata file, from its name; None where it has none (``vfinal.metadata.json``)."""
+    """Return the number in a metadata file's name; None where it has none (``vfinal.metadata.json``)."""
     match = _NAME.fullmatch(re.split(r"[/\\]", location)[-1])
     return int(match[1] or match[2]) if match else None

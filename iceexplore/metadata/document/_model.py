@@ -1,4 +1,4 @@
-"""Table metadata as immutable records: the spec's own keys, and ``raw`` for what a record does not name."""
+"""Table metadata as immutable records with the spec's fields; ``raw`` keeps all other keys."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Raw = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression of the V4 proposal, which specs and statistics refer to by its id."""
+    """An expression of the V4 proposal, referenced by its id from specs and statistics."""
 
     expr_id: int
     transform: str
@@ -43,7 +43,7 @@ class Expression:
 
 @dataclass(frozen=True)
 class PartitionField:
-    """A field of a partition spec. ``source_ids`` has more than one id for a multi-argument transform."""
+    """A field of a partition spec. ``source_ids`` has several ids for a multi-argument transform."""
 
     field_id: int
     name: str
@@ -66,7 +66,7 @@ class PartitionSpec:
 
     @property
     def is_unpartitioned(self) -> bool:
-        """No field, or only void transforms (Java: ``PartitionSpec.isUnpartitioned``)."""
+        """True if it has no field, or only void transforms (Java: ``PartitionSpec.isUnpartitioned``)."""
         return all(f.transform == "void" for f in self.fields)
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class SortField:
 
 @dataclass(frozen=True)
 class SortOrder:
-    """A sort order; 0 is unsorted."""
+    """A sort order; order id 0 is unsorted."""
 
     order_id: int
     fields: tuple[SortField, ...]
@@ -104,7 +104,7 @@ class Snapshot:
     timestamp_ms: int
     manifest_list: str | None
     manifests: tuple[str, ...] | None  # v1 may inline the manifests; a manifest list wins
-    summary: Mapping[str, str] | None = field(hash=False)  # a mapping has no hash, and ids tell snapshots apart
+    summary: Mapping[str, str] | None = field(hash=False)  # a mapping has no hash, and ids distinguish snapshots
     schema_id: int | None
     first_row_id: int | None = None
     added_rows: int | None = None
@@ -113,7 +113,7 @@ class Snapshot:
 
     @property
     def root_location(self) -> str | None:
-        """The root manifest (V4 draft: ``root-manifest``), else the manifest list (prototypes name a root there)."""
+        """The location of the root manifest (V4 draft: ``root-manifest``), else ``manifest-list``."""
         named = self.raw.get("root-manifest")
         return named if isinstance(named, str) and named else self.manifest_list
 
@@ -146,7 +146,7 @@ class Ref:
 
 @dataclass(frozen=True)
 class SnapshotLogEntry:
-    """When a snapshot became current."""
+    """An entry of the snapshot log: the time when a snapshot became current."""
 
     timestamp_ms: int
     snapshot_id: int
@@ -154,7 +154,7 @@ class SnapshotLogEntry:
 
 @dataclass(frozen=True)
 class MetadataLogEntry:
-    """An earlier metadata file."""
+    """An entry of the metadata log: an earlier metadata file."""
 
     timestamp_ms: int
     metadata_file: str
@@ -224,7 +224,7 @@ class TableMetadata:
     raw: Raw = field(default_factory=dict, compare=False, repr=False)
 
     def schema(self, schema_id: int | None = None) -> Schema:
-        """The schema with this id; the current one by default, or where the id is unknown."""
+        """Return the schema with this id; the current one by default, or where the id is unknown."""
         wanted = self.current_schema_id if schema_id is None else schema_id
         for s in self.schemas:
             if s.schema_id == wanted:
@@ -235,17 +235,17 @@ class TableMetadata:
         return self.schemas[-1] if self.schemas else Schema(0, ())
 
     def spec(self, spec_id: int | None = None) -> PartitionSpec | None:
-        """The partition spec with this id; the default one without an id; None where it is unknown."""
+        """Return the partition spec with this id, by default the table's default spec; None if unknown."""
         wanted = self.default_spec_id if spec_id is None else spec_id
         return next((s for s in self.partition_specs if s.spec_id == wanted), None)
 
     def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
-        """The snapshot with this id; the current one without an id; None where there is none."""
+        """Return the snapshot with this id, by default the current one; None if there is none."""
         wanted = self.current_snapshot_id if snapshot_id is None else signed(snapshot_id)
         return next((s for s in self.snapshots if s.snapshot_id == wanted), None)
 
     def all_fields(self) -> dict[int, tuple[str, Any]]:
-        """Full name and field by id over every schema; the current schema's names win, then the newest's."""
+        """Return full name and field by id over every schema; the current schema wins, then the newest."""
         out: dict[int, tuple[str, Any]] = {}
         for s in (self.schema(), *sorted(self.schemas, key=lambda s: -s.schema_id)):
             for field_id, pair in s.by_id().items():

@@ -1,4 +1,4 @@
-"""The name mapping: ids for data files that carry none (spec, "Name Mapping Serialization")."""
+"""The name mapping: field ids for data files without any (spec, "Name Mapping Serialization")."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
 
 
 def name_mapping(metadata: TableMetadata) -> list[dict[str, Any]] | None:
-    """The table's default name mapping, as the spec's JSON (``names``, ``field-id``, ``fields``); None without one.
+    """Return the default name mapping as the spec's JSON (``names``, ``field-id``, ``fields``), None without one.
 
-    A property that is no name mapping counts as none; parsing the metadata reports what is not as the spec has it.
+    An invalid property counts as none; parsing the metadata reports it.
     """
     text = metadata.properties.get(NAME_MAPPING_PROPERTY)
     if text is None:
         return None
     try:
         document = _load(text)
-        # Some writers wrap the list in an object, as if it were a struct: what is meant is plain.
+        # Some writers wrap the list in an object, as if it were a struct: the intent is clear.
         return _mappings(document.get("fields") if isinstance(document, dict) else document, 0)
     except FormatError:
         return None
 
 
 def parse_name_mapping(text: str) -> list[dict[str, Any]]:
-    """Parse the property's text as the spec has it.
+    """Parse the property's value strictly by the spec.
 
     Raises
     ------
     FormatError
-        It is no name mapping.
+        The text is not a valid name mapping.
     """
     return _mappings(_load(text), 0)
 
@@ -45,7 +45,7 @@ def _load(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _invalid(f"it is no JSON ({type(error).__name__})") from None
+        raise _invalid(f"it is not JSON ({type(error).__name__})") from None
 
 
 def _mappings(items: Any, depth: int) -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ def _mappings(items: Any, depth: int) -> list[dict[str, Any]]:
         names, field_id = item.get("names", []), item.get("field-id")
         if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
             raise _invalid("names must be a list of strings")
-        # A mapping without an id is sound: the field is known, and not mapped.
+        # A mapping without an id is valid: the field is known, but not mapped.
         if field_id is not None and type(field_id) is not int:
             raise _invalid("field-id must be an int")
         mapping: dict[str, Any] = {"names": names}
@@ -73,6 +73,4 @@ def _mappings(items: Any, depth: int) -> list[dict[str, Any]]:
 
 
 def _invalid(why: str) -> FormatError:
-    return FormatError(
-        f"the name mapping is not as the spec has it: {why}", field=NAME_MAPPING_PROPERTY, code="metadata-invalid"
-    )
+    return FormatError(f"invalid name mapping: {why}", field=NAME_MAPPING_PROPERTY, code="metadata-invalid")

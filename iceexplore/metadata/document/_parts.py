@@ -29,12 +29,12 @@ FIRST_PARTITION_FIELD_ID = 1000
 
 
 def parse_spec(json: Any, spec_id: int = 0) -> PartitionSpec:
-    """Parse a partition spec: the object, or its list of fields alone (v1's ``partition-spec``, manifest headers).
+    """Parse a partition spec: the object, or only its list of fields (v1's ``partition-spec``, manifest headers).
 
     Raises
     ------
     FormatError
-        Anything that breaks the spec.
+        The JSON violates the spec.
     """
     return read_spec(json, Reporter(None, ""), spec_id)
 
@@ -45,7 +45,7 @@ def parse_sort_order(json: Any) -> SortOrder:
     Raises
     ------
     FormatError
-        Anything that breaks the spec.
+        The JSON violates the spec.
     """
     return read_sort_order(json, Reporter(None, ""))
 
@@ -53,7 +53,7 @@ def parse_sort_order(json: Any) -> SortOrder:
 def read_spec(
     json: Any, reporter: Reporter, spec_id: int, expressions: Mapping[int, Expression] | None = None
 ) -> PartitionSpec:
-    """Parse a spec, reporting faults; ``spec_id`` stands in where there is none."""
+    """Parse a spec, reporting faults; ``spec_id`` replaces a missing one."""
     raw = json
     if isinstance(json, list):
         json = {"fields": json}
@@ -65,19 +65,19 @@ def read_spec(
         if field is None:
             continue
         if field.field_id in fields:
-            # Partition tuples are by field id: a second one has no place in them.
-            reporter.error(f"partition field id {field.field_id} is given again, for {field.name!r}", "field-id")
+            # Partition tuples are by field id: a second one cannot be stored in them.
+            reporter.error(f"partition field id {field.field_id} is used again, for {field.name!r}", "field-id")
             continue
         fields[field.field_id] = field
     return PartitionSpec(spec_id if found is None else found, tuple(fields.values()), raw)
 
 
 def _partition_field(keys: Keys, index: int, expressions: Mapping[int, Expression]) -> PartitionField | None:
-    if "expr-id" in keys.json:  # V4 proposal: a spec names expressions of the table
+    if "expr-id" in keys.json:  # V4 proposal: a spec references expressions of the table
         expression = expressions.get(keys.integer("expr-id", bits=INT) or -1)
         if expression is None:
-            keys.reporter.error(f"a partition field names expression {shown(keys.json['expr-id'])}, "
-                                "which the table lacks", "expr-id")  # fmt: skip
+            keys.reporter.error(f"a partition field references expression {shown(keys.json['expr-id'])}, "
+                                "which the table does not have", "expr-id")  # fmt: skip
             return None
         field_id = expression.partition_field_id
         name = keys.text("name") or expression.name or f"expr_{expression.expr_id}"
@@ -98,17 +98,17 @@ def _partition_field(keys: Keys, index: int, expressions: Mapping[int, Expressio
 
 
 def _source_ids(keys: Keys) -> tuple[int, ...]:
-    """``source-ids`` of a multi-argument transform, else ``source-id``."""
+    """Return ``source-ids`` of a multi-argument transform, else ``source-id``."""
     several = keys.integers("source-ids")
     if several:
         return several
     one = keys.integer("source-id", bits=INT, required=True)
-    # -1 is no column: a field without a source stays visible.
+    # -1 is not a column: a field without a source stays visible.
     return (-1 if one is None else one,)
 
 
 def read_expression(json: Any, reporter: Reporter) -> Expression | None:
-    """Parse an expression of the V4 proposal; its parts stand in ``expr`` or beside it."""
+    """Parse an expression of the V4 proposal; its parts are in ``expr`` or beside it."""
     keys = Keys(json, reporter, "expression")
     expr_id = keys.integer("expr-id", bits=INT, required=True)
     if expr_id is None:
@@ -142,7 +142,7 @@ def read_sort_order(json: Any, reporter: Reporter) -> SortOrder:
 
 
 def read_snapshot(json: Any, reporter: Reporter) -> Snapshot | None:
-    """Parse a snapshot; None where it has no id to be known by."""
+    """Parse a snapshot; None where it has no id."""
     keys = Keys(json, reporter, "snapshot")
     snapshot_id = keys.snapshot_id("snapshot-id", required=True)
     if snapshot_id is None:
@@ -150,7 +150,7 @@ def read_snapshot(json: Any, reporter: Reporter) -> Snapshot | None:
     keys = Keys(json, reporter.at(f"snapshot {snapshot_id}"), f"snapshot {snapshot_id}")
     parent = keys.snapshot_id("parent-snapshot-id")
     timestamp = keys.integer("timestamp-ms", required=True)
-    # The V4 draft names the root `root-manifest`.
+    # The V4 draft has the root manifest in `root-manifest`.
     manifest_list = keys.text("manifest-list") or keys.text("root-manifest")
     manifests = None
     if "manifests" in keys.json and manifest_list is None:
@@ -159,7 +159,7 @@ def read_snapshot(json: Any, reporter: Reporter) -> Snapshot | None:
         if len(manifests) < len(listed):
             keys.reporter.error(f"manifests of {keys.what} must be a list of strings", "manifests")
     elif manifest_list is None:
-        keys.reporter.error(f"{keys.what} has neither manifest-list nor manifests: nothing to read", "manifest-list")
+        keys.reporter.error(f"{keys.what} has neither manifest-list nor manifests: it cannot be read", "manifest-list")
     return Snapshot(
         snapshot_id=snapshot_id,
         parent_snapshot_id=None if parent == -1 else parent,
@@ -178,10 +178,10 @@ def read_snapshot(json: Any, reporter: Reporter) -> Snapshot | None:
 
 
 def read_ref(name: str, json: Any, reporter: Reporter) -> Ref | None:
-    """Parse a ref; None where it names no snapshot."""
+    """Parse a ref; None where it has no snapshot id."""
     keys = Keys(json, reporter.at(f"ref {name}"), f"ref {name!r}")
     if name == "main" and keys.json.get("snapshot-id") == -1:
-        return None  # "no snapshot", as some writers spell an empty table
+        return None  # some writers' form of "no snapshot" in an empty table
     snapshot_id = keys.snapshot_id("snapshot-id", required=True)
     kind = keys.text("type", required=True)
     kind = None if kind is None else kind.lower()
@@ -246,7 +246,7 @@ def read_partition_statistics(json: Any, reporter: Reporter) -> PartitionStatist
 
 
 def read_encryption_key(json: Any, reporter: Reporter) -> Mapping[str, Any] | None:
-    """Check an entry of ``encryption-keys``; kept as written."""
+    """Check an entry of ``encryption-keys``; return it as written."""
     keys = Keys(json, reporter, "encryption key")
     keys.text("key-id", required=True)
     keys.text("encrypted-key-metadata", required=True)
@@ -254,7 +254,7 @@ def read_encryption_key(json: Any, reporter: Reporter) -> Mapping[str, Any] | No
 
 
 def not_metadata(document: Any, location: str) -> FormatError | None:
-    """The error for a document of which nothing can be shown as a table; None where something can."""
+    """Return the error for a document that cannot be shown as a table, None if it can."""
 
     def error(text: str) -> FormatError:
         return FormatError(text, location=location, code="metadata-invalid")
@@ -267,9 +267,9 @@ def not_metadata(document: Any, location: str) -> FormatError | None:
         return error("this is the metadata of a function, not of a table")
     if "format-version" in document:
         return None
-    # BigQuery's v0.metadata.json has neither version nor schema, and yet is what an empty table's folder holds.
+    # BigQuery's v0.metadata.json has neither version nor schema, and is the metadata of an empty table.
     if any(key in document for key in ("schema", "schemas", "snapshots", "current-snapshot-id", "partition-spec")):
         return None
     if isinstance(document.get("metadata"), dict):
-        return error("this looks like a catalog's answer: the table metadata is the object under its key 'metadata'")
-    return error("this is no table metadata: it has neither format-version nor a schema or snapshots")
+        return error("this looks like a catalog's response: the table metadata is under its key 'metadata'")
+    return error("not table metadata: it has neither format-version nor a schema or snapshots")

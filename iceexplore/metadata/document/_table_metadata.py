@@ -1,4 +1,4 @@
-"""Table metadata from its JSON, v1 to v4, tolerantly (spec, "Table Metadata Fields" and Appendix C)."""
+"""Parse table metadata, v1 to v4, tolerantly (spec, "Table Metadata Fields" and Appendix C)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ LATEST_FORMAT_VERSION = 4
 
 T = TypeVar("T")
 
-#: Keys that the spec requires, by format version. Not here: `schema` and `partition-spec` of v1, for which the plural
-#: forms stand in (Java, and v1 tables of BigQuery and Glue, leave them out).
+#: Keys that the spec requires, by format version. `schema` and `partition-spec` of v1 are not included: the plural
+#: forms
+#: replace them (Java, and v1 tables of BigQuery and Glue, leave them out).
 _REQUIRED_V1 = ("format-version", "location", "last-updated-ms", "last-column-id")
 _REQUIRED_V2 = (
     *_REQUIRED_V1, "table-uuid", "last-sequence-number", "schemas", "current-schema-id", "partition-specs",
@@ -38,21 +39,21 @@ _REQUIRED = {
 
 
 def parse_table_metadata(document: Any, location: str, problems: Problems) -> TableMetadata:
-    """Parse table metadata; what breaks the spec becomes a problem ``metadata-invalid`` and is filled sensibly.
+    """Parse table metadata; violations become problems ``metadata-invalid`` and get usable values.
 
     Parameters
     ----------
     document
         The JSON as Python objects.
     location
-        Where the metadata file is: the node of the problems (with ``#snapshot 17`` and the like for parts).
+        The metadata file's location, used as the problems' node (with ``#snapshot 17`` and the like for parts).
     problems
-        Where problems go.
+        Collects the problems.
 
     Raises
     ------
     FormatError
-        Nothing can be shown: not an object, or no table metadata.
+        The document is not an object, or not table metadata.
     UnsupportedError
         A ``format-version`` above 4.
     """
@@ -115,14 +116,14 @@ def _format_version(keys: Keys, location: str) -> int:
         return version
     if version is not None:
         keys.reporter.error(f"format-version cannot be {version}", "format-version")
-    # Told by the keys that each version brought.
+    # Inferred from the keys that each version introduced.
     if "next-row-id" in keys.json:
         return 3
     return 2 if "last-sequence-number" in keys.json else 1
 
 
 def _report_missing(keys: Keys, version: int) -> None:
-    """One problem for all: a reader wants to know what is missing, not to count problems."""
+    """Report all missing required keys as one problem."""
     missing = [key for key in _REQUIRED[version] if keys.json.get(key) is None]
     if version == 1:
         for one, several in (("schema", "schemas"), ("partition-spec", "partition-specs")):
@@ -147,7 +148,7 @@ def _schemas(keys: Keys) -> tuple[tuple[Schema, ...], int]:
     schemas = [_schema(item, i, keys.reporter) for i, item in enumerate(keys.items("schemas"))]
     found = [s for s in schemas if s is not None]
     if current is None or not found:
-        # v1 may have the schema alone, or beside schemas without saying which is current.
+        # v1 may have only `schema`, or also `schemas` without current-schema-id.
         single = keys.json.get("schema")
         schema = None if single is None else _schema(single, 0, keys.reporter)
         if schema is not None:
@@ -215,7 +216,7 @@ def _last_sequence_number(keys: Keys, numbers: list[int]) -> int:
 
 
 def _table_folder(location: str) -> str:
-    """The folder above ``metadata/``: v4 may leave the location out, damaged metadata may lack it."""
+    """Return the folder above ``metadata/``, to replace a location that v4 or damaged metadata lacks."""
     folder = location.rpartition("/")[0]
     return folder.rpartition("/")[0] if folder.endswith("/metadata") else folder
 
@@ -227,5 +228,5 @@ def _check_name_mapping(properties: dict[str, str], reporter: Reporter) -> None:
     try:
         parse_name_mapping(text)
     except FormatError as error:
-        # A warning: only data files without ids need it.
+        # A warning: only data files without field ids need it.
         reporter.warning(error.reason, NAME_MAPPING_PROPERTY)

@@ -1,4 +1,4 @@
-"""Types and schemas from JSON and back (spec Appendix C, "Schemas")."""
+"""Convert types and schemas from JSON and back (spec Appendix C, "Schemas")."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIXED = re.compile(r"fixed\s*\[\s*(\d{1,10})\s*\]", re.IGNORECASE)
 _GEOMETRY = re.compile(r"geometry\s*(?:\(\s*([^)]*?)\s*\))?", re.IGNORECASE)
 _GEOGRAPHY = re.compile(r"geography\s*(?:\(\s*([^,)]*?)\s*(?:,\s*(\w*)\s*)?\))?", re.IGNORECASE)
 
-#: Called with a sentence and the spec's key for every fault; returns where reading goes on, raises where it must not.
+#: Called with a text and the spec's key for every fault; returns to continue reading, raises to stop.
 Report = Callable[[str, str], None]
 
 
@@ -32,10 +32,10 @@ def _raise(text: str, key: str) -> None:
 
 
 def parse_type(json: Any) -> Type:
-    """Parse a type as it stands in a schema.
+    """Parse a type from a schema's JSON.
 
-    Type strings are taken without regard to case and spacing, as Java does, and kept in the spec's canonical form.
-    A string that is no type of v1 to v3 is kept by name.
+    Type strings are parsed without regard to case and spacing, as in Java, and kept in the spec's canonical form. A
+    string that is not a type of v1 to v3 is kept as an unknown type.
 
     Raises
     ------
@@ -51,15 +51,15 @@ def parse_schema(json: Any) -> Schema:
     Raises
     ------
     FormatError
-        Anything that breaks the spec; the field names the key.
+        The JSON violates the spec; the error's field is the key.
     """
     return read_schema(json, _raise)
 
 
 def read_schema(json: Any, report: Report, default_id: int = 0) -> Schema:
-    """Parse a schema object tolerantly: each fault goes to ``report``, and what is sound is kept.
+    """Parse a schema object tolerantly: faults are passed to ``report``, valid parts are kept.
 
-    ``default_id`` stands in for a missing ``schema-id``, which is optional in v1.
+    ``default_id`` replaces a missing ``schema-id``, which is optional in v1.
     """
     if not isinstance(json, dict):
         raise FormatError(f"a schema must be an object, not {_kind(json)}", field="schema", code="metadata-invalid")
@@ -104,11 +104,11 @@ def _primitive(text: str, report: Report) -> PrimitiveType:
     if match := _DECIMAL.fullmatch(text):
         precision, scale = int(match[1]), int(match[2])
         if not 1 <= precision <= 38 or scale > precision:
-            report(f"decimal({precision},{scale}) is not possible: precision is 1 to 38, scale at most that", "type")
+            report(f"decimal({precision},{scale}) is impossible: precision is 1 to 38, scale at most that", "type")
         return PrimitiveType(f"decimal({precision},{scale})")
     if match := _FIXED.fullmatch(text):
         if int(match[1]) > _INT_MAX:
-            report(f"the length of {text} is beyond an int", "type")
+            report(f"the length of {text} does not fit in an int", "type")
         return PrimitiveType(f"fixed[{int(match[1])}]")
     if match := _GEOMETRY.fullmatch(text):
         return PrimitiveType(f"geometry({match[1]})" if match[1] else "geometry")
@@ -116,7 +116,7 @@ def _primitive(text: str, report: Report) -> PrimitiveType:
         crs, algorithm = match[1] or "", match[2] or ""
         if not crs and not algorithm:
             return PrimitiveType("geography")
-        # With an algorithm alone the spec's default CRS is spelled out: a type string cannot leave it empty.
+        # With only an algorithm the spec's default CRS is filled in: a type string cannot leave it empty.
         crs = crs or "OGC:CRS84"
         return PrimitiveType(f"geography({crs}, {algorithm.lower()})" if algorithm else f"geography({crs})")
     lower = text.lower()
@@ -138,7 +138,7 @@ def _field(json: Any, report: Report, depth: int) -> NestedField | None:
     name: Any = json.get("name")
     field_id: Any = json.get("id")
     if not _is_int(field_id):
-        # Everything resolves columns by id: without one a field cannot be told from any other.
+        # Everything resolves columns by id: a field without one cannot be identified.
         report(f"field {_show(name)} has no usable id (found {_show(field_id)}): left out", "id")
         return None
     if not isinstance(name, str):
@@ -146,7 +146,7 @@ def _field(json: Any, report: Report, depth: int) -> NestedField | None:
         name = "?"
     required = json.get("required")
     if not isinstance(required, bool):
-        report(f"field {name!r} must say required true or false, found {_show(required)}", "required")
+        report(f"field {name!r} must have required true or false, found {_show(required)}", "required")
         required = False
     doc = json.get("doc")
     if doc is not None and not isinstance(doc, str):
@@ -176,7 +176,7 @@ def _inner(json: dict[str, Any], part: str, report: Report, depth: int) -> Neste
 
 
 def type_to_json(type_: Type) -> Any:
-    """The JSON of a type, as `parse_type` reads it."""
+    """Return the JSON of a type, as `parse_type` reads it."""
     match type_:
         case StructType(fields):
             return {"type": "struct", "fields": [_field_to_json(f) for f in fields]}
@@ -202,7 +202,7 @@ def type_to_json(type_: Type) -> Any:
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
-    """The JSON of a schema, as Java writes it (defaults only where there are any)."""
+    """Return the JSON of a schema as Java writes it, without missing defaults."""
     out: dict[str, Any] = {"type": "struct", "schema-id": schema.schema_id}
     if schema.identifier_field_ids:
         out["identifier-field-ids"] = list(schema.identifier_field_ids)

@@ -1,4 +1,4 @@
-"""Partition transforms of whole columns (spec, "Partition Transforms", "Appendix B: 32-bit Hash Requirements")."""
+"""Apply partition transforms to columns (spec, "Partition Transforms", "Appendix B: 32-bit Hash Requirements")."""
 
 from __future__ import annotations
 
@@ -20,31 +20,32 @@ from iceexplore.metadata.values._decimals import decimal_of, unscaled
 __all__ = ["INSTANT_UNITS", "apply_transform", "integers_of"]
 
 _DAY = 86_400
-#: Types whose stored integer is hashed as a long (spec, "Appendix B"); of nanoseconds the microseconds would be.
+#: Types whose stored integer is hashed as a long (spec, "Appendix B"); for nanosecond types, the microseconds are
+#: hashed.
 _HASHED_AS_LONG = frozenset(("int", "long", "date", "time", "timestamp", "timestamptz"))
-#: Units in a second of the types that are instants.
+#: Units per second of the timestamp types.
 INSTANT_UNITS = {"timestamp": 10**6, "timestamptz": 10**6, "timestamp_ns": 10**9, "timestamptz_ns": 10**9}
 
 
 def apply_transform(transform: str, source: Type, values: pa.Array) -> pa.Array:
-    """The partition values of a column's values; nulls stay null.
+    """Return the partition values of a column's values; nulls stay null.
 
     Parameters
     ----------
     transform
-        As the partition spec has it.
+        The transform's name in the partition spec, such as ``bucket[16]``.
     source
         The column's type; ``values`` are of its Arrow type.
 
     Returns
     -------
     pyarrow.Array
-        Of the Arrow type of the transform's result.
+        An array of the Arrow type of the transform's result.
 
     Raises
     ------
     OptionError
-        The transform is not known, does not take this type, or has a result that the type has no room for.
+        The transform is unknown or does not accept this type, or a result does not fit the result type.
     """
     name, width = transform_parts(transform)
     target = arrow_type(result_type(transform, source))
@@ -65,11 +66,11 @@ def apply_transform(transform: str, source: Type, values: pa.Array) -> pa.Array:
             temporal = pa.types.is_temporal(values.type)
             plain = pa.array(integers_of(values), mask=np.asarray(values.is_null())) if temporal else values
             return _by_unique(plain, _bucket(width, source), target)
-    raise OptionError(f"transform {transform!r} of {source} cannot be computed here")
+    raise OptionError(f"transform {transform!r} of {source} is not supported")
 
 
 def integers_of(values: pa.Array) -> np.ndarray[Any, Any]:
-    """The stored integers of numbers, dates, times and timestamps, as int64; what is null is 0."""
+    """Return the stored integers of numbers, dates, times and timestamps, as int64; nulls are 0."""
     kind = values.type
     if pa.types.is_date32(kind):
         values = values.cast(pa.int32())
@@ -82,13 +83,13 @@ def _time(name: str, source: Type, values: pa.Array) -> pa.Array:
     base, mask = type_base(source), np.asarray(values.is_null())
     numbers = integers_of(values) if base == "date" or base in INSTANT_UNITS else None
     if numbers is None or (name == "hour" and base == "date"):
-        raise OptionError(f"{name} of {source}: the transform takes dates and timestamps")
+        raise OptionError(f"{name} of {source}: the transform accepts only dates and timestamps")
     if base in INSTANT_UNITS:
         if name == "hour":
             hours = numbers // (3600 * INSTANT_UNITS[base])
             if len(hours) and max(-int(hours.min()) - 1, int(hours.max())) >= 2**31:
                 # The spec's "Partition Transforms": the result of hour is an int.
-                raise OptionError(f"hour of a {source}: more hours from 1970 than an int holds (about 245,000 years)")
+                raise OptionError(f"hour of a {source}: hours since 1970 do not fit in an int (about 245,000 years)")
             return pa.array(hours, mask=mask).cast(pa.int32())
         numbers = numbers // (_DAY * INSTANT_UNITS[base])
     days = numbers.astype("datetime64[D]")
@@ -116,15 +117,15 @@ def _truncate(width: int, source: Type, values: pa.Array) -> pa.Array:
                 number = unscaled(value, scale)
                 down = decimal_of(number - number % width, scale)
                 if len(down.as_tuple().digits) > precision:  # Java refuses to write it (``DecimalUtil``)
-                    raise OptionError(f"truncate[{width}] of {value} is {down}, for which {source} has no room")
+                    raise OptionError(f"truncate[{width}] of {value} is {down}, which does not fit in {source}")
                 return down
 
             return _by_unique(values, cut, values.type)
-    raise OptionError(f"truncate of {source}: the transform takes int, long, decimal, string and binary")
+    raise OptionError(f"truncate of {source}: the transform accepts only int, long, decimal, string and binary")
 
 
 def _hashes(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The hash of longs, without its sign: Murmur3 (x86, 32 bits, seed 0) of their eight bytes, little endian."""
+    """Return the hashes of longs without sign: Murmur3 (x86, 32 bits, seed 0) of their 8 little-endian bytes."""
     plain = numbers.astype(np.int64).view(np.uint64)
     found = np.zeros(len(plain), np.uint32)
     for part in (plain & np.uint64(0xFFFF_FFFF), plain >> np.uint64(32)):
@@ -140,7 +141,7 @@ def _hashes(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _bucket(width: int, source: Type) -> Callable[[Any], int | None]:
-    """The hash modulo the width, of one value: the library's, which takes stored integers for dates and times."""
+    """Return PyIceberg's bucket function for single values; dates and times are stored integers."""
     from pyiceberg.transforms import BucketTransform
     from pyiceberg.types import NestedField
 
@@ -149,7 +150,7 @@ def _bucket(width: int, source: Type) -> Callable[[Any], int | None]:
         field = {"id": 1, "name": "x", "required": False, "type": str(source)}
         apply: Callable[[Any], int | None] = transform.transform(NestedField.model_validate(field).field_type)
     except ValueError:
-        raise OptionError(f"bucket of {source}: the spec defines no hash of it") from None
+        raise OptionError(f"bucket of {source}: the spec defines no hash for this type") from None
     return apply
 
 

@@ -1,4 +1,4 @@
-"""Partition values as people read them: Java's ``Transform.toHumanString``, which also makes partition paths."""
+"""Format partition values as Java's ``Transform.toHumanString``, which partition paths also use."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ _BYTES = (bytes, bytearray, memoryview)
 
 
 def human_value(type_: Type, transform: str, value: Any) -> str:
-    """A partition value (or, with ``identity``, any value) as Java's ``toHumanString`` prints it.
+    """Format a partition value (or, with ``identity``, any value) as Java's ``toHumanString``.
 
     Parameters
     ----------
     type_
-        The type of the value: of the source column for identity and truncate. Other transforms fix their own.
+        The type of the value: of the source column for identity and truncate. Other transforms have a fixed result
+        type.
     transform
-        ``identity``, ``bucket[16]``, ``month`` ...; one that is not known prints the value by its type.
+        ``identity``, ``bucket[16]``, ``month`` ...; an unknown one formats the value by its type.
     value
-        What Arrow or `decode_value` gives, or the stored integer; None prints ``null``.
+        A value from Arrow or `decode_value`, or the stored integer; None gives ``null``.
 
     Returns
     -------
     str
-        ``2024-01`` for a month, ``2024-01-01-05`` for an hour, base64 for bytes, ISO 8601 for times. Never raises for
-        a value that does not fit: that one is printed as it is.
+        ``2024-01`` for a month, ``2024-01-01-05`` for an hour, base64 for bytes, ISO 8601 for times. Never raises: a
+        value that does not fit is formatted as it is.
     """
     if value is None:
         return "null"
@@ -96,7 +97,7 @@ def _day(days: int) -> str:
 
 
 def _clock(micros: int) -> str:
-    """Java's ``LocalTime.toString``: the shortest of minutes, seconds, milliseconds, microseconds."""
+    """Format a time of day as Java's ``LocalTime.toString``, without trailing zero parts."""
     seconds, fraction = divmod(micros, 1_000_000)
     text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
     if seconds % 60 or fraction:
@@ -107,7 +108,7 @@ def _clock(micros: int) -> str:
 
 
 def _java_float(value: Any) -> str:
-    """``Double.toString`` and ``Float.toString``: plain from 0.001 to 10,000,000, scientific outside."""
+    """Format as Java's ``Double.toString`` and ``Float.toString``: plain from 0.001 to 10,000,000, else scientific."""
     if np.isnan(value):
         return "NaN"
     if np.isinf(value):

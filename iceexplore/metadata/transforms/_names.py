@@ -1,4 +1,4 @@
-"""Partition transforms by name, and the types of what they yield (spec, "Partition Transforms")."""
+"""Partition transforms by name, and their result types (spec, "Partition Transforms")."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLAIN = frozenset(("day", "hour", "identity", "month", "void", "year"))
 
 
 def transform_parts(transform: str) -> tuple[str, int | None]:
-    """Name in lower case and parameter: ``("bucket", 16)`` of ``bucket[16]``; an unknown one as it is and None."""
+    """Return name and width, ``("bucket", 16)`` for ``bucket[16]``; an unknown transform unchanged and None."""
     lower = transform.strip().lower()
     if match := _WIDTH.fullmatch(lower):
         return match[1], int(match[2])
@@ -22,17 +22,17 @@ def transform_parts(transform: str) -> tuple[str, int | None]:
 
 
 def is_known_transform(transform: str) -> bool:
-    """Whether the spec (v1 to v3) defines this transform."""
+    """Return whether the spec (v1 to v3) defines this transform."""
     name, width = transform_parts(transform)
     return width is not None or name in _PLAIN
 
 
 def result_type(transform: str, source: Type | None) -> Type:
-    """The type of a transform's result.
+    """Return the type of a transform's result.
 
-    ``source`` is None where the source column is in no schema any more: then identity, truncate and void yield
-    ``unknown``, as Java has it (``PartitionSpec.resultType``). A transform that is not known yields ``string``
-    (Java: ``UnknownTransform``). ``day`` is a date, also where the writer stored an int (spec, note 1).
+    ``source`` is None where the source column is in no schema any more: then identity, truncate and void return
+    ``unknown``, as in Java (``PartitionSpec.resultType``). An unknown transform returns ``string`` (Java:
+    ``UnknownTransform``). ``day`` is a date, also where the writer stored an int (spec, note 1).
     """
     match transform_parts(transform)[0]:
         case "bucket" | "year" | "month" | "hour":
@@ -46,7 +46,7 @@ def result_type(transform: str, source: Type | None) -> Type:
 
 
 def partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
-    """The struct of a spec's partition tuples: its fields' ids and names, their transforms' result types.
+    """Return the struct type of a spec's partition tuples, with the result types of its transforms.
 
     Source columns are looked up in every schema of the table, the current one first: a spec outlives its columns.
     """

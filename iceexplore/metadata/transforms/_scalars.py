@@ -1,4 +1,4 @@
-"""Partition transforms of single stored values (spec, "Partition Transforms"), without the limits of fixed widths."""
+"""Apply partition transforms to single stored values (spec, "Partition Transforms"), without overflow."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _INSTANTS = {"timestamp": 10**6, "timestamptz": 10**6, "timestamp_ns": 10**9, "t
 
 @lru_cache(maxsize=256)
 def transform_of(transform: str, source: Type) -> Callable[[Any], Any] | None:
-    """A function from a stored value (days, microseconds, ...) to the transform's stored result.
+    """Return a function from a stored value (days, microseconds, ...) to the transform's stored result.
 
-    None where the transform is not known, does not take the type, or the library does not hash it. Numbers beyond the
-    type's range are taken: the value next to the highest has a truncation, too.
+    None where the transform is unknown, does not accept the type, or has no hash for it. Numbers beyond the type's
+    range are accepted: the successor of the greatest value can be truncated, too.
     """
     name, width = transform_parts(transform)
     base = type_base(source)
@@ -52,7 +52,7 @@ def _of_days(name: str) -> Callable[[int], int]:
 
 
 def _month(days: int) -> int:
-    """Months from 1970-01 (Hinnant, "chrono-compatible date algorithms")."""
+    """Return the months since 1970-01 (Hinnant, "chrono-compatible date algorithms")."""
     era, day_of_era = divmod(days + 719_468, 146_097)
     year_of_era = (day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
@@ -84,8 +84,10 @@ def _truncate(width: int, base: str, source: Type) -> Callable[[Any], Any] | Non
 
 
 def wrapped_result(transform: str, source: Type) -> int | None:
-    """The highest number, or nearly, that Java's ``truncate`` makes of the lowest ones, which its integers have no room
-    to cut down (``TruncateUtil``); None where the width divides them."""
+    """Return about the greatest result of Java's ``truncate`` for the least values, which overflow (``TruncateUtil``).
+
+    None where the width divides the least value, so that nothing overflows.
+    """
     name, width = transform_parts(transform)
     bits = {"int": 32, "long": 64}.get(type_base(source))
     if name != "truncate" or not width or bits is None:
@@ -102,7 +104,7 @@ def _bucket(width: int, source: Type) -> Callable[[Any], Any] | None:
     transform: BucketTransform[Any] = BucketTransform(width)
     parameters = decimal_parameters(source)
     if parameters is not None:
-        # The hash is of the unscaled value's fewest bytes: the column's scale counts, not the literal's.
+        # The unscaled value's minimal bytes are hashed, at the column's scale, not the literal's.
         scale, hashed = parameters[1], transform.transform(BinaryType())
 
         def of_decimal(value: Decimal) -> Any:
@@ -115,5 +117,5 @@ def _bucket(width: int, source: Type) -> Callable[[Any], Any] | None:
         field = {"id": 1, "name": "x", "required": False, "type": str(source)}
         found: Callable[[Any], Any] = transform.transform(NestedField.model_validate(field).field_type)
     except ValueError:
-        return None  # the spec defines no hash of it
+        return None  # the spec defines no hash for this type
     return found

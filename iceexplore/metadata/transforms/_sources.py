@@ -1,4 +1,4 @@
-"""What columns partition fields and sort fields may have as their source (spec, "Partitioning", "Sorting")."""
+"""Check the source columns of partition fields and sort fields (spec, "Partitioning", "Sorting")."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SOURCES = {
 
 
 def transform_fits(transform: str, type_: Type) -> bool:
-    """Whether a transform takes a type (spec, "Partition Transforms"). What is not known is let be."""
+    """Return whether a transform accepts a type (spec, "Partition Transforms"); True for unknown transforms."""
     name, _ = transform_parts(transform)
     if name == "void" or not is_known_transform(transform):
         return True
@@ -36,7 +36,7 @@ def transform_fits(transform: str, type_: Type) -> bool:
 
 
 def reachable(schema: Schema) -> dict[int, tuple[str, NestedField]]:
-    """Full name and field of each column that is in no list and no map."""
+    """Return full name and field by id of each column that is not inside a list or map."""
     out: dict[int, tuple[str, NestedField]] = {}
 
     def collect(prefix: str, fields: Iterable[NestedField]) -> None:
@@ -51,12 +51,12 @@ def reachable(schema: Schema) -> dict[int, tuple[str, NestedField]]:
 
 
 def column_names(schema: Schema) -> dict[str, int]:
-    """The id of every column by its full name."""
+    """Return the id of every column by its full name."""
     return {name: field.field_id for name, field in schema.walk()}
 
 
 def check_sources(schema: Schema, of: PartitionSpec | SortOrder) -> None:
-    """Refuse what has a source that it cannot have: dropped, in a list or map, or of a type that does not fit.
+    """Refuse a spec or sort order with an invalid source: dropped, in a list or map, or of a wrong type.
 
     Fields with the transform ``void`` may have lost their source (v1).
 
@@ -68,28 +68,28 @@ def check_sources(schema: Schema, of: PartitionSpec | SortOrder) -> None:
     rule = "partition-source" if isinstance(of, PartitionSpec) else "sort-source"
     columns, everything = reachable(schema), schema.by_id()
     for field in of.fields:
-        what = f"partition field {field.name!r}" if isinstance(field, PartitionField) else "a field of the sort order"
+        what = f"partition field {field.name!r}" if isinstance(field, PartitionField) else "a sort field"
         if transform_parts(field.transform)[0] == "void":
             continue
         for source_id in field.source_ids:
             if source_id not in everything:
                 raise RuleError(
                     rule,
-                    f"{what} is made from column {source_id}, which would be gone: change the "
+                    f"{what} uses column {source_id}, which would no longer exist: change the "
                     f"{'partition spec' if rule == 'partition-source' else 'sort order'} first",
                 )
             name, column = everything[source_id]
             if source_id not in columns or isinstance(column.type, (ListType, MapType, StructType)):
                 raise RuleError(rule, f"{what}: {name!r} must be a primitive outside lists and maps")
             if not transform_fits(field.transform, column.type):
-                raise RuleError(rule, f"{what}: {field.transform} does not take {column.type} ({name!r})")
+                raise RuleError(rule, f"{what}: {field.transform} does not accept {column.type} ({name!r})")
 
 
 def check_names(schema: Schema, spec: PartitionSpec) -> None:
-    """Refuse partition fields that are called as a column that they are not.
+    """Refuse partition fields that have the name of a column other than their source.
 
-    As in Java a field may have the name of its own source (an identity field does, and the void field that replaces
-    it in v1); if its source was dropped, any.
+    As in Java, a field may have the name of its own source (an identity field does, and the void field that replaces
+    it in v1); if its source was dropped, it may have any name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Transforms of columns as people write them: ``day(ts)``, ``bucket(16, id)``, ``bucket[16](id)``."""
+"""Parse transforms of columns as users write them: ``day(ts)``, ``bucket(16, id)``, ``bucket[16](id)``."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _INT_MAX = 2**31 - 1
 
 
 def parse_term(text: str) -> tuple[str, str]:
-    """The transform in the spec's words, and the column's name: ``("bucket[16]", "id")``. A column alone is identity.
+    """Return the spec's transform and the column's name: ``("bucket[16]", "id")``. A bare column is identity.
 
-    Backticks around a name, or around each of its parts, are taken off.
+    Backticks around a name, or around each of its parts, are removed.
 
     Raises
     ------
     OptionError
-        It is neither a column nor a transform that the spec knows.
+        The text is neither a column nor a transform of the spec.
     """
     call = _CALL.fullmatch(text)
     if call is None:
         if not text.strip():
-            raise OptionError(f"{text!r} is no column and no transform: such as 'day(ts)' or 'bucket(16, id)'")
+            raise OptionError(f"{text!r} is neither a column nor a transform like 'day(ts)' or 'bucket(16, id)'")
         return "identity", _name(text)
     name = _SINGULAR.get(call[1].lower(), call[1].lower())
     arguments = [part.strip() for part in _split(call[3])]
@@ -43,25 +43,25 @@ def parse_term(text: str) -> tuple[str, str]:
         if width is None or 0 < width <= _INT_MAX:
             return (name if width is None else f"{name}[{width}]"), _name(columns[0])
     raise OptionError(
-        f"{text!r} is no transform of one column: identity, year, month, day, hour, void (column), "
+        f"{text!r} is not a transform of one column; valid: identity, year, month, day, hour, void (column), "
         "bucket (count, column), truncate (width, column)"
     )
 
 
 def resolve_term(text: str, schema: Schema, *, rule: str = "partition-source") -> tuple[str, int, str]:
-    """The transform, the column's id and its full name.
+    """Return the transform, the column's id and its full name.
 
     Raises
     ------
     OptionError
-        It is no term.
+        The text cannot be parsed.
     RuleError
-        The given one: there is no such column.
+        Rule ``rule``: there is no such column.
     """
     transform, name = parse_term(text)
     names = column_names(schema)
     if name not in names:
-        raise RuleError(rule, f"{text!r}: there is no column {name!r}; there are {', '.join(list(names)[:20])}")
+        raise RuleError(rule, f"{text!r}: there is no column {name!r}; valid: {', '.join(list(names)[:20])}")
     return transform, names[name], name
 
 
@@ -72,6 +72,6 @@ def _split(text: str) -> list[str]:
 
 def _name(text: str) -> str:
     if _QUOTED.fullmatch(text.strip()) is None:
-        return text.strip()  # a backtick that quotes nothing is a part of the name
+        return text.strip()  # an unpaired backtick is part of the name
     parts = re.findall(_PART, text.strip())
     return ".".join((quoted.replace("``", "`") or plain) for quoted, plain in parts)

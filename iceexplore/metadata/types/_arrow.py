@@ -1,4 +1,4 @@
-"""Arrow types of Iceberg types."""
+"""Map Iceberg types to Arrow types."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _PRIMITIVES: dict[str, pa.DataType] = {
 
 
 def arrow_type(type_: Type) -> pa.DataType:
-    """The Arrow type in which values of an Iceberg type are held.
+    """Return the Arrow type that holds values of an Iceberg type.
 
-    ``uuid`` is 16 fixed bytes; ``fixed``, ``variant``, ``geometry``, ``geography``, types that are not known and
+    ``uuid`` is 16 fixed bytes; ``fixed``, ``variant``, ``geometry``, ``geography``, unknown types and
     impossible decimals are binary; ``unknown`` is null.
     """
     match type_:

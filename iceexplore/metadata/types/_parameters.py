@@ -1,4 +1,4 @@
-"""The parameters in a type's or transform's string: precision and scale, length, width."""
+"""Parse the parameters in type strings: precision and scale, and length."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _WITH_PARAMETERS = frozenset(("decimal", "fixed", "geography", "geometry"))
 
 
 def is_known_type(type_: Type) -> bool:
-    """Whether the type, not what is inside it, is one of v1 to v3; of another the values are bytes here."""
+    """Return whether the type itself is one of v1 to v3; values of other types are kept as bytes."""
     return not isinstance(type_, PrimitiveType) or type_.base in PLAIN_TYPES or type_.base in _WITH_PARAMETERS
 
 
 def type_base(type_: Type) -> str:
-    """``decimal`` of ``decimal(9,2)``; ``struct``, ``list`` or ``map`` of a nested type."""
+    """Return a type's name without parameters (``decimal``), or ``struct``, ``list`` or ``map``."""
     if isinstance(type_, PrimitiveType):
         return type_.base
     return type(type_).__name__.removesuffix("Type").lower()
 
 
 def decimal_parameters(type_: Type) -> tuple[int, int] | None:
-    """Precision and scale; None where the type is no decimal that the spec allows (precision 1 to 38)."""
+    """Return precision and scale; None if the type is not a decimal that the spec allows (precision 1 to 38)."""
     match = _DECIMAL.fullmatch(type_.name) if isinstance(type_, PrimitiveType) else None
     if match is None:
         return None
@@ -43,6 +43,6 @@ def decimal_parameters(type_: Type) -> tuple[int, int] | None:
 
 
 def fixed_length(type_: Type) -> int | None:
-    """Length in bytes of a ``fixed``; None for any other type."""
+    """Return the length in bytes of a ``fixed``; None for any other type."""
     match = _FIXED.fullmatch(type_.name) if isinstance(type_, PrimitiveType) else None
     return None if match is None else int(match[1])

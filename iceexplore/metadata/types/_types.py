@@ -1,4 +1,4 @@
-"""The types of a schema: primitives by their spec name, and the three nested ones."""
+"""The types of a schema: primitives by their spec name, and the three nested types."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class PrimitiveType:
-    """A primitive (or semi-structured) type by its spec string: ``long``, ``decimal(9,2)``, ``geometry(EPSG:4326)``.
+    """A primitive (or semi-structured) type by its string: ``long``, ``decimal(9,2)``, ``geometry(EPSG:4326)``.
 
-    A string that this version does not know is kept as it is (`known` is false).
+    An unknown string is kept as it is (`is_known_type` is then false).
     """
 
     name: str
@@ -100,15 +100,15 @@ class Schema:
     raw: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def walk(self) -> Iterator[tuple[str, NestedField]]:
-        """Every field, depth first, with its full dotted name (``points.element.x``)."""
+        """Yield every field, depth first, with its full dotted name (``points.element.x``)."""
         yield from _walk("", self.fields)
 
     def by_id(self) -> dict[int, tuple[str, NestedField]]:
-        """Full name and field by field id."""
+        """Return full name and field by field id."""
         return {f.field_id: (name, f) for name, f in self.walk()}
 
     def find(self, field_id: int) -> NestedField | None:
-        """The field with this id, at any depth."""
+        """Return the field with this id at any depth, None if there is none."""
         return next((f for _, f in self.walk() if f.field_id == field_id), None)
 
     def __repr__(self) -> str:

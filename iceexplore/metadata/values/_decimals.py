@@ -1,4 +1,4 @@
-"""Decimals by the integers under them: Python's own arithmetic rounds to 28 digits, and the spec's have up to 38."""
+"""Decimals by their unscaled integers: Python's arithmetic rounds to 28 digits, the spec allows 38."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["decimal_of", "unscaled"]
 
 
 def unscaled(value: Decimal, scale: int) -> int:
-    """The integer under a finite decimal at a scale, rounded down where the decimal is finer.
+    """Return a finite decimal's unscaled integer at a scale, rounded down where the decimal has more digits.
 
-    ``decimal_of`` of it is the decimal itself if, and only if, the scale has room for it.
+    ``decimal_of`` of the result equals the decimal if and only if nothing was rounded.
     """
     sign, digits, exponent = value.as_tuple()
     number = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
@@ -20,5 +20,5 @@ def unscaled(value: Decimal, scale: int) -> int:
 
 
 def decimal_of(number: int, scale: int) -> Decimal:
-    """The decimal over an integer."""
+    """Return the decimal with an unscaled integer and a scale."""
     return Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))

@@ -1,4 +1,4 @@
-"""Columns of binary single values to typed Arrow arrays, without a Python object per value (spec Appendix D)."""
+"""Decode columns of binary single values to typed Arrow arrays, without a Python object per value (spec Appendix D)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Bools = npt.NDArray[np.bool_]
 
 
 class _Raw:
-    """A binary array as numpy sees it: bytes, where each value starts, how long it is, whether it is there."""
+    """A binary array as numpy arrays: the bytes, and each value's start, length and validity."""
 
     def __init__(self, array: pa.Array) -> None:
         self.array = array
@@ -36,18 +36,18 @@ class _Raw:
         self.data = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
         if array.null_count:
             self.there: _Bools = np.asarray(array.is_valid())
-            # What lies under a null is undefined, also its length.
+            # The bytes under a null are undefined, also their length.
             self.lengths = np.where(self.there, self.lengths, 0)
         else:
             self.there = np.ones(self.count, dtype=np.bool_)
 
     def matrix(self, rows: _Bools, width: int) -> npt.NDArray[np.uint8]:
-        """The bytes of the marked values, all ``width`` long, one row each."""
+        """Return the bytes of the marked values, each ``width`` long, as one row per value."""
         starts = self.starts[rows]
         count = len(starts)
         if count == 0:
             return np.empty((0, width), np.uint8)
-        # Values of one length that lie end to end (the usual case) are a view of the buffer.
+        # Values of one length that are adjacent (the usual case) are a view of the buffer.
         if starts[-1] - starts[0] == (count - 1) * width and bool(np.all(np.diff(starts) == width)):
             cells = self.data[starts[0] : starts[0] + count * width].reshape(count, width)
         else:
@@ -55,7 +55,7 @@ class _Raw:
         return cells
 
     def numbers(self, rows: _Bools, dtype: str) -> npt.NDArray[Any]:
-        """The marked values as little-endian numbers."""
+        """Return the marked values as little-endian numbers."""
         width = np.dtype(dtype).itemsize
         return np.ascontiguousarray(self.matrix(rows, width)).reshape(-1).view(dtype)
 
@@ -66,7 +66,7 @@ def decode_values(type_: Type, raw: pa.Array) -> tuple[pa.Array, pa.Array]:
     Parameters
     ----------
     type_
-        The column's type now. 4-byte values of a long, double, timestamp or timestamp_ns are from before a promotion
+        The column's current type. 4-byte values of a long, double, timestamp or timestamp_ns predate a promotion
         and are widened (spec, "Schema Evolution").
     raw
         Binary values of any Arrow binary layout, or a chunked array of them.
@@ -74,9 +74,9 @@ def decode_values(type_: Type, raw: pa.Array) -> tuple[pa.Array, pa.Array]:
     Returns
     -------
     tuple
-        An array of `arrow_type`, and a boolean array that marks the values that do not fit the type; these are null
-        in the first. Bounds of ``variant``, ``geometry`` and ``geography`` (serialized variants, points) stay binary.
-        Never raises for what the bytes are.
+        An array of `arrow_type`, and a boolean array that marks the values that do not fit the type, which are null in
+        the first. Bounds of ``variant``, ``geometry`` and ``geography`` (serialized variants, points) stay binary.
+        Never raises for invalid bytes.
     """
     if isinstance(raw, pa.ChunkedArray):
         raw = raw.combine_chunks()
@@ -163,10 +163,10 @@ _DECODERS: dict[str, Callable[[_Raw, str], tuple[Any, _Bools]]] = {
 
 
 def _decimals(type_: Type, source: _Raw) -> tuple[pa.Array, pa.Array]:
-    """Big-endian two's complement of any length up to 16 bytes, to Arrow's 16 little-endian bytes."""
+    """Decode big-endian two's complement of up to 16 bytes to Arrow's 16 little-endian bytes."""
     target = arrow_type(type_)
     parameters = decimal_parameters(type_)
-    assert parameters is not None  # an impossible decimal is binary
+    assert parameters is not None  # impossible decimals are handled as binary
     wide = np.zeros((source.count, 16), dtype=np.uint8)
     good = np.zeros(source.count, dtype=np.bool_)
     for length in np.unique(source.lengths[source.there]):
@@ -186,14 +186,14 @@ def _decimals(type_: Type, source: _Raw) -> tuple[pa.Array, pa.Array]:
 
 
 def _less(high: npt.NDArray[Any], low: npt.NDArray[Any], limit: int) -> _Bools:
-    """Whether the 128-bit numbers are below ``limit``."""
+    """Return whether each 128-bit number is below ``limit``."""
     top, bottom = np.int64(limit >> 64), np.uint64(limit & (2**64 - 1))
     below: _Bools = (high < top) | ((high == top) & (low < bottom))
     return below
 
 
 def _fixed_array(target: pa.DataType, cells: npt.NDArray[np.uint8], good: _Bools) -> pa.Array:
-    """An array of 16-byte values with nulls where they are not good."""
+    """Return an array of 16-byte values, null where they are not good."""
     valid = None if good.all() else pa.array(good).buffers()[1]
     return pa.Array.from_buffers(target, len(cells), [valid, pa.py_buffer(np.ascontiguousarray(cells))])
 
@@ -204,7 +204,7 @@ def _strings(raw: pa.Array) -> tuple[pa.Array, pa.Array]:
         return raw.cast(pa.string()), pa.array(np.zeros(len(raw), dtype=np.bool_))
     except pa.ArrowInvalid:
         pass
-    # Only a damaged column comes here: each value by itself.
+    # Only a damaged column gets here: its values are checked one by one.
     bad = np.fromiter((not _is_utf8(v) for v in raw.to_pylist()), dtype=np.bool_, count=len(raw))
     cleaned = pc.if_else(pa.array(bad), pa.scalar(None, pa.binary()), raw)
     return cleaned.cast(pa.string()), pa.array(bad)
@@ -222,11 +222,11 @@ def _is_utf8(value: bytes | None) -> bool:
 
 def _binary(type_: Type, raw: pa.Array) -> tuple[pa.Array, pa.Array]:
     length = fixed_length(type_)
-    impossible = type_base(type_) == "decimal"  # of a precision that no decimal has
+    impossible = type_base(type_) == "decimal"  # with an invalid precision
     if length is None and not impossible:
         return raw, pa.array(np.zeros(len(raw), dtype=np.bool_))
     there = np.asarray(raw.is_valid())
-    # A bound may be truncated, so shorter is sound; longer is not.
+    # A bound may be truncated, so a shorter value is valid; a longer one is not.
     limit = -1 if length is None else length
     sizes = np.asarray(pc.fill_null(pc.binary_length(raw), 0))
     bad = there & (sizes > limit)

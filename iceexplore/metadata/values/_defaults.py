@@ -1,4 +1,4 @@
-"""Default values: the JSON single-value serialization (spec Appendix D) to Python values and back."""
+"""Convert default values from the JSON single-value serialization (spec Appendix D) to Python and back."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _INT_BITS = {"int": 31, "long": 63}
 
 
 def default_from_json(type_: Type, json: Any) -> Any:
-    """The Python value of a default.
+    """Return the Python value of a default.
 
-    Structs become dictionaries by field id, maps lists of pairs, ``fixed`` and ``binary`` bytes, nanosecond
-    timestamps ``numpy.datetime64``. Null is None. A value of a type that is not known is left as it is.
+    Structs become dictionaries by field id, maps lists of pairs, ``fixed`` and ``binary`` bytes, nanosecond timestamps
+    ``numpy.datetime64``. Null is None. A value of an unknown type stays as it is.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def _struct(fields: Any, json: Any) -> dict[int, Any]:
     by_id = {str(f.field_id): f for f in fields}
     unknown = [key for key in json if key not in by_id]
     if unknown:
-        raise FormatError(f"the default names field id {unknown[0]}, which the struct lacks", code="value-undecodable")
+        raise FormatError(f"the default has the unknown field id {unknown[0]}", code="value-undecodable")
     return {by_id[key].field_id: default_from_json(by_id[key].type, item) for key, item in json.items()}
 
 
@@ -133,7 +133,7 @@ def _decimal(type_: Type, text: str) -> Decimal:
 
 
 def default_to_json(type_: Type, value: Any) -> Any:
-    """The JSON of a default, the inverse of `default_from_json`."""
+    """Return the JSON of a default; the inverse of `default_from_json`."""
     if value is None:
         return None
     match type_:
@@ -166,4 +166,4 @@ def default_to_json(type_: Type, value: Any) -> Any:
 
 def _misfit(type_: Type, json: Any) -> FormatError:
     shown = repr(json) if not isinstance(json, float) or math.isfinite(json) else str(json)
-    return FormatError(f"{shown[:60]} is no {type_}", code="value-undecodable")
+    return FormatError(f"{shown[:60]} is not a {type_}", code="value-undecodable")

@@ -1,4 +1,4 @@
-"""Typed Arrow arrays to columns of binary single values, without a Python object per value (spec Appendix D)."""
+"""Encode typed Arrow arrays to columns of binary single values, without a Python object per value (spec Appendix D)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iceexplore.metadata.types._types import Type
 
 __all__ = ["encode_values"]
 
-#: How the fixed-width types are stored: little-endian, of these numpy types.
+#: The little-endian numpy types in which fixed-width types are stored.
 _NUMBERS = {"date": "<i4", "double": "<f8", "float": "<f4", "int": "<i4", "long": "<i8"} | dict.fromkeys(
     ("time", "timestamp", "timestamp_ns", "timestamptz", "timestamptz_ns"), "<i8"
 )
@@ -28,11 +28,10 @@ def encode_values(type_: Type, array: pa.Array) -> pa.BinaryArray:
     Parameters
     ----------
     type_
-        The column's type. ``variant``, ``geometry``, ``geography``, ``fixed``, ``binary`` and types that are not
-        known are taken as the bytes they are; of ``unknown`` and nested types, which have no binary form, every value
-        is null.
+        The column's type. ``variant``, ``geometry``, ``geography``, ``fixed``, ``binary`` and unknown types are taken
+        as bytes; ``unknown`` and nested types have no binary form, so all their values are null.
     array
-        Values of `arrow_type`, or what Arrow casts to it without loss (days as integers, say).
+        Values of `arrow_type`, or of a type that Arrow casts to it without loss (for example days as integers).
 
     Raises
     ------
@@ -63,7 +62,7 @@ def encode_values(type_: Type, array: pa.Array) -> pa.BinaryArray:
 
 
 def _rows(cells: npt.NDArray[np.uint8], array: pa.Array) -> pa.BinaryArray:
-    """Values of one length, a row of bytes each, null where ``array`` is."""
+    """Return fixed-length values from rows of bytes, null where ``array`` is."""
     offsets = (np.arange(len(cells) + 1) * cells.shape[1]).astype(np.int32)
     return _binary(offsets, cells, array)
 
@@ -75,7 +74,7 @@ def _binary(offsets: npt.NDArray[Any], data: npt.NDArray[np.uint8], array: pa.Ar
 
 
 def _decimals(array: pa.Array) -> pa.BinaryArray:
-    """Arrow's 16 little-endian bytes to as few big-endian ones as hold the two's complement, as Java has it."""
+    """Encode Arrow's 16 little-endian bytes as the minimal big-endian two's complement, as Java does."""
     count = len(array)
     if count == 0:
         return pa.array([], pa.binary())
@@ -85,7 +84,7 @@ def _decimals(array: pa.Array) -> pa.BinaryArray:
     sign = np.where(negative, np.uint8(0xFF), np.uint8(0))
     telling = cells != sign[:, None]
     first = np.where(telling.any(axis=1), telling.argmax(axis=1), 15)
-    # One more byte where the first telling one alone would read with the other sign.
+    # One more byte where the first significant byte would change the sign.
     wrong = (cells[np.arange(count), first] >= 0x80) != negative
     first = first - wrong
     if array.null_count:

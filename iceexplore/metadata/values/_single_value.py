@@ -1,6 +1,6 @@
-"""One value at a time in binary single-value form (spec Appendix D): partition summaries, a bound somebody points at.
+"""Convert one value to and from binary single-value form (spec Appendix D): partition summaries, single bounds.
 
-Whole columns of bounds go through `decode_values`.
+Whole columns of bounds use `decode_values`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from iceexplore.metadata.values._decimals import decimal_of
 __all__ = ["decode_value", "encode_value"]
 
 _INTS = {"int": 4, "date": 4, "long": 8, "time": 8} | dict.fromkeys(temporal.TIMESTAMP_UNITS, 8)
-#: Types whose 4-byte values are from before a promotion (spec, "Schema Evolution"): from int, float, date.
+#: Types whose 4-byte values predate a promotion from int, float or date (spec, "Schema Evolution").
 _PROMOTED = frozenset(("long", "double", "timestamp", "timestamp_ns"))
 _OPAQUE = frozenset(("binary", "fixed", "geography", "geometry", "variant"))
 
@@ -31,7 +31,7 @@ def decode_value(type_: Type, data: bytes) -> Any:
     -------
     Any
         bool, int, float, Decimal, str, bytes, UUID, date, time, or datetime (``numpy.datetime64`` for nanoseconds and
-        for what lies beyond Python's years). ``variant``, geo types and types that are not known stay bytes.
+        for years outside Python's range). ``variant``, geo types and unknown types stay bytes.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def decode_value(type_: Type, data: bytes) -> Any:
             try:
                 return data.decode()
             except UnicodeDecodeError as error:
-                raise _undecodable(type_, f"the bytes are no UTF-8 ({error.reason} at {error.start})") from None
+                raise _undecodable(type_, f"the bytes are not UTF-8 ({error.reason} at {error.start})") from None
         case "decimal" if 1 <= length <= 16 and (parameters := decimal_parameters(type_)):
             number = int.from_bytes(data, "big", signed=True)
             if abs(number) < 10 ** parameters[0]:
@@ -85,7 +85,7 @@ def _decode_int(type_: Type, base: str, data: bytes) -> Any:
 
 
 def encode_value(type_: Type, value: Any) -> bytes:
-    """Encode one value; takes what `decode_value` gives, and the stored integer of dates, times and timestamps.
+    """Encode one value of a type that `decode_value` returns, or the stored integer of a date, time or timestamp.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Dates, times and timestamps: the integers that Iceberg stores, Python values, ISO text.
+"""Convert dates, times and timestamps between Iceberg's stored integers, Python values and ISO text.
 
-Python's ``date`` and ``datetime`` end at the year 9999 and at microseconds; Iceberg's do not. What they cannot hold is
-a ``numpy.datetime64`` of the unit stored, and every function here takes the stored integer too.
+Python's ``date`` and ``datetime`` end at the year 9999 and at microseconds; Iceberg's types do not. Values outside are
+a ``numpy.datetime64`` of the stored unit, and every function also accepts the stored integer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 DAY_MICROS = 86_400_000_000
-#: Units in a second and whether there is a zone, by type name.
+#: Units per second, and whether there is a zone, by type name.
 TIMESTAMP_UNITS = {
     "timestamp": (1_000_000, False),
     "timestamptz": (1_000_000, True),
@@ -48,7 +48,7 @@ _TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
 
 
 def civil_from_days(days: int) -> tuple[int, int, int]:
-    """Year, month and day of the proleptic Gregorian calendar, for any number of days from 1970-01-01."""
+    """Return year, month and day (proleptic Gregorian) for any number of days from 1970-01-01."""
     # Shifting the year to start in March puts the leap day last (Hinnant, "chrono-compatible date algorithms").
     era, day_of_era = divmod(days + 719_468, 146_097)
     year_of_era = (day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
@@ -61,25 +61,25 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
 
 def _days_from_civil(year: int, month: int, day: int) -> int:
     if not (1 <= month <= 12 and 1 <= day <= 31):
-        raise FormatError(f"{year:04d}-{month:02d}-{day:02d} is no date", code="value-undecodable")
+        raise FormatError(f"{year:04d}-{month:02d}-{day:02d} is not a date", code="value-undecodable")
     shifted = year - (month <= 2)
     era, year_of_era = divmod(shifted, 400)
     day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
     days = era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
     if civil_from_days(days) != (year, month, day):
-        raise FormatError(f"{year:04d}-{month:02d}-{day:02d} is no date", code="value-undecodable")
+        raise FormatError(f"{year:04d}-{month:02d}-{day:02d} is not a date", code="value-undecodable")
     return days
 
 
 def date_value(days: int) -> date | np.datetime64:
-    """The date that many days from 1970-01-01."""
+    """Return the date that is ``days`` from 1970-01-01."""
     if _MIN_DAY <= days <= _MAX_DAY:
         return date.fromordinal(days + 719_163)
     return np.datetime64(days, "D")
 
 
 def days_of(value: Any) -> int:
-    """Days from 1970-01-01 of a date, ``datetime64`` or integer."""
+    """Return the days from 1970-01-01 of a date, ``datetime64`` or integer."""
     if isinstance(value, np.datetime64):
         return int(value.astype("datetime64[D]").astype(np.int64))
     if isinstance(value, date):
@@ -88,22 +88,22 @@ def days_of(value: Any) -> int:
 
 
 def time_value(micros: int) -> time:
-    """The time of day that many microseconds after midnight."""
+    """Return the time of day that is ``micros`` microseconds after midnight."""
     if not 0 <= micros < DAY_MICROS:
-        raise FormatError(f"{micros} microseconds is no time of a day", code="value-undecodable")
+        raise FormatError(f"{micros} microseconds is not a time of day", code="value-undecodable")
     seconds, fraction = divmod(micros, 1_000_000)
     return time(seconds // 3600, seconds // 60 % 60, seconds % 60, fraction)
 
 
 def micros_of_time(value: Any) -> int:
-    """Microseconds after midnight of a time or integer."""
+    """Return the microseconds after midnight of a time or integer."""
     if isinstance(value, time):
         return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
     return int(value)
 
 
 def timestamp_value(units: int, base: str) -> datetime | np.datetime64:
-    """The timestamp of type ``base`` (a key of `TIMESTAMP_UNITS`) that many units after the epoch."""
+    """Return the timestamp of type ``base`` (a key of `TIMESTAMP_UNITS`) that is ``units`` after the epoch."""
     per_second, zoned = TIMESTAMP_UNITS[base]
     if per_second == 1_000_000_000:
         return np.datetime64(units, "ns")
@@ -114,62 +114,62 @@ def timestamp_value(units: int, base: str) -> datetime | np.datetime64:
 
 
 def units_of(value: Any, base: str) -> int:
-    """The stored integer of a timestamp: a ``datetime`` (naive is UTC), ``datetime64``, pandas Timestamp or integer."""
+    """Return the stored integer of a ``datetime`` (naive is UTC), ``datetime64``, pandas Timestamp or integer."""
     per_second, _ = TIMESTAMP_UNITS[base]
     if value != value:
-        return -(2**63)  # NumPy and pandas take the lowest integer for no time at all
+        return -(2**63)  # NumPy and pandas store NaT as the lowest integer
     if isinstance(value, np.datetime64):
         unit = "ns" if per_second == 1_000_000_000 else "us"
         return int(value.astype(f"datetime64[{unit}]").astype(np.int64))
     if isinstance(value, datetime):
         naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
         micros = (naive - _EPOCH) // timedelta(microseconds=1)
-        # pandas' Timestamp is a datetime with nanoseconds besides; a plain datetime has none.
+        # pandas' Timestamp is a datetime with additional nanoseconds; a plain datetime has none.
         return micros if per_second == 1_000_000 else micros * 1000 + int(getattr(naive, "nanosecond", 0))
     return int(value)
 
 
 def parse_date(text: str) -> int:
-    """Days from 1970-01-01 of an ISO date (spec Appendix D, "JSON single-value serialization")."""
+    """Return the days from 1970-01-01 of an ISO date (spec Appendix D, "JSON single-value serialization")."""
     match = _DATE.fullmatch(text)
     if match is None:
-        raise FormatError(f"{text!r} is no ISO date", code="value-undecodable")
+        raise FormatError(f"{text!r} is not an ISO date", code="value-undecodable")
     return _days_from_civil(int(match[1]), int(match[2]), int(match[3]))
 
 
 def parse_time(text: str) -> int:
-    """Microseconds after midnight of an ISO time."""
+    """Return the microseconds after midnight of an ISO time."""
     return time_nanos(text) // 1000
 
 
 def parse_timestamp(text: str, base: str) -> int:
-    """The stored integer of an ISO timestamp; one with a zone must be in UTC."""
+    """Return the stored integer of an ISO timestamp; a zone must be UTC."""
     per_second, zoned = TIMESTAMP_UNITS[base]
     plain = text
     if zoned:
-        # The spec asks for '+00:00'; older writers put Z.
+        # The spec requires '+00:00'; older writers use Z.
         plain = next((text[: -len(suffix)] for suffix in ("+00:00", "Z") if text.endswith(suffix)), "")
     day, _, clock = plain.partition("T")
     if not clock:
-        raise FormatError(f"{text!r} is no {base}", code="value-undecodable")
+        raise FormatError(f"{text!r} is not a {base}", code="value-undecodable")
     nanos = parse_date(day) * 86_400_000_000_000 + time_nanos(clock)
     units = nanos // (1_000_000_000 // per_second)
     if not -(2**63) <= units < 2**63:
-        raise FormatError(f"{text!r} is beyond a {base}", code="value-undecodable")
+        raise FormatError(f"{text!r} is out of range for a {base}", code="value-undecodable")
     return units
 
 
 def time_nanos(text: str) -> int:
-    """Nanoseconds after midnight of an ISO time, up to nine digits of the second."""
+    """Return the nanoseconds after midnight of an ISO time with up to nine fractional digits."""
     match = _TIME.fullmatch(text)
     if match is None or int(match[1]) > 23 or int(match[2]) > 59 or int(match[3] or 0) > 59:
-        raise FormatError(f"{text!r} is no ISO time", code="value-undecodable")
+        raise FormatError(f"{text!r} is not an ISO time", code="value-undecodable")
     seconds = (int(match[1]) * 60 + int(match[2])) * 60 + int(match[3] or 0)
     return seconds * 1_000_000_000 + int((match[4] or "0").ljust(9, "0"))
 
 
 def timestamp_text(units: int, base: str) -> str:
-    """ISO text as Java's ``DateTimeUtil`` prints it: as many digits of the second as are needed, +00:00 for a zone."""
+    """Format as Java's ``DateTimeUtil``: fractional digits only as needed, +00:00 for a zone."""
     per_second, zoned = TIMESTAMP_UNITS[base]
     seconds, fraction = divmod(units, per_second)
     days, seconds = divmod(seconds, 86_400)

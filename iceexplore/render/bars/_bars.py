@@ -1,4 +1,4 @@
-"""Bars in a table: a row per thing, a column per measure, each column with a scale of its own. Also as plain text."""
+"""Bars in a table: a row per item, a column per measure with a separate scale; also as plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iceexplore.render import _escape as escape
 
 __all__ = ["Bar", "BarChart", "BarRow", "bars_text", "spoken"]
 
-_CELLS = 12  # characters of a whole bar
+_CELLS = 12  # characters of a full bar
 _MAX_LABEL = 60
 
 
@@ -22,11 +22,11 @@ class Bar:
     Attributes
     ----------
     value
-        The solid length.
+        Length of the solid part.
     text
-        The value in words: a bar is never alone.
+        The value as text, always shown with the bar.
     rest
-        A pale length that follows: what was there before, say.
+        Length of the pale part that follows, for example the earlier value.
     """
 
     value: float
@@ -35,12 +35,12 @@ class Bar:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.value) and math.isfinite(self.rest) and self.value >= 0 and self.rest >= 0):
-            raise OptionError(f"a bar of length {self.value} + {self.rest}: lengths are finite and not negative")
+            raise OptionError(f"a bar of length {self.value} + {self.rest}: lengths must be finite and not negative")
 
 
 @dataclass(frozen=True)
 class BarRow:
-    """A row: its name, a smaller line under it, a bar (or None) per column, and a long form."""
+    """A row: its name, a smaller line under it, a bar (or None) per column, and a tooltip."""
 
     label: str
     note: str = ""
@@ -50,14 +50,14 @@ class BarRow:
 
 @dataclass(frozen=True)
 class BarChart:
-    """A picture of bars.
+    """A bar chart.
 
     Attributes
     ----------
     columns
-        Headings, one per bar of a row.
+        Headings, one for each bar of a row.
     solid, pale
-        What the two parts of a bar mean; an empty ``pale`` where no bar has one.
+        Legends of the two parts of a bar; ``pale`` is empty if no bar has a pale part.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class BarChart:
                 raise OptionError(f"the row {row.label!r} has {len(row.bars)} bars for {len(self.columns)} columns")
 
     def scales(self) -> list[float]:
-        """Per column the longest bar's length; at least a tiny one."""
+        """Return the longest bar's length of each column, greater than zero."""
         out = []
         for i in range(len(self.columns)):
             lengths = [bar.value + bar.rest for row in self.rows if (bar := row.bars[i]) is not None]
@@ -87,7 +87,7 @@ class BarChart:
 
 
 def spoken(chart: BarChart) -> str:
-    """Every number in a sentence per row: what a screen reader says instead of the picture."""
+    """Return a sentence for each row with all its numbers, for screen readers."""
     rows = []
     for row in chart.rows:
         parts = [f"{name} {bar.text}" for name, bar in zip(chart.columns, row.bars, strict=True) if bar is not None]
@@ -97,7 +97,7 @@ def spoken(chart: BarChart) -> str:
 
 
 def bars_text(chart: BarChart) -> str:
-    """The chart as lines, bars made of block characters; nothing in it can drive a terminal."""
+    """Return the chart as text with bars of block characters, and control characters made visible."""
     scales = chart.scales()
     names = [escape.text(escape.shorten(row.label, _MAX_LABEL)) for row in chart.rows]
     cells = [[_cell(bar, scale) for bar, scale in zip(row.bars, scales, strict=True)] for row in chart.rows]
@@ -127,5 +127,5 @@ def _cell(bar: Bar | None, scale: float) -> str:
 
 
 def _length(value: float, scale: float) -> int:
-    """Characters of a bar: something is never drawn as nothing."""
+    """Return a bar's length in characters, at least one for a positive value."""
     return 0 if value <= 0 else max(1, round(_CELLS * value / scale))

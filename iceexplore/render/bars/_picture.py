@@ -1,4 +1,4 @@
-"""What shows itself as bars: in a notebook an image with its numbers as text under it."""
+"""Objects shown as bar charts: in a notebook, an image with its numbers as text below."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ __all__ = ["BarPicture"]
 
 
 class BarPicture:
-    """The faces of a bar chart."""
+    """A base class for objects shown as a bar chart."""
 
     def chart(self) -> BarChart:
-        """The bars as plain data."""
+        """Return the bars as plain data."""
         raise NotImplementedError
 
     def to_svg(self, theme: Theme = "auto", *, width: float | None = None) -> Svg:
-        """The bars as a standalone SVG.
+        """Return the bars as a standalone SVG.
 
         Parameters
         ----------
         theme
             ``auto`` follows the viewer, or ``light``, ``dark``.
         width
-            Pixels, at least 400; by default 700, and more where there are more than four columns.
+            Pixels, at least 400; by default 700, more with more than four columns.
 
         Raises
         ------
         OptionError
-            An unknown theme, or a width out of range.
+            The theme is unknown, or the width out of range.
         """
         chart = self.chart()
         return bars_svg(chart, theme=theme, width=width or max(700.0, 140.0 * (len(chart.columns) + 1)))
 
     def to_text(self) -> str:
-        """The bars as lines of text; nothing in it can drive a terminal."""
+        """Return the bars as lines of text, with control characters made visible."""
         return bars_text(self.chart())
 
     def __repr__(self) -> str:

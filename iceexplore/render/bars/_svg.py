@@ -1,4 +1,4 @@
-"""A bar chart as one standalone SVG: its own colours for light and dark, every number in text, no script, no id."""
+"""Draw a bar chart as a standalone SVG: light and dark colours, every number as text, no script, no ids."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _TEXT = 11.5
 _BAR = 9.0
 _MIN_ROW = 38.0
 _LINE = 14.0
-#: The share of the width that names may take.
+#: Largest fraction of the width for names.
 _NAMES = 0.34
 #: Accent (light, dark), and the pale part's fill and outline. They differ in outline, not in colour alone.
 _COLOURS = {"light": ("#1f6fb2", "#dfe6ee", "#7c8a9a"), "dark": ("#4aa3e0", "#263240", "#7f8fa3")}
-#: Longest description: a screen reader reads it all.
+#: Longest description: a screen reader reads all of it.
 _SPOKEN = 4000
 
 
@@ -36,17 +36,17 @@ def bars_svg(chart: BarChart, *, theme: Theme = "auto", width: float = 700.0) ->
     theme
         ``auto`` follows the viewer's ``prefers-color-scheme``; ``light`` and ``dark`` are fixed.
     width
-        Of the whole picture in pixels, at least 400; texts are cut to fit.
+        Width of the picture in pixels, at least 400; texts are cut to fit.
 
     Raises
     ------
     OptionError
-        An unknown theme, or less than 400 pixels.
+        The theme is unknown, or the width out of range.
     """
     if theme not in ("auto", "light", "dark"):
         raise OptionError(f"unknown theme {theme!r}; choose 'auto', 'light' or 'dark'")
     if not 400 <= width <= 10_000:
-        raise OptionError(f"width={width!r}: give 400 to 10000 pixels")
+        raise OptionError(f"width={width!r}: expected 400 to 10000 pixels")
     inner = width - 2 * _MARGIN
     names = min(inner * _NAMES, max([80.0, *(_name_width(row) for row in chart.rows)]))
     count = max(1, len(chart.columns))
@@ -119,7 +119,7 @@ def _wrapped(said: str, limit: float, *, size: float = 12.0, most: int = 3) -> l
 def _row(
     row: BarRow, top: float, names: float, lefts: list[float], column: float, scales: list[float]
 ) -> tuple[float, str]:
-    """Its height, and what is drawn."""
+    """Return a row's height and its SVG."""
     notes = _wrapped(row.note, names, size=_NOTE) if row.note else []
     height = max(_MIN_ROW, 12 + 15 + _LINE * len(notes))
     parts = ["<g>"]

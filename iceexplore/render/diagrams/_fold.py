@@ -1,4 +1,4 @@
-"""Cut a diagram of tables down to what Mermaid draws: fewer rows, then the newest snapshots, then fewer children."""
+"""Reduce a diagram of tables to Mermaid's limits: fewer rows, then the newest snapshots, then fewer children."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ __all__ = ["with_children", "with_newest", "with_rows"]
 
 
 def with_rows(diagram: TableDiagram, most: int) -> TableDiagram:
-    """The diagram with so many rows a node, and one that says how many more there are."""
+    """Return the diagram with at most ``most`` rows per node, and a row that counts the others."""
     return replace(diagram, nodes=tuple(_short(node, most) for node in diagram.nodes))
 
 
 def _short(node: TableNode, most: int) -> TableNode:
-    if len(node.rows) <= most + 1:  # a row in place of one says less
+    if len(node.rows) <= most + 1:  # a row that replaces a single one saves nothing
         return node
     return replace(node, rows=(*node.rows[:most], (f"… {len(node.rows) - most:,} more", "")))
 
 
 def with_newest(diagram: TableDiagram, most: int) -> TableDiagram:
-    """The diagram with the last nodes of its top layer, so many, and what is below them; the caption says so."""
+    """Return the last ``most`` nodes of the top layer and all nodes below them, with a note in the caption."""
     top = diagram.layers[0]
     kept = {node.id for node in top[-most:]}
     left = sorted(kept)
@@ -42,7 +42,7 @@ def with_newest(diagram: TableDiagram, most: int) -> TableDiagram:
 
 
 def with_children(diagram: TableDiagram, most: int) -> TableDiagram:
-    """The diagram with the first nodes of each layer, so many, and one that stands for the others."""
+    """Return the diagram with the first ``most`` nodes of each layer, and one that replaces the others."""
     kept: list[TableNode] = []
     stands: dict[str, str] = {}  # node → the node that is drawn for it
     for layer in diagram.layers:

@@ -1,10 +1,10 @@
-"""Where the tables of a diagram stand, and which way its edges go, so that no two solid edges cross.
+"""Place the tables of a diagram and route its edges so that solid edges cross as little as possible.
 
-Nodes of a layer stand side by side in the order given. Two roots that share two children cannot be joined to them by
-downward lines without a crossing, wherever the children stand. So an edge may also go down through the gap beside a
+Nodes of a layer are placed side by side in the given order. Two roots that share two children cannot be joined to them
+by downward lines without a crossing, wherever the children are. So an edge may also go down through the gap beside a
 child, along a lane below the layer, and into its target from underneath. Edges are placed one after the other, those
-to new children first, each where it crosses the fewest placed before it. Three roots that share three children cannot
-be drawn on a plane without a crossing at all (K3,3); such edges cross as little as this search finds.
+to new children first, each where it crosses the fewest edges placed before it. Three roots that share three children
+cannot be drawn on a plane without a crossing at all (K3,3); such edges cross as little as this search finds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MIN_WIDTH = 92.0
 
 @dataclass(frozen=True)
 class Placed:
-    """A node's place in pixels, and its texts cut to fit. ``split`` is where the status column begins."""
+    """A node's position in pixels, and its texts cut to fit. ``split`` is the start of the status column."""
 
     node: TableNode
     x: float
@@ -44,27 +44,27 @@ class Placed:
 
     @property
     def middle(self) -> float:
-        """The x of its middle."""
+        """The x coordinate of its middle."""
         return self.x + self.width / 2
 
     @property
     def bottom(self) -> float:
-        """The y of its lower edge."""
+        """The y coordinate of its lower edge."""
         return self.y + self.height
 
 
 @dataclass
 class Route:
-    """Which way an edge goes: straight down (``gap`` None), or through a gap and along a lane below the layer.
+    """The route of an edge: straight down (``gap`` None), or through a gap and along a lane below the layer.
 
     Attributes
     ----------
     gap
         The gap, counted from 0 (left of the first node of the target's layer).
     track, lane
-        The place in the gap, and the lane below, counted from 0.
+        The track in the gap, and the lane below, counted from 0.
     end
-        The x at which a detour comes into its target.
+        The x coordinate at which a detour enters its target.
     """
 
     link: TableLink
@@ -76,7 +76,7 @@ class Route:
 
 @dataclass
 class TablesLayout:
-    """The whole drawing. ``gaps``: the x of each track, by (layer, gap); ``lanes``: the y of each lane, by layer."""
+    """The whole drawing. ``tracks``: the x of each track, by (layer, gap); ``lanes``: the y of each lane, by layer."""
 
     nodes: dict[str, Placed]
     routes: list[Route]
@@ -86,31 +86,33 @@ class TablesLayout:
     height: float
 
     def floor(self, node: Placed) -> float:
-        """The lowest edge of the boxes in a node's layer: there curves begin, for only then they cross as ends do."""
+        """Return the lowest edge of the boxes in a node's layer, where all its curves begin."""
         return max(p.bottom for p in self.nodes.values() if p.node.layer == node.node.layer)
 
 
 @dataclass
 class _Order:
-    """The order of nodes in two neighbouring layers: places of sources and of targets."""
+    """The order of nodes in two neighbouring layers: positions of sources and of targets."""
 
     sources: dict[str, int]
     targets: dict[str, int]
 
     def top(self, route: Route) -> tuple[float, float]:
-        """Where the downward part begins and ends: a gap lies between two targets."""
+        """Return the start and end of the downward part; a gap is between two targets."""
         start = self.sources[route.link.source]
         return start, self.targets[route.link.target] if route.gap is None else route.gap - 0.5
 
     def turn(self, route: Route) -> float:
-        """The place among those of one gap, from left: what goes left, the nearest target first; then what goes
-        right, the farthest first. Only so do their lanes nest."""
+        """Return the sort key of a detour within its gap, from the left, so that lanes nest.
+
+        Detours to the left come first, the nearest target first; then those to the right, the farthest first.
+        """
         gap = 0 if route.gap is None else route.gap
         away = self.targets[route.link.target] - (gap - 0.5)
         return -1e6 - away if away < 0 else 1e6 - away
 
     def below(self, route: Route) -> tuple[float, float] | None:
-        """The two ends of the lane."""
+        """Return the two ends of the lane, None for a straight edge."""
         if route.gap is None:
             return None
         ends = (route.gap - 0.5, float(self.targets[route.link.target]))
@@ -124,13 +126,13 @@ def _cross(order: _Order, a: Route, b: Route) -> bool:
     one, two = order.below(a), order.below(b)
     if one is None or two is None:
         return False
-    if a.gap == b.gap:  # side by side in one gap: as their sources stand, and as their lanes nest
+    if a.gap == b.gap:  # in one gap: compare the order of their sources with the nesting of their lanes
         return (order.turn(a) < order.turn(b)) != (s < u) and order.turn(a) != order.turn(b) and s != u
     return one[0] < two[0] < one[1] < two[1] or two[0] < one[0] < two[1] < one[1]
 
 
 def route_crossings(layout: TablesLayout, diagram: TableDiagram) -> int:
-    """How many times solid edges cross, by the lines as they are drawn (curves taken as straight)."""
+    """Return the number of crossings of solid edges as drawn (curves counted as straight)."""
     lines = [_corners(route, layout, diagram) for route in layout.routes]
     return sum(_meet(one, two) for i, one in enumerate(lines) for two in lines[:i])
 
@@ -146,7 +148,7 @@ def _corners(route: Route, layout: TablesLayout, diagram: TableDiagram) -> list[
 
 
 def _meet(one: list[tuple[float, float]], two: list[tuple[float, float]]) -> int:
-    """How many pairs of segments cross, ends that touch not counted."""
+    """Return the number of crossing pairs of segments; touching ends do not count."""
 
     def side(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
         return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
@@ -168,13 +170,13 @@ def _order(upper: list[TableNode], lower: list[TableNode]) -> _Order:
 
 
 def _routes(diagram: TableDiagram) -> list[Route]:
-    """A way for every solid edge."""
+    """Return a route for every solid edge."""
     out = []
     for upper, lower in _pairs(diagram):
         order = _order(upper, lower)
         links = [x for x in diagram.children() if x.source in order.sources and x.target in order.targets]
         parents: dict[str, int] = {}
-        for link in links:  # the first root that names a node is the one under which it stands
+        for link in links:  # a node is placed under the first root that references it
             parents[link.target] = min(parents.get(link.target, 1 << 30), order.sources[link.source])
         links.sort(key=lambda x: (order.sources[x.source] - parents[x.target], order.sources[x.source]))
         # A dotted edge between neighbours runs through the gap between them.
@@ -197,7 +199,7 @@ def _routes(diagram: TableDiagram) -> list[Route]:
 
 
 def _near(order: _Order, link: TableLink, taken: set[int]) -> list[int]:
-    """The gaps, nearest to the target first; those that a dotted edge crosses last."""
+    """Return the gaps, nearest to the target first; those that a dotted edge crosses last."""
     at = order.targets[link.target]
     return sorted(range(len(order.targets) + 1), key=lambda gap: (gap in taken, abs(gap - 0.5 - at), -gap))
 
@@ -213,7 +215,7 @@ def _size(node: TableNode) -> tuple[float, float, str, tuple[tuple[str, str], ..
 
 
 def place(diagram: TableDiagram) -> TablesLayout:
-    """Work out where everything goes; the same diagram gives the same drawing."""
+    """Compute all positions; the same diagram gives the same drawing."""
     routes = _routes(diagram)
     sizes = {node.id: _size(node) for node in diagram.nodes}
     tracks, lanes = _numbered(diagram, routes)
@@ -243,13 +245,13 @@ def place(diagram: TableDiagram) -> TablesLayout:
 
 
 def _numbered(diagram: TableDiagram, routes: list[Route]) -> tuple[dict[tuple[int, int], int], dict[int, int]]:
-    """Give every detour a track in its gap and a lane below, so that those of one gap nest; how many of each."""
+    """Give every detour a track in its gap and a lane below, so that they nest; return the number of each."""
     tracks: dict[tuple[int, int], int] = {}
     lanes: dict[int, int] = {}
     for number, (upper, lower) in enumerate(_pairs(diagram), start=1):
         order = _order(upper, lower)
         detours = [r for r in routes if r.gap is not None and r.link.target in order.targets]
-        # The shortest lane lies highest; of equal ones that of the inner track.
+        # The shortest lane is the highest; of equal ones that of the inner track.
         detours.sort(key=lambda r: (_length(order, r), _inner(order, r)))
         for lane, route in enumerate(detours):
             route.lane = lane
@@ -265,20 +267,20 @@ def _numbered(diagram: TableDiagram, routes: list[Route]) -> tuple[dict[tuple[in
 
 
 def _inner(order: _Order, route: Route) -> int:
-    """Of detours from one gap into one target: to the left the leftmost source's track is the inner one."""
+    """Return a sort key for detours from one gap into one target, the inner track first."""
     at = order.sources[route.link.source]
     return at if route.gap is not None and order.targets[route.link.target] < route.gap else -at
 
 
 def _ends(out: TablesLayout) -> None:
-    """Detours end side by side under their target: those from the right on its right, the inner one outermost."""
+    """Let detours end side by side under their target: from the right on its right, the inner one outermost."""
     for target in {r.link.target for r in out.routes if r.gap is not None}:
         p = out.nodes[target]
         mine = [r for r in out.routes if r.link.target == target and r.gap is not None]
         number = next(n for (n, gap) in out.tracks if any(r.gap == gap for r in mine) and out.tracks[n, gap])
         for right in (True, False):
             some = [r for r in mine if (out.tracks[number, r.gap or 0][r.track] > p.middle) == right]
-            some.sort(key=lambda r: r.lane, reverse=True)  # the longest comes in nearest to the middle
+            some.sort(key=lambda r: r.lane, reverse=True)  # the longest enters nearest to the middle
             step = min(6.0, (p.width / 2 - 8) / (len(some) + 1)) if some else 0.0
             for i, route in enumerate(some, start=1):
                 route.end = p.middle + step * i * (1 if right else -1)
@@ -290,7 +292,7 @@ def _length(order: _Order, route: Route) -> float:
 
 
 def _centre(diagram: TableDiagram, out: TablesLayout) -> None:
-    """Move each node over the middle of the children that stand under it, keeping the order; the lowest layer stays."""
+    """Center each node over the children placed under it, keeping the order; the lowest layer stays."""
     for number in reversed(range(len(diagram.layers) - 1)):
         if any(out.tracks.get((number, gap)) for gap in range(len(diagram.layers[number]) + 1)):
             continue  # edges run through its gaps

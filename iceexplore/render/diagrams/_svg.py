@@ -1,4 +1,4 @@
-"""A diagram of tables as one standalone SVG, in the palette of the V4 proposal's figures."""
+"""Draw a diagram of tables as a standalone SVG, in the palette of the V4 proposal's figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tables_svg(diagram: TableDiagram, *, theme: Theme = "auto") -> Svg:
     Raises
     ------
     OptionError
-        An unknown theme.
+        The theme is unknown.
     """
     if theme not in ("auto", "light", "dark"):
         raise OptionError(f"unknown theme {theme!r}; choose 'auto', 'light' or 'dark'")
@@ -67,7 +67,7 @@ def _text(x: float, y: float, words: str, css: str, size: float, more: str = "")
 
 
 def _described(diagram: TableDiagram) -> str:
-    """What a reader that cannot see the drawing is told."""
+    """Return a description for screen readers."""
     lines = [diagram.caption]
     for node in diagram.nodes:
         rows = ", ".join(f"{name} {status}".strip() for name, status in node.rows)
@@ -124,7 +124,7 @@ def _box(p: Placed) -> str:
 
 
 def _edge(route: Route, at: TablesLayout, diagram: TableDiagram) -> str:
-    """Down to the target's top; or through the gap, along the lane, and up to its lower edge."""
+    """Draw an edge down to the target's top, or through the gap, along the lane, and up to its lower edge."""
     source, target = at.nodes[route.link.source], at.nodes[route.link.target]
     x1, y1 = source.middle, at.floor(source)
     down = f"M{_n(x1)} {_n(source.bottom)}V{_n(y1)}"
@@ -149,7 +149,7 @@ def _edge(route: Route, at: TablesLayout, diagram: TableDiagram) -> str:
 
 
 def _neighbours(source: Placed, target: Placed, at: TablesLayout) -> bool:
-    """Whether nothing stands between two nodes of one layer."""
+    """Return whether two nodes are adjacent in one layer."""
     low, high = sorted((source.x, target.x))
     return source.node.layer == target.node.layer and not any(
         low < p.x < high for p in at.nodes.values() if p.node.layer == source.node.layer
@@ -157,7 +157,7 @@ def _neighbours(source: Placed, target: Placed, at: TablesLayout) -> bool:
 
 
 def _below(at: TablesLayout, links: list[TableLink]) -> float:
-    """Room under the lowest layer for dotted edges that pass others, and their labels."""
+    """Return the height below the lowest layer for dotted edges between distant nodes, and their labels."""
     far = [x for x in links if not _neighbours(at.nodes[x.source], at.nodes[x.target], at)]
     return 30.0 + 16.0 * len(far) if far else 0.0
 
@@ -175,7 +175,7 @@ def _relation(link: TableLink, at: TablesLayout, number: int) -> str:
     else:
         y = at.height + 14 + 16.0 * number
         lanes = [r for r in at.routes if r.link.target == link.target and r.gap is not None]
-        # On the side of the target where no lane comes in.
+        # On the side of the target where no lane enters.
         x1, x2 = source.middle - 12, target.middle + (-14 if source.x > target.x or not lanes else 14)
         end = target.bottom if source.node.layer == target.node.layer else target.y + target.height
         path = f"M{_n(x1)} {_n(source.bottom)}V{_n(y)}H{_n(x2)}V{_n(end + 7)}"

@@ -1,8 +1,8 @@
 """Diagrams in which a manifest is a table with a row per entry: the drawing rules of the V4 proposal's figures.
 
-Layers from top to bottom: snapshots, roots, the children of roots. Status belongs to the reference, so it stands in
-the row of the manifest that refers, not on the node. One node for what several snapshots share. Plain data; where
-nodes and edges go is worked out in `_tables_layout`.
+Layers from top to bottom: snapshots, roots, the children of roots. Status belongs to the reference, so it is shown in
+the row of the referring manifest, not on the node. Snapshots share nodes. Plain data; `_positions` computes where nodes
+and edges are placed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class TableNode:
     kind
         A key of `STYLE`.
     title
-        Words for the kind, and the name: ``Data Manifest M1``.
+        The kind as text, and the name: ``Data Manifest M1``.
     rows
         Name and status of each entry; a deletion vector has ordinals with an empty status.
     layer
-        0 for snapshots, 1 for roots, 2 for their children; further ones where a figure has them.
+        0 for snapshots, 1 for roots, 2 for their children; more in some figures.
     group
-        The snapshot under which the node stands first: children of one group stand side by side.
+        The first snapshot that has the node: children of one group are placed side by side.
     """
 
     id: str
@@ -45,8 +45,11 @@ class TableNode:
 
 @dataclass(frozen=True)
 class TableLink:
-    """An edge: ``child`` from a snapshot or manifest to what it names, ``applies-to`` (dotted) from a vector or a
-    delete manifest to what it deletes from."""
+    """An edge of a diagram.
+
+    ``child`` goes from a snapshot or manifest to what it references, ``applies-to`` (dotted) from a deletion vector or
+    delete manifest to what it deletes from.
+    """
 
     source: str
     target: str
@@ -61,7 +64,7 @@ class TableDiagram:
     Raises
     ------
     OptionError
-        Two nodes share an id, or an edge's end is not in the diagram.
+        Two nodes share an id, or an end of an edge is not in the diagram.
     """
 
     title: str
@@ -75,23 +78,23 @@ class TableDiagram:
         for link in self.links:
             for end in (link.source, link.target):
                 if end not in self.by_id:
-                    raise OptionError(f"an edge names the node {end!r}, which is not in the diagram")
+                    raise OptionError(f"an edge references the node {end!r}, which is not in the diagram")
 
     @cached_property
     def by_id(self) -> dict[str, TableNode]:
-        """Node by id."""
+        """The nodes by id."""
         return {node.id: node for node in self.nodes}
 
     @cached_property
     def layers(self) -> list[list[TableNode]]:
-        """The nodes of each layer, in the order given; empty layers left out."""
+        """The nodes of each layer, in the given order, without empty layers."""
         found = sorted({node.layer for node in self.nodes})
         return [[node for node in self.nodes if node.layer == layer] for layer in found]
 
     def children(self) -> list[TableLink]:
-        """The solid edges."""
+        """Return the solid edges."""
         return [link for link in self.links if link.kind == "child"]
 
     def relations(self) -> list[TableLink]:
-        """The dotted edges."""
+        """Return the dotted edges."""
         return [link for link in self.links if link.kind == "applies-to"]

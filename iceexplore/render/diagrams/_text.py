@@ -1,4 +1,4 @@
-"""A diagram of tables as Mermaid, DOT and lines of text: same nodes, same order, same statuses as the SVG."""
+"""Write a diagram of tables as Mermaid, DOT and lines of text, with the nodes, order and statuses of the SVG."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["tables_graphviz", "tables_mermaid", "tables_text"]
 
 _MAX_NAME = 60
 
-#: The proposal's own theme ("Diagram Source"): subgraphs are transparent and without a border, they only keep a layer
+#: The proposal's own theme ("Diagram Source"): subgraphs are transparent and without a border; they only keep a layer
 #: on one height.
 _THEME = (
     '%%{init: {"flowchart": {"htmlLabels": true}, "theme": "base", "themeVariables": {"primaryColor": "#ffffff", '
@@ -32,10 +32,10 @@ def _numbers(diagram: TableDiagram) -> dict[str, str]:
 
 
 def tables_mermaid(diagram: TableDiagram) -> Mermaid:
-    """Write a diagram as Mermaid: a transparent subgraph a layer, an HTML table a manifest, dotted "applies to".
+    """Write a diagram as Mermaid: a transparent subgraph per layer, an HTML table per manifest, dotted edges.
 
-    Where that would pass Mermaid's limits manifests show fewer rows; if it still does, only the newest of the top layer
-    are drawn, and the caption says so; of too many children of one snapshot the first are, and "+N more".
+    Where Mermaid's limits would be exceeded, manifests show fewer rows; if necessary, only the newest nodes of the top
+    layer are drawn, with a note in the caption, and only the first nodes of other layers, with "+N more".
     """
     part, text = diagram, _write(diagram)
     for rows in (8, 4, 2, 1):
@@ -91,7 +91,7 @@ def _mermaid_label(node: TableNode) -> str:
 
 
 def tables_graphviz(diagram: TableDiagram) -> Any:
-    """Build a ``graphviz.Digraph`` with a table a manifest; its ``.source`` is the DOT text.
+    """Build a ``graphviz.Digraph`` with a table per manifest; its ``.source`` is the DOT text.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def tables_graphviz(diagram: TableDiagram) -> Any:
     try:
         import graphviz as gv
     except ImportError as error:
-        raise MissingDependencyError("the package graphviz is needed to write DOT; pip install graphviz") from error
+        raise MissingDependencyError("writing DOT needs the package graphviz: pip install graphviz") from error
     font = "Helvetica,Arial,sans-serif"
     heading = escape.dot(escape.shorten(f"{diagram.title} · {diagram.caption}", 300))
     graph = gv.Digraph(
@@ -130,7 +130,7 @@ def tables_graphviz(diagram: TableDiagram) -> Any:
 
 
 def _dot_label(node: TableNode) -> str:
-    """An HTML-like label, or a plain one without rows. Its text is escaped as XML: nothing in it is markup."""
+    """Return an HTML-like label, or a plain one without rows. Its text is escaped as XML."""
     if not node.rows:
         return escape.dot(escape.shorten(node.title, _MAX_NAME))
     title = escape.svg(escape.shorten(node.title, _MAX_NAME)) or " "
@@ -143,7 +143,7 @@ def _dot_label(node: TableNode) -> str:
 
 
 def tables_text(diagram: TableDiagram) -> str:
-    """Write a diagram as lines: every node once, with its rows, by layer; then what applies to what."""
+    """Write a diagram as lines: every node once, with its rows, by layer; then the "applies to" relations."""
     out = [escape.text(diagram.title)]
     if diagram.caption:
         out.append(escape.text(diagram.caption))

@@ -1,4 +1,4 @@
-"""Fold what is too much: fair shares of a budget, and a scene cut down to so many nodes with named "+N more"."""
+"""Fold large scenes: share a budget of nodes fairly, and replace the rest by "+N more"."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["fold", "share"]
 
 
 def share(counts: Sequence[int], budget: int) -> list[int]:
-    """How many of each group to show so that at most ``budget`` nodes appear: small groups whole, large ones equally.
+    """Return how many of each group to show within ``budget`` nodes: small groups whole, large ones equally.
 
-    A group that is not shown whole costs one more node, for its "+N more". A group gets at least one (or its fold
-    node alone) even where the budget is smaller than the number of groups.
+    A group that is not shown whole costs one more node, for its "+N more". A group gets at least one node (or only its
+    fold node), even where the budget is smaller than the number of groups.
     """
     if sum(counts) <= budget:
         return list(counts)
@@ -28,7 +28,7 @@ def share(counts: Sequence[int], budget: int) -> list[int]:
 
 
 def fold(scene: Scene, max_nodes: int) -> Scene:
-    """The scene with at most about ``max_nodes`` nodes, the rest folded into "+N more" under their parents."""
+    """Return the scene with about ``max_nodes`` nodes, the rest folded into "+N more" under their parents."""
     if len(scene.nodes) <= max_nodes:
         return scene
     sizes = _subtree_sizes(scene)
@@ -39,7 +39,7 @@ def fold(scene: Scene, max_nodes: int) -> Scene:
         groups = [(parent, scene.children.get(parent, [])) for parent in frontier]
         groups = [(parent, nodes) for parent, nodes in groups if nodes]
         room = max(0, max_nodes - len(kept))
-        # A layer with others below takes half of what is left, so that the last layer is never starved.
+        # A layer with others below takes half of the remaining budget, so that the last layer gets some.
         deeper = any(scene.children.get(node.id) for _, nodes in groups for node in nodes)
         total = sum(len(nodes) for _, nodes in groups)
         budget = room if not deeper or total * 2 <= room else max(1, room // 2)

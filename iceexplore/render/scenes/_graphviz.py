@@ -1,4 +1,4 @@
-"""A scene as a Graphviz graph. Building it needs the ``graphviz`` package only; drawing it, the program ``dot``."""
+"""Write a scene as a Graphviz graph: building needs the package ``graphviz``, drawing the program ``dot``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def graphviz(scene: Scene) -> Any:
     try:
         import graphviz as gv
     except ImportError as error:
-        raise MissingDependencyError("the package graphviz is needed to write DOT; pip install graphviz") from error
+        raise MissingDependencyError("writing DOT needs the package graphviz: pip install graphviz") from error
     font = "Helvetica,Arial,sans-serif"
     graph = gv.Digraph(
         name="iceexplore",

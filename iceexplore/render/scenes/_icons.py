@@ -1,4 +1,4 @@
-"""Icons of the kinds of node: outlines in a 16 × 16 square, drawn in the kind's colour."""
+"""Icons for the kinds of nodes: outlines in a 16 × 16 square, drawn in the kind's colour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scene as a Mermaid flowchart: nodes numbered by us, labels escaped, under Mermaid's limit of 50,000 characters."""
+"""A scene as a Mermaid flowchart: nodes numbered, labels escaped, under Mermaid's limit of 50,000 characters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mermaid(scene: Scene, *, max_nodes: int = 150) -> Mermaid:
     Parameters
     ----------
     max_nodes
-        About so many nodes; the rest is folded into "+N more". Fewer where text or edges would pass Mermaid's
+        Approximate number of nodes; the rest is folded into "+N more". Fewer where text or edges would exceed Mermaid's
         limits.
     """
     limit = max(2, min(max_nodes, MAX_EDGES))

@@ -1,8 +1,8 @@
-"""Positions: a strictly layered tidy tree, from left to right, by arithmetic alone.
+"""Positions: a strictly layered tidy tree, from left to right, computed without a font.
 
 Every layer is a column as wide as its widest node. Subtrees are pushed together until their outlines touch (a
-contour per layer), so a small subtree nestles beside a tall one. The widget, the SVG export and the static fallback
-share these positions, so the function is pure: the same scene gives the same layout.
+contour per layer), so a small subtree fits beside a tall one. The widget, the SVG export and the static fallback
+share these positions, so the function is deterministic: the same scene gives the same layout.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ ATTACHED_GAP = 5.0
 HEADING_HEIGHT = 26.0
 MAX_LABEL = 196.0
 MAX_LINE = 268.0
-#: A label of so many characters is not cut: a snapshot id that lacks digits names nothing.
+#: A label up to this length is not cut: a snapshot id without all digits is useless.
 WHOLE_LABEL = 30
 WIDEST_LABEL = 300.0
 MIN_WIDTH = 96.0
-#: A parent stands in the middle of its children, but no further than this below the first: it stays in sight.
+#: A parent is centered beside its children, but at most this far below the first, to stay in sight.
 DROP = 150.0
 
 
 @dataclass(frozen=True)
 class Box:
-    """A node's place in pixels, and its texts cut to fit."""
+    """A node's position in pixels, and its texts cut to fit."""
 
     node: SceneNode
     x: float
@@ -56,13 +56,13 @@ class Box:
 
     @property
     def middle(self) -> float:
-        """The height of the point where its edges end."""
+        """The y coordinate at which its edges end."""
         return self.y + self.height / 2
 
 
 @dataclass(frozen=True)
 class Column:
-    """A layer: where it stands, and its heading."""
+    """A layer: its position, width and heading."""
 
     x: float
     width: float
@@ -71,7 +71,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Layout:
-    """Every box, column by column, and the size of the whole."""
+    """All boxes and columns, and the total size."""
 
     boxes: tuple[Box, ...]
     columns: tuple[Column, ...]
@@ -106,7 +106,7 @@ def _size(node: SceneNode, wrap: int) -> _Sized:
 
 
 def _label(node: SceneNode, sized: _Sized, width: float) -> str:
-    """The label in its column, where a wider box may have room for more of it."""
+    """Return the label cut to its column, which may be wider than the node alone."""
     room = width - 2 * PAD_X - ICON - 7
     if sized.badge:
         room -= 12 + text_width(sized.badge, LINE_SIZE) + 10
@@ -122,7 +122,7 @@ def layout(scene: Scene) -> Layout:
     children = {
         node.id: [child for child in scene.children.get(node.id, []) if child.id not in host] for node in scene.nodes
     }
-    above = {  # the room that a node's attached nodes take atop it
+    above = {  # the height of a node's attached nodes above it
         target: sum(sized[s].height + ATTACHED_GAP for s in sources) for target, sources in attached.items()
     }
     tops = _place(scene, children, sized, above, host)
@@ -151,7 +151,7 @@ def layout(scene: Scene) -> Layout:
 
 
 def _attached(scene: Scene) -> dict[str, list[str]]:
-    """Sources of `ref` edges that are drawn atop their target: childless, with the target's parent and layer."""
+    """Return the sources of `ref` edges drawn on top of their target: childless, with its parent and layer."""
     out: dict[str, list[str]] = {}
     taken: set[str] = set()
     for edge in scene.relations(("ref",)):
@@ -178,7 +178,7 @@ def _columns(scene: Scene, sized: dict[str, _Sized]) -> dict[int, Column]:
     for level in sorted(widths):
         names = titles.get(level, {})
         title = max(names, key=lambda name: names[name]) if names else ""
-        if {"Manifests", "Files"} <= set(names):  # what stands in a root of V4
+        if {"Manifests", "Files"} <= set(names):  # the content of a V4 root
             title = "Manifests and files"
         columns[level] = Column(x, widths[level], title)
         x += widths[level] + COLUMN_GAP
@@ -192,7 +192,7 @@ def _place(
     above: dict[str, float],
     host: dict[str, str],
 ) -> dict[str, float]:
-    """The y of every node that stands by itself.
+    """Return the y coordinate of every node that is not attached to another.
 
     A subtree's outline is, per layer, its (top, bottom) relative to its root's top. Parents come before their children
     in a scene, so walking it backwards sees children first: no recursion.
@@ -233,7 +233,7 @@ def _stack(
     outlines: dict[str, dict[int, tuple[float, float]]],
     merged: dict[int, tuple[float, float]],
 ) -> list[float]:
-    """Put subtrees one under another as close as their outlines allow; fill ``merged`` with the outline of all."""
+    """Stack subtrees as closely as their outlines allow; fill ``merged`` with the outline of all."""
     starts: list[float] = []
     for i, node in enumerate(nodes):
         outline = outlines[node.id]

@@ -1,4 +1,4 @@
-"""What a renderer draws: nodes in layers and the edges between them, as plain data."""
+"""A scene to draw: nodes in layers and the edges between them, as plain data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EdgeKind = Literal["child", "applies-to", "ref"]
 
 @dataclass(frozen=True)
 class SceneNode:
-    """One box of a scene.
+    """A node of a scene, drawn as a box.
 
     Attributes
     ----------
@@ -26,17 +26,17 @@ class SceneNode:
     kind
         A key of `STYLE`; an unknown kind is drawn in neutral colours.
     label, lines
-        The title and the smaller lines under it, as they are (renderers escape and shorten).
+        The title and the smaller lines under it, unescaped (renderers escape and shorten).
     badge
-        A word or sign beside the title.
+        A short text beside the title.
     marks
-        What happened to the node: each has a sign as well as a colour.
+        The node's changes and states; each is drawn with a sign as well as a colour.
     parent
-        The id of the node that holds this one, or None for a root.
+        The parent's id, or None for a root.
     level
         The layer, from 0; greater than the parent's.
     tooltip
-        The long form; no renderer relies on it being seen.
+        A longer text; renderers do not rely on it.
     """
 
     id: str
@@ -52,7 +52,7 @@ class SceneNode:
 
 @dataclass(frozen=True)
 class SceneEdge:
-    """A relation besides parenthood. A `ref` edge between two children of one node draws its source atop its target."""
+    """A relation besides parenthood. The source of a `ref` edge between siblings is drawn on top of its target."""
 
     source: str
     target: str
@@ -62,12 +62,12 @@ class SceneEdge:
 
 @dataclass(frozen=True)
 class Scene:
-    """Nodes, parents before their children, and edges. Parenthood needs no edge of its own.
+    """Nodes, parents before their children, and edges. Parenthood needs no edge.
 
     Attributes
     ----------
     wrap
-        As many lines one of a node's lines may take where a drawing has no room for it in one.
+        The most lines into which a node's line may be wrapped.
 
     Raises
     ------
@@ -96,11 +96,11 @@ class Scene:
         for edge in self.edges:
             for end in (edge.source, edge.target):
                 if end not in levels:
-                    raise OptionError(f"an edge names the node {end!r}, which is not in the scene")
+                    raise OptionError(f"an edge references the node {end!r}, which is not in the scene")
 
     @cached_property
     def by_id(self) -> dict[str, SceneNode]:
-        """Node by id."""
+        """The nodes by id."""
         return {node.id: node for node in self.nodes}
 
     @cached_property
@@ -112,6 +112,6 @@ class Scene:
         return out
 
     def relations(self, kinds: Iterable[EdgeKind] = ("applies-to", "ref")) -> list[SceneEdge]:
-        """The edges of these kinds."""
+        """Return the edges of these kinds."""
         wanted = set(kinds)
         return [edge for edge in self.edges if edge.kind in wanted]

@@ -1,4 +1,4 @@
-"""One table of how each kind of node looks: colour, and a shape and a sign beside it (never colour alone)."""
+"""The appearance of each kind of node: colour, shape and sign (never only a colour)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["KindStyle", "MARKS", "MarkStyle", "PAPER", "PRUNED", "Palette", "STY
 
 @dataclass(frozen=True)
 class KindStyle:
-    """How one kind of node looks.
+    """The appearance of a kind of node.
 
     Attributes
     ----------
     title, layer
-        The kind's name for a legend, and the heading of the layer in which it stands.
+        The kind's name for a legend, and the heading of its layer.
     sign
         One character for text outputs.
     shape
@@ -41,7 +41,7 @@ class KindStyle:
 
 @dataclass(frozen=True)
 class MarkStyle:
-    """How a mark looks: its sign, its meaning, its colour in light and dark."""
+    """The appearance of a mark: its sign, meaning, and colour in light and dark."""
 
     sign: str
     title: str
@@ -51,7 +51,7 @@ class MarkStyle:
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of everything that is not a node."""
+    """The colours of everything except nodes."""
 
     paper: str
     ink: str
@@ -163,7 +163,7 @@ MARKS: dict[Mark, MarkStyle] = {
     "pruned": MarkStyle("⊘", "skipped, not read", "#6b7280", "#9aa4b2"),
 }
 
-#: Fill and stroke of what a filter skips, in place of its kind's: light and dark.
+#: Fill and stroke of nodes that a filter skips, instead of their kind's: light and dark.
 PRUNED: dict[str, tuple[str, str]] = {"light": ("#f4f5f7", "#9aa4b2"), "dark": ("#1a2028", "#7b8797")}
 
 PAPER: dict[str, Palette] = {
@@ -173,5 +173,5 @@ PAPER: dict[str, Palette] = {
 
 
 def style(kind: str) -> KindStyle:
-    """The style of a kind; a neutral one for a kind that the table does not know."""
+    """Return the style of a kind; a neutral one for an unknown kind."""
     return STYLE.get(kind, _OTHER)

@@ -1,4 +1,4 @@
-"""A scene as one standalone SVG: its own colours for light and dark, no script, no link, no font to load."""
+"""Draw a scene as a standalone SVG: light and dark colours, no script, no links, no fonts to load."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARGIN = 24.0
 _TITLE = 46.0
 _LEGEND = 22.0
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif"
-#: Tooltips are cut: a name may be 100 kB.
+#: Tooltips are cut: a name may have 100 kB.
 _TOOLTIP = 1500
 
 
@@ -38,7 +38,7 @@ def svg(scene: Scene, *, theme: Theme = "auto") -> Svg:
     Raises
     ------
     OptionError
-        An unknown theme.
+        The theme is unknown.
     """
     if theme not in ("auto", "light", "dark"):
         raise OptionError(f"unknown theme {theme!r}; choose 'auto', 'light' or 'dark'")
@@ -164,7 +164,7 @@ def _box(box: Box) -> str:
         classes.append("ix-gone")
     if "carried" in node.marks:
         classes.append("ix-old")
-    if "pruned" in node.marks:  # after its kind: of rules of one weight the later counts
+    if "pruned" in node.marks:  # after its kind: of rules with equal specificity the later wins
         classes.append("ix-cut")
     radius = 14 if box.attached else 8
     parts = [f'<g class="{" ".join(classes)}">']
@@ -193,7 +193,7 @@ def _box(box: Box) -> str:
 
 
 def _sign(mark: Mark, x: float, y: float, radius: float = 8.0) -> str:
-    if mark == "pruned":  # a disc with a bar across it, drawn: few fonts have the character
+    if mark == "pruned":  # a disc with a bar, drawn as shapes: few fonts have the character
         reach = radius * 0.5
         return (
             f'<circle class="ix-m-{mark}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"/>'
@@ -211,7 +211,7 @@ def _is_arc(edge: SceneEdge, boxes: dict[str, Box]) -> bool:
 
 
 def _bulge(source: Box, target: Box, last: bool = True) -> float:
-    """How far an arc between boxes of one column stands out; before another column it stays in the gap."""
+    """Return how far an arc within one column extends; before another column it stays in the gap."""
     if source.x != target.x:
         return 0.0
     wide = 26 + min(90.0, abs(source.middle - target.middle) * 0.14)
@@ -219,9 +219,9 @@ def _bulge(source: Box, target: Box, last: bool = True) -> float:
 
 
 def _relation(edge: SceneEdge, boxes: dict[str, Box]) -> str:
-    """A line with an arrow head drawn as a path (a marker would need an id).
+    """Draw a line with an arrow head as a path (a marker would need an id).
 
-    In one column an arc on the right of the boxes; between columns from the one's side to the other's that faces it.
+    Within a column it is an arc on the right of the boxes; between columns it joins the facing sides.
     """
     if not _is_arc(edge, boxes):
         return ""
@@ -246,7 +246,7 @@ def _relation(edge: SceneEdge, boxes: dict[str, Box]) -> str:
 
 
 def _legend(kinds: list[str], marks: list[Mark], applies: bool, width: float) -> tuple[list[str], float]:
-    """What icons and signs mean, wrapped to the width; and its height."""
+    """Return the legend of icons and signs, wrapped to the width, and its height."""
     x, y = 0.0, 0.0
     parts: list[str] = []
 

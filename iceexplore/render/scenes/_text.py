@@ -1,4 +1,4 @@
-"""A scene as lines of text, with box-drawing characters for the branches."""
+"""Write a scene as lines of text, with box-drawing characters for the branches."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _MAX_PART = 240
 
 
 def text(scene: Scene) -> str:
-    """Write a scene as a tree of lines; each node has its kind's sign, and ``+ − = !`` for what happened to it."""
+    """Write a scene as a tree of lines; each node has its kind's sign, and ``+ − = !`` for its marks."""
     relations: dict[str, list[str]] = {}
     for edge in scene.relations():
         words = "applies to" if edge.kind == "applies-to" else "→"
         label = scene.by_id[edge.target].label
-        if not any(label in line for line in scene.by_id[edge.source].lines):  # said already
+        if not any(label in line for line in scene.by_id[edge.source].lines):  # already in a line
             target = escape.text(escape.shorten(label, 80))
             relations.setdefault(edge.source, []).append(f"{words} {target}")
     out: list[str] = []
-    # (node, what goes before its children's lines, is it the last of its parent), in the order of writing.
+    # (node, prefix of its line, whether it is its parent's last child), in reverse order of writing.
     stack: list[tuple[SceneNode, str, bool | None]] = [
         (node, "", None) for node in reversed(scene.children.get(None, []))
     ]

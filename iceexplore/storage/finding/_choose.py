@@ -1,4 +1,4 @@
-"""Which metadata file of a folder is the table's current one: the hint, the names, and, for ties, the files."""
+"""Choose a folder's current metadata file: by the version hint, the names and, for ties, the files' contents."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MOST_STEPS = 100_000
 
 @dataclass(frozen=True)
 class Pick:
-    """A metadata file that was taken: where it is, its document, and why it."""
+    """A chosen metadata file: its real location, its document, and notes on why it was chosen."""
 
     real: str
     document: dict[str, Any]
@@ -51,7 +51,7 @@ class Pick:
 
 
 class Picker:
-    """Picks metadata files of one table; what it meets on the way goes to ``problems``."""
+    """Chooses metadata files of one table; faults found on the way are added to ``problems``."""
 
     def __init__(self, storage: Storage, problems: Problems, max_bytes: int) -> None:
         self._storage = storage
@@ -68,14 +68,14 @@ class Picker:
         return Pick(real, document, (*notes, *more))
 
     def in_folder(self, folder: str, version: int | str | None = None) -> Pick | None:
-        """The current metadata file of a metadata folder, or the one that ``version`` means; None if it has none.
+        """Return the current metadata file of a metadata folder, or that of ``version``; None if there is none.
 
         Raises
         ------
         SnapshotNotFoundError
             No such version.
         FormatError
-            None of the files can be read as table metadata.
+            No file can be read as table metadata.
         """
         hint: tuple[str, ...] = ()
         if version is None:
@@ -102,12 +102,12 @@ class Picker:
         return None if pick is None else Pick(pick.real, pick.document, (*pick.notes, *hint))
 
     def among(self, reals: Sequence[str], *, one_table: bool = False) -> Pick | None:
-        """The newest of files whose names do not tell; None if none of them is table metadata.
+        """Return the newest of files whose names do not show the order; None if no file is table metadata.
 
         Raises
         ------
         MetadataNotFoundError
-            They belong to several tables (unless ``one_table`` says that they are in one table's folder).
+            They belong to several tables (unless ``one_table``: they are in one table's folder).
         """
         picks: list[Pick] = []
         first: FormatError | UnsupportedError | None = None
@@ -129,7 +129,7 @@ class Picker:
         if len(uuids) > 1 and len(locations) > 1 and not one_table:
             listed = ", ".join(sorted(basename(p.real) for p in picks)[:12])
             raise MetadataNotFoundError(
-                f"the metadata files here belong to {len(uuids)} tables: open one of them by its own path: {listed}"
+                f"these metadata files belong to {len(uuids)} tables; open one of them by its path: {listed}"
             )
         return self._newest(picks, one_table)
 
@@ -151,7 +151,7 @@ class Picker:
         if same_time and not one_table:
             listed = ", ".join(sorted(basename(p.real) for p in picks)[:12])
             raise MetadataNotFoundError(
-                f"which of {len(picks)} metadata files is the newest cannot be told: open one by its own path: {listed}"
+                f"cannot determine the newest of {len(picks)} metadata files; open one by its path: {listed}"
             )
         why = (
             "the last by name, as several were written at the same time"
@@ -159,8 +159,8 @@ class Picker:
             else "the last written (last-updated-ms)"
         )
         uuids = len({p.document.get("table-uuid") for p in (best, *rivals)})
-        different = f" They have {uuids} table-uuids: a table was dropped and created again here." if uuids > 1 else ""
-        text = f"{name} was taken, {why}; others that could be the newest: {others}.{different}"
+        different = f" They have {uuids} table-uuids: a table was dropped and recreated here." if uuids > 1 else ""
+        text = f"{name} was chosen, {why}; others that could be the newest: {others}.{different}"
         self._problems.add(
             problem(
                 "metadata-ambiguous",
@@ -177,35 +177,35 @@ class Picker:
             data = self._storage.read_real(join(folder, HINT), kind="metadata", most=_HINT_BYTES)
             text = data[:4096].decode("utf-8", "replace")
         except MemoryLimitError:
-            return None, (f"{HINT} has more than {_HINT_BYTES:,} bytes: the newest by name was taken.",)
+            return None, (f"{HINT} has more than {_HINT_BYTES:,} bytes: the newest by name was chosen.",)
         except (FileMissingError, AccessDeniedError):
-            return None, ()  # object stores refuse what is missing to those who may not list
+            return None, ()  # without permission to list, object stores refuse access to missing files
         except StorageError:
             entry = self._storage.find(join(folder, HINT))
             if entry is None or not entry.is_folder:
                 raise
-            return None, (f"{HINT} is a folder, not a file: the newest by name was taken.",)
+            return None, (f"{HINT} is a folder, not a file: the newest by name was chosen.",)
         number, names = hinted_names(text)
         found = self._existing(folder, names)
         if found is None:
             shown = text.strip()[:80]
             if not names:
-                says = f"says {shown!r}, which names no version" if shown else "is empty"
-                return None, (f"{HINT} {says}: the newest by name was taken.",)
+                says = f"contains {shown!r}, which is not a version" if shown else "is empty"
+                return None, (f"{HINT} {says}: the newest by name was chosen.",)
             where = self._storage.unresolve(join(folder, HINT))
-            says = f"{HINT} says {shown!r}, and there is no such metadata file: the newest by name was taken."
+            says = f"{HINT} points to {shown!r}, but there is no such metadata file: the newest by name was chosen."
             self._problems.add(problem("file-missing", where, says, found=shown, severity="warning"))
             return None, (says,)
-        reason = f"as {HINT} says"
+        reason = f"from {HINT}"
         if number is not None:
             # As HadoopTableOperations.refresh: the hint is a starting point, the next version that exists is newer.
             hinted = number
             while number - hinted < _MOST_STEPS and (later := self._existing(folder, version_names(number + 1))):
                 number, found = number + 1, later
             if number != hinted:
-                reason = f"newer than {HINT}, which says {hinted}; Iceberg goes forward from there"
+                reason = f"newer than version {hinted} in {HINT}; Iceberg looks for later versions from there"
         elif (newer := self._newer_than(folder, found)) is not None:
-            reason += f" (there is {newer} with a larger number)"
+            reason += f" ({newer} has a larger number)"
         return self._or_older(found, folder, f"Metadata: {basename(found)}, {reason}."), ()
 
     def _modified(self, real: str) -> int:
@@ -213,7 +213,7 @@ class Picker:
         return (entry.modified_ms if entry else None) or 0
 
     def _newer_than(self, folder: str, real: str) -> str | None:
-        """A file of a larger number than the hinted one: looked for only where listing is free."""
+        """Return a file with a larger number than the hinted one; None if none, or if listing costs a request."""
         number = parse_name(real)
         if number is None or not is_local(folder):
             return None
@@ -245,7 +245,7 @@ class Picker:
             return pick
 
     def _fall_back(self, reals: Sequence[str], broken: dict[str, IceexploreError]) -> Pick | None:
-        """The next older file that can be read; those that cannot become problems only if one is found."""
+        """Return the next older readable file, or None; unreadable files become problems only if one is found."""
         for real in reals[:_MOST_TIED]:
             try:
                 pick = self.load(real)
@@ -255,7 +255,7 @@ class Picker:
             for path, error in broken.items():
                 self._problems.add_error(error, self._storage.unresolve(path))
             names = ", ".join(map(basename, broken))
-            return self._noted(pick, f"Metadata: {basename(real)}, because newer metadata cannot be read: {names}.")
+            return self._noted(pick, f"Metadata: {basename(real)}, because newer files cannot be read: {names}.")
         return None
 
     def _by_version(self, folder: str, version: int | str, names: list[str]) -> Pick:
@@ -269,13 +269,13 @@ class Picker:
             raise nearest_versions(version, [f for f in files if is_metadata_name(f.name)], folder)
         reals = [join(folder, f.name) for f in found]
         pick = (
-            self.load(reals[0], f"Metadata: {found[0].name}, as version= asks.")
+            self.load(reals[0], f"Metadata: {found[0].name}, from version=.")
             if len(reals) == 1
             else self.among(reals, one_table=True)
         )
         if pick is None:
             raise FormatError(
-                f"version {version}: none of its files is table metadata", location=folder, code="metadata-invalid"
+                f"version {version}: its files are not table metadata", location=folder, code="metadata-invalid"
             )
         return pick
 
@@ -293,7 +293,7 @@ class Picker:
 
 
 def nearest_versions(version: int | str, files: Sequence[MetadataVersion], where: str) -> SnapshotNotFoundError:
-    """The error for a version that is not there; it lists the nearest ones."""
+    """Return the error for a version that does not exist; it lists the nearest ones."""
     if isinstance(version, int):
         near: list[MetadataVersion] = sorted(
             (f for f in files if f.number is not None), key=lambda f: abs((f.number or 0) - version)
@@ -310,7 +310,7 @@ def nearest_versions(version: int | str, files: Sequence[MetadataVersion], where
 
 
 def _is_rival(other: Pick, best: Pick) -> bool:
-    """Whether a file that no log names could be the newest: a failed commit leaves lower numbers of the same table."""
+    """Return whether a file in no metadata log could be the newest: failed commits leave lower numbers."""
     if other.document.get("table-uuid") != best.document.get("table-uuid"):
         return True
     mine, its = parse_name(best.real), parse_name(other.real)

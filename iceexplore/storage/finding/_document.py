@@ -1,4 +1,4 @@
-"""From the bytes of a metadata file to its JSON document."""
+"""Decode the bytes of a metadata file to its JSON document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["MAX_METADATA_BYTES", "is_table_metadata", "parse_document", "too_lar
 
 #: A metadata file may not be larger than this after decompression (property ``iceexplore.max-metadata-bytes``).
 MAX_METADATA_BYTES = 1 << 28
-#: What its objects may take in memory, below the memory limit: 2 kB for each of 500,000 snapshots.
+#: Memory for its objects, below the memory limit: 2 kB for each of 500,000 snapshots.
 _MOST_OBJECTS = 1 << 30
 
 _GZIP = b"\x1f\x8b"
@@ -26,28 +26,28 @@ _WORDS = ("true", "false", "null")
 def parse_document(
     data: bytes, location: str, max_bytes: int = MAX_METADATA_BYTES
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Parse a table metadata file, compressed or not by its content, and notes on what was unusual.
+    """Parse a table metadata file; return the document and notes. Compression is detected by content.
 
-    A REST catalog's answer to "load table" (``{"metadata-location": …, "metadata": {…}}``) is unwrapped.
+    A REST catalog's response to "load table" (``{"metadata-location": …, "metadata": {…}}``) is unwrapped.
 
     Raises
     ------
     FormatError
-        Not gzip, UTF-8 or JSON all through (with the byte offset), nested too deep, larger than ``max_bytes``,
-        or no table metadata.
+        Invalid gzip, UTF-8 or JSON (with the byte offset), nested too deeply, larger than ``max_bytes``,
+        or not table metadata.
     UnsupportedError
-        The metadata of a view.
+        The file is the metadata of a view.
     MemoryLimitError
-        The objects of its JSON would take more memory than they may.
+        The objects of its JSON would exceed the memory limit.
     """
     notes: list[str] = []
-    # An explicit size may be far above what the default expects.
+    # An explicit ``max_bytes`` may be far above the default.
     budget = Budget(location, len(data), most=max(_MOST_OBJECTS, 4 * max_bytes))
     is_gzip, name = data[:2] == _GZIP, location.rpartition("/")[2]
     if ".metadata.json" in name and is_gzip != (".gz" in name):
         notes.append(
-            f"{name} is {'gzip, which its name does not say' if is_gzip else 'no gzip, though its name says so'}: "
-            "Iceberg's Java reader goes by the name, and cannot read it."
+            f"{name} is {'gzip, but its name has no .gz' if is_gzip else 'not gzip, but its name has .gz'}: "
+            "Iceberg's Java decides by the name and cannot read it."
         )
     plain: bytes | bytearray = data
     if is_gzip:
@@ -58,13 +58,13 @@ def parse_document(
         raise too_large(max_bytes, location)
     document, clean = _json(plain, location, budget)
     if not clean:
-        notes.append("The metadata file has escapes that are no Unicode (lone surrogates): they are shown as \ufffd.")
+        notes.append("The metadata file has escapes that are not Unicode (lone surrogates); they are shown as \ufffd.")
     if not isinstance(document, dict):
         raise _not_metadata(f"its JSON is {_kind(document)}, not an object", location)
     inner = document.get("metadata")
     if isinstance(inner, dict) and "format-version" not in document:
         document = inner
-        notes.append("The file is a REST catalog's answer; its `metadata` is shown.")
+        notes.append("The file is a REST catalog's response; its `metadata` is shown.")
     if "view-uuid" in document or ("view-version" in document and "versions" in document):
         raise UnsupportedError(f"{location} is the metadata of a view (it has a view-uuid), not of a table")
     if not is_table_metadata(document):
@@ -74,7 +74,7 @@ def parse_document(
 
 
 def is_table_metadata(document: Any) -> bool:
-    """Whether a JSON document looks like table metadata at all, however damaged."""
+    """Return whether a JSON document looks like table metadata, however damaged."""
     return (
         isinstance(document, dict)
         and "format-version" in document
@@ -84,11 +84,11 @@ def is_table_metadata(document: Any) -> bool:
 
 
 def _not_metadata(why: str, location: str) -> FormatError:
-    return FormatError(f"this is no Iceberg table metadata: {why}", location=location, code="metadata-invalid")
+    return FormatError(f"not Iceberg table metadata: {why}", location=location, code="metadata-invalid")
 
 
 def _gunzip(data: bytes, location: str, max_bytes: int) -> bytearray:
-    """All members of a gzip file; zlib verifies each one's CRC and length."""
+    """Return all members of a gzip file decompressed; zlib verifies each CRC and length."""
     plain = bytearray()
     rest = data
     while rest[:2] == _GZIP:
@@ -113,7 +113,7 @@ def _gunzip(data: bytes, location: str, max_bytes: int) -> bytearray:
 
 
 def _unzstd(data: bytes, location: str, max_bytes: int) -> bytes:
-    """Zstandard is in no version of the spec, but iceberg-go writes it."""
+    """Return a zstd file decompressed. No version of the spec has Zstandard, but iceberg-go writes it."""
     import pyarrow as pa
 
     parts: list[bytes] = []
@@ -140,7 +140,7 @@ def too_large(max_bytes: int, location: str) -> FormatError:
 
 
 def _json(data: bytes | bytearray, location: str, budget: Budget) -> tuple[Any, bool]:
-    """The document, and whether its texts are Unicode: neither Arrow nor a file can have a lone surrogate."""
+    """Return the document, and whether its strings are valid Unicode: Arrow and files cannot hold lone surrogates."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
@@ -162,7 +162,7 @@ def _json(data: bytes | bytearray, location: str, budget: Budget) -> tuple[Any, 
             f"invalid JSON: {e.msg} (line {e.lineno}, column {e.colno})", location=location, offset=offset, code=code
         ) from e
     except RecursionError as e:
-        raise FormatError("invalid JSON: nested too deep", location=location) from e
+        raise FormatError("invalid JSON: nested too deeply", location=location) from e
     except ValueError as e:  # an integer of thousands of digits
         raise FormatError(f"invalid JSON: {e}", location=location) from e
 

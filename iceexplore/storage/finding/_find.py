@@ -1,4 +1,4 @@
-"""Where in a folder a table is, and, if none is, what is there instead."""
+"""Find the table in a folder, or describe what the folder holds instead."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _MOST_LOOSE = 64
 
 
 def table_folder(metadata_file: str) -> str:
-    """A table's folder by its metadata file: the parent of ``metadata/``, else the file's own folder.
+    """Return a table's folder by its metadata file: the parent of ``metadata/``, else the file's own folder.
 
-    Also the parent of a local ``…metadata/`` with a ``data/`` beside it, as people name copies.
+    Also the parent of a local folder named ``…metadata`` with a ``data/`` beside it, a name that copies get.
     """
     folder = dirname(metadata_file)
     parent, name = dirname(folder), basename(folder)
@@ -38,14 +38,14 @@ def table_folder(metadata_file: str) -> str:
 
 
 def find_table(storage: Storage, picker: Picker, root: str, version: int | str | None) -> tuple[str, Pick]:
-    """The table in a folder: (its own folder, the metadata file taken).
+    """Find the table in a folder; return its own folder and the chosen metadata file.
 
     The folder may be a table's, its metadata folder, one with loose metadata files, or one with a single table in it.
 
     Raises
     ------
     MetadataNotFoundError
-        No table, or several; the message says what is there.
+        No table, or several; the message says what the folder contains.
     """
     for folder in (join(root, "metadata"), root):
         pick = picker.in_folder(folder, version)
@@ -73,7 +73,7 @@ def find_table(storage: Storage, picker: Picker, root: str, version: int | str |
 
 
 def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> Pick | None:
-    """Table metadata in JSON files of another name."""
+    """Return table metadata from JSON files with other names, None if there is none."""
     files = [e.real for e in entries if not e.is_folder and basename(e.real).endswith((".json", ".json.gz"))]
     files = [f for f in files if not basename(f).startswith(".")]
     if isinstance(version, str):
@@ -83,14 +83,14 @@ def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> P
     try:
         return picker.among(files)
     except (FormatError, UnsupportedError) as e:
-        # Damaged JSON and views are worth saying; JSON of another kind is just not what is sought.
+        # Damaged JSON and views are reported; JSON of another kind is ignored.
         if isinstance(e, FormatError) and e.code == "metadata-invalid" and not isinstance(version, str):
             return None
         raise
 
 
 def _tables_below(storage: Storage, root: str, entries: list[Entry]) -> Iterator[str]:
-    """Folders under ``root`` that look like tables, nearest first; fewer where listing costs a request."""
+    """Yield folders under ``root`` that look like tables, nearest first; search less where listing costs a request."""
     depth, folders, most = (6, 2_000, 100) if is_local(root) else (3, 50, 20)
     level = [e for e in entries if e.is_folder]
     for _ in range(depth):
@@ -127,7 +127,7 @@ def _is_table(storage: Storage, entries: list[Entry]) -> bool:
 
 
 def missing_path(storage: Storage, place: str) -> MetadataNotFoundError:
-    """The error for a path that does not exist; it lists the nearest names where listing is free."""
+    """Return the error for a path that does not exist; for local paths it lists the nearest names."""
     text = f"{place} does not exist"
     if is_local(place):
         parent = dirname(place)
@@ -139,7 +139,7 @@ def missing_path(storage: Storage, place: str) -> MetadataNotFoundError:
             names = []
         wanted = (relative_to(place, parent) or "").split("/")[0]
         near = difflib.get_close_matches(wanted, names, 4, 0.5)
-        text += f"; {parent} has {', '.join(near)}" if near else f"; the nearest folder that does is {parent}"
+        text += f"; {parent} has {', '.join(near)}" if near else f"; the nearest existing folder is {parent}"
         if "/" not in place.removeprefix(os.getcwd() + "/") and "." in basename(place):
             text += ". If this is the name of a catalog's table, pass catalog="
     return MetadataNotFoundError(text)
@@ -148,15 +148,15 @@ def missing_path(storage: Storage, place: str) -> MetadataNotFoundError:
 def _what_is_there(root: str, entries: list[Entry], metadata: list[Entry], tables: list[str]) -> str:
     if tables:
         names = ", ".join(relative_to(t, root) or t for t in tables[:20]) + (" …" if len(tables) > 20 else "")
-        return f"{root} is no table, it looks like a warehouse with {len(tables)} tables: open one of them: {names}"
+        return f"{root} is not a table; it looks like a warehouse with {len(tables)} tables. Open one of them: {names}"
     names_there = [basename(e.real) + ("/" if e.is_folder else "") for e in entries]
     start = f"no Iceberg table in {root}"
     for mark, kind in (("_delta_log/", "a Delta Lake table"), (".hoodie/", "a Hudi table")):
         if mark in names_there:
-            return f"{start}: this is {kind} ({mark} is there, metadata/ is not)"
+            return f"{start}: this is {kind} (it has {mark} and no metadata/)"
     if metadata:
         some = ", ".join(basename(e.real) for e in metadata[:5]) + (" …" if len(metadata) > 5 else "")
-        return f"{start}: metadata/ is there, without a *.metadata.json; it has {len(metadata)} files: {some}"
+        return f"{start}: metadata/ has no *.metadata.json, only {len(metadata)} other files: {some}"
     for end, kind in ((".parquet", "Parquet"), (".orc", "ORC"), (".avro", "Avro"), (".csv", "CSV")):
         count = sum(n.lower().endswith(end) for n in names_there)
         if count:
@@ -165,4 +165,4 @@ def _what_is_there(root: str, entries: list[Entry], metadata: list[Entry], table
     if not names_there:
         return f"{start}: the folder is empty"
     there = ", ".join(names_there[:12]) + (" …" if len(names_there) > 12 else "")
-    return f"{start}: neither metadata/*.metadata.json nor other table metadata is there. There are: {there}"
+    return f"{start}: it has neither metadata/*.metadata.json nor other table metadata. It contains: {there}"

@@ -1,4 +1,4 @@
-"""The other metadata files of a table."""
+"""List and open the other metadata files of a table."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["list_versions", "open_version"]
 
 
 def open_version(opened: Opened, version: int | str) -> Opened:
-    """Another metadata file of the same table, by number, name or location, through the same storage.
+    """Open another metadata file of the same table, by number, name or location, through the same storage.
 
     Raises
     ------
     SnapshotNotFoundError
-        There is none; the nearest ones are listed.
+        There is no such version; the message lists the nearest ones.
     FormatError, FileMissingError, AccessDeniedError, StorageError
-        It is damaged, gone (the metadata log may name removed files), or the storage failed.
+        It is damaged or gone (the metadata log may list removed files), or the storage failed.
     """
     problems = Problems(strict=opened.source.strict)
     files = list_versions(opened)
@@ -30,24 +30,24 @@ def open_version(opened: Opened, version: int | str) -> Opened:
     picker = Picker(opened.storage, problems, max_metadata_bytes(opened.source.properties))
     reals = [opened.storage.resolve(f.location) for f in found]
     pick = (
-        picker.load(reals[0], f"Metadata: {found[0].name}, as version= asks.")
+        picker.load(reals[0], f"Metadata: {found[0].name}, from version=.")
         if len(reals) == 1
         else picker.among(reals, one_table=True)
     )
     if pick is None:
-        raise FormatError(f"version {version}: none of its files is table metadata", code="metadata-invalid")
+        raise FormatError(f"version {version}: its files are not table metadata", code="metadata-invalid")
     if opened.catalog_table is None:
         learn_moves(opened.storage, pick)
     return make_opened(opened.storage, pick, (), problems, opened.source, opened.name, opened.catalog_table)
 
 
 def list_versions(opened: Opened) -> list[MetadataVersion]:
-    """The table's metadata files, by number: those in the folder, and what the metadata log names elsewhere.
+    """Return the table's metadata files by number: those in the folder, and those of the metadata log elsewhere.
 
     Raises
     ------
     AccessDeniedError, StorageError
-        The folder cannot be listed for another reason than that the storage knows no listing.
+        Listing the folder failed (a storage that does not support listing is fine).
     """
     storage = opened.storage
     found: dict[str, MetadataVersion] = {}
@@ -59,12 +59,12 @@ def list_versions(opened: Opened) -> list[MetadataVersion]:
                 location = storage.unresolve(entry.real)
                 found[canonical(location)] = MetadataVersion(parse_name(name), location, entry.size, entry.modified_ms)
     except (UnsupportedError, FileMissingError):
-        pass  # then the log alone tells
+        pass  # then only the log lists them
     listed = bool(found)
     log = opened.document.get("metadata-log")
     for item in log if isinstance(log, list) else []:
         named = item.get("metadata-file") if isinstance(item, dict) else None
-        # Files of the listed folder that the log names and the listing has not were removed.
+        # The log's files in the listed folder that the listing lacks were removed.
         if isinstance(named, str) and not (listed and _same_folder(storage, named, folder)):
             found.setdefault(canonical(named), MetadataVersion(parse_name(named), named))
     here = opened.metadata_location

@@ -1,4 +1,4 @@
-"""Opening: from whatever the user names to a table's metadata document and the storage to read the rest from."""
+"""Open a table: from the user's argument to its metadata document and the storage to read the rest from."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def open_source(
     properties: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> Opened:
-    """Find a table's metadata and parse it: one JSON file is read, nothing more.
+    """Find a table's metadata and parse it; only one JSON file is read.
 
     Parameters
     ----------
@@ -55,38 +55,37 @@ def open_source(
     catalog
         A PyIceberg catalog, or the name of one.
     moved
-        Prefixes as written in the metadata, each with where it is now. Found by itself where files prove it.
+        Prefixes as written in the metadata, each with its current place. Found automatically where files prove it.
     version
         A metadata file other than the newest: its number, name or location.
     allow
-        Locations that may be read besides the table's own, or one (see the module `_storage` for the rule).
+        One or several locations that may be read besides the table's own (for the rule see `_storage`).
     properties
-        Of the catalog, of PyIceberg's FileIO, or of the fsspec file system. ``iceexplore.`` ones set limits:
-        ``max-metadata-bytes``, ``zip.max-files``, ``zip.max-bytes``, ``zip.max-ratio``, and ``parallel-reads``, how
-        many requests to a far store are made at once.
+        For the catalog, PyIceberg's FileIO, or the fsspec file system. ``iceexplore.`` properties set limits:
+        ``max-metadata-bytes``, ``zip.max-files``, ``zip.max-bytes``, ``zip.max-ratio``, and ``parallel-reads``, the
+        number of concurrent requests to a remote store.
     strict
-        Raise the first fault met instead of noting it as a `Problem`.
+        Raise the first fault instead of recording it as a `Problem`.
 
     Raises
     ------
     MetadataNotFoundError
-        The path does not exist, or no table, or more than one, is there; the message says what is.
+        The path does not exist, or has no table or several; the message says what it contains.
     SnapshotNotFoundError
-        No such version.
+        The version does not exist.
     FormatError, UnsupportedError
-        The metadata file is damaged, or that of a view; the zip is damaged or encrypted.
+        The metadata file is damaged or a view's; the zip is damaged or encrypted.
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError, MissingDependencyError, OptionError
-        The storage or the catalog refused or failed, or an argument makes no sense.
+        The storage or the catalog refused or failed, or an argument is invalid.
     """
     if not is_table(source) and catalog is None:
         if not isinstance(source, (str, os.PathLike)):
             raise OptionError(
-                "a table is opened by a path, a URI, a name with catalog=, or a PyIceberg Table, "
-                f"not by {type(source).__name__}"
+                f"give a path, a URI, a name with catalog=, or a PyIceberg Table, not {type(source).__name__}"
             )
         if _EMPTY_URI.fullmatch(str(source).strip()):
             raise OptionError(
-                f"{source!r} names no folder, bucket or host; give a table folder, a metadata file or a zip, "
+                f"{source!r} has no folder, bucket or host; give a table folder, a metadata file or a zip, "
                 "like s3://bucket/db/table"
             )
         source = _spelled(os.fspath(source))
@@ -97,7 +96,7 @@ def open_source(
 
 
 def reopen(asked: Source) -> Opened:
-    """Open the same source again, as it is now: a catalog's table is loaded anew. Raises as `open_source`."""
+    """Open the same source again in its current state; a catalog's table is reloaded. Raises as `open_source`."""
     return _open(asked, fresh=True) if asked.newest is None else asked.newest()
 
 
@@ -166,7 +165,7 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
     )
     picker = Picker(storage, problems, max_metadata_bytes(asked.properties))
     try:
-        pick = picker.load(metadata_file, f"Metadata: {basename(metadata_file)}, as the catalog says.")
+        pick = picker.load(metadata_file, f"Metadata: {basename(metadata_file)}, from the catalog.")
         first, table = table.file_io, table.read(pick.document)
         if table.file_io is not first:
             storage.read_by(FileIOBackend(table.file_io))
@@ -175,7 +174,7 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
         if document is None:
             raise
         problems.add_error(e, table.metadata_location)
-        pick = Pick(metadata_file, document, ("Metadata: as the catalog sent it; its file cannot be read.",))
+        pick = Pick(metadata_file, document, ("Metadata: as sent by the catalog; its file cannot be read.",))
     location = pick.document.get("location")
     if isinstance(location, str) and location.strip():
         folder = canonical(location)
@@ -184,7 +183,7 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
         storage.settle(moved or folder, pick.real)
     else:
         storage.settle(storage.folder, pick.real)
-    # The catalog vouches for where its table is; but one on remote storage has no business on the local disk.
+    # The catalog vouches for its table's locations, but a remote table may not read the local disk.
     places = [dirname(metadata_file), *_json_roots(storage, pick), *((table.warehouse,) if table.warehouse else ())]
     storage.trust(
         *(p for p in map(canonical, places) if is_absolute(p) and (not is_local(p) or is_local(metadata_file)))
@@ -205,7 +204,7 @@ def _metadata_file(picker: Picker, storage: Storage, real: str, version: int | s
     if version is not None:
         pick = picker.in_folder(dirname(real), version)
         if pick is None:
-            raise MetadataNotFoundError(f"there are no metadata files beside {real}, so no version {version!r}")
+            raise MetadataNotFoundError(f"no version {version!r}: there are no other metadata files beside {real}")
         return pick
     head = _head(storage, real, 4)
     for magic, kind in (
@@ -216,16 +215,16 @@ def _metadata_file(picker: Picker, storage: Storage, real: str, version: int | s
     ):
         if head.startswith(magic):
             raise FormatError(
-                f"this is {kind}, not table metadata; ix.open_file(path) shows a file without its table, "
-                "and a table is opened by its folder or metadata file",
+                f"this is {kind}, not table metadata; open a table by its folder or metadata file, "
+                "or show this file without its table: ix.open_file(path)",
                 location=real,
                 code="metadata-invalid",
             )
-    return picker.load(real, f"Metadata: {basename(real)}, as asked for.")
+    return picker.load(real, f"Metadata: {basename(real)}, as given.")
 
 
 def _is_file(storage: Storage, place: str) -> bool:
-    """Whether a source is a file; the storage is not asked where the name tells (object stores know no folders)."""
+    """Return whether a source is a file; for remote sources the name decides (object stores have no folders)."""
     if not is_local(place):
         path = place.partition("?")[0] if place.startswith("http") else place  # a signed URL
         return path.endswith((".json", ".json.gz", ".zip"))
@@ -247,16 +246,16 @@ def _unzip(storage: Storage, place: str, asked: Source) -> TemporaryFolder:
     with storage.local_path(place, kind="other") as path:
         with path.open("rb") as file:
             if not is_zip(file.read(4)):
-                raise FormatError("the name or its beginning says zip, the rest does not", location=asked.source)
+                raise FormatError("not a zip, though its name or first bytes suggest one", location=asked.source)
         return extract_zip(str(path), ZipLimits.of(asked.properties or {}), name=asked.source)
 
 
 def _spelled(source: str) -> str:
-    """A path of the user's as one that stays valid: absolute, ``~`` expanded; a file URI may be percent-encoded."""
+    """Return the user's path as an absolute one, with ``~`` expanded; decode file URIs."""
     if not source.strip():
         raise OptionError("the path is empty")
     if "\0" in source:
-        raise OptionError(f"{source!r} has a NUL character in it")
+        raise OptionError(f"{source!r} contains a NUL character")
     place = canonical(check_host(source))
     if not is_local(place):
         return source

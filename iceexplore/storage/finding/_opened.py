@@ -1,4 +1,4 @@
-"""What was asked for, and what was opened."""
+"""The arguments of opening a table, and the opened table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Opened", "Source", "learn_moves", "make_opened", "max_metadata_bytes
 
 @dataclass(frozen=True)
 class Source:
-    """What was asked for, so that it can be asked again."""
+    """The arguments of `open_source`, so that the table can be opened again."""
 
     source: Any
     catalog: Any = None
@@ -28,7 +28,7 @@ class Source:
     allow: tuple[str, ...] = ()
     properties: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
     strict: bool = False
-    #: What finds the newest state, where that is not to open the same once more: of a table that is committed to.
+    #: Returns the newest state of a table that is being committed to, instead of opening the source again.
     newest: Callable[[], Opened] | None = field(default=None, repr=False)
 
 
@@ -45,13 +45,13 @@ class Opened:
     name
         The catalog's identifier, or the folder's name.
     notes
-        Sentences for people: which metadata file was taken and why, which prefixes moved.
+        Sentences for the user: the chosen metadata file and why, and the prefixes that moved.
     version
         The number of the metadata file, from its name.
     catalog_table
-        The PyIceberg Table that it came from, if it came from one.
+        The PyIceberg Table that it was opened from, None otherwise.
     source
-        What was asked for.
+        The arguments of `open_source`.
     """
 
     storage: Storage
@@ -74,7 +74,7 @@ def make_opened(
     name: str | None,
     table: Any,
 ) -> Opened:
-    """What was opened, from the file that was taken."""
+    """Return the opened table for a chosen metadata file."""
     return Opened(
         storage=storage,
         metadata_location=storage.unresolve(pick.real),
@@ -89,23 +89,23 @@ def make_opened(
 
 
 def learn_moves(storage: Storage, pick: Pick) -> tuple[str, ...]:
-    """Tell the storage which prefixes have moved, by what a metadata file says; sentences for the card."""
+    """Record in the storage which prefixes have moved according to a metadata file; return notes for the card."""
 
     def exists(real: str) -> bool:
         if not any(real.startswith(r) for r in storage.roots):
             return False
         try:
             return storage.find(real) is not None
-        except OutsideRootsError:  # a redirect to another host: something is there, and who reads it is told
+        except OutsideRootsError:  # a redirect to another host: something exists, and reading it reports the refusal
             return True
 
     return find_moves(pick.document, pick.real, storage.folder, storage.moves, exists, storage.index)
 
 
 def max_metadata_bytes(properties: Mapping[str, str] | None) -> int:
-    """How large a metadata file may be, decompressed."""
+    """Return the largest decompressed size of a metadata file, in bytes."""
     value = (properties or {}).get("iceexplore.max-metadata-bytes", MAX_METADATA_BYTES)
     try:
         return int(value)
     except ValueError:
-        raise OptionError(f"iceexplore.max-metadata-bytes is a number of bytes, not {value!r}") from None
+        raise OptionError(f"iceexplore.max-metadata-bytes must be a number of bytes, not {value!r}") from None

@@ -1,4 +1,4 @@
-"""The metadata files of a folder, by the numbers in their names, and which of them is the newest."""
+"""Order a folder's metadata files by the numbers in their names, and choose the newest."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ HINT = "version-hint.text"
 _SUFFIX = r"(?:\.(?:gz|zstd|zst))?\.metadata\.json(?:\.(?:gz|zstd|zst))?"
 _NAME = re.compile(rf"(?:v(\d{{1,18}})|(\d{{1,18}})-.*?){_SUFFIX}", re.DOTALL)
 _ANY = re.compile(r"[^.].*\.metadata\.json(?:\.(?:gz|zstd|zst))?", re.DOTALL)
-# Java writes "<uuid>.metadata.json" and then renames it to "vN": one that is left was never committed.
+# Java writes "<uuid>.metadata.json" and then renames it to "vN": a remaining one was never committed.
 _UNCOMMITTED = re.compile(rf"[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}{_SUFFIX}")
 _MOST_TIED = 64
 
 
 @dataclass(frozen=True)
 class MetadataVersion:
-    """One metadata file of a table.
+    """A metadata file of a table.
 
     Attributes
     ----------
     number
-        From its name; None where the name has none.
+        The number in its name; None where the name has none.
     location
         As the table spells it.
     size, modified_ms
-        Bytes, and milliseconds since the epoch (UTC); None where only the metadata log names the file.
+        Bytes, and milliseconds since the epoch (UTC); None where the file is known only from the metadata log.
     """
 
     number: int | None
@@ -60,7 +60,7 @@ class MetadataVersion:
 
 @dataclass(frozen=True)
 class Choice:
-    """Names to try, best first, and why. ``tied`` names could all be the newest."""
+    """Names to try, best first, with the reason; any of the ``tied`` names could be the newest."""
 
     names: tuple[str, ...]
     reason: str
@@ -68,18 +68,18 @@ class Choice:
 
 
 def parse_name(location: str) -> int | None:
-    """The number of a metadata file, from its name; None where it has none."""
+    """Return the number in a metadata file's name; None where it has none."""
     match = _NAME.fullmatch(basename(location))
     return int(match[1] or match[2]) if match else None
 
 
 def is_metadata_name(name: str) -> bool:
-    """Whether a file is named like table metadata (Hadoop's hidden checksum files are not)."""
+    """Return whether a file is named like table metadata (Hadoop's hidden checksum files are not)."""
     return _ANY.fullmatch(name) is not None
 
 
 def hinted_names(hint: str) -> tuple[int | None, tuple[str, ...]]:
-    """What a version hint points at: a number as Java writes it, or a name as other writers do; and the file names."""
+    """Return the number in a version hint (Java writes one; None for a name) and the file names it may mean."""
     text = hint.split("\n", 1)[0].strip()
     if re.fullmatch(r"\d{1,18}", text):
         number = int(text)
@@ -92,16 +92,16 @@ def hinted_names(hint: str) -> tuple[int | None, tuple[str, ...]]:
 
 
 def version_names(number: int) -> tuple[str, ...]:
-    """The names of version ``number`` of a file-system table, in the order in which HadoopTableOperations looks."""
+    """Return the names of version ``number`` of a file-system table, in HadoopTableOperations' search order."""
     return tuple(f"v{number}{end}" for end in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"))
 
 
 def choose(names: Iterable[str], modified: Callable[[str], int] | None = None) -> Choice:
-    """The newest metadata file by name: the largest number. Where names cannot tell, ``tied`` has what must be read.
+    """Choose the newest metadata file by name: the largest number; ``tied`` has the names to be read to decide.
 
-    Names cannot tell where both ways of naming are (a catalog took a file-system table over); where any number is there
-    twice, as a table that was dropped and created again starts from 0; and where a file of another name could be newer.
-    ``modified`` tells a file's time: the latest are read where that would be too many.
+    Names do not decide where both naming schemes occur (a catalog took a file-system table over); where a number occurs
+    twice, as a table that was dropped and recreated starts from 0; and where a file of another name could be newer.
+    ``modified`` returns a file's time: if too many names are tied, the latest are read.
     """
     committed = sorted(n for n in names if is_metadata_name(n))
     numbered = [(number, n) for n in committed if (number := parse_name(n)) is not None]
@@ -126,12 +126,12 @@ def choose(names: Iterable[str], modified: Callable[[str], int] | None = None) -
 def match_version(
     version: int | str, files: Iterable[MetadataVersion], same: Callable[[str, str], bool]
 ) -> list[MetadataVersion]:
-    """The files that ``version=`` means: by number, by file name (the ending may be left out), or by location."""
+    """Return the files that ``version=`` means: by number, file name (with or without ending) or location."""
     if isinstance(version, str) and re.fullmatch(r"v?\d{1,18}", version):
         version = int(version.lstrip("v"))
     if isinstance(version, int):
         return [f for f in files if f.number == version]
     if not isinstance(version, str):
-        raise OptionError(f"version={version!r}: give the number, name or location of a metadata file")
+        raise OptionError(f"version={version!r}: expected the number, name or location of a metadata file")
     ends = ("", ".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
     return [f for f in files if any(f.name == version + end for end in ends) or same(f.location, version)]

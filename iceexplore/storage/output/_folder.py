@@ -1,8 +1,9 @@
-"""A table's own folder on the local disk, into which commits write.
+"""A table's folder on the local disk, written to by commits.
 
-Every file is whole when it is seen under its name, and on the disk when `write` returns: it is written under another
-name, flushed (fsync), and linked. A link fails where the name is taken: of two writers of one name one wins, on any
-local file system and on NFS ("atomic rename" of the spec's "File System Tables" would replace what is there).
+A file appears under its name only when complete, and is on the disk when `write` returns: it is written under a
+temporary
+name, flushed (fsync), and linked. Linking fails where the name is taken: of two writers of one name one wins, on any
+local file system and on NFS ("atomic rename" of the spec's "File System Tables" would replace the existing file).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 class FolderStorage(CommitStorage):
-    """A table's folder, read as before, and written. Nothing outside the folder is ever written.
+    """A table's folder that can also be written. Nothing outside the folder is ever written.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class FolderStorage(CommitStorage):
         self.identity = base.identity
 
     def view(self) -> FolderStorage:
-        """Another storage on the same folder, with a log of reads of its own: for a second writer."""
+        """Return another storage on the same folder with a separate log of reads, for a second writer."""
         other = object.__new__(FolderStorage)
         other._writes = self._writes
         other._view_of(self.base)
@@ -71,13 +72,13 @@ class FolderStorage(CommitStorage):
         Raises
         ------
         ExistsError
-            The file is there already.
+            The file exists.
         OutsideRootsError
             The location is not in the table's folder.
         UnsupportedError
             The file system has no hard links.
         StorageError, AccessDeniedError
-            It cannot be written.
+            The file cannot be written.
         """
         start = time.perf_counter()
         real = self.resolve(location)
@@ -86,29 +87,29 @@ class FolderStorage(CommitStorage):
         inside = is_local(real) and within(linked, os.path.realpath(self.folder))
         if not inside or name in ("", ".", ".."):
             raise OutsideRootsError(
-                f"{location} leads to {os.path.join(linked, name)}: a lab writes in its own folder alone, {self.folder}"
+                f"{location} leads to {os.path.join(linked, name)}: a lab writes only in its own folder, {self.folder}"
             )
         try:
             write_new(real, data)
         except FileExistsError as e:
-            raise ExistsError(f"{location} is there already: files of a table are never written twice") from e
+            raise ExistsError(f"{location} already exists: files of a table are never written twice") from e
         except OSError as e:
-            if e.errno in _NO_LINKS and e.filename2 is not None:  # of the link, which alone has two names
+            if e.errno in _NO_LINKS and e.filename2 is not None:  # raised by the link, the only call with two names
                 raise UnsupportedError(
                     f"{location} could not be written: the file system at {self.folder} has no hard links "
-                    f"({e.strerror}), and without them two writers could not be told apart. Use another disk"
+                    f"({e.strerror}), which are needed to detect a second writer. Use another disk"
                 ) from e
             raise not_written(e, location, real) from e
         self._writes.add(Write(location, real, kind, len(data), time.perf_counter() - start, commit, attempt))
 
 
 def write_new(path: str, data: bytes) -> None:
-    """Write a file that is not there yet: whole, and on the disk, or not at all.
+    """Write a new file and flush it to the disk, completely or not at all.
 
     Raises
     ------
     FileExistsError
-        There is one. Nothing is left of the attempt, short of a kill: then ``.<uuid>.tmp`` in the same folder.
+        The file exists. Only a killed process leaves something behind: ``.<uuid>.tmp`` in the same folder.
     """
     folder = os.path.dirname(path)
     _make_folders(folder)
@@ -123,7 +124,7 @@ def write_new(path: str, data: bytes) -> None:
 
 
 def replace_file(path: str, data: bytes) -> None:
-    """Write a file in the place of another, in one step."""
+    """Replace a file atomically."""
     temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4()}.tmp")
     try:
         _write(temporary, data)
@@ -141,7 +142,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _make_folders(folder: str) -> None:
-    """Make a folder and those above it; each new name is flushed to the disk."""
+    """Create a folder and its missing parents; flush each new name to the disk."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
@@ -153,14 +154,14 @@ def _make_folders(folder: str) -> None:
 
 
 def _flush_folder(folder: str) -> None:
-    """A new name is on the disk when its folder is (Windows flushes folders by itself, and cannot open them)."""
+    """Flush a folder, so that new names in it are on the disk (Windows does so itself, and cannot open folders)."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as e:
-        if e.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems have no such thing
+        if e.errno not in (errno.EINVAL, errno.ENOTSUP):  # not supported by some network file systems
             raise
     finally:
         os.close(descriptor)

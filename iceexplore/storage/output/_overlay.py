@@ -1,7 +1,7 @@
-"""A real folder in front of a table's storage: what a simulation writes goes there, and the table is never written.
+"""An overlay: a folder in front of a table's storage that receives a simulation's writes; the table is never written.
 
-Locations stay the table's own: ``s3://b/t/metadata/x.parquet`` is a file of the overlay's folder, and whoever asks the
-storage for that location gets it. Names under the folder are made here, segment by segment, so that no location can
+Locations stay the table's own: ``s3://b/t/metadata/x.parquet`` is a file of the overlay's folder, and the storage
+returns it for that location. File names under the folder are built segment by segment, so that no location can
 climb out of it.
 """
 
@@ -41,7 +41,7 @@ from iceexplore.storage.stores._faults import not_written
 __all__ = ["OverlayStorage"]
 
 T = TypeVar("T")
-# What stays as it is in a name; the percent sign itself is not among them.
+# Characters that are escaped in file names, the percent sign included.
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=+@,~-]")
 _LONGEST_NAME = 180
 _ELSEWHERE = "%elsewhere"
@@ -52,7 +52,7 @@ _INSTEAD = "give overlay= a folder elsewhere"
 class _File:
     """A file of the overlay.
 
-    ``place`` is the real location that it would have in the base, ``key`` the identity of the overlay that wrote it.
+    ``place`` is its real location if it were in the base, ``key`` the identity of the overlay that wrote it.
     """
 
     location: str
@@ -62,7 +62,7 @@ class _File:
 
 
 class _Files:
-    """The files of one overlay, shared by the storages that see them; the folder goes away with the last of these."""
+    """The files of one overlay, shared by its storages; a temporary folder is removed with the last of them."""
 
     def __init__(self, folder: str | None) -> None:
         temporary: TemporaryFolder | None = None
@@ -82,7 +82,7 @@ class _Files:
         self._remove = None if temporary is None else temporary.remove_with(self)
 
     def copy(self) -> _Files:
-        """The same files, and a folder of its own for those to come. The copy keeps this one's folder alive."""
+        """Return the same files with a separate folder for new ones. The copy keeps this folder alive."""
         other = _Files(None)
         other.copied = self
         for file in self.all():
@@ -93,61 +93,61 @@ class _Files:
 
     @property
     def closed(self) -> bool:
-        """Whether files are gone."""
+        """Whether the files, or those of a copied overlay, have been removed."""
         return self._closed or (self.copied is not None and self.copied.closed)
 
     def add(self, file: _File) -> None:
-        """From now on the file is seen."""
+        """Make a file visible."""
         with self.lock:
             self.by_place[file.place] = file
             self.by_real[file.real] = file
             self.by_location[canonical(file.location)] = file
 
     def of(self, location: str) -> _File | None:
-        """The file under a location, however it is spelled."""
+        """Return the file of a location in any spelling, None if there is none."""
         return self.by_location.get(canonical(location))
 
     def at(self, real: str) -> _File | None:
-        """The file at a real location: its own, or the one that it would have in the base."""
+        """Return the file by its real location in the overlay or in the base, None if there is none."""
         return self.by_real.get(real) or self.by_place.get(real)
 
     def all(self) -> list[_File]:
-        """Every file, in the order of writing."""
+        """Return every file, in the order of writing."""
         with self.lock:
             return list(self.by_real.values())
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "lock": None, "writes": None, "_remove": None}  # another process reads them only
+        return {**self.__dict__, "lock": None, "writes": None, "_remove": None}  # another process only reads them
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state, lock=threading.Lock(), writes=WriteLog())
 
     def close(self) -> None:
-        """Remove a temporary folder; a given one stays."""
+        """Remove the folder if it is temporary; a given one stays."""
         self._closed = True
         if self._remove is not None:
             self._remove()
 
 
 class OverlayStorage(CommitStorage):
-    """Files written here first, then those of the base, which is never written.
+    """The overlay's files in front of those of the base, which is never written.
 
     Parameters
     ----------
     base
-        The table's storage, perhaps an overlay itself.
+        The table's storage, possibly an overlay itself.
     folder
-        A local folder for the files: empty, or not there yet; it stays. By default a temporary one, removed with
-        `close` or with the last storage that shares it.
+        Local folder for the files, empty or missing; it stays. By default a temporary one, removed by `close` or
+        with the last storage that shares it.
 
     Attributes
     ----------
     reads
-        What was read through this storage, from the overlay and from the base.
+        Every read through this storage, from the overlay and from the base.
     writes
         Every file written into the overlay, by all storages that share it (see `view`).
     overlay_folder
-        Where the files are.
+        The folder of the overlay's files.
 
     Raises
     ------
@@ -164,17 +164,18 @@ class OverlayStorage(CommitStorage):
         self.identity = f"{self._files.identity}:{base.identity}"
 
     def view(self) -> OverlayStorage:
-        """Another storage on the same files, with a log of reads of its own: for a second writer."""
+        """Return another storage on the same files with a separate log of reads, for a second writer."""
         other = object.__new__(OverlayStorage)
         other._files = self._files
         other._view_of(self.base)
         return other
 
     def copy(self) -> OverlayStorage:
-        """Another overlay that begins with these files: what either is given from now on, the other does not see.
+        """Return another overlay that begins with these files; later writes to one are invisible in the other.
 
-        New files go to a temporary folder of its own; those that are there stay where they are, and go with `close` of
-        this one.
+        New files go to a separate temporary folder; the existing files stay where they are and are removed by `close`
+        of
+        this overlay.
         """
         other = object.__new__(OverlayStorage)
         other._files = self._files.copy()
@@ -188,21 +189,21 @@ class OverlayStorage(CommitStorage):
 
     @property
     def overlay_folder(self) -> str:
-        """The folder in which the overlay's files are."""
+        """The folder of the overlay's files."""
         return self._files.folder
 
     @property
     def moves(self) -> Moves:
-        """The base's prefixes, to learn more of them."""
+        """The base's known prefixes, to be extended."""
         self._folders.clear()
         return self.base.moves
 
     def locations(self) -> builtins.list[str]:
-        """The locations of the overlay's own files, in the order of writing."""
+        """Return the locations of the overlay's files, in the order of writing."""
         return [f.location for f in self._files.all()]
 
     def has(self, location: str) -> bool:
-        """Whether a location is a file of the overlay (or of one beneath), not of the table."""
+        """Return whether a location is a file of the overlay (or of an overlay below), not of the table."""
         if self._find(location) is not None:
             return True
         return isinstance(self.base, OverlayStorage) and self.base.has(location)
@@ -210,12 +211,12 @@ class OverlayStorage(CommitStorage):
     def write(
         self, location: str, data: bytes, *, kind: str, commit: int | None = None, attempt: int | None = None
     ) -> None:
-        """Write a new file: whole, or it is not seen at all.
+        """Write a new file, which becomes visible only when complete.
 
         Parameters
         ----------
         location
-            As the table is to spell it; anywhere, since nothing is written there.
+            The location as the table spells it; it may be anywhere, since nothing is written there.
         kind
             As in the log of reads.
         commit, attempt
@@ -224,22 +225,22 @@ class OverlayStorage(CommitStorage):
         Raises
         ------
         ExistsError
-            There is a file of this location, in the overlay or in the table.
+            The location exists in the overlay or in the table.
         StorageError, AccessDeniedError, TemporaryFolderError
-            The overlay is closed, or its folder cannot be written: it is full, say.
+            The overlay is closed, or its folder cannot be written, for example because the disk is full.
         """
         if self._files.closed:
             raise StorageError(f"{location} cannot be written: the simulation was closed")
         start = time.perf_counter()
         if self._find(location) is not None or self._base_has(location):
-            raise ExistsError(f"{location} is there already: files of a table are never written twice")
+            raise ExistsError(f"{location} already exists: files of a table are never written twice")
         real = os.path.join(self._files.folder, *self._name(location))
         file = _File(location, self._place(location), real, self._files.identity)
         try:
             os.makedirs(os.path.dirname(file.real), exist_ok=True)
             _write_new(file.real, data)
         except FileExistsError as e:
-            raise ExistsError(f"{location} is there already: files of a table are never written twice") from e
+            raise ExistsError(f"{location} already exists: files of a table are never written twice") from e
         except OSError as e:
             if self._files.is_temporary:
                 raise no_room(e, location, instead=_INSTEAD) from e
@@ -247,40 +248,40 @@ class OverlayStorage(CommitStorage):
         self._files.add(file)
         self.writes.add(Write(location, file.real, kind, len(data), time.perf_counter() - start, commit, attempt))
 
-    # The face of a storage --------------------------------------------------------------------------------------------
+    # Methods of Storage -----------------------------------------------------------------------------------------------
 
     def resolve(self, location: str) -> str:
-        """Where a location really is: in the overlay's folder, or where the base has it. Raises as the base's."""
+        """Return the real location: in the overlay's folder, or in the base. Raises as the base's `resolve`."""
         file = self._find(location)
         return self.base.resolve(location) if file is None else file.real
 
     def unresolve(self, real: str) -> str:
-        """How the table spells a real location."""
+        """Return the table's spelling of a real location."""
         file = self._files.by_real.get(canonical(real))
         return self.base.unresolve(real) if file is None else file.location
 
     def key(self, location: str) -> str:
-        """What the cache knows a file by: a file of the base by the base's key, so that both share it."""
+        """Return the cache key of a file; files of the base keep the base's key, so that both share them."""
         file = self._find(location)
         return self.base.key(location) if file is None else file.key
 
     def folder_of(self, location: str) -> str:
-        """The real folder that lists a file; of a file of the overlay the folder where the base would have it."""
+        """Return the real folder that lists a file; for a file of the overlay, its folder if it were in the base."""
         file = self._find(location)
         return self.base.folder_of(location) if file is None else dirname(file.place)
 
     def find(self, real: str) -> Entry | None:
-        """What is at a real location, None if nothing is. Raises as `read` otherwise."""
+        """Return the entry at a real location, None if there is none. Raises as `read` otherwise."""
         file = self._files.at(real)
         return self.base.find(real) if file is None else super().find(file.real)
 
     def read_real(self, real: str, *, kind: str, most: int | None = None) -> bytes:
-        """A whole file by its real location. Raises as `read`."""
+        """Return a whole file by its real location. Raises as `read`."""
         file = self._files.at(real)
         return super().read_real(real if file is None else file.real, kind=kind, most=most)
 
     def entries(self, real: str, *, recursive: bool = False, details: bool = True) -> builtins.list[Entry]:
-        """What is in a folder: the base's files and folders, and the overlay's. Raises as `read`."""
+        """Return a folder's entries, of the base and of the overlay. Raises as `read`."""
         mine: dict[str, Entry] = {}
         for file in self._files.all():
             tail = relative_to(file.place, real)
@@ -300,7 +301,7 @@ class OverlayStorage(CommitStorage):
         return [*(e for e in found if e.real not in mine), *mine.values()]
 
     def close(self) -> None:
-        """Remove the overlay's temporary folder (a given one stays), for all who share it. The base stays open."""
+        """Remove the overlay's temporary folder (a given one stays) for all its storages. The base stays open."""
         self._files.close()
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -322,10 +323,10 @@ class OverlayStorage(CommitStorage):
         try:
             return self.base.exists(location)
         except (OutsideRootsError, PermissionError):
-            return False  # what the base may not even see, nothing of ours can hide
+            return False  # nothing is hidden where the base may not read
 
     def _name(self, location: str) -> builtins.list[str]:
-        """The name under the overlay's folder: as under the table's, with every segment made harmless."""
+        """Return the path under the overlay's folder: as under the table's, with every segment escaped."""
         place = canonical(location)
         tail = relative_to(place, canonical(self.base.unresolve(self.folder))) or relative_to(place, self.folder)
         if not tail:
@@ -336,7 +337,7 @@ class OverlayStorage(CommitStorage):
         if real in self._files.by_real:
             return
         if within(real, self._files.folder):
-            raise OutsideRootsError(f"{location} is no file of the overlay in {self._files.folder}")
+            raise OutsideRootsError(f"{location} is not a file of the overlay in {self._files.folder}")
         self.base._check(real, location)
 
     def _backend(self, real: str) -> Backend:
@@ -344,9 +345,9 @@ class OverlayStorage(CommitStorage):
 
     def _ask(self, location: str, real: str, kind: str, ask: Callable[[], T], offset: int) -> T:
         if self._files.closed:
-            raise StorageError(f"{location}: the simulation was closed, and its files are gone")
+            raise StorageError(f"{location}: the simulation was closed and its files were removed")
         if self.base._closed:
-            raise StorageError(f"{location}: the table beneath was closed; open it again")
+            raise StorageError(f"{location}: the simulation's table was closed; open it again")
         return super()._ask(location, real, kind, ask, offset)
 
 
@@ -355,23 +356,23 @@ def _open_files(base: Storage, folder: str | os.PathLike[str] | None) -> _Files:
         return _Files(None)
     asked: Any = folder
     if not isinstance(asked, (str, os.PathLike)) or not isinstance(given := os.fspath(asked), str):
-        raise OptionError(f"overlay={folder!r}: give the path of a folder")
+        raise OptionError(f"overlay={folder!r}: expected the path of a folder")
     if is_uri(given) and not is_local(canonical(check_host(given))):
-        raise OptionError(f"overlay={given!r}: an overlay is a folder on the local disk")
+        raise OptionError(f"overlay={given!r}: an overlay must be a folder on the local disk")
     real = os.path.realpath(os.path.expanduser(canonical(path_here(given))))
     if is_local(base.folder) and within(real, os.path.realpath(base.folder)):
-        raise OptionError(f"overlay={given!r} is inside the table, and a simulation writes nothing there")
+        raise OptionError(f"overlay={given!r} is inside the table, where simulations never write")
     try:
         os.makedirs(real, exist_ok=True)
         if os.listdir(real):
-            raise OptionError(f"overlay={given!r} is not empty: give an empty folder, or one that is not there yet")
+            raise OptionError(f"overlay={given!r} is not empty: give an empty or a new folder")
     except OSError as e:
         raise not_written(e, given, os.path.join(real, "")) from e
     return _Files(real)
 
 
 def _safe(segment: str) -> str:
-    """A file name for one segment of a location; different segments give different names."""
+    """Return a file name for a segment of a location; different segments give different names."""
     name = _UNSAFE.sub(lambda m: "".join(f"%{b:02X}" for b in m[0].encode("utf-8", "surrogatepass")), segment)
     if not name.strip("."):
         name = name.replace(".", "%2E") or "%"

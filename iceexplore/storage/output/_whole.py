@@ -1,4 +1,4 @@
-"""A file for the user that is written whole or not at all: what was there stays until all of the new one is written."""
+"""Files for the user, written completely or not at all: an existing file stays until the new one is complete."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ __all__ = ["path_here", "place_to_write", "whole_file"]
 
 
 def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """The path with ``~`` expanded, if a file can be written there: to be asked before much is read for it.
+    """Return the path, with ``~`` expanded, if a file can be written there; for a check before expensive reads.
 
-    Of a ``file:`` URI it is the URI's path, see `path_here`.
+    A ``file:`` URI gives the URI's path, see `path_here`.
 
     Raises
     ------
     OptionError
-        That is no path on this machine, its folder is not there, or a folder (or what else is no file) stands in
-        its place.
+        Not a path on this machine, its folder is missing, or the path is a folder or something else that is not a
+        regular file.
     ExistsError
-        A file is there and ``overwrite`` is false. It is a FileExistsError, too.
+        The file exists and ``overwrite`` is false. The error is a FileExistsError, too.
     """
     try:
         target = Path(path_here(path)).expanduser()
-    except RuntimeError as e:  # the home of nobody
-        raise OptionError(f"path={path!r}: give the file to write, as in 'trips.html' ({e})") from e
+    except RuntimeError as e:  # no home folder for this user
+        raise OptionError(f"path={path!r}: expected the file to write, as in 'trips.html' ({e})") from e
     try:
         if target.is_dir():
             raise OptionError(f"{target} is a folder: name a file in it")
         if not target.parent.is_dir():
-            raise OptionError(f"there is no folder {target.parent}: make it first, or choose another")
+            raise OptionError(f"the folder {target.parent} does not exist: create it first, or choose another")
         if not overwrite and os.path.lexists(target):
             raise _there(target)
         if target.exists() and not target.is_file():
-            raise OptionError(f"{target} is no ordinary file: it is not replaced, choose another name")
-    except IceexploreError:  # some are OSErrors, too
+            raise OptionError(f"{target} is not a regular file and will not be replaced: choose another name")
+    except IceexploreError:  # some of them are OSErrors, too
         raise
     except OSError as e:  # a name too long, a folder that may not be looked into
         raise _refused(target, e) from e
@@ -51,22 +51,22 @@ def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
 
 
 def path_here(path: str | os.PathLike[str]) -> str:
-    """The path, of a ``file:`` URI the URI's: percent signs in it are decoded, unless what they spell is there.
+    """Return a path as a string; for a ``file:`` URI its path, percent-decoded unless the encoded name exists.
 
     Raises
     ------
     OptionError
-        It is a URI of another place, or what no path can be.
+        The URI is not local, or the path is invalid.
     """
     given: Any = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(given, str):
-        raise OptionError(f"path={path!r}: give the file to write, as in 'trips.html', or the folder")
+        raise OptionError(f"path={path!r}: expected the file to write, as in 'trips.html', or the folder")
     place: str = given
     if is_uri(place):
         place = canonical(check_host(place))
         if not is_local(place):
             raise OptionError(
-                f"path={path!r} is a URI, and what is written goes to this machine's disk: give a path there"
+                f"path={path!r} is a remote URI, but the file is written to the local disk: give a local path"
             )
         place = _decoded(place)
     try:
@@ -74,12 +74,12 @@ def path_here(path: str | os.PathLike[str]) -> str:
     except UnicodeEncodeError:
         bytes_of = b"\0"
     if b"\0" in bytes_of:
-        raise OptionError(f"path={path!r} has a character that no path can have: a NUL or half a character")
+        raise OptionError(f"path={path!r} contains a character that is invalid in a path: a NUL or a lone surrogate")
     return place
 
 
 def _decoded(place: str) -> str:
-    """A URI's path without its percent signs; where a file or its folder is spelled with them, as `open` takes it."""
+    """Return a URI's path percent-decoded, unless the file or its folder exists in the encoded spelling."""
     if "\0" in place or os.path.exists(place):
         return place
     folder = dirname(place)
@@ -90,17 +90,17 @@ def _decoded(place: str) -> str:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[IO[bytes]]:
-    """A file to write and read: a temporary one beside ``path``, which takes its place once the block has ended well.
+    """Yield a temporary file beside ``path`` that replaces it when the block ends without an error.
 
     Raises
     ------
     OptionError, ExistsError
         See `place_to_write`.
     StorageError, AccessDeniedError
-        The disk refuses it: what was there is untouched.
+        Writing fails; an existing file is left unchanged.
     """
     target = place_to_write(path, overwrite=overwrite)
-    real = os.path.realpath(target)  # of a link, what it leads to
+    real = os.path.realpath(target)  # a link is followed
     temporary = None
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:80]}-", dir=os.path.dirname(real))
@@ -108,12 +108,12 @@ def whole_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iter
             yield file
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes it the user's alone
+        os.chmod(temporary, 0o666 & ~umask)  # mkstemp creates files that only the user can read
         if overwrite:
             os.replace(temporary, real)
         else:
             _rename_new(temporary, target)
-    except IceexploreError:  # some are OSErrors, too
+    except IceexploreError:  # some of them are OSErrors, too
         raise
     except OSError as e:
         raise _refused(target, e) from e
@@ -124,7 +124,7 @@ def whole_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iter
 
 
 def _rename_new(temporary: str, target: Path) -> None:
-    """Rename without replacing a file that came meanwhile; plain rename where the file system has no hard links."""
+    """Rename without replacing a file created meanwhile; a plain rename where hard links are not supported."""
     try:
         os.link(temporary, target)
     except FileExistsError:
@@ -136,8 +136,8 @@ def _rename_new(temporary: str, target: Path) -> None:
 def _refused(target: Path, error: OSError) -> IceexploreError:
     kind = AccessDeniedError if isinstance(error, PermissionError) else StorageError
     reason = error.strerror or type(error).__name__
-    return kind(f"{target} could not be written ({reason}), and nothing was changed: choose another place")
+    return kind(f"{target} could not be written ({reason}), nothing was changed. Choose another place")
 
 
 def _there(target: Path) -> ExistsError:
-    return ExistsError(f"{target} is there already; overwrite=True replaces it")
+    return ExistsError(f"{target} already exists; overwrite=True replaces it")

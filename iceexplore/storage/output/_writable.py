@@ -1,4 +1,4 @@
-"""A table's storage into which commits may write."""
+"""The interface of a table's storage that commits can write to."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["CommitFiles", "CommitStorage", "ExistsError"]
 
 
 class ExistsError(StorageError, FileExistsError):
-    """A file that was to be written anew is there already."""
+    """A new file cannot be written because it exists."""
 
 
 class CommitStorage(Storage):
-    """Reads what another storage reads, and takes new files. No file is ever written twice.
+    """A storage that reads as its base does and accepts new files. No file is ever written twice.
 
     Attributes
     ----------
     reads
-        What was read through this storage.
+        Every read through this storage.
     base
         The table's storage.
     """
@@ -31,7 +31,7 @@ class CommitStorage(Storage):
     base: Storage
 
     def _view_of(self, base: Storage) -> None:
-        """Read as ``base`` does, with a log of reads of its own."""
+        """Read as ``base`` does, with a separate log of reads."""
         self.base = base
         super().__init__(base.folder, moves=base._moves, allow=base._allow, properties=base._properties)
         self.metadata_folder = base.metadata_folder
@@ -45,18 +45,18 @@ class CommitStorage(Storage):
 
     @abstractmethod
     def view(self) -> Self:
-        """Another storage on the same files, with a log of reads of its own: for a second writer."""
+        """Return another storage on the same files with a separate log of reads, for a second writer."""
 
     @abstractmethod
     def write(
         self, location: str, data: bytes, *, kind: str, commit: int | None = None, attempt: int | None = None
     ) -> None:
-        """Write a new file: whole, or it is not seen at all.
+        """Write a new file, which becomes visible only when complete.
 
         Parameters
         ----------
         location
-            As the table is to spell it.
+            The location as the table spells it.
         kind
             As in the log of reads.
         commit, attempt
@@ -65,19 +65,19 @@ class CommitStorage(Storage):
         Raises
         ------
         ExistsError
-            There is a file of this location.
+            The location exists.
         StorageError, AccessDeniedError
-            It cannot be written.
+            The file cannot be written.
         """
 
     def for_commit(self, commit: int, attempt: int) -> CommitFiles:
-        """A writer whose files are logged as this commit's."""
+        """Return a writer whose files are logged for this commit and attempt."""
         return CommitFiles(self, commit, attempt)
 
 
 @dataclass(frozen=True)
 class CommitFiles:
-    """Where one attempt of one commit writes (`iceexplore.commits.WritableStorage`)."""
+    """The writer of one attempt of a commit (`iceexplore.commits.WritableStorage`)."""
 
     storage: CommitStorage
     commit: int

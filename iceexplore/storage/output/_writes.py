@@ -1,4 +1,4 @@
-"""What was written into an overlay."""
+"""The log of files written by commits."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One file written.
+    """A written file.
 
     Attributes
     ----------
     location, real
         As the table spells it, and where it really is.
     kind
-        As of reads: ``metadata``, ``manifest-list``, ``manifest``, ``puffin``, ``delete-file``, ``other`` (data).
+        As in the log of reads: ``metadata``, ``manifest-list``, ``manifest``, ``puffin``, ``delete-file``, ``other``
+        (data).
     length
         Bytes.
     seconds
         Wall time.
     commit, attempt
-        For which commit of a simulation, in which attempt, both from 1; None for a file written outside of any.
+        The commit and its attempt, both counted from 1; None for a file written outside commits.
     """
 
     location: str
@@ -43,27 +44,27 @@ class Write:
 
 
 class WriteLog:
-    """Every write into one overlay, in order; safe across threads."""
+    """Every write of one storage and its views, in order; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._items: list[Write] = []
 
     def __reduce__(self) -> tuple[type[WriteLog], tuple[()]]:
-        return WriteLog, ()  # another process has a log of its own
+        return WriteLog, ()  # another process starts an empty log
 
     def add(self, write: Write) -> None:
-        """Note a write."""
+        """Record a write."""
         with self._lock:
             self._items.append(write)
 
     @property
     def bytes(self) -> int:
-        """Bytes written."""
+        """Total bytes written."""
         return sum(w.length for w in self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per file."""
+        """Return a DataFrame with one row per file."""
         import pandas as pd
 
         from iceexplore.render import shown_frame
@@ -82,7 +83,7 @@ class WriteLog:
         lines = [self._summary()]
         writes = list(self)
         if len(writes) > _SHOWN:
-            lines.append(f"  … {len(writes) - _SHOWN:,} earlier ones: to_pandas() has them all")
+            lines.append(f"  … {len(writes) - _SHOWN:,} earlier ones: to_pandas() returns all of them")
         lines += [f"  {w.kind:<13} {w.length:>12,} B  {w.location}{_which(w)}" for w in writes[-_SHOWN:]]
         return "\n".join(lines)
 
@@ -90,7 +91,7 @@ class WriteLog:
         from iceexplore.render import escape, html_table
 
         shown = [(w.kind, w.length, w.commit, w.attempt, w.location) for w in list(self)[-_SHOWN:]]
-        more = f"<p>The last {_SHOWN} of {len(self):,}; <code>to_pandas()</code> has them all.</p>"
+        more = f"<p>The last {_SHOWN} of {len(self):,}; <code>to_pandas()</code> returns all of them.</p>"
         table = html_table(("kind", "bytes", "commit", "attempt", "location"), shown)
         return f"<p>{escape.html(self._summary())}</p>{table}{more if len(self) > _SHOWN else ''}"
 

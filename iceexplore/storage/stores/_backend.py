@@ -1,4 +1,4 @@
-"""What a place to read from must be able to do, and the local file system."""
+"""The interface of storage backends, and the local file system."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Backend", "Entry", "Handle", "LocalBackend", "Ranges"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or folder as a backend sees it."""
+    """A file or folder as listed by a backend."""
 
     real: str
     size: int | None
@@ -25,37 +25,37 @@ class Entry:
 
 
 class Handle(Protocol):
-    """A file that was opened, to be read in several places. Raises what the library beneath raises."""
+    """An open file for several ranged reads. Raises the underlying library's errors."""
 
     @property
     def size(self) -> int | None:
-        """Its bytes, where opening it has told; None where that would take another request."""
+        """The file's size in bytes if known from opening; None where it would take another request."""
 
     def read(self, offset: int, length: int) -> bytes:
-        """At most ``length`` bytes from ``offset``, from any thread; fewer where the file ends."""
+        """Return ``length`` bytes from ``offset``, fewer where the file ends; callable from any thread."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
 
 
 class Backend(Protocol):
-    """Reads bytes of one kind of storage. Raises what the library beneath raises: `Storage` translates it."""
+    """A kind of storage. Raises the underlying library's errors, which `Storage` translates."""
 
     @property
     def identity(self) -> str:
-        """Equal for backends that show the same bytes at the same places; holds no secret."""
+        """An identity, equal for backends that have the same bytes at the same locations; contains no secret."""
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
-        """Bytes from ``offset``: all, or at most ``length``; fewer where the file ends."""
+        """Return bytes from ``offset``: all, or ``length`` of them; fewer where the file ends."""
 
     def open(self, real: str) -> Handle:
-        """A file, to be read in several places with no more requests than these reads take."""
+        """Open a file for several reads, without requests other than those reads."""
 
     def stat(self, real: str) -> Entry:
-        """Size and the like, of a file or a folder."""
+        """Return size, etag and time of a file, or a folder's entry."""
 
     def list(self, real: str, recursive: bool, details: bool = True) -> list[Entry]:
-        """What is in a folder (files and folders); with ``recursive`` all files under it. Follows no links.
+        """Return a folder's files and folders; with ``recursive`` all files under it. Links are not followed.
 
         Without ``details`` sizes and times may be left out, where they cost a request each.
         """
@@ -67,8 +67,8 @@ class LocalBackend:
     identity = "local"
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
-        """Read a regular file. Its size decides what is allocated, never a length that a damaged file names."""
-        # O_NONBLOCK: opening a named pipe would wait for its writer for ever.
+        """Read a regular file. Memory is allocated by its size, never by a length from damaged metadata."""
+        # O_NONBLOCK: opening a named pipe would wait forever for its writer.
         with _possible(real):
             descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         try:
@@ -94,16 +94,16 @@ class LocalBackend:
             os.close(descriptor)
 
     def open(self, real: str) -> Handle:
-        """Nothing is kept open: a read costs no request here."""
+        """Return a handle that opens the file for each read: local reads cost no request."""
         return Ranges(self, real)
 
     def stat(self, real: str) -> Entry:
-        """Size, and an etag of modification time and size."""
+        """Return the size, and an etag from modification time and size."""
         with _possible(real):
             return _entry(real, os.stat(real))
 
     def list(self, real: str, recursive: bool, details: bool = True) -> list[Entry]:
-        """The folder's entries; links to folders are named but not entered."""
+        """Return the folder's entries; links to folders are listed but not followed."""
         found: list[Entry] = []
         waiting = [real]
         while waiting:
@@ -126,7 +126,7 @@ class LocalBackend:
 
 
 class Ranges:
-    """A file of a backend that opens nothing: each read stands for itself."""
+    """A file of a backend without open files: each read is a separate request."""
 
     size: int | None = None
 
@@ -135,16 +135,16 @@ class Ranges:
         self._real = real
 
     def read(self, offset: int, length: int) -> bytes:
-        """As the backend reads."""
+        """Return the bytes that the backend reads."""
         return self._backend.read(self._real, offset, length)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 @contextmanager
 def _possible(real: str) -> Iterator[None]:
-    """A name that no file can have, with a NUL, a lone surrogate or too many letters, is one that is not there."""
+    """Treat an invalid file name (a NUL, a lone surrogate, too long) as a missing file."""
     try:
         yield
     except (ValueError, OSError) as e:

@@ -1,4 +1,4 @@
-"""Which of our errors a storage library's error is: 404, 403, or something else; and why a file cannot be written."""
+"""Translate storage libraries' errors (404, 403, others), and explain why a file cannot be written."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _DENIED = {
 }
 _MISSING = {"404", "NoSuchKey", "NoSuchBucket", "NotFound", "BlobNotFound", "ContainerNotFound", "PathNotFound"}
 
-# pyarrow's file systems speak only in text: "AWS Error ACCESS_DENIED during HeadObject", "HTTP status 403".
+# pyarrow's file systems report only text: "AWS Error ACCESS_DENIED during HeadObject", "HTTP status 403".
 _DENIED_TEXT = re.compile(
     r"ACCESS_DENIED|AccessDenied|INVALID_ACCESS_KEY|SIGNATURE_DOES_NOT_MATCH|InvalidAccessKeyId|\bForbidden\b|"
     r"HTTP (?:status|response code) 40[13]\b|AuthorizationPermissionMismatch|AuthenticationFailed"
 )
-#: The disk, or what one user may have of it.
+#: The disk, or the user's quota, is full.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-#: Google's client, and Arrow with it, tells who has no credentials from who may not.
+#: The message of Google's client, also in Arrow, where credentials are missing instead of insufficient.
 _UNKNOWN_TO_GOOGLE = "Could not create a OAuth2 access token"
-#: What resolvers say of a host: glibc, macOS, Windows, libcurl (Arrow's S3).
+#: Messages of resolvers for an unknown host: glibc, macOS, Windows, libcurl (Arrow's S3).
 _NO_HOST = re.compile(
     r"Name or service not known|nodename nor servname|No address associated with hostname|Temporary failure in name "
     r"resolution|getaddrinfo failed|[Cc]ould(?: not|n't) resolve host"
@@ -59,41 +59,41 @@ _MISSING_TEXT = re.compile(
 
 
 def translate(error: BaseException, location: str, real: str) -> IceexploreError:
-    """Our error for what a backend raised, naming the location as written and the real one."""
+    """Return the error for a backend's exception, with the location as written and the real one."""
     refused = next((e for e in _chain(error) if isinstance(e, OutsideRootsError)), None)
-    if refused is not None:  # a redirect, which fsspec may take for a file that is not there
+    if refused is not None:  # a redirect, which fsspec may report as a missing file
         return refused
     if isinstance(error, IceexploreError):
         return error
     place = location if location == real else f"{location} (looked for at {real})"
     if any(isinstance(e, socket.gaierror) or _NO_HOST.search(str(e)) for e in _chain(error)):
-        # some libraries say of it that there is no such file
+        # some libraries report an unknown host as a missing file
         host = urlsplit(real).hostname if real.startswith(("http://", "https://")) else None
-        which = f"the host {host}" if host else "a host that it needs"
+        which = f"the host {host}" if host else "a required host"
         said = "" if host else f" ({_short(error)})"
         return StorageError(
-            f"{place} could not be read: {which} is not known{said}; check how it is spelled, and that this machine "
+            f"{place} could not be read: {which} is unknown{said}; check its spelling and that this machine "
             "is on the network"
         )
     verdict = next((v for v in map(_verdict, _chain(error)) if v is not None), None)
     if verdict is FileMissingError:
         return FileMissingError(f"{place} does not exist")
     if verdict is AccessDeniedError:
-        advice = "look at the rights on it, and on the folders above it"
+        advice = "check the permissions of the file and of the folders above it"
         if not is_local(real):
             advice = (
                 "check credentials and permissions; "
-                "object stores also refuse a missing file to those who may not list the folder"
+                "object stores also refuse access to a missing file without permission to list"
             )
         return AccessDeniedError(f"access to {place} was refused ({_short(error)}): {advice}")
     absent = next((e.name for e in _chain(error) if isinstance(e, ModuleNotFoundError) and e.name), None)
-    if absent is not None:  # some file systems are set up with their first request
+    if absent is not None:  # some file systems import packages at their first request
         name = absent.partition(".")[0]
         return MissingDependencyError(f"{place} needs the package {name}, which is not installed: pip install {name}")
     if any(_UNKNOWN_TO_GOOGLE in str(e) for e in _chain(error)):
         return StorageError(
-            f"{place} could not be read: there are no credentials for Google Cloud Storage. Let "
-            "GOOGLE_APPLICATION_CREDENTIALS name a key file, run gcloud auth application-default login, or give "
+            f"{place} could not be read: no credentials for Google Cloud Storage. Set "
+            "GOOGLE_APPLICATION_CREDENTIALS to a key file, run gcloud auth application-default login, or pass "
             "properties={'gcs.oauth2.token': ..., 'gcs.oauth2.token-expires-at': ...}"
         )
     if isinstance(error, IsADirectoryError):
@@ -102,7 +102,7 @@ def translate(error: BaseException, location: str, real: str) -> IceexploreError
 
 
 def not_written(error: OSError, location: str, real: str) -> IceexploreError:
-    """Our error for a local file that could not be written: what is in its way, or what the system says."""
+    """Return the error for a local file that could not be written, with the obstacle or the system's reason."""
     elsewhere = "" if canonical(location) == canonical(real) else f" to {real}"
     what = f"{location} could not be written{elsewhere}"
     folder = os.path.dirname(real)
@@ -110,15 +110,15 @@ def not_written(error: OSError, location: str, real: str) -> IceexploreError:
         folder = os.path.dirname(folder)
     if not os.path.isdir(folder):
         kind = "a link that leads nowhere" if os.path.islink(folder) else "a file"
-        return StorageError(f"{what}: {folder} is in its way, {kind} where a folder must be; move it away")
+        return StorageError(f"{what}: {folder} is {kind}, but must be a folder; move it away")
     why = error.strerror or short_message(error)
     if isinstance(error, PermissionError):
-        return AccessDeniedError(f"{what}: {why}. Look at the rights on {folder}, and whose it is")
+        return AccessDeniedError(f"{what}: {why}. Check the permissions and the owner of {folder}")
     return StorageError(f"{what}: {why}{'; make room on the disk' if error.errno in _FULL else ''}")
 
 
 def short_message(error: BaseException) -> str:
-    """A library's message on one line, without the passwords that it may quote from a URI."""
+    """Return a library's message on one line, without passwords quoted from URIs."""
     text = " ".join(str(error).split()) or "no message"
     return _PASSWORD.sub("://…@", text)[:300]
 

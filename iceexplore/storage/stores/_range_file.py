@@ -11,24 +11,24 @@ from iceexplore.errors import FormatError
 
 __all__ = ["PositionedFile", "RangeFile", "TAIL_BYTES", "whole_or_tail"]
 
-#: Read ahead of small reads; also what Arrow reads first of a Parquet file, from its end.
+#: Least bytes to fetch per read; also the size of Arrow's first read, from a Parquet file's end.
 TAIL_BYTES = 64 * 1024
-#: Far files up to so many bytes are fetched as a whole: a request costs more than what it brings.
+#: Remote files up to this size are fetched whole: a request costs more than the bytes.
 _WHOLE_BYTES = 256 * 1024
-#: Ranges that are closer together than this are fetched as one: as long as a request takes, so much could be sent.
+#: Ranges closer together than this are fetched as one: this much is sent in the time of a request.
 _HOLE_BYTES = 256 * 1024
-#: What is fetched before it is asked for, at most.
+#: Most bytes to prefetch.
 _AHEAD_BYTES = 64 << 20
 _AT_ONCE = 4
 
 
 def whole_or_tail(size: int) -> int:
-    """How many bytes from its end are fetched first of a far file: all of a small one, else enough for a footer."""
+    """Return how many last bytes of a remote file to fetch first: all of a small file, else enough for a footer."""
     return size if size <= _WHOLE_BYTES else TAIL_BYTES
 
 
 class PositionedFile(io.RawIOBase):
-    """A seekable file of ``size`` bytes; classes made of it say in `bytes_at` where its bytes come from.
+    """A seekable file of ``size`` bytes; subclasses provide them in `bytes_at`.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class PositionedFile(io.RawIOBase):
         self._at = 0
 
     def bytes_at(self, offset: int, length: int) -> bytes:
-        """Return ``length`` bytes from ``offset``, which the file has."""
+        """Return ``length`` bytes from ``offset``; the range is inside the file."""
         raise NotImplementedError
 
     def readable(self) -> bool:
@@ -59,15 +59,15 @@ class PositionedFile(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a position; beyond the end is no error, before the start is."""
+        """Set the position and return it; a position after the end is allowed, before the start an error."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
         if base + offset < 0:
-            raise FormatError(f"byte {base + offset} was to be read", location=self._location)
+            raise FormatError(f"cannot seek to byte {base + offset}", location=self._location)
         self._at = base + offset
         return self._at
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return bytes from the position: as many as asked for, fewer only where the file ends."""
+        """Return bytes from the position: as many as requested, fewer only where the file ends."""
         return self._take(self.size - self._at if size is None or size < 0 else size)
 
     def readall(self) -> bytes:
@@ -82,7 +82,7 @@ class PositionedFile(io.RawIOBase):
         return len(data)
 
     def _take(self, wanted: int) -> bytes:
-        # Never more than the file has: pyarrow and others ask by numbers that they found in it.
+        # Never more than the file has: pyarrow and others request lengths that they read from it.
         length = min(wanted, self.size - self._at)
         if length <= 0:
             return b""
@@ -97,9 +97,9 @@ class RangeFile(PositionedFile):
     Parameters
     ----------
     far
-        Whether each fetch costs a request: small files are then fetched as a whole, and `prefetch` does something.
+        True if each fetch costs a request: small files are then fetched whole, and `prefetch` has an effect.
     tail
-        The file's last bytes, where they have been fetched already.
+        The file's last bytes, if they have been fetched already.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class RangeFile(PositionedFile):
         self._close = close
 
     def close(self) -> None:
-        """Let go of what was fetched, and of the store's own file."""
+        """Drop fetched bytes and close the store's file."""
         if not self.closed:
             self._kept, self._ahead, self._near = [], [], (0, b"")
             if self._close is not None:
@@ -129,9 +129,10 @@ class RangeFile(PositionedFile):
         super().close()
 
     def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Fetch ranges (offset, length) of a far file that will be read next, close ones together, some at once.
+        """Fetch ranges (offset, length) that a remote file's reader needs next; close ranges are merged.
 
-        What an earlier call fetched is let go. Ranges are cut to the file; what is too much is left to be read later.
+        Ranges of an earlier call are dropped. Ranges are clipped to the file; beyond 64 MiB they are left for later
+        reads.
         """
         self._ahead = []
         if not self.far:
@@ -151,7 +152,7 @@ class RangeFile(PositionedFile):
         self._ahead = [(offset, data) for (offset, _), data in zip(wanted, parts, strict=True)]
 
     def bytes_at(self, offset: int, length: int) -> bytes:
-        """Return bytes of what was fetched before, or fetch them."""
+        """Return bytes from fetched ranges, or fetch them."""
         data = self._held(offset, length)
         return self._fetched(offset, length) if data is None else data
 
@@ -169,14 +170,14 @@ class RangeFile(PositionedFile):
             return self._fetch(offset, length)
         data = self._fetch(offset, min(max(length, TAIL_BYTES), self.size - offset))
         if self.far and offset + len(data) == self.size and len(data) <= _WHOLE_BYTES:
-            self._kept.append((offset, data))  # the footer is read again for each part of the work
+            self._kept.append((offset, data))  # the footer is read several times
         else:
             self._near = (offset, data)
         return data[:length]
 
 
 def _joined(ranges: Iterable[tuple[int, int]], size: int) -> Sequence[tuple[int, int]]:
-    """The ranges within the file in order, those that overlap or nearly touch as one."""
+    """Return the ranges inside the file in order, merging those that overlap or are close."""
     out: list[tuple[int, int]] = []
     for offset, length in sorted((max(0, o), n + min(0, o)) for o, n in ranges):
         end = min(size, offset + length)

@@ -1,4 +1,4 @@
-"""How many reads wait for a store at once, and work that is done ahead of whoever asks for its results."""
+"""The number of concurrent reads, and parallel work with results in order."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from iceexplore.storage._location import is_local
 
 __all__ = ["READERS", "in_order", "readers_of"]
 
-#: The property that says how many reads may wait for a store at once.
+#: The property that sets the number of concurrent reads.
 READERS = "iceexplore.parallel-reads"
-#: A far store answers many requests as soon as one; Arrow's S3 client has 25 connections.
+#: Remote stores answer many requests as fast as one; Arrow's S3 client has 25 connections.
 _FAR = 24
 _MOST = 256
-#: Results that are ready but not taken, and work under way, may weigh so much together (bytes).
+#: Limit, in bytes, for results that are ready but not consumed, and for work in progress.
 _AHEAD_BYTES = 256 << 20
 
 _In = TypeVar("_In")
@@ -26,14 +26,14 @@ _Out = TypeVar("_Out")
 
 
 def readers_of(folder: str, properties: Mapping[str, str]) -> int:
-    """How many reads may wait for the store of a folder at once.
+    """Return the number of concurrent reads for the store of a folder.
 
-    On a local disk reading costs the processor's time, so a few threads are enough; a far store is waited for.
+    Local reads take processor time, so a few threads suffice; remote reads mostly wait.
 
     Raises
     ------
     OptionError
-        The property is no number from 1 to 256.
+        The property is not a number from 1 to 256.
     """
     given = properties.get(READERS)
     if given is None:
@@ -43,7 +43,7 @@ def readers_of(folder: str, properties: Mapping[str, str]) -> int:
     except (TypeError, ValueError):
         count = 0
     if not 1 <= count <= _MOST:
-        raise OptionError(f"{READERS} is a number of reads from 1 to {_MOST}, not {given!r}")
+        raise OptionError(f"{READERS} must be a number of reads from 1 to {_MOST}, not {given!r}")
     return count
 
 
@@ -56,18 +56,18 @@ def in_order(
     always: int = 4,
     name: str = "iceexplore-ahead",
 ) -> Generator[_Out, None, None]:
-    """The results of ``work`` in the order of the items, done ahead in threads; the first error ends the rest.
+    """Yield the results of ``work`` in the order of the items, computed ahead in threads; the first error is raised.
 
-    Closing the iterator cancels what has not begun.
+    Closing the iterator cancels work that has not begun.
 
     Parameters
     ----------
     width
-        Threads, and about how many results wait to be taken.
+        Number of threads, and about the number of results computed ahead.
     weigh
-        What an item weighs, in bytes: of items that weigh much fewer are under way.
+        Returns an item's size in bytes: fewer large items are in progress at a time.
     always
-        So many are under way whatever they weigh.
+        Number of items in progress regardless of size.
     """
     pool = ThreadPoolExecutor(width, thread_name_prefix=name)
     ahead: deque[tuple[Future[_Out], int]] = deque()

@@ -1,6 +1,6 @@
-"""Redirects: a server may answer a request with another address, and that one is not asked without permission.
+"""HTTP redirects: a server may redirect a request to another address, which is not followed without permission.
 
-Who serves a table could otherwise make this machine ask any host that it reaches, show the answer and bundle it.
+Otherwise a table's server could make this machine request any host it can reach and disclose the response.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PORTS = {"http": 80, "https": 443, "webhdfs": 80, "swebhdfs": 443}
 
 
 def origin(url: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port of a URL; what cannot be parsed has an origin of its own."""
+    """Return scheme, host and port of a URL; an unparsable URL is its own origin."""
     try:
         parts = urlsplit(url)
         scheme = parts.scheme.lower()
@@ -25,7 +25,7 @@ def origin(url: str) -> tuple[str, str, int | None]:
 
 
 def traced_client(options: Any, check: Callable[[str, str], None]) -> dict[str, Any]:
-    """Return options for aiohttp's session that have ``check`` called with each redirect before it is followed."""
+    """Return options for aiohttp's session that call ``check`` with each redirect before it is followed."""
     import aiohttp
 
     async def on_redirect(session: Any, context: Any, details: Any) -> None:
@@ -42,7 +42,7 @@ def traced_client(options: Any, check: Callable[[str, str], None]) -> dict[str, 
 
 
 def guard_session(session: Any, check: Callable[[str, str], None]) -> None:
-    """Have a session of requests call ``check`` with each redirect before it is followed."""
+    """Make a `requests` session call ``check`` with each redirect before it is followed."""
     find = session.get_redirect_target
 
     def checked(response: Any) -> Any:

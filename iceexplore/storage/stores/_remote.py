@@ -14,23 +14,23 @@ from iceexplore.storage.stores._redirects import guard_session, traced_client
 
 __all__ = ["FileIOBackend", "FsspecBackend", "remote_backend"]
 
-# What PyIceberg's FileIO knows (pyiceberg.io.SCHEMA_TO_FILE_IO), and with it the `s3.endpoint` kind of properties.
+# The schemes of PyIceberg's FileIO (pyiceberg.io.SCHEMA_TO_FILE_IO), which takes properties such as `s3.endpoint`.
 _PYICEBERG_SCHEMES = frozenset({"s3", "gs", "oss", "hdfs", "viewfs", "abfs", "abfss", "wasb", "wasbs", "hf"})
-# Above this a requested length is checked against the file's size first: it may come from a damaged file.
+# Longer requests are checked against the file's size first: the length may come from damaged metadata.
 _CHECK_ABOVE = 64 * 1024 * 1024
-# Arrow's client of Google's store asks again for a quarter of an hour: without credentials and off the network, too.
+# Arrow's Google client retries for 15 minutes by default, even without credentials or network.
 _GCS_PATIENCE = timedelta(seconds=15)
 
 
 def remote_backend(
     place: str, properties: Mapping[str, str], *, check_redirect: Callable[[str, str], None] | None = None
 ) -> Backend:
-    """The backend for a canonical location with a scheme.
+    """Return the backend for a canonical location with a scheme.
 
     Parameters
     ----------
     check_redirect
-        Called with a URL and the one that its server redirects to, before the latter is asked; raises to refuse.
+        Called with a URL and the target of its redirect, before it is followed; raises to refuse.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def remote_backend(
     try:
         options: dict[str, Any] = dict(given)
         if check_redirect is not None and _is_http(fsspec.get_filesystem_class(scheme)):
-            # An instance of its own: what may be asked is the table's affair.
+            # A separate instance: the allowed hosts differ between tables.
             client = traced_client(options.get("client_kwargs"), check_redirect)
             options |= {"client_kwargs": client, "skip_instance_cache": True}
         file_system = fsspec.filesystem(scheme, **options)
@@ -78,7 +78,7 @@ def _file_io(place: str, properties: Mapping[str, str]) -> Any:
 
 
 def _one_request(file_system: Any) -> dict[str, int]:
-    """Options with which a whole file is one request: s3fs would ask for its size, to fetch large ones in parts."""
+    """Return options to read a whole file in one request: s3fs would request its size first and split it."""
     if not hasattr(file_system, "max_concurrency"):
         return {}
     parameters = inspect.signature(file_system._cat_file).parameters
@@ -92,12 +92,12 @@ class FsspecBackend:
         self._fs = file_system
         self._whole = _one_request(file_system)
         protocol = getattr(file_system, "protocol", ())
-        #: A server of HTTP may ignore a range and send the whole file.
+        #: HTTP servers may ignore a range and send the whole file.
         self._may_ignore_ranges = bool({"http", "https"} & {*([protocol] if isinstance(protocol, str) else protocol)})
         self.identity = identity
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
-        """One ranged request."""
+        """Read bytes by one ranged request."""
         if length is None:
             return bytes(self._fs.cat_file(real, start=offset or None, **({} if offset else self._whole)))
         if length == 0:
@@ -108,21 +108,21 @@ class FsspecBackend:
         data = bytes(self._fs.cat_file(real, start=offset, end=offset + length))
         if len(data) == length or not self._may_ignore_ranges or (not offset and len(data) < length):
             return data
-        # The whole file, or its end, which is shorter than asked for?
+        # Is it the whole file, or a range at the end that is shorter than requested?
         if len(data) > length or len(data) == self.stat(real).size:
             return data[offset : offset + length]
         return data
 
     def open(self, real: str) -> Handle:
-        """Nothing is opened: fsspec's files ask for the size first, and read more than they are asked for."""
+        """Return a handle without opening: fsspec's files request the size first, and read ahead."""
         return Ranges(self, real)
 
     def stat(self, real: str) -> Entry:
-        """What ``info`` says."""
+        """Return the entry from fsspec's ``info``."""
         return self._entry(self._fs.info(real), real)
 
     def list(self, real: str, recursive: bool, details: bool = True) -> list[Entry]:
-        """What is there now: fsspec's listings are remembered, so they are dropped first."""
+        """List the folder now: fsspec's cached listings are dropped first."""
         self._fs.invalidate_cache()
         if recursive:
             found = self._fs.find(real, detail=True).values()
@@ -135,7 +135,7 @@ class FsspecBackend:
     def _full(self, scheme: str, folder: str, name: str) -> str:
         if "://" in name:
             return name
-        # The name is fsspec's own form of the path: keep how the folder was spelled, add what is below it.
+        # The name is fsspec's form of the path: keep the folder's spelling and append the rest.
         base = str(self._fs._strip_protocol(folder)).rstrip("/")
         if name.startswith(base + "/"):
             return folder.rstrip("/") + name[len(base) :]
@@ -149,7 +149,7 @@ class FsspecBackend:
 
 
 class FileIOBackend:
-    """A PyIceberg FileIO: the catalog's own, with its credentials, or one made from properties."""
+    """A PyIceberg FileIO: the catalog's own, with its credentials, or one created from properties."""
 
     def __init__(self, file_io: Any) -> None:
         self._io = file_io
@@ -159,7 +159,7 @@ class FileIOBackend:
         self.identity = f"{kind.__module__}.{kind.__qualname__}:{_digest(getattr(file_io, 'properties', {}))}"
 
     def open(self, real: str) -> Handle:
-        """An open input stream: Arrow's file systems ask for a file's size (HEAD) whenever one is opened."""
+        """Open an input stream, kept open because Arrow's file systems request the size (HEAD) at each opening."""
         if self._file_system(real) is not None:
             return Ranges(self, real)
         stream = self._input(real).open()
@@ -169,7 +169,7 @@ class FileIOBackend:
         return Ranges(self, real)
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
-        """One ranged request of an fsspec file system; else through an input stream."""
+        """Read bytes: by one ranged request of an fsspec file system, else through an input stream."""
         file_system = self._file_system(real)
         if file_system is not None:
             return FsspecBackend(file_system, self.identity).read(real, offset, length)
@@ -182,7 +182,7 @@ class FileIOBackend:
             return bytes(stream.read() if length is None else stream.read(length))
 
     def stat(self, real: str) -> Entry:
-        """The size, and what the file system beneath says besides."""
+        """Return the size, and the etag and time if the underlying file system provides them."""
         file_system, path = self._arrow(real)
         if file_system is not None:
             info = file_system.get_file_info(path)
@@ -192,7 +192,7 @@ class FileIOBackend:
         return Entry(real, len(self._io.new_input(real)))
 
     def list(self, real: str, recursive: bool, details: bool = True) -> list[Entry]:
-        """PyIceberg's FileIO cannot list: asks the pyarrow or fsspec file system in it."""
+        """List a folder through the underlying pyarrow or fsspec file system: PyIceberg's FileIO cannot list."""
         file_system, path = self._arrow(real)
         if file_system is not None:
             from pyarrow.fs import FileSelector
@@ -207,12 +207,12 @@ class FileIOBackend:
         raise UnsupportedError(f"{type(self._io).__name__} cannot list files, so {real} cannot be listed")
 
     def _file_system(self, real: str) -> Any:
-        """The fsspec file system of PyIceberg's FsspecFileIO; None of another FileIO."""
+        """Return the fsspec file system of PyIceberg's FsspecFileIO; None for another FileIO."""
         get = getattr(self._io, "get_fs", None)
         if get is None:
             return None
         scheme, _, rest = real.partition("://")
-        # One for all threads: PyIceberg makes one for each, with connections of its own.
+        # One for all threads: PyIceberg creates one per thread, with separate connections.
         key = scheme, rest.partition("/")[0]
         found = self._systems.get(key)
         return found if found is not None else self._systems.setdefault(key, get(*key))
@@ -243,7 +243,7 @@ class _ArrowFile:
         self.size: int | None = int(stream.size())
 
     def read(self, offset: int, length: int) -> bytes:
-        """A ranged request."""
+        """Read bytes by a ranged request."""
         left = max(0, (self.size or 0) - offset)
         return bytes(self._stream.read_at(min(length, left), offset)) if left else b""
 
@@ -253,7 +253,7 @@ class _ArrowFile:
 
 
 def _bounded_gcs(file_system: Any) -> Any:
-    """The same file system, which gives up after a while: PyIceberg has no property for that."""
+    """Return the file system with a limit for retries, for which PyIceberg has no property."""
     make, (given,) = file_system.__reduce__()
     return make({**given, "retry_time_limit": given["retry_time_limit"] or _GCS_PATIENCE})
 
