@@ -34,8 +34,6 @@ __all__ = [
 ]
 
 MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)})
-#: Dialects whose roots hold files besides manifests and are called root manifests; other roots are manifest lists.
-ROOT_DIALECTS = frozenset({"v4-proposal", "v4-draft"})
 FILES = frozenset({int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)})
 
 

@@ -227,12 +227,13 @@ class ManifestReader:
         sizes = root.entries["file_size_in_bytes"].take(pa.array(order, pa.int64()))
         return sizes.null_count == 0 and int(pc.sum(sizes).as_py()) <= _FEW
 
-    def _may_be_relative(self, dialect: str) -> bool:
+    def _may_be_relative(self, dialect: Dialect) -> bool:
         """Return whether locations may be relative, which is new in V4.
 
         Manifests that Java writes today for V4 look like older ones; the table's version decides for them.
         """
-        return dialect in V4_DIALECTS or (dialect == "v4-java" and self.metadata.format_version >= _RELATIVE_FROM)
+        version_4 = self.metadata.format_version >= _RELATIVE_FROM
+        return dialect.has_root_manifest or (dialect is Dialect.V4_JAVA and version_4)
 
     def _compared(self, root: Manifest, snapshot: Snapshot) -> Manifest:
         """Return a root with its contradictions to the snapshot's summary added to its problems."""

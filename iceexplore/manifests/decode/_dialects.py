@@ -14,12 +14,10 @@ from iceexplore.metadata import Dialect
 
 __all__ = ["dialect_of"]
 
-#: Dialects with deletion vectors on their data files' entries, so that data manifests hold deletes too.
-VECTORS_BY_FILE = frozenset(("v4-draft",))
-_BY_VERSION = {"1": "v1", "2": "v2", "3": "v3", "4": "v4-java"}
+_BY_VERSION = {"1": Dialect.V1, "2": Dialect.V2, "3": Dialect.V3, "4": Dialect.V4_JAVA}
 
 
-def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, location: str) -> tuple[str, bool]:
+def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, location: str) -> tuple[Dialect, bool]:
     """Return a file's dialect, and whether it is a manifest list or root (in V4 as its ``content`` states).
 
     Raises
@@ -41,7 +39,7 @@ def dialect_of(layout: Layout, metadata: Mapping[str, str], file_format: str, lo
     return _BY_VERSION.get(metadata.get("format-version", "").strip()) or _by_fields(layout, is_list), is_list
 
 
-def _by_fields(layout: Layout, is_list: bool) -> str:
+def _by_fields(layout: Layout, is_list: bool) -> Dialect:
     """Return the lowest version that has all of the file's fields, for a header without a version."""
     if is_list:
         return Dialect.V3 if layout.has(520) else Dialect.V2 if layout.has(515) or layout.has(517) else Dialect.V1

@@ -56,7 +56,7 @@ def role_of(entries: pa.Table, dialect: str, content: str | None, location: str)
     if stated:
         return Role(stated == "root", f"its key-value metadata (content = {stated})")
     # In the draft a deletion vector is part of its data file's entry, also in leaves.
-    own = kinds - ({int(ContentType.POSITION_DELETE)} if dialect in VECTORS_BY_FILE else set())
+    own = kinds - ({int(ContentType.POSITION_DELETE)} if Dialect(dialect).deletion_vectors_on_entries else set())
     if int(ContentType.DATA) in own and len(own) > 1:
         return Role(True, "it holds data files and deletes, and a leaf holds only one kind")
     name = location.rstrip("/").rpartition("/")[2]
