@@ -288,6 +288,13 @@ def test_no_file_names_a_machine_or_a_registry() -> None:
     assert not wrong
 
 
+def test_the_readme_of_the_tests_names_each_folder() -> None:
+    tests = ROOT / "tests"
+    folders = {f"{path.parent.relative_to(ROOT).as_posix()}/" for path in tracked() if path.is_relative_to(tests)}
+    named = re.findall(r"^\| `(tests/[^`]*)` \|", (tests / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert named == sorted(folders)
+
+
 def test_constraints_are_names_and_versions() -> None:
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]

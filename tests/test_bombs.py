@@ -13,7 +13,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.storage import VARIABLE, Budget, allowed
-from tests.bombs import BOMBS, DOORS
+from tests.helpers.bombs import BOMBS, DOORS
 
 ROOT = Path(__file__).resolve().parent.parent
 _SECONDS = 30
@@ -68,14 +68,14 @@ def _through(name: str, door: str, folder: Path) -> dict[str, Any]:
 _MAKE = """
 import sys
 from pathlib import Path
-from tests.bombs import BOMBS
+from tests.helpers.bombs import BOMBS
 print(BOMBS[sys.argv[1]](Path(sys.argv[2])))
 """
 #: The machine is spared where the package fails.
 _CONFINED = """
 import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (5 << 30, 5 << 30))
-from tests.bombs import main
+from tests.helpers.bombs import main
 print(json.dumps(main(*sys.argv[1:4])))
 """
 

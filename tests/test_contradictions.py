@@ -24,7 +24,7 @@ from iceexplore.manifests.checks._totals import LiveTotals, live_totals
 from iceexplore.widgets.grid._query import GridQuery
 from iceexplore.widgets.scan_lab._texts import plan_sent
 from iceexplore.widgets.tree._compare import Comparison
-from tests.folders import local
+from tests.helpers.folders import local
 
 Change = Callable[[list[Any]], None]
 

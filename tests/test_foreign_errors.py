@@ -22,8 +22,8 @@ from iceexplore.manifests.decode import _file as _source
 from iceexplore.storage import CACHE, Storage
 from iceexplore.storage._catalog import from_catalog
 from scripts import fuzz
-from tests.folders import local
-from tests.outside_lab import change_manifests
+from tests.helpers.folders import local
+from tests.helpers.outside_lab import change_manifests
 
 SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}, {"name": "b", "type": "long"}]}
 

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
-from tests.commits.root_lab import BY_KIND_AND_BUCKET, RootLab, data_file, dv, equality, path
-from tests.commits.root_model import History
-from tests.v4_oracle import entries_of, live_of, root_of
+from tests.helpers.root_model import History
+from tests.helpers.root_table import BY_KIND_AND_BUCKET, RootLab, data_file, dv, equality, path
+from tests.helpers.v4_oracle import entries_of, live_of, root_of
 
 LAYOUTS: list[dict[str, Any]] = [
     {"dv_encoding": "removed"},

@@ -13,7 +13,7 @@ import iceexplore as ix
 from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Face, Problems, ScanLab, Timeline
 from tests.browser.bare import bare_page
 from tests.browser.harness import watched
-from tests.hostile_table import hostile_table
+from tests.browser.hostile_table import hostile_table
 
 pytestmark = pytest.mark.browser
 

@@ -12,7 +12,7 @@ from iceexplore.errors import problem
 from iceexplore.widgets import DeletionVectors, Explorer, Problems
 from tests.browser.bare import bare_page
 from tests.browser.harness import Theme
-from tests.hostile import HOSTILE
+from tests.helpers.hostile import HOSTILE
 from tests.widgets.test_vectors_part import nodes_of
 
 pytestmark = pytest.mark.browser

@@ -10,7 +10,7 @@ import pytest
 
 from iceexplore.render import escape
 from tests.browser.harness import watched
-from tests.hostile import HOSTILE
+from tests.helpers.hostile import HOSTILE
 
 pytestmark = pytest.mark.browser
 
@@ -18,7 +18,7 @@ _SCENE = """
 from IPython.display import HTML, display
 from iceexplore import render
 from iceexplore.render import Scene, SceneEdge, SceneNode
-from tests.hostile import HOSTILE
+from tests.helpers.hostile import HOSTILE
 
 def scene_of(text):
     nodes = (

@@ -12,7 +12,7 @@ import iceexplore as ix
 from iceexplore.metadata import Ref
 from iceexplore.widgets import Timeline
 from tests.browser.bare import BarePage, bare_page
-from tests.hostile import HOSTILE
+from tests.helpers.hostile import HOSTILE
 from tests.widgets.test_timeline_part import branch, snapshot, with_snapshots
 
 pytestmark = pytest.mark.browser

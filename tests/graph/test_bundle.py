@@ -15,7 +15,7 @@ import pytest
 import iceexplore as ix
 from iceexplore._samples import sample_path
 from iceexplore.errors import IceexploreError, OptionError, StorageError
-from tests.full_disk import little_room
+from tests.helpers.full_disk import little_room
 
 
 def test_bundle_opens_again_and_tells_the_same(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.graph import human_bytes, totals
 from iceexplore.render import Card, CardTable, card_html, card_text
-from tests.hostile import HOSTILE
+from tests.helpers.hostile import HOSTILE
 
 TAGS = {
     "div",

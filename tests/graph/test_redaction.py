@@ -29,9 +29,9 @@ from iceexplore.graph.redaction._puffin import redact_puffin
 from iceexplore.graph.redaction._redactor import Redaction, redactions
 from iceexplore.manifests import Redactor, redact_manifest
 from iceexplore.metadata import parse_table_metadata
-from tests.graph.redaction_search import forms, found, layers, members, token
-from tests.manifests import v4_files
-from tests.manifests.v4_files import F, column_stats
+from tests.helpers import v4_files
+from tests.helpers.redaction_search import forms, found, layers, members, token
+from tests.helpers.v4_files import F, column_stats
 
 #: Ways to write a secret, told by its form or by what it is given to.
 CREDENTIALS: tuple[Callable[[str], str], ...] = (

@@ -19,7 +19,7 @@ import iceexplore as ix
 from iceexplore.errors import OptionError, SnapshotNotFoundError
 from iceexplore.graph import _root, build_tree, open_state
 from iceexplore.graph.tree._nodes import NodeId, TreeNode, json_safe
-from tests.hostile import HOSTILE
+from tests.helpers.hostile import HOSTILE
 
 # A table written by hand --------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import table_card
 from iceexplore.inspect import _loose_vectors, open_file
 from iceexplore.manifests import encode_manifest_dv
-from tests.manifests import v4_files as v4
+from tests.helpers import v4_files as v4
 from tests.manifests.test_v4_draft import manifest, tracked, vector
 from tests.manifests.test_v4_proposal import Table
 

@@ -15,7 +15,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.commits import check_rules
-from tests.folders import local
+from tests.helpers.folders import local
 from tests.labs.writers import TWIN, append, context, go_on, mix, new_lab
 
 pytestmark = pytest.mark.timeout(3600)

@@ -13,7 +13,7 @@ import iceexplore as ix
 from iceexplore.commits import check_rules
 from iceexplore.labs import _lost
 from iceexplore.storage import CACHE
-from tests.folders import local
+from tests.helpers.folders import local
 from tests.labs.test_lab_rows import in_between
 from tests.labs.writers import append as appends
 from tests.labs.writers import context, go_on, new_lab, sql_catalog

@@ -18,7 +18,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.commits import check_rules
 from iceexplore.labs import LAB_PROPERTY
-from tests.folders import local
+from tests.helpers.folders import local
 from tests.labs.writers import sql_catalog
 
 SCHEMA = {"id": "long", "city": "string", "x": "double", "day": "date"}

@@ -17,7 +17,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.commits import check_rules
-from tests.folders import local
+from tests.helpers.folders import local
 
 NOON = dt.datetime(2024, 1, 1, 12)
 MIDNIGHT = dt.datetime(2024, 1, 1)

@@ -22,7 +22,7 @@ from iceexplore.manifests.decode._avro import BULK_BYTES, FastavroDecoder, decod
 from iceexplore.manifests.decode._file import PARTS
 from iceexplore.manifests.model._reader_schema import layout_of
 from iceexplore.storage import CACHE
-from tests.manifests import v4_files as v4
+from tests.helpers import v4_files as v4
 from tests.manifests.test_v4_draft import manifest as draft_manifest
 from tests.manifests.test_v4_draft import tracked, vector
 from tests.manifests.test_v4_proposal import LOW, STATS, Table, root_of, stats_row

@@ -14,7 +14,7 @@ import iceexplore as ix
 from iceexplore.deletes import encode_mumbling
 from iceexplore.graph import table_card
 from iceexplore.manifests import encode_manifest_dv, live, open_manifest
-from tests.manifests import v4_files as v4
+from tests.helpers import v4_files as v4
 from tests.manifests.test_v4_proposal import Table, root_of
 
 

@@ -15,7 +15,7 @@ from iceexplore.deletes import encode_deletion_vector, encode_mumbling
 from iceexplore.errors import FileMissingError, FormatError, Problems
 from iceexplore.manifests import CONTENT_NAMES, ManifestReader, encode_manifest_dv, live, read_manifest_dv
 from iceexplore.manifests._manifest_dv import decode_manifest_dv
-from tests.manifests import v4_files as v4
+from tests.helpers import v4_files as v4
 from tests.manifests.conftest import avro as v3_avro
 from tests.manifests.conftest import entry, entry_schema
 from tests.manifests.test_v4_proposal import Table, root_of

@@ -15,7 +15,7 @@ from iceexplore.errors import OptionError, Problems
 from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, Manifest, ManifestReader, live, open_manifest
 from iceexplore.metadata import PrimitiveType, encode_value, parse_table_metadata
 from iceexplore.storage import CACHE, open_source
-from tests.manifests import v4_files as v4
+from tests.helpers import v4_files as v4
 
 EXISTING, ADDED, DELETED = 0, 1, 2
 

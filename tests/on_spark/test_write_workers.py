@@ -18,7 +18,7 @@ from iceexplore.on_spark import ship
 from iceexplore.on_spark.transport._arrow_schema import for_spark
 from iceexplore.on_spark.write._workers import FileWriter, Keys, chunks, packed, unpacked
 from iceexplore.writing import files_of_frame
-from tests.spark.test_labs import PARTITIONS, SCHEMA, some
+from tests.spark.labs.test_labs import PARTITIONS, SCHEMA, some
 
 KEY = "key"
 TASKS = 3

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import iceexplore as ix
 from iceexplore.errors import FileMissingError, FormatError, OptionError, UnsupportedError
 from iceexplore.reading import changelog_batches
-from tests.reading.rows_lab import Lab, play
+from tests.helpers.rows_table import Lab, play
 
 Values = tuple[int, str]
 LAYOUTS: list[tuple[int, dict[str, Any]]] = [(2, {}), (3, {}), (4, {}), (4, {"dialect": "v4-java"})]

@@ -15,7 +15,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.reading import FILE, LAST_UPDATED, ROW_ID, SPEC_ID, pruned, read_data_file
-from tests.reading.data_lab import entry, field, listed, mapped, put, read, stored, struct, table_of
+from tests.helpers.data_table import entry, field, listed, mapped, put, read, stored, struct, table_of
 
 UTC = dt.UTC
 MORNING = dt.datetime(2024, 5, 6, 7, 8, 9, 123456)

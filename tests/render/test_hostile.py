@@ -12,7 +12,7 @@ import pytest
 
 from iceexplore import render
 from iceexplore.render import Scene, SceneEdge, SceneNode, escape
-from tests.hostile import HOSTILE
+from tests.helpers.hostile import HOSTILE
 
 SVG = "{http://www.w3.org/2000/svg}"
 CASES = pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())

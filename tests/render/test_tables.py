@@ -24,7 +24,7 @@ from iceexplore.render import (
     tables_svg,
     tables_text,
 )
-from tests.hostile import HOSTILE
+from tests.helpers.hostile import HOSTILE
 
 
 def history(*named: tuple[str, ...]) -> TableDiagram:

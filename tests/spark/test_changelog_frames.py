@@ -14,7 +14,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.on_spark import SparkColumns
 from iceexplore.reading import Output, outputs_of
-from tests.folders import local
+from tests.helpers.folders import local
 from tests.spark import tables
 from tests.spark.conftest import Warehouse
 from tests.spark.session import MERGE_ON_READ, Spark

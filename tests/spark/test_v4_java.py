@@ -11,7 +11,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.commits import check_rules
-from tests.commits.history_view import Seen, view
+from tests.helpers.history_view import Seen, view
 from tests.spark.conftest import Warehouse
 from tests.spark.session import MERGE_ON_READ, Spark
 from tests.spark.tables import _delete_equal

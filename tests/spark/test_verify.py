@@ -15,10 +15,10 @@ from iceexplore.errors import UnsupportedError
 from iceexplore.on_spark import verify_here
 from iceexplore.verification._cross_file import beside, suspects
 from iceexplore.verification._findings import Checked, Place
-from tests.on_spark.test_verify_damage import named_last, say_lineage
 from tests.spark import tables
 from tests.spark.conftest import Warehouse
 from tests.spark.session import TABLES, Spark
+from tests.verification.test_verify_damage import named_last, say_lineage
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open
 

@@ -10,7 +10,7 @@ import pytest
 
 from iceexplore.errors import OptionError, StorageError
 from iceexplore.storage import ExistsError, place_to_write, whole_file
-from tests.full_disk import little_room
+from tests.helpers.full_disk import little_room
 
 
 def write(path: Any, data: bytes, *, overwrite: bool = False) -> None:

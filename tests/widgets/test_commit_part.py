@@ -22,7 +22,7 @@ from iceexplore.widgets.commit_lab._form import Call, Field, checked_values
 from iceexplore.widgets.commit_lab._layout_form import layout_fields
 from iceexplore.widgets.commit_lab._report import bars
 from iceexplore.widgets.core._bundle import script
-from tests.hostile import HOSTILE
+from tests.helpers.hostile import HOSTILE
 
 SYNCED = [name for name in CommitLab.class_trait_names(sync=True) if name.startswith("commit_")]
 SCHEMA = {"id": "long", "region": "string", "amount": "int"}

@@ -14,7 +14,7 @@ import iceexplore as ix
 from iceexplore._samples import sample_path
 from iceexplore.errors import problem
 from iceexplore.widgets import Explorer, Problems
-from tests.hostile import HOSTILE
+from tests.helpers.hostile import HOSTILE
 
 
 @pytest.fixture

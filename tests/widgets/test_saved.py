@@ -21,7 +21,7 @@ from iceexplore.widgets import Explorer
 from iceexplore.widgets.saved_page._content import Collected
 from iceexplore.widgets.saved_page._redact import PageRedactor
 from iceexplore.widgets.tree._forest import Forest, View
-from tests.full_disk import little_room
+from tests.helpers.full_disk import little_room
 
 SECRET = "hunter2zq"
 VALUE = "walruszq"

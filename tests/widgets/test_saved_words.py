@@ -13,7 +13,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.widgets import Explorer
-from tests.graph.redaction_search import found, members, token
+from tests.helpers.redaction_search import found, members, token
 
 CREDENTIAL = "credential"
 

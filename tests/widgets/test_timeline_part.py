@@ -18,7 +18,7 @@ from iceexplore.storage import CACHE
 from iceexplore.widgets import Timeline
 from iceexplore.widgets.timeline._lanes import MAX_LANES, lanes_of
 from iceexplore.widgets.timeline._part import MAX_SNAPSHOTS
-from tests.hostile import HOSTILE
+from tests.helpers.hostile import HOSTILE
 
 
 @pytest.fixture
