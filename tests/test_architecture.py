@@ -342,7 +342,8 @@ DEFINED_IN = re.compile(r"`(\w+)`\s+\(`([\w/]+\.py)`\)")
 
 def place_of(name: str) -> Path | None:
     """Return the file or folder that a guide names, in the package or in the project."""
-    roots = [ROOT, PACKAGE, *(path for path in PACKAGE.iterdir() if path.is_dir())]  # a row of the map names sub-folders
+    # A row of the map names the sub-folders of its package alone.
+    roots = [ROOT, PACKAGE, *(path for path in PACKAGE.iterdir() if path.is_dir())]
     return next((path for root in roots if (path := root / name).exists()), None)
 
 
