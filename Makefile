@@ -14,7 +14,7 @@ FUZZ_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long fuzz lint types format browsers interop bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs constraints check-binder clean system
+.PHONY: help lab test test-long fuzz lint types format browsers interop bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs constraints check-binder dist hooks clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,13 @@ constraints: ## resolve the newest versions into constraints.txt (PYTHON=/usr/bi
 
 check-binder: ## install as Binder does, from scratch, and run the quickstart
 	sh scripts/check_binder.sh "$(PYTHON)"
+
+dist: ## build wheel and sdist, check them, install the wheel in an empty environment and open the sample
+	sh scripts/dist.sh "$(PYTHON)"
+
+hooks: $(VENV)/.dev ## run the gate's fast checks before each commit (pre-commit)
+	$(PIP) install --quiet pre-commit
+	$(BIN)/pre-commit install
 
 clean: ## remove what make made
 	rm -rf $(VENV) .cache build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log

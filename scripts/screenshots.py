@@ -1,4 +1,4 @@
-"""Take the README's pictures: notebooks in a real JupyterLab in Chromium, light and dark (`make docs`)."""
+"""Take the pictures of the README and docs: notebooks in a real JupyterLab, light and dark (`make docs`)."""
 
 from __future__ import annotations
 

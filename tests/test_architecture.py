@@ -339,3 +339,33 @@ print(*[name for name in ("iceexplore.commits", "iceexplore.planning") if name i
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+#: Pages that name modules and functions, and must still be right after these move.
+GUIDES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "contributing").glob("*.md"))]
+#: ``name`` (``folder/_module.py``), as the guides say where something is defined.
+DEFINED_IN = re.compile(r"`(\w+)`\s+\(`([\w/]+\.py)`\)")
+
+
+def place_of(name: str) -> Path | None:
+    """Return the file or folder that a guide names, in the package or in the project."""
+    # A row of the map names the sub-folders of its package alone.
+    roots = [ROOT, PACKAGE, *(path for path in PACKAGE.iterdir() if path.is_dir())]
+    return next((path for root in roots if (path := root / name).exists()), None)
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=ids)
+def test_guides_name_what_exists(guide: Path) -> None:
+    text = guide.read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:[\w.]+/)+(?:[\w.]+\.(?:py|js|css|md|toml|yml|yaml))?)`", text)
+    assert not [name for name in paths if place_of(name) is None]
+    wrong = []
+    for name, place in DEFINED_IN.findall(text):
+        path = place_of(place)
+        if path is None or not re.search(rf"\b(?:def|class) {name}\b|^{name}\b.*=", path.read_text(), re.MULTILINE):
+            wrong.append(f"{name} in {place}")
+    assert not wrong
+
+
+def test_architecture_md_fits_on_a_few_pages() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= 300

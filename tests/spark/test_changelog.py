@@ -74,7 +74,7 @@ def test_copy_on_write_as_spark_has_it(warehouse: Warehouse, version: int) -> No
 
 
 def test_carried_over_rows_of_one_identifier_are_no_hindrance(warehouse: Warehouse) -> None:
-    """Java refuses, where they are not equal (README, Limits)."""
+    """Java refuses, where they are not equal (docs/scan-plans.md, Limits)."""
     spark, name = Spark(warehouse.session), "changes_one_identifier"
     spark.create(name, "id bigint, x string", version=3, **COPY_ON_WRITE)
     spark.sql(f"INSERT INTO cat.db.{name} SELECT /*+ coalesce(1) */ * FROM VALUES (1, 'a'), (1, 'b'), (2, 'c')")

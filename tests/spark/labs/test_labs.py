@@ -141,7 +141,7 @@ def test_spark_commits_to_a_lab_and_the_lab_goes_on(warehouse: Warehouse, tmp_pa
 
 
 def test_rows_compacted_before_the_upgrade_keep_their_last_change(warehouse: Warehouse, tmp_path: Path) -> None:
-    """Spec, "Row Lineage": null is the data sequence number; Java takes the file's (README, Limits)."""
+    """Spec, "Row Lineage": null is the data sequence number; Java takes the file's (docs/scan-plans.md, Limits)."""
     lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=2)
     for number in range(2):
         lab.append({"id": [number]})
