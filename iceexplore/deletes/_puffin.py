@@ -87,7 +87,7 @@ class PuffinFile:
     file_size
         Bytes of the file.
     footer_compressed
-        Whether the payload is LZ4-compressed.
+        True if the payload is LZ4-compressed.
     problems
         Violations of the specification. A blob that cannot be parsed is left out of ``blobs``.
     payload

@@ -194,7 +194,7 @@ def chunk_sizes(
     rows
         Rows of a batch; chunks that are harmless in batches of this size are not inspected.
     nested
-        Whether a row of some of these columns may have any number of values.
+        True if a row of some of these columns may have any number of values.
     near
         Most bytes of a chunk to inspect; later pages are assumed to be similar.
     encoded

@@ -30,20 +30,20 @@ class Dialect(StrEnum):
 
     @property
     def has_root_manifest(self) -> bool:
-        """Whether a snapshot names a root manifest, which may hold entries of files, instead of a manifest list."""
+        """True if a snapshot names a root manifest, which may hold entries of files, instead of a manifest list."""
         return self in (Dialect.V4_PROPOSAL, Dialect.V4_DRAFT)
 
     @property
     def typed_stats(self) -> bool:
-        """Whether column statistics are typed structs (``content_stats``) instead of maps of binary values."""
+        """True if column statistics are typed structs (``content_stats``) instead of maps of binary values."""
         return self.has_root_manifest
 
     @property
     def deletion_vectors_on_entries(self) -> bool:
-        """Whether a deletion vector is part of its data file's entry, so that data manifests contain deletes too."""
+        """True if a deletion vector is part of its data file's entry, so that data manifests contain deletes too."""
         return self is Dialect.V4_DRAFT
 
     @property
     def is_published(self) -> bool:
-        """Whether a released version of the spec defines it: its manifest lists hold manifests only, with counts."""
+        """True if a released version of the spec defines it: its manifest lists hold manifests only, with counts."""
         return self in (Dialect.V1, Dialect.V2, Dialect.V3)

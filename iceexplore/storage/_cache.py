@@ -101,5 +101,5 @@ class Cache:
         return len(self._items)
 
 
-#: The process's cache, shared by all tables; keys begin with `Storage.key` of a location.
+#: The process's cache, shared by all tables; keys include `Storage.key` of a location.
 CACHE = Cache(512 * 1024 * 1024)

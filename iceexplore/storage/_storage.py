@@ -139,7 +139,7 @@ class Storage:
 
     @property
     def is_extracted(self) -> bool:
-        """Whether the folder is an extracted zip, which is removed with this storage."""
+        """True if the folder is an extracted zip, which is removed with this storage."""
         return self._remove is not None
 
     @property

@@ -254,22 +254,22 @@ class TableMetadata:
 
     @property
     def has_deletes(self) -> bool:
-        """Whether this format version has delete files (from 2 on)."""
+        """True if this format version has delete files (from 2 on)."""
         return self.format_version >= 2
 
     @property
     def has_deletion_vectors(self) -> bool:
-        """Whether this format version has deletion vectors (from 3 on)."""
+        """True if this format version has deletion vectors (from 3 on)."""
         return self.format_version >= 3
 
     @property
     def has_row_lineage(self) -> bool:
-        """Whether this format version assigns row ids (from 3 on; spec, "Row Lineage")."""
+        """True if this format version assigns row ids (from 3 on; spec, "Row Lineage")."""
         return self.format_version >= 3
 
     @property
     def may_have_root_manifests(self) -> bool:
-        """Whether snapshots of this format version may name root manifests instead of manifest lists (from 4 on)."""
+        """True if snapshots of this format version may name root manifests instead of manifest lists (from 4 on)."""
         return self.format_version >= 4
 
     def __repr__(self) -> str:

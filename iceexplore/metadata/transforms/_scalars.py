@@ -86,7 +86,7 @@ def _truncate(width: int, base: str, source: Type) -> Callable[[Any], Any] | Non
 def wrapped_result(transform: str, source: Type) -> int | None:
     """Return about the greatest result of Java's ``truncate`` for the least values, which overflow (``TruncateUtil``).
 
-    None where the width divides the least value, so that nothing overflows.
+    None where nothing overflows because the width divides the least value, and for other transforms and types.
     """
     name, width = transform_parts(transform)
     bits = {"int": 32, "long": 64}.get(type_base(source))

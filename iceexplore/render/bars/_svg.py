@@ -112,8 +112,8 @@ def _name_width(row: BarRow) -> float:
     return max(label, min(200.0, text_width(escape.visible(escape.shorten(row.note, 200)), _NOTE)))
 
 
-def _wrapped(said: str, limit: float, *, size: float = 12.0, most: int = 3) -> list[str]:
-    return wrapped(escape.visible(escape.shorten(said, 1000)), size, limit, most) if said else []
+def _wrapped(content: str, limit: float, *, size: float = 12.0, most: int = 3) -> list[str]:
+    return wrapped(escape.visible(escape.shorten(content, 1000)), size, limit, most) if content else []
 
 
 def _row(

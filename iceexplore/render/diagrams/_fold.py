@@ -32,10 +32,10 @@ def with_newest(diagram: TableDiagram, most: int) -> TableDiagram:
         new = [child for child in below.get(left.pop(), ()) if child not in kept]
         kept.update(new)
         left += new
-    said = f"the last {most} of {len(top)} shown, as Mermaid draws no more"
+    note = f"the last {most} of {len(top)} shown, as Mermaid draws no more"
     return TableDiagram(
         diagram.title,
-        f"{diagram.caption} · {said}" if diagram.caption else said,
+        f"{diagram.caption} · {note}" if diagram.caption else note,
         tuple(node for node in diagram.nodes if node.id in kept),
         tuple(link for link in diagram.links if link.source in kept and link.target in kept),
     )
@@ -44,7 +44,7 @@ def with_newest(diagram: TableDiagram, most: int) -> TableDiagram:
 def with_children(diagram: TableDiagram, most: int) -> TableDiagram:
     """Return the diagram with the first ``most`` nodes of each layer, and one that replaces the others."""
     kept: list[TableNode] = []
-    stands: dict[str, str] = {}  # node → the node that is drawn for it
+    drawn_as: dict[str, str] = {}  # node → the node that is drawn for it
     for layer in diagram.layers:
         rest = layer[most:] if len(layer) > most + 1 else []
         kept += layer[: len(layer) - len(rest)]
@@ -53,11 +53,11 @@ def with_children(diagram: TableDiagram, most: int) -> TableDiagram:
                 f"more\x00{rest[0].layer}", "more", f"+{len(rest):,} more", (), rest[0].layer, rest[0].group
             )
             kept.append(more)
-            stands |= {node.id: more.id for node in rest}
+            drawn_as |= {node.id: more.id for node in rest}
     links = [
-        replace(link, source=stands.get(link.source, link.source), target=stands.get(link.target, link.target))
+        replace(link, source=drawn_as.get(link.source, link.source), target=drawn_as.get(link.target, link.target))
         for link in diagram.links
-        if link.kind == "child" or not stands.keys() & {link.source, link.target}
+        if link.kind == "child" or not drawn_as.keys() & {link.source, link.target}
     ]
     return replace(
         diagram, nodes=tuple(kept), links=tuple(link for link in dict.fromkeys(links) if link.source != link.target)

@@ -92,11 +92,11 @@ def _size(node: SceneNode, wrap: int) -> _Sized:
     badge = elide(escape.visible(node.badge), LINE_SIZE, 90.0) if node.badge else None
     limit = WIDEST_LABEL if len(node.label) <= WHOLE_LABEL else MAX_LABEL
     label = elide(escape.visible(node.label), LABEL_SIZE, limit, bold=True)
-    said = [escape.visible(escape.shorten(line, 1000) if wrap > 1 else line) for line in node.lines if line]
+    texts = [escape.visible(escape.shorten(line, 1000) if wrap > 1 else line) for line in node.lines if line]
     if wrap > 1:
-        lines = tuple(part for line in said for part in wrapped(line, LINE_SIZE, MAX_LINE, wrap))
+        lines = tuple(part for line in texts for part in wrapped(line, LINE_SIZE, MAX_LINE, wrap))
     else:
-        lines = tuple(elide(line, LINE_SIZE, MAX_LINE) for line in said)
+        lines = tuple(elide(line, LINE_SIZE, MAX_LINE) for line in texts)
     first = ICON + 7 + text_width(label, LABEL_SIZE, bold=True)
     if badge:
         first += 12 + text_width(badge, LINE_SIZE) + 10

@@ -190,12 +190,12 @@ class Picker:
         if found is None:
             shown = text.strip()[:80]
             if not names:
-                says = f"contains {shown!r}, which is not a version" if shown else "is empty"
-                return None, (f"{HINT} {says}: the newest by name was chosen.",)
+                explanation = f"contains {shown!r}, which is not a version" if shown else "is empty"
+                return None, (f"{HINT} {explanation}: the newest by name was chosen.",)
             where = self._storage.unresolve(join(folder, HINT))
-            says = f"{HINT} points to {shown!r}, but there is no such metadata file: the newest by name was chosen."
-            self._problems.add(problem("file-missing", where, says, found=shown, severity="warning"))
-            return None, (says,)
+            explanation = f"{HINT} points to {shown!r}, a missing metadata file: the newest by name was chosen."
+            self._problems.add(problem("file-missing", where, explanation, found=shown, severity="warning"))
+            return None, (explanation,)
         reason = f"from {HINT}"
         if number is not None:
             # As HadoopTableOperations.refresh: the hint is a starting point, the next version that exists is newer.

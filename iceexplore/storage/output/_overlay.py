@@ -93,7 +93,7 @@ class _Files:
 
     @property
     def closed(self) -> bool:
-        """Whether the files, or those of a copied overlay, have been removed."""
+        """True if the files, or those of a copied overlay, have been removed."""
         return self._closed or (self.copied is not None and self.copied.closed)
 
     def add(self, file: _File) -> None:

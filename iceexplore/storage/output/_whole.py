@@ -136,7 +136,7 @@ def _rename_new(temporary: str, target: Path) -> None:
 def _refused(target: Path, error: OSError) -> IceexploreError:
     kind = AccessDeniedError if isinstance(error, PermissionError) else StorageError
     reason = error.strerror or type(error).__name__
-    return kind(f"{target} could not be written ({reason}), nothing was changed. Choose another place")
+    return kind(f"{target} could not be written ({reason}); nothing was changed. Choose another place")
 
 
 def _there(target: Path) -> ExistsError:

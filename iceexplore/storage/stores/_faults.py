@@ -70,9 +70,9 @@ def translate(error: BaseException, location: str, real: str) -> IceexploreError
         # some libraries report an unknown host as a missing file
         host = urlsplit(real).hostname if real.startswith(("http://", "https://")) else None
         which = f"the host {host}" if host else "a required host"
-        said = "" if host else f" ({_short(error)})"
+        detail = "" if host else f" ({_short(error)})"
         return StorageError(
-            f"{place} could not be read: {which} is unknown{said}; check its spelling and that this machine "
+            f"{place} could not be read: {which} is unknown{detail}; check its spelling and that this machine "
             "is on the network"
         )
     verdict = next((v for v in map(_verdict, _chain(error)) if v is not None), None)
