@@ -132,7 +132,7 @@ def test_options_that_make_no_sense() -> None:
         t.changes(rows=True, dv_encoding="delta")  # type: ignore[call-overload]
     with pytest.raises(OptionError, match="not a Spark session"):
         t.changes(rows=True, spark=object())
-    with pytest.raises(OptionError, match="give rows=True"):
+    with pytest.raises(OptionError, match="add rows=True"):
         t.changes(spark=object())  # type: ignore[call-overload]
     assert t.changes(one, one, rows=True).num_rows == 0
     t.close()
