@@ -388,11 +388,11 @@ def test_long_work_has_a_result_and_says_how_far_it_is() -> None:
 @pytest.mark.parametrize(
     ("kind", "given", "said"),
     [
-        (Timeline, {"selection": 5}, "a selection has the keys snapshot, against, node, not 5"),
-        (Timeline, {"selection": {"x": 1}}, "not {'x': 1}"),
-        (Timeline, {"selection": {"node": 5}}, "a selection's node is text"),
+        (Timeline, {"selection": 5}, "a selection has the keys snapshot, against, node; got 5"),
+        (Timeline, {"selection": {"x": 1}}, "got {'x': 1}"),
+        (Timeline, {"selection": {"node": 5}}, "a selection's node must be text"),
         (Timeline, {"measure": "weight"}, "'rows', 'files', 'bytes'"),
-        (Timeline, {"title": "mine"}, "title of Timeline is not to be given"),
+        (Timeline, {"title": "mine"}, "Timeline takes no argument title"),
         (Timeline, {"nonsense": 1}, "Timeline has no argument 'nonsense'"),
         (Timeline, {"selction": {}}, "Timeline has no argument 'selction'; nearest: selection"),
         (ScanLab, {"scan_filter": 5}, "expected a unicode string, not the int 5"),
@@ -409,7 +409,7 @@ def test_arguments_that_make_no_sense_are_refused_in_words(table: ix.Table, kind
 def test_what_is_no_node_is_not_selected(table: ix.Table, made: Any) -> None:
     timeline = made(Timeline, table)
     before = timeline.selection
-    with pytest.raises(ix.OptionError, match="a selection's node is text"):
+    with pytest.raises(ix.OptionError, match="a selection's node must be text"):
         timeline.select(5)
     assert timeline.selection == before
 

@@ -28,9 +28,9 @@ _Batches = Iterator[pa.RecordBatch]
 
 
 def map_in_arrow(frame: DataFrame, work: Callable[[_Batches], _Batches], schema: Any) -> DataFrame:
-    """``frame.mapInArrow(work, schema)``, also where a column is called ``a.b``, or has a backquote in its name.
+    """Return ``frame.mapInArrow(work, schema)`` for any column names, such as ``a.b`` or names with backquotes.
 
-    PySpark looks up each column by its name, and takes that for a path: the columns have plain names on their way.
+    PySpark resolves column names as paths, so the columns have generated names in between.
     """
     names = tuple(frame.columns)
     return frame.toDF(*[f"c{i}" for i in range(len(names))]).mapInArrow(_Named(work, names), schema)
@@ -38,7 +38,7 @@ def map_in_arrow(frame: DataFrame, work: Callable[[_Batches], _Batches], schema:
 
 @dataclass(frozen=True)
 class _Named:
-    """Work on batches whose columns have their own names again."""
+    """A function that restores the column names of batches before the work."""
 
     work: Callable[[_Batches], _Batches]
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ class _Named:
         return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields, batch.schema.metadata))
 
 
-#: Rows of a batch on its way to Spark: wide rows of statistics take some kilobytes each.
+#: The most rows of a batch sent to Spark, as wide rows of column metrics take some kilobytes each.
 _BATCH_ROWS = 8192
 #: The fewest tasks where the number of workers is not known.
 _CONNECT_TASKS = 16

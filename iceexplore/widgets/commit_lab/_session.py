@@ -95,7 +95,7 @@ class Line:
 
 
 class Session:
-    """The lines of one widget.
+    """The lines of steps of one widget.
 
     Parameters
     ----------

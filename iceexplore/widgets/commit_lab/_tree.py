@@ -34,7 +34,7 @@ _FILES = ("data-file", "position-delete", "equality-delete", "deletion-vector")
 
 @dataclass
 class SideTree:
-    """One side of a step.
+    """The tree of the table on one side of a step.
 
     Attributes
     ----------

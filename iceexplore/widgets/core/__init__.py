@@ -1,1 +1,1 @@
-"""What all widgets share: the base widget, work in threads, assets."""
+"""The base of all widgets: the base class, work in threads, scripts and styles."""

@@ -210,7 +210,7 @@ class Face(anywidget.AnyWidget):
         number = id_of(text)
         if number is None:
             raise OptionError(
-                f"{text[:40]!r} is not a snapshot id (an integer); t.snapshots and t.refs list the snapshots of "
+                f"snapshot {text[:40]!r} is not a snapshot id (an integer); t.snapshots and t.refs list those of "
                 f"{self._state.name}"
             )
         return snapshot_of(self._state.metadata, number, self._state.name)

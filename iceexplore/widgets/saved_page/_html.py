@@ -64,7 +64,7 @@ _PAGE_CSS = """
 html { background: #f4f6f8; } body { margin: 0; }
 #ice-page { max-width: 1600px; margin: 0 auto; padding: 16px; }
 .ice-saved-title { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-/* comparing takes Python */ .ice-timeline [aria-label^="Compare with"] { display: none; }
+/* comparing needs Python */ .ice-timeline [aria-label^="Compare with"] { display: none; }
 .ice-saved-note { color: #596474; font: 12px/1.5 system-ui, sans-serif; }
 .ice-plain { font: 14px/1.5 system-ui, sans-serif; } .ice-plain table { border-collapse: collapse; }
 .ice-plain th, .ice-plain td { padding: 2px 10px 2px 0; text-align: left; }

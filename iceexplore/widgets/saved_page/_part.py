@@ -113,8 +113,8 @@ class SavedPart(TimelinePart, DetailPart):
         tree = made.trees[next(iter(made.trees))]
         traits = redactor.traits(_traits(self))
         traits["detail"] = made.details.get(self.selection["node"], {})
-        traits["selection"] = {**self.selection, "against": ""}  # comparing takes Python
-        traits["parts"] = [["tree", "Tree"]]  # the other parts take Python too
+        traits["selection"] = {**self.selection, "against": ""}  # comparing needs Python
+        traits["parts"] = [["tree", "Tree"]]  # the other parts need Python too
         saved = {
             "traits": {**traits, **tree},
             "trees": made.trees,

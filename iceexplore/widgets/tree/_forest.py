@@ -15,7 +15,7 @@ from iceexplore.widgets.tree._compare import Comparison
 
 __all__ = ["Forest", "Growth", "View", "first_expanded", "sent", "short"]
 
-#: Children shown at first, and added by each "more".
+#: The number of children shown at first, and of those added by each "more".
 STEP = 100
 _LOG = "log"
 
