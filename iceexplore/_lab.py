@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore import commits, labs
-from iceexplore.errors import OptionError, known_arguments
+from iceexplore.errors import OptionError, known_arguments, renamed_method
 from iceexplore.metadata import Snapshot
 from iceexplore.table import CommittedTable
 
@@ -304,7 +304,7 @@ class Lab(CommittedTable):
 
     # Unneeded files ---------------------------------------------------------------------------------------------------
 
-    def expire(
+    def expire_snapshots(
         self,
         ids: Iterable[int] | None = None,
         *,
@@ -314,14 +314,17 @@ class Lab(CommittedTable):
     ) -> commits.Expired:
         """Expire snapshots, and remove the files that only they needed.
 
-        Returns the removed ids, and prints which snapshots were kept by which rule (`expire_snapshots`).
-
         Parameters
         ----------
         ids, older_than, retain_last
-            As for `expire_snapshots`.
+            As for `iceexplore.Simulation.expire_snapshots`.
         files
-            False keeps the files, which `leftovers` then lists.
+            False keeps the files, which `orphan_files` then lists.
+
+        Returns
+        -------
+        Expired
+            A tuple of the expired ids. It prints which snapshots were kept and why (``.kept``).
 
         Raises
         ------
@@ -332,12 +335,14 @@ class Lab(CommittedTable):
         """
         self.refresh()
         before = labs.needed_by_snapshots(self._sandbox.strict()) if files else frozenset()
-        gone = self.expire_snapshots(ids, older_than=older_than, retain_last=retain_last)
+        gone = super().expire_snapshots(ids, older_than=older_than, retain_last=retain_last)
         if files and gone:
             labs.remove_unneeded(self._sandbox, before)
         return gone
 
-    def leftovers(self, *, running: bool = False) -> pd.DataFrame:
+    expire = renamed_method("expire_snapshots", "expire")
+
+    def orphan_files(self, *, running: bool = False) -> pd.DataFrame:
         """Return files under the table's folder that no metadata file, manifest or DV references (orphan files).
 
         They are left behind by killed commits, by failed commits whose outcome is unknown, and by failed Spark jobs. A
@@ -362,8 +367,8 @@ class Lab(CommittedTable):
         """
         return labs.leftovers_frame(labs.find_leftovers(self._sandbox, running=running))
 
-    def remove_leftovers(self, older_than_ms: int = _THREE_DAYS_MS) -> pd.DataFrame:
-        """Remove the files that `leftovers` lists; return the removed ones.
+    def remove_orphan_files(self, older_than_ms: int = _THREE_DAYS_MS) -> pd.DataFrame:
+        """Remove the files that `orphan_files` lists; return the removed ones.
 
         Parameters
         ----------
@@ -374,10 +379,13 @@ class Lab(CommittedTable):
         Raises
         ------
         StorageError
-            A file cannot be removed. Otherwise as for `leftovers`.
+            A file cannot be removed. Otherwise as for `orphan_files`.
         """
         found = labs.find_leftovers(self._sandbox)
         return labs.leftovers_frame(labs.remove_files(self._sandbox, found, older_than_ms=older_than_ms))
+
+    leftovers = renamed_method("orphan_files", "leftovers")
+    remove_leftovers = renamed_method("remove_orphan_files", "remove_leftovers")
 
     # ------------------------------------------------------------------------------------------------------------------
 

@@ -105,7 +105,7 @@ class LabCommitter(Committer):
         adds_only: bool = False,
         **how: Any,
     ) -> Snapshot | None:
-        """Commit as `Committer.commit` on the newest state; meanwhile `leftovers` does not list its files.
+        """Commit as `Committer.commit` on the newest state; meanwhile `orphan_files` does not list its files.
 
         Parameters
         ----------

@@ -246,7 +246,7 @@ def _histories(root: Path) -> Iterator[Case]:
         lab.branch("audit")
         model.append(_trips(200, 2), ref="audit")
         lab.tag("now")
-        lab.expire(older_than=datetime(2100, 1, 1).isoformat(), retain_last=1)
+        lab.expire_snapshots(older_than=datetime(2100, 1, 1).isoformat(), retain_last=1)
         yield model.case(name, features | {"branches"}, folder, _ASKED)
 
         lab, folder, name = _start(root, version, mode, by, "evolved")

@@ -81,11 +81,11 @@ def test_writers_killed_at_any_point(tmp_path: Path, protocol: str, version: int
     check_rows(set(lab.to_arrow()["id"].to_pylist()), [log.read_text() for log in logs if log.exists()])
     for snapshot in list(lab.snapshots)[:: 1 if len(lab.snapshots) < 20 else 20]:
         lab.at(snapshot=snapshot.snapshot_id).to_arrow()
-    left = lab.leftovers()
+    left = lab.orphan_files()
     assert {str(local(location)) for location in left["location"]} == unnamed(lab)
-    assert not len(lab.remove_leftovers())  # none is three days old
+    assert not len(lab.remove_orphan_files())  # none is three days old
     rows = lab.to_arrow().sort_by("id")
-    assert len(lab.remove_leftovers(0)) == len(left) and not len(lab.leftovers())
+    assert len(lab.remove_orphan_files(0)) == len(left) and not len(lab.orphan_files())
     assert go_on(place).to_arrow().sort_by("id").equals(rows)
     print(f"\n{protocol}: {kills + 2} kills, {len(lab.snapshots)} snapshots, {dict(left['kind'].value_counts())} left")
     lab.append({"id": [-1], "writer": [0]})

@@ -57,7 +57,7 @@ def test_lost_attempts_leave_nothing(tmp_path: Path, protocol: str, version: int
         in_between(lab, lambda n=n: append(two, n))  # type: ignore[misc]
         append(lab, n + 1)
     assert [r.attempts for r in lab._sandbox.records][-2:] == [2, 2]
-    assert not len(lab.leftovers(running=True))
+    assert not len(lab.orphan_files(running=True))
     assert sorted(lab.to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4]
     for snapshot in lab.snapshots:  # each of them is whole
         then = lab.at(snapshot=snapshot.snapshot_id)
@@ -74,7 +74,7 @@ def test_writers_in_a_race_leave_nothing(tmp_path: Path) -> None:
     for p in processes:
         p.join()
     lab.refresh()
-    assert lab.count() == 18 and not len(lab.leftovers(running=True)) and not len(lab.verify())
+    assert lab.count() == 18 and not len(lab.orphan_files(running=True)) and not len(lab.verify())
 
 
 def test_an_attempt_that_was_published_after_all_keeps_its_files(
@@ -97,7 +97,7 @@ def test_an_attempt_that_was_published_after_all_keeps_its_files(
     except ix.IceexploreError:
         lab.refresh()
     assert lab.to_arrow()["id"].to_pylist().count(0) == 1 and not len(lab.verify())
-    lab.remove_leftovers(0)
+    lab.remove_orphan_files(0)
     before = set(tmp_path.rglob("*"))
     for record in lab._sandbox.records:
         _lost.remove_lost(lab._sandbox.storage, replace(record, attempts=9), lab.state)
@@ -120,7 +120,7 @@ def test_refused_commits_leave_nothing(tmp_path: Path, protocol: str, version: i
     lab.refresh()
     with pytest.raises(ZeroDivisionError):
         lab.update({"writer": lambda rows: 1 // 0}, "id = 2")
-    assert not len(lab.leftovers(running=True)) and not len(lab.verify())
+    assert not len(lab.orphan_files(running=True)) and not len(lab.verify())
     assert sorted(lab.to_arrow()["id"].to_pylist()) == [0, 2, 3, 9]
     assert lab.cost().commits["orphans"].sum() > 0  # it tells what was written all the same
 
@@ -163,7 +163,7 @@ def test_what_goes_while_it_is_read_is_a_conflict(tmp_path: Path, kind: str) -> 
             storage.read, storage.open = read, opened  # type: ignore[method-assign]
             two.compact()
             two.rewrite_manifests()
-            two.expire(older_than=2**60, retain_last=1)
+            two.expire_snapshots(older_than=2**60, retain_last=1)
 
     def reading(location: str, *, kind: str, **how: Any) -> bytes:
         before(kind)
@@ -177,7 +177,7 @@ def test_what_goes_while_it_is_read_is_a_conflict(tmp_path: Path, kind: str) -> 
     CACHE.clear()
     with pytest.raises(ix.CommitConflictError, match=r"has expired.*does not exist.*\[rule files-exist\]"):
         one.compact()
-    assert not len(one.leftovers(running=True))
+    assert not len(one.orphan_files(running=True))
     one.update({"writer": 5}, "id = 2")
     assert one.to_arrow().sort_by("id").to_pydict() == {"id": [2, 3], "writer": [5, 0]}
 
@@ -202,4 +202,4 @@ def test_what_cannot_be_removed_stays(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(_lost, "os", type("os", (), {"unlink": staticmethod(refused)}))
     append(lab, 2)
-    assert lab.count() == 2 and set(lab.leftovers()["kind"]) == {"metadata", "manifest"}
+    assert lab.count() == 2 and set(lab.orphan_files()["kind"]) == {"metadata", "manifest"}

@@ -83,7 +83,7 @@ def test_expire_explains_what_it_kept(tmp_path: Path) -> None:
         lab.append({"id": [number]})
     first, *_, last = (snapshot.snapshot_id for snapshot in lab.snapshots)
     lab.tag("keep", first)
-    expired = lab.expire(retain_last=2)
+    expired = lab.expire_snapshots(retain_last=2)
     assert len(expired) == 0 and len(expired.kept) == 4
     reasons = {kept.snapshot_id: kept.reason for kept in expired.kept}
     assert reasons[first] == "tag 'keep' names it"
@@ -91,7 +91,7 @@ def test_expire_explains_what_it_kept(tmp_path: Path) -> None:
     young = "younger than 5 days, in branch 'main' (default of history.expire.max-snapshot-age-ms)"
     assert list(reasons.values()).count(young) == 2
     assert "0 snapshots expired, 4 kept" in repr(expired) and young in repr(expired)
-    expired = lab.expire(older_than="2100-01-01", retain_last=2)
+    expired = lab.expire_snapshots(older_than="2100-01-01", retain_last=2)
     assert len(expired) == 1 and expired == tuple(expired)
     assert [kept.reason for kept in expired.kept if kept.snapshot_id not in (first, last)] == [
         "among the newest 2 of branch 'main' (retain_last=)"
@@ -100,7 +100,7 @@ def test_expire_explains_what_it_kept(tmp_path: Path) -> None:
     assert "<pre>1 snapshot expired, 3 kept" in expired._repr_html_()
     lab.set_properties({"history.expire.max-snapshot-age-ms": "7200000"})
     lab.append({"id": [9]})
-    assert any("2 hours" in k.reason and "table property" in k.reason for k in lab.expire().kept)
+    assert any("2 hours" in k.reason and "table property" in k.reason for k in lab.expire_snapshots().kept)
 
 
 def test_expire_names_refs_that_went(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_operations_do_what_they_say(tmp_path: Path, version: int, mode: str) ->
     assert rows_of(ix.open(tmp_path / "t")) == model.sorted
     assert lab.delete("id = 123456") is None and lab.update({"x": 1.0}, "id < 0") is None
     assert lab.merge({"id": [9999]}, on="id", not_matched=None) is None
-    assert not len(lab.leftovers(running=True))
+    assert not len(lab.orphan_files(running=True))
     assert_pyiceberg_reads(lab, version)
 
 
@@ -346,7 +346,7 @@ def test_arguments_that_make_no_sense(tmp_path: Path) -> None:
     lab.set_properties({"write.delete.mode": "sometimes"})
     with pytest.raises(ix.OptionError, match=r"write.delete.mode is 'sometimes'"):
         lab.delete("id = 1")
-    assert lab.count() == 5 and not len(lab.leftovers())
+    assert lab.count() == 5 and not len(lab.orphan_files())
 
 
 def test_null_keys_match_nothing(tmp_path: Path) -> None:
@@ -426,7 +426,7 @@ def test_a_commit_is_rebased_on_another(tmp_path: Path, version: int) -> None:
     assert one.count() == 15 and one._sandbox.records[-1].attempts == 2
     assert [s.operation for s in one.snapshots] == ["append"] * 3
     assert not check_rules(one.state)
-    assert not len(one.leftovers())
+    assert not len(one.orphan_files())
     assert rows_of(ix.open(tmp_path / "t")) == rows_of(one)
 
 
@@ -479,7 +479,7 @@ def test_a_moved_lab_stays_whole(tmp_path: Path) -> None:
     (tmp_path / "t").rename(tmp_path / "u")
     moved = ix.lab(tmp_path / "u")
     moved.append(some(3, 3))
-    assert moved.count() == 6 and not (tmp_path / "t").exists() and not len(moved.leftovers())
+    assert moved.count() == 6 and not (tmp_path / "t").exists() and not len(moved.orphan_files())
 
 
 def test_compressed_metadata(tmp_path: Path) -> None:
@@ -544,16 +544,16 @@ def test_expire_removes_what_nobody_needs(tmp_path: Path) -> None:
     lab.append(some(30, 3))
     before, rows = rows_of(lab.at(ref="kept")), rows_of(lab)
     files = {p for p in (tmp_path / "t").rglob("*") if p.is_file()}
-    gone = lab.expire(older_than=time.time_ns() // 1_000_000 + 1, retain_last=1)
+    gone = lab.expire_snapshots(older_than=time.time_ns() // 1_000_000 + 1, retain_last=1)
     assert len(gone) == 2
     removed = files - set((tmp_path / "t").rglob("*"))
-    assert removed and not len(lab.leftovers())
+    assert removed and not len(lab.orphan_files())
     assert rows_of(lab) == rows and rows_of(lab.at(ref="kept")) == before
     lab.remove_ref("kept")
-    lab.expire(older_than=time.time_ns() // 1_000_000 + 1, files=False)
-    left = lab.leftovers()
+    lab.expire_snapshots(older_than=time.time_ns() // 1_000_000 + 1, files=False)
+    left = lab.orphan_files()
     assert {"data", "puffin", "manifest"} == set(left["kind"])
-    assert set(lab.remove_leftovers(0)["location"]) == set(left["location"]) and rows_of(lab) == rows
+    assert set(lab.remove_orphan_files(0)["location"]) == set(left["location"]) and rows_of(lab) == rows
 
 
 def test_leftovers_spare_commits_that_are_going_on(tmp_path: Path) -> None:
@@ -564,11 +564,11 @@ def test_leftovers_spare_commits_that_are_going_on(tmp_path: Path) -> None:
     time.sleep(0.02)
     two = ix.lab(tmp_path / "t")
     seen: list[Any] = []
-    in_between(one, lambda: seen.extend([two.leftovers(), two.leftovers(running=True)]))
+    in_between(one, lambda: seen.extend([two.orphan_files(), two.orphan_files(running=True)]))
     one.append(some(1, 1))
     assert [Path(p).name for p in seen[0]["location"]] == ["old.parquet"]
     assert {"data", "manifest", "mark"} <= set(seen[1]["kind"])
-    assert [Path(p).name for p in two.leftovers(running=True)["location"]] == ["old.parquet"]
+    assert [Path(p).name for p in two.orphan_files(running=True)["location"]] == ["old.parquet"]
 
 
 def test_leftovers_of_damaged_tables_are_not_guessed(tmp_path: Path) -> None:
@@ -578,10 +578,10 @@ def test_leftovers_of_damaged_tables_are_not_guessed(tmp_path: Path) -> None:
     path = lab.inspect.manifests()["path"][0]
     local(path).write_bytes(b"nothing of the kind")
     with pytest.raises(ix.FormatError):
-        ix.lab(tmp_path / "t").remove_leftovers(0)
+        ix.lab(tmp_path / "t").remove_orphan_files(0)
     local(path).unlink()
     with pytest.raises((ix.FormatError, ix.FileMissingError)):
-        ix.lab(tmp_path / "t").expire(older_than=time.time_ns() // 1_000_000)
+        ix.lab(tmp_path / "t").expire_snapshots(older_than=time.time_ns() // 1_000_000)
     assert (tmp_path / "t" / "data").exists()
 
 
@@ -609,7 +609,7 @@ def test_a_lab_in_a_catalog(tmp_path: Path, version: int) -> None:
     assert lab.count() == 9
     assert local(lab.metadata_location).name.startswith("00003-")
     assert not (local(lab.location) / "metadata" / "version-hint.text").exists()
-    assert not len(lab.leftovers())
+    assert not len(lab.orphan_files())
     if version < 4:
         table = catalog.load_table("db.t")
         assert table.metadata_location == lab.metadata_location

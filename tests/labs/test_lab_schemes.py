@@ -61,12 +61,12 @@ def test_every_location_is_spelled_alike(tmp_path: Path, given: str, spelled: st
     again = ix.lab(folder)
     again.append({"id": [4]})
     assert again.metadata.location == f"{spelled}{folder}"
-    assert again.leftovers().empty
+    assert again.orphan_files().empty
     assert again.compact() is not None
     assert sorted(ix.open(f"{spelled}{folder}").to_arrow()["id"].to_pylist()) == [1, 3, 4]
-    again.expire(retain_last=1, older_than="2100-01-01")
+    again.expire_snapshots(retain_last=1, older_than="2100-01-01")
     assert sorted(ix.lab(folder).to_arrow()["id"].to_pylist()) == [1, 3, 4]
-    assert again.leftovers().empty
+    assert again.orphan_files().empty
     if version < 4:
         from pyiceberg.table import StaticTable
 
@@ -93,7 +93,7 @@ def test_a_lab_that_was_spelled_without_a_scheme_goes_on_so(tmp_path: Path, vers
     assert lab.count() == 5
     spelled = {path[:5] for path in lab.inspect.data_files.arrow()["file_path"].to_pylist()}
     assert len(spelled) == 2
-    assert lab.leftovers().empty
+    assert lab.orphan_files().empty
     assert lab.compact() is not None
     assert sorted(lab.to_arrow()["id"].to_pylist()) == [2, 3, 4, 5, 7]
 

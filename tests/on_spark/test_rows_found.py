@@ -109,7 +109,7 @@ def test_files_are_rewritten_and_sorted(tmp_path: Path, version: int, files: int
         rows = [r for r in lab.to_arrow(columns=["id", "x", "_file", "_pos"]).to_pylist() if r["_file"] == location]
         ordered = sorted(rows, key=lambda r: r["_pos"])
         assert ordered == sorted(rows, key=lambda r: (-r["x"], r["id"]))
-    assert not len(lab.verify(level="data")) and not len(lab.leftovers(running=True))
+    assert not len(lab.verify(level="data")) and not len(lab.orphan_files(running=True))
     assert (lab.snapshots[-1].summary or {})["operation"] == "replace" == lab.snapshots[-1].operation
     with pytest.raises(ix.OptionError, match="read=False"):
         lab._files(lambda w: compact(w.base, w, files=1, read=False, rewrite=rewrite), "main")

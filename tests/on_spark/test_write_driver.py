@@ -185,7 +185,7 @@ def test_columns_are_checked_before_anything_is_run(session: Any, tmp_path: Path
             write_files(session, Frame([bad]), lab.state)
     with pytest.raises(OptionError, match="no rows"):
         write_files(session, Frame([ROWS.slice(0, 0)]), lab.state)
-    assert not len(lab.leftovers(running=True))
+    assert not len(lab.orphan_files(running=True))
 
 
 def test_streams_are_refused(session: Any, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_what_is_written_is_committed_and_read(tmp_path: Path) -> None:
     lab.refresh()
     found = lab.to_arrow().sort_by("id")
     assert list(map(str, found.to_pylist())) == list(map(str, rows.cast(found.schema).to_pylist()))
-    assert not len(lab.verify(level="data")) and not len(lab.leftovers(running=True))
+    assert not len(lab.verify(level="data")) and not len(lab.orphan_files(running=True))
 
 
 def test_files_hold_floats_in_the_total_order(tmp_path: Path) -> None:
@@ -165,4 +165,4 @@ def test_entries_come_through_whole(tmp_path: Path) -> None:
 def test_a_task_without_rows_gives_nothing(tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "t", {"id": "long"})
     assert not list(FileWriter(ship(lab.state), None)(iter([])))
-    assert not len(lab.leftovers(running=True))
+    assert not len(lab.orphan_files(running=True))

@@ -64,7 +64,7 @@ def test_every_frame_of_a_table_is_so(tmp_path: Path) -> None:
     frames = {
         "files": lab.inspect.files(), "partitions": lab.inspect.partitions(), "flat": lab.inspect.files(flat=True),
         "head": lab.head(5), "rows": lab.to_pandas(), "tasks": lab.plan().tasks, "reads": lab.reads.to_pandas(),
-        "places": lab.rows("id = 1").to_pandas(), "left": lab.leftovers(),
+        "places": lab.rows("id = 1").to_pandas(), "left": lab.orphan_files(),
     }  # fmt: skip
     for name, frame in frames.items():
         assert type(frame).__name__ == "ShownFrame", name

@@ -111,7 +111,7 @@ def labs():
         except ix.OptionError as e:
             said = str(e)
         ids = sorted(lab.to_arrow()["id"].to_pylist())
-        left = len(lab.leftovers(running=True))
+        left = len(lab.orphan_files(running=True))
         return [ids == list(range(50, 120)), moved, merged, len(lab.verify()), left, said[:12]]
 
 out = {}

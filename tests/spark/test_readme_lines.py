@@ -25,7 +25,7 @@ def test_code_on_spark_runs_as_printed(warehouse: Warehouse, tmp_path: Path, mon
     assert len(reads) == 8 and len(made) == 3 and len(writes) == 6
     names: dict[str, Any] = {"ix": ix, "path": str(tmp_path / "lab/trips")}
     try:
-        expire = next(line for line in plain if line.startswith("lab.expire("))
+        expire = next(line for line in plain if line.startswith("lab.expire_snapshots("))
         run([line for line in plain if line != expire], names, LABS)
         names["t"] = ix.open("lab/trips")
         run(reads, names, SPARK)  # the changes since the first snapshot need all snapshots

@@ -54,13 +54,13 @@ class Failing(_compact._Compactor):
 
 lab = ix.create(f"{folder}/t", {"id": "long"}, properties={"write.target-file-size-bytes": "40000"})
 lab.append(spark.range(0, 60_000, 1, 2).mapInArrow(slow, "id long"))
-after = [len(lab.leftovers()), lab.count()]
-lab.remove_leftovers(0)
+after = [len(lab.orphan_files()), lab.count()]
+lab.remove_orphan_files(0)
 lab.delete("id < 1000", spark=spark)
 _compact._Compactor = Failing
 lab.compact(spark=spark, paths=lab.inspect.data_files()["file_path"].tolist())
 ids = collections.Counter(lab.to_arrow()["id"].to_pylist())
-print(json.dumps([*after, len(lab.leftovers()), ids == collections.Counter(range(1000, 60_000)), len(lab.verify())]))
+print(json.dumps([*after, len(lab.orphan_files()), ids == collections.Counter(range(1000, 60_000)), len(lab.verify())]))
 """
 
 
@@ -138,10 +138,10 @@ def check(lab: ix.Lab, said: list[tuple[str, str, int, int | None]]) -> None:
         expected |= {number, number + TWIN}
     assert rows.keys() <= expected and len(ended) >= 20
     assert not lab.problems and not check_rules(lab.state) and not len(lab.verify())
-    left = lab.leftovers()
+    left = lab.orphan_files()
     assert set(left["location"]) == unnamed(lab)
     before = sorted(rows.items())
-    assert len(lab.remove_leftovers(0)) == len(left) and not len(lab.leftovers())
+    assert len(lab.remove_orphan_files(0)) == len(left) and not len(lab.orphan_files())
     assert sorted(zip(*(lab.to_arrow()[name].to_pylist() for name in ("id", "writer")), strict=True)) == before
     kinds = dict(left["kind"].value_counts())
     print(

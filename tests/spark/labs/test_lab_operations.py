@@ -157,7 +157,7 @@ def test_operations_do_what_they_do_here(warehouse: Warehouse, tmp_path: Path, v
         if name == "compact":
             assert set(lab.inspect.data_files()["sort_order_id"]) == {1} and not len(lab.inspect.delete_files())
     assert not len(lab.verify(level="data")) and not check_rules(lab.state)
-    assert not len(lab.leftovers(running=True))
+    assert not len(lab.orphan_files(running=True))
     # Nothing matches, and nothing is committed.
     assert lab.delete("id = 99999", spark=spark) is None and lab.update({"x": 1.0}, "id < 0", spark=spark) is None
     assert lab.merge(frame_of(spark, some(9000, 3)), "id", not_matched=None) is None
@@ -228,7 +228,7 @@ def test_what_is_refused_is_refused_as_here(
     # And lets what is read expire, after Spark was told what to read.
     def late(*how: Any) -> Any:
         two.compact(paths=two.inspect.data_files()["file_path"].tolist())
-        two.expire(older_than=2**60, retain_last=1)
+        two.expire_snapshots(older_than=2**60, retain_last=1)
         return write_moved(*how)
 
     with monkeypatch.context() as patch:
@@ -377,4 +377,4 @@ def test_random_operations_on_random_tables(warehouse: Warehouse, tmp_path: Path
         left = [int(said(lab)[_COUNTS[1]] or 0) - int(said(lab)[_COUNTS[2]] or 0) for lab in labs]
         assert left == [len(lab.to_arrow()) for lab in labs] == [left[0]] * 2, done
     assert not len(labs[0].verify(level="data")) and not check_rules(labs[0].state), done
-    assert not len(labs[0].leftovers(running=True)), done
+    assert not len(labs[0].orphan_files(running=True)), done

@@ -41,7 +41,7 @@ def test_rows_and_entries_are_those_of_rows_written_here(warehouse: Warehouse, t
     assert made.operation == "append" and (made.summary or {})["added-records"] == "24"
     assert files_of(lab) == files_of(here)
     assert rows_of(lab.to_arrow()) == rows_of(here.to_arrow())
-    assert not len(lab.verify(level="data")) and not len(lab.leftovers(running=True))
+    assert not len(lab.verify(level="data")) and not len(lab.orphan_files(running=True))
     files = {w.location: w.length for w in lab.writes if w.kind == "data-file"}
     assert files == dict(zip(*(lab.inspect.files()[c] for c in ("file_path", "file_size_in_bytes")), strict=True))
     if version < 4:
@@ -63,7 +63,7 @@ def test_overwrite_and_appends_to_what_is_there(warehouse: Warehouse, tmp_path: 
     kinds = {r["id"]: r["kind"] for r in lab.to_arrow().to_pylist()}
     assert kinds == {1: "a", 4: "a", 5: None, 6: "m", 7: "n", 9: "b", 10: "b"}
     assert lab.merge(session.createDataFrame([], "id long, kind string"), on="id") is None
-    assert not len(lab.leftovers(running=True))
+    assert not len(lab.orphan_files(running=True))
 
 
 def test_floats_are_in_the_total_order(warehouse: Warehouse, tmp_path: Path) -> None:
@@ -116,9 +116,9 @@ def test_what_fails_leaves_the_table_as_it_was(warehouse: Warehouse, tmp_path: P
         lab.append(bad)
     assert ix.open(tmp_path / "t").metadata_location == before == lab.metadata_location
     assert lab.count() == 1
-    left = lab.leftovers()
+    left = lab.orphan_files()
     assert len(left) > 1 and set(left["kind"]) == {"data"}
-    assert len(lab.remove_leftovers(0)) == len(left) and lab.count() == 1
+    assert len(lab.remove_orphan_files(0)) == len(left) and lab.count() == 1
 
 
 def test_what_workers_cannot_write_is_said_here(warehouse: Warehouse, tmp_path: Path) -> None:
@@ -152,4 +152,4 @@ def test_what_does_not_fit_is_said_before_anything_is_run(warehouse: Warehouse, 
         lab.append(session.range(3).where("id < 0"))
     with pytest.raises(OptionError, match="stream"):
         lab.append(session.readStream.format("rate").load())
-    assert not lab.snapshots and not len(lab.leftovers(running=True))
+    assert not lab.snapshots and not len(lab.orphan_files(running=True))

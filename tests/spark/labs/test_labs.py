@@ -137,7 +137,7 @@ def test_spark_commits_to_a_lab_and_the_lab_goes_on(warehouse: Warehouse, tmp_pa
         == {2: "b", 3: "a", 4: "z"}
         == {r["id"]: r["kind"] for r in lab.to_arrow().to_pylist()}
     )
-    assert len(lab.snapshots) == 4 and not len(lab.leftovers())
+    assert len(lab.snapshots) == 4 and not len(lab.orphan_files())
 
 
 def test_rows_compacted_before_the_upgrade_keep_their_last_change(warehouse: Warehouse, tmp_path: Path) -> None:
