@@ -181,7 +181,7 @@ def human_bytes(size: int) -> str:
 
 def _root_fact(state: TableState) -> list[tuple[str, str]]:
     """Return the content of the root manifest itself; an empty list for a table without one (below V4)."""
-    root = state.root() if state.metadata.format_version >= 4 else None
+    root = state.root() if state.metadata.may_have_root_manifests else None
     if root is None or not root.dialect.has_root_manifest:
         return []
     words = [f"{count:,} {word if count == 1 else word + 's'}" for word, count in root_words(root).items()]

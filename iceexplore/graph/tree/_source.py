@@ -332,7 +332,7 @@ class NodeSource:
             return []
         if parsed.kind == "snapshot":
             # In V4 only reading the file shows if it is a manifest list or a root manifest; below V4 it is a list.
-            read = self.state.root(snapshot) if self.state.metadata.format_version >= 4 else None
+            read = self.state.root(snapshot) if self.state.metadata.may_have_root_manifests else None
             return [self.root(snapshot, read), *self.statistics(snapshot)][page]
         manifest = self.state.root(snapshot)
         at: tuple[int, ...] = (snapshot.snapshot_id,)
