@@ -256,8 +256,8 @@ class _Saver:
             for snapshot in snapshots:
                 self._leaves(snapshot, strict=snapshot.snapshot_id == head, rewrite=rewrite)
                 step()
-            # Manifest DVs after all leaves: one Puffin file may hold the vectors of several snapshots' leaves.
-            # Manifest DVs after all leaves: one Puffin file may have the vectors for leaves of several snapshots.
+        # Manifest DVs after all leaves: one Puffin file may have the vectors for leaves of several snapshots.
+        for snapshot in snapshots:
             for f in tree_files(self.state, snapshot):
                 if f.kind == "puffin":
                     strict = snapshot.snapshot_id == head

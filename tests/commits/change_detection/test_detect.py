@@ -456,7 +456,7 @@ def test_the_face(tmp_path: Path) -> None:
 
 def test_what_makes_no_sense_says_so() -> None:
     s = ix.empty({"id": "long"})
-    with pytest.raises(OptionError, match="give rows=True"):
+    with pytest.raises(OptionError, match="add rows=True"):
         s.changes(spark=object())  # type: ignore[call-overload]
     with pytest.raises(OptionError, match="dv_encoding='other'"):
         s.changes(dv_encoding="other")  # type: ignore[call-overload]

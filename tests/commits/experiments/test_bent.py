@@ -160,7 +160,7 @@ def test_later_commits_go_on_from_it(lab: RootLab) -> None:
 @pytest.mark.parametrize(
     ("how", "text"),
     [
-        ({"relaxed": ("no-such-rule",)}, "no rule 'no-such-rule'"),
+        ({"relaxed": ("no-such-rule",)}, "unknown rule 'no-such-rule'"),
         ({"rows": [BentLeaf("x", EntryBatch.empty())]}, "without entries"),
     ],
 )

@@ -146,7 +146,7 @@ def test_cherry_picks() -> None:
         cherry_pick_summary(picked, snapshot_id=1)
     unnamed = committed(moved, 4, summary={"source-snapshot-id": "6"})
     again = committed(unnamed, 6, ref=None, parent_snapshot_id=1)
-    with pytest.raises(RuleError, match="has picked snapshot 6 before"):
+    with pytest.raises(RuleError, match="already picked snapshot 6"):
         cherry_pick_summary(again, snapshot_id=6)
     with pytest.raises(SnapshotNotFoundError):
         cherry_pick_summary(moved, snapshot_id=99)

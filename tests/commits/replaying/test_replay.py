@@ -154,13 +154,13 @@ def test_a_history_whose_beginning_has_expired_has_a_start() -> None:
     s.expire_snapshots(retain_last=4, older_than=2**60)
     t = s.table
     r = t.replay(flush_data_files=1)
-    assert len(r.snapshots) == 4 and r.snapshots[0].note.startswith("the start")
+    assert len(r.snapshots) == 4 and r.snapshots[0].note.startswith("start: all files")
     assert r.check() == () and "the start" in r.summary and not r.snapshots[0].counts
     for old, new in pairs(r):
         assert seen_in(t, old) == seen_in(r.simulation, new)
     few = t.replay(last=2)
     assert [x.snapshot.snapshot_id for x in few.snapshots] == [x.snapshot.snapshot_id for x in r.snapshots[1:]]
-    assert few.snapshots[0].note.startswith("the start") and few.check() == ()
+    assert few.snapshots[0].note.startswith("start: all files") and few.check() == ()
     assert view(few.simulation, few.simulation.snapshot).applies == view(t, t.snapshot).applies
 
 
@@ -190,7 +190,7 @@ def test_deletes_of_files_that_are_not_there_are_counted(monkeypatch: pytest.Mon
     r = s.table.replay()
     assert [x.unapplied for x in r.snapshots] == [0, 1]
     assert r.snapshots[1].note == "left out: its deletes change no deletion vector" and r.snapshots[1].replayed is None
-    assert "not live, as they spell them, left out: 1." in r.summary
+    assert "because their data files, as spelled, are not live: 1." in r.summary
 
 
 def test_a_field_that_v1_dropped_keeps_its_values() -> None:

@@ -164,7 +164,7 @@ def test_what_the_layout_writes_breaks_nothing(lab: RootLab) -> None:
     for snapshot in state.metadata.snapshots:
         assert check_rules(state, snapshot) == []
     assert rules_of(with_root(state, lambda b: b)) == []  # the tool of the tests below does no harm
-    with pytest.raises(OptionError, match="no rule"):
+    with pytest.raises(OptionError, match="unknown rule"):
         check_rules(state, relaxed=["no-such"])
 
 
