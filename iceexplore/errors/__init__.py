@@ -41,6 +41,7 @@ from iceexplore.errors._exceptions import (
 from iceexplore.errors._kinds import PROBLEM_KINDS, ProblemKind, Severity
 from iceexplore.errors._problems import Problem, Problems, problem
 from iceexplore.errors._renamed import renamed_arguments, renamed_method
+from iceexplore.errors._warnings import warn_caller
 
 __all__ = [
     "AccessDeniedError",
@@ -77,6 +78,7 @@ __all__ = [
     "texts_of",
     "version_of",
     "visible",
+    "warn_caller",
     "whole_number",
     "whole_number_of",
     "whole_numbers_of",

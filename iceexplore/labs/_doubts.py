@@ -6,12 +6,11 @@ files, or depends on the rows that it finds, makes the loss permanent and imposs
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Literal
 
 from iceexplore.commits import Change, CommitWriter, MakeChange, NothingToDo
-from iceexplore.errors import FormatError
+from iceexplore.errors import FormatError, warn_caller
 from iceexplore.graph import TableState
 
 __all__ = ["OnError", "careful", "refuse", "warn"]
@@ -66,4 +65,4 @@ def refuse(state: TableState, doubts: Iterable[str]) -> None:
 def warn(state: TableState, doubts: Iterable[str]) -> None:
     """Warn that rows may be missing."""
     for text in doubts:
-        warnings.warn(text, stacklevel=2)
+        warn_caller(text)

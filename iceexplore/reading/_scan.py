@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections import deque
 from collections.abc import Collection, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +20,7 @@ from iceexplore.errors import (
     OptionError,
     OutsideRootsError,
     Problems,
+    warn_caller,
     whole_number,
 )
 from iceexplore.graph import TableState, live_manifests, to_frame
@@ -99,7 +99,7 @@ def planned(
         refused = [p.text for p in state.problems if p.code == "outside-roots"]  # contains the value for allow=
         raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
     for note in (*plan.notes, *plan.doubts):
-        warnings.warn(note, stacklevel=4)
+        warn_caller(note)
     return plan.files
 
 
@@ -402,9 +402,7 @@ class _Lost:
         """Warn once about all of them."""
         if self._files:
             what = f"{self._files:,} data file{'s' if self._files > 1 else ''} could not be read"
-            warnings.warn(
-                f"{what}: {self._rows:,} rows are left out; see .problems of the table for details", stacklevel=5
-            )
+            warn_caller(f"{what}: {self._rows:,} rows are left out; see .problems of the table for details")
 
 
 def _advised(error: IceexploreError, reader: TaskReader) -> IceexploreError:

@@ -278,7 +278,7 @@ def test_how_it_looks(simulation: Simulation) -> None:
     assert "plan cold" in repr(cost) and "orphans" in repr(cost)
     assert "<table" in cost._repr_html_() and "cold files" in cost._repr_html_()
     empty = ix.sample().simulate().cost()
-    assert "nothing was committed" in repr(empty) and "Nothing" in empty._repr_html_()
+    assert "nothing has been committed yet" in repr(empty) and "Nothing" in empty._repr_html_()
     assert len(empty.commits) == 0 and len(empty.files) == 0
 
 

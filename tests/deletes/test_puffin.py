@@ -107,11 +107,11 @@ def test_a_wrong_size_is_named(tmp_path: Path) -> None:
         (puffin(flags=b"\x02\x00\x00\x00"), "unknown footer flags"),
         (puffin(flags=b"\x00\x00\x01\x00"), "unknown footer flags"),
         (puffin(flags=b"\x01\x00\x00\x00"), "does not decompress"),
-        (puffin(footer=b"\xff\xfe"), "no JSON"),
-        (puffin(footer=b"[" * 100_000), "no JSON"),
+        (puffin(footer=b"\xff\xfe"), "is not JSON"),
+        (puffin(footer=b"[" * 100_000), "is not JSON"),
         (puffin(footer=b"[]"), "no list of blobs"),
         (puffin(footer=b'{"blobs": {}}'), "no list of blobs"),
-        (puffin(footer=b'{"blobs": ' + b"9" * 5000 + b"}"), "no JSON"),
+        (puffin(footer=b'{"blobs": ' + b"9" * 5000 + b"}"), "is not JSON"),
     ],
 )
 def test_damaged_footers(tmp_path: Path, data: bytes, message: str) -> None:
@@ -160,7 +160,7 @@ def test_bombs_are_stopped(tmp_path: Path) -> None:
     before = pool.bytes_allocated()
     tracemalloc.start()
     try:
-        with pytest.raises(FormatError, match="inflate past"):
+        with pytest.raises(FormatError, match="decompress to more than"):
             read_puffin_blob(storage, location, found, limit=1 << 20)
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:

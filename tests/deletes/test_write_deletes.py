@@ -92,7 +92,7 @@ def test_position_deletes_are_sorted_and_have_bounds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("paths", "positions", "said"),
     [
-        (["a"], [1, 2], "1 paths and 2 positions"),
+        (["a"], [1, 2], "1 paths but 2 positions"),
         (["a"], [-1], "below 0"),
         (["a", None], [1, 2], "missing"),
         (["a", "a"], [1, 1], "twice"),

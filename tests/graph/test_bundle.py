@@ -51,7 +51,7 @@ def test_nothing_is_overwritten_unless_asked(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_said_in_words(tmp_path: Path) -> None:
     t = ix.sample("trips")
-    for path, why in ((tmp_path / "none" / "b.zip", "no folder"), (tmp_path, "is a folder")):
+    for path, why in ((tmp_path / "none" / "b.zip", "does not exist"), (tmp_path, "is a folder")):
         with pytest.raises(OptionError, match=why):
             t.bundle(path, overwrite=True)
     with pytest.raises(OptionError, match="True, False, or any of credentials"):

@@ -478,7 +478,7 @@ def test_which_snapshots(writer: Writer, snapshots: Any, expected: list[int]) ->
         ({"snapshots": 0}, SnapshotNotFoundError, "no snapshot 0"),
         ({"depth": "rows"}, OptionError, "'manifests'"),
         ({"labels": "long"}, OptionError, "'counts'"),
-        ({"max_nodes": 0}, OptionError, "from 1"),
+        ({"max_nodes": 0}, OptionError, "at least 1"),
     ],
 )
 def test_options_that_make_no_sense(writer: Writer, options: Any, error: type[Exception], words: str) -> None:

@@ -32,9 +32,9 @@ def loose(path: Path, fields: list[v4.F], rows: list[Any], writer: str = "parque
 @pytest.mark.parametrize(("name", "keys", "kind", "why"), [
     ("x.bin", {"content": "root"}, "root manifest", "content = root"),
     ("root-1.bin", {"content": "data"}, "manifest", "content = data"),
-    ("root-7222.parquet", {}, "root manifest", "its name alone"),
-    ("leaf-7222.parquet", {}, "manifest", "its name alone"),
-    ("9c12-m0.avro", {}, "manifest", "its name alone"),
+    ("root-7222.parquet", {}, "root manifest", "its name only"),
+    ("leaf-7222.parquet", {}, "manifest", "its name only"),
+    ("9c12-m0.avro", {}, "manifest", "its name only"),
     ("rootless.parquet", {}, "manifest", "nothing in the file or its name"),
 ])  # fmt: skip
 def test_a_manifest_of_data_files_alone(

@@ -145,7 +145,7 @@ def test_arrays_belong_to_no_rows(tmp_path: Path, values: Any) -> None:
 LAB: list[tuple[Use, str]] = [
     (lambda t: t.delete(None), "where=None: give a filter for the rows to delete; 'true' deletes all"),
     (lambda t: t.update({"x": lambda rows: np.array(1)}), "an array of 0 dimensions: expected one value per row"),
-    (lambda t: t.update({"x": lambda rows: np.array([object()])}), "the function of 'x' returns values that Arrow cannot represent"),
+    (lambda t: t.update({"x": lambda rows: np.array([object()])}), "'x' returns values that Arrow cannot represent"),
     (lambda t: t.merge({"id": [1]}, None), "on=None: expected, for example, 'id'"),
     (lambda t: t.merge({"id": [1]}, 5), "on=5: expected, for example, 'id'"),
     (lambda t: t.merge({"id": [1]}, [5]), "on: 5 is not a string"),

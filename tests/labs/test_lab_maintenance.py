@@ -86,8 +86,8 @@ def test_expire_explains_what_it_kept(tmp_path: Path) -> None:
     expired = lab.expire_snapshots(retain_last=2)
     assert len(expired) == 0 and len(expired.kept) == 4
     reasons = {kept.snapshot_id: kept.reason for kept in expired.kept}
-    assert reasons[first] == "tag 'keep' names it"
-    assert reasons[last] == "branch 'main' names it"
+    assert reasons[first] == "tag 'keep' points to it"
+    assert reasons[last] == "branch 'main' points to it"
     young = "younger than 5 days, in branch 'main' (default of history.expire.max-snapshot-age-ms)"
     assert list(reasons.values()).count(young) == 2
     assert "0 snapshots expired, 4 kept" in repr(expired) and young in repr(expired)

@@ -90,7 +90,7 @@ def test_deeply_nested_schema_is_no_recursion_error() -> None:
         out.append(number & 0x7F | 0x80)
         number >>= 7
     out.append(number)
-    with pytest.raises(FormatError, match="no JSON"):
+    with pytest.raises(FormatError, match="is not JSON"):
         read_header(bytes(out) + text + b"\x00" + bytes(16), "f")
 
 
@@ -175,7 +175,7 @@ def test_codecs_without_a_ratio_are_bounded(codec: str, pack: Any) -> None:
     body = pack(bytes(most))
     assert len(decompress_block(body, Block(1, 0, len(body)), codec, "f", most)) == most
     bomb = pack(bytes(most + 1))
-    with pytest.raises(FormatError, match="inflates past"):
+    with pytest.raises(FormatError, match="decompresses to more than"):
         decompress_block(bomb, Block(1, 0, len(bomb)), codec, "f", most)
     with pytest.raises(FormatError, match=r"cut|does not decompress"):
         decompress_block(body, Block(1, 0, len(body) - 4), codec, "f", most)

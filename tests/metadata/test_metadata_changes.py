@@ -58,7 +58,7 @@ def test_retyped_required_doc_default_identifier() -> None:
     new = schema(NestedField(1, "a", LONG, True, "why", 1, 2), keys=(1,))
     assert told(old, new) == [
         ("retyped", "a promoted from int to long"),
-        ("required", "a made required"),
+        ("required", "a became required"),
         ("doc", "a documented: 'why'"),
         ("default", "initial default of a changed from None to 1"),
         ("default", "write default of a changed from None to 2"),

@@ -177,7 +177,7 @@ def test_nested_fields_by_their_names() -> None:
         ({"limit": True}, "limit=True: expected a whole"),
         ({"limit": 1.5}, "limit=1.5: expected a whole"),
         ({"max_bytes": "4 GiB"}, "max_bytes='4 GiB': expected a whole"),
-        ({"columns": 3}, "columns=3: give names"),
+        ({"columns": 3}, "columns=3: give column names"),
         ({"on_error": "ignore"}, "'raise' or 'skip'"),
     ],
 )

@@ -192,7 +192,7 @@ def test_a_seed_repeats_a_simulation(folder: Path) -> None:
 
 def test_refusals(folder: Path) -> None:
     t = ix.open(folder)
-    with pytest.raises(OptionError, match="lower"):
+    with pytest.raises(OptionError, match="cannot be downgraded"):
         t.simulate(2)
     with pytest.raises(OptionError, match="unknown layout option"):
         t.simulate(4, flush=1)

@@ -26,7 +26,7 @@ def codes(opened: Opened) -> list[str]:
 def test_the_hint_is_followed(tmp_path: Path) -> None:
     opened = open_source(table(tmp_path / "t", {"v1.metadata.json": 1, "v2.metadata.json": 2}, "2\n"))
     assert (name_of(opened), opened.version, opened.name) == ("v2.metadata.json", 2, "t")
-    assert opened.notes == ("Metadata: v2.metadata.json, as version-hint.text says.",)
+    assert opened.notes == ("Metadata: v2.metadata.json, from version-hint.text.",)
     assert not opened.problems
 
 

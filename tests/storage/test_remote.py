@@ -94,7 +94,7 @@ def test_a_host_that_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     for place in ("http://no-such-host.invalid/t.zip", "https://no-such-host.invalid/db/t"):
-        with pytest.raises(StorageError, match=r"the host no-such-host\.invalid is not known") as refused:
+        with pytest.raises(StorageError, match=r"the host no-such-host\.invalid is unknown") as refused:
             open_source(place)
         assert "does not exist" not in str(refused.value)
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import warnings
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 from urllib.parse import unquote
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, warn_caller
 from iceexplore.graph.redaction._secrets import BLANK, blank_secrets, is_secret_name
 
 __all__ = ["REDACTIONS", "Redaction", "Walk", "redactions", "walked"]
@@ -126,7 +125,7 @@ def redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
         raise OptionError(f"redact={redact!r}: give True, False, or any of {', '.join(REDACTIONS)}")
     kinds = frozenset({redact} if isinstance(redact, str) else redact)
     for old in sorted(kinds & _FORMER):
-        warnings.warn(f"redact={old!r} is now part of 'values'", DeprecationWarning, stacklevel=4)
+        warn_caller(f"redact={old!r} is now part of 'values'", DeprecationWarning)
     kinds = (kinds - _FORMER) | ({"values"} if kinds & _FORMER else set())
     if unknown := sorted(map(str, kinds - set(REDACTIONS))):
         raise OptionError(f"redact={unknown}: choose from {', '.join(REDACTIONS)}")

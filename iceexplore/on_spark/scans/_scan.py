@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +18,7 @@ from iceexplore.errors import (
     OutsideRootsError,
     Problems,
     UnsupportedError,
+    warn_caller,
 )
 from iceexplore.graph import TableState
 from iceexplore.on_spark.environment._info import SessionInfo
@@ -159,7 +159,7 @@ def _incomplete(plan: ScanPlan, strict: bool) -> None:
         where = state.metadata_location if state.snapshot is None else state.snapshot.root_location
         raise FormatError(" ".join(faults), location=where)
     for note in (*plan.notes, *plan.doubts):
-        warnings.warn(note, stacklevel=4)
+        warn_caller(note)
 
 
 def _tell(state: TableState, parts: ScanParts, reader: TaskReader, strict: bool) -> None:
@@ -197,10 +197,9 @@ def _tell(state: TableState, parts: ScanParts, reader: TaskReader, strict: bool)
         parts_of_text.append(f"not readable: {_some(others)}")
     if refused is not None:
         parts_of_text.append(f"readable if opened with allow={list(refused.allow)!r}")
-    warnings.warn(
+    warn_caller(
         f"{state.name}: {left_out:,} rows are left out; {'; '.join(parts_of_text)}. The table's .problems lists all; "
-        "strict=True raises",
-        stacklevel=4,
+        "strict=True raises"
     )
 
 

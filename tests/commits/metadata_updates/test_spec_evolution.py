@@ -192,7 +192,7 @@ def test_terms(text: str, field: str) -> None:
     ],
 )
 def test_what_is_no_term(text: str) -> None:
-    with pytest.raises(OptionError, match="is neither a column nor a transform|is not "):
+    with pytest.raises(OptionError, match=r"is neither a column nor a transform|is not "):
         evolve_spec(plain(), add=[text])
 
 

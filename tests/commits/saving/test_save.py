@@ -181,7 +181,7 @@ def test_removed_rows_of_a_root_name_what_was_saved(tmp_path: Path) -> None:
 def test_a_uri_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     s = ix.sample().simulate()
-    with pytest.raises(OptionError, match=r"'s3://bucket/t' is a URI.* location='s3://bucket/t' if the table is going"):
+    with pytest.raises(OptionError, match=r"is a remote URI.* location='s3://bucket/t' if the table is going"):
         s.save("s3://bucket/t")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StorageError, match="File name too long"):
