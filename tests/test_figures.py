@@ -116,7 +116,7 @@ def test_figures_list_themselves() -> None:
     assert "remove-leaf" in repr(found)
     assert "<table" in found._repr_html_()
     assert repr(found["remove-leaf"]).startswith("Removing a file from a leaf manifest")
-    with pytest.raises(ix.OptionError, match="there are append-root"):
+    with pytest.raises(ix.OptionError, match="the figures are append-root"):
         found["nothing"]
 
 

@@ -92,7 +92,7 @@ class Catalog:
 
 @pytest.mark.parametrize("location", [None, "", 7])
 def test_a_catalogs_answer_without_a_metadata_file(location: Any) -> None:
-    with pytest.raises(CatalogError, match="no metadata file"):
+    with pytest.raises(CatalogError, match="returned no metadata-location"):
         from_catalog("db.t", Catalog(location), {})
 
 

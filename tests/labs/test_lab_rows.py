@@ -339,7 +339,7 @@ def test_arguments_that_make_no_sense(tmp_path: Path) -> None:
         lab.merge({"id": [1, 1], "x": [1.0, 2.0]}, on="id")
     with pytest.raises(ix.OptionError, match=r"the rows have no column 'city'"):
         lab.merge({"id": [1]}, on=["id", "city"])
-    with pytest.raises(ix.OptionError, match=r"name a column"):
+    with pytest.raises(ix.OptionError, match=r"give at least one column"):
         lab.merge({"id": [1]}, on=[])
     with pytest.raises(ix.OptionError, match=r"matched='drop'"):
         lab.merge({"id": [1]}, on="id", matched="drop")  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ def test_retyped_required_doc_default_identifier() -> None:
     ]
     assert told(new, old)[:3] == [
         ("retyped", "a changed (not a promotion that the spec allows) from long to int"),
-        ("optional", "a made optional"),
+        ("optional", "a became optional"),
         ("doc", "a lost its doc"),
     ]
 

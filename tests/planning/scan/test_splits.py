@@ -182,7 +182,7 @@ def test_options_come_from_the_table() -> None:
     made = SplitOptions.of({"read.split.target-size": "1000", "read.split.open-file-cost": "none"}, lookback=3)
     assert (made.size, made.lookback, made.open_file_cost) == (1000, 3, 4 * 1024 * 1024)
     for bad in ({"size": 0}, {"lookback": 0}, {"open_file_cost": -1}, {"size": True}):
-        with pytest.raises(OptionError, match="give a whole number of at least 1"):
+        with pytest.raises(OptionError, match="give a whole number of at least"):
             SplitOptions.of({}, **bad)
 
 
