@@ -254,7 +254,7 @@ def test_without_a_kernel_there_is_html(widget: Explorer, table: ix.Table) -> No
     assert "application/vnd.jupyter.widget-view+json" in data
     assert "trips" in data["text/html"]
     first, _, card = data["text/plain"].partition("\n\n")  # what a terminal shows
-    assert first.startswith("Explorer: a widget") and "JupyterLab" in first
+    assert first.startswith("Explorer is a widget") and "JupyterLab" in first
     assert card == repr(table)
     for stripped in ("<style", "<script", "<svg", "onclick"):
         assert stripped not in data["text/html"]

@@ -100,7 +100,7 @@ def test_filters_and_sorting(tables: dict[str, ix.Table], which: str, name: str)
         assert (found is None) == (wanted is None)
         if found is not None and wanted is not None:
             assert found.tolist() == wanted.tolist(), (some, sort)
-    with pytest.raises(OptionError, match="none at 99"):
+    with pytest.raises(OptionError, match="there is no column 99"):
         rows_in_order(made, Order(None, (Filter(99, "contains", "x"),)))
     assert not is_whole(made)
 

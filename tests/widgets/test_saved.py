@@ -78,7 +78,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         widget.save_html(place, max_bytes=0)
     assert place.read_text() == "mine"
-    with pytest.raises(ix.OptionError, match="any of credentials, values, paths, names"):
+    with pytest.raises(ix.OptionError, match="choose from credentials, values, paths, names"):
         widget.save_html(place, redact="everything", overwrite=True)
     widget.save_html(place, max_bytes=0, overwrite=True)
     assert place.read_text().startswith("<!DOCTYPE html>")

@@ -86,7 +86,7 @@ def test_the_plan_is_that_of_the_table(lab: ScanLab, table: ix.Table) -> None:
     assert eval(lab.scan_plan["python"], {"t": table}).tasks.equals(plan.tasks)
     chart = plan.waterfall().chart()
     _, heads, levels, look = lab.scan_plan["blocks"][-1]
-    assert look == {"kind": "levels", "label": "What is left after each level"}
+    assert look == {"kind": "levels", "label": "Remaining after each level"}
     assert heads == [["remaining"], *([head] for head in chart.columns)]
     assert [level[1] for (level, *_), *_ in levels] == [row.label for row in chart.rows]
     for (_, *cells), row in zip(levels, chart.rows, strict=True):

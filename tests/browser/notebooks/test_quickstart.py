@@ -44,7 +44,7 @@ def explorer(page: NotebookPage) -> Any:
 
 def test_card(ran: NotebookPage) -> None:
     text = card(ran).inner_text()
-    for part in ("trips", "Iceberg v3", "start_station", "was station", "promotion", "2024-q1-audit", "12 in all"):
+    for part in ("trips", "Iceberg v3", "start_station", "was station", "promotion", "2024-q1-audit", "12 in total"):
         assert part in text
     box = card(ran).bounding_box()
     assert box["width"] > 600
