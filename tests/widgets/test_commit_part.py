@@ -552,7 +552,7 @@ def test_who_was_refused(lab: Any) -> None:
     assert said.startswith("The other writer's commit failed: position 1 is beyond the 1 rows of ")
     assert len(widget.commit_line["steps"]) == 1
     apply(widget, "row_delta", {"of": 1, "positions": "1"})
-    assert widget.commit_refused["text"].startswith("position 1 of a file of 1 rows")
+    assert widget.commit_refused["text"].startswith("position 1 is beyond the 1 rows of ")
 
 
 def test_saving(lab: Any, tmp_path: Path) -> None:

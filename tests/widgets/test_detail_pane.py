@@ -120,7 +120,8 @@ def test_a_field_that_nobody_knows_has_no_help() -> None:
         for kind in ("data-file", "deletion-vector", "manifest-dv", "data-manifest")
     }
     assert [found and found.text.split(";")[0] for found in counts.values()] == [
-        "number of rows", "positions that the vector deletes", "entries that the vector removes", "its number of entries",
+        "number of rows", "positions that the vector deletes", "entries that the vector removes",
+        "its number of entries",
     ]  # fmt: skip
     of_vector, of_manifest = (meaning(kind, "referenced_file", 4) for kind in ("manifest-dv", "delete-manifest"))
     assert of_vector and of_vector.text == "the manifest whose entries it removes"
