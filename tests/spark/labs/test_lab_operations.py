@@ -291,7 +291,7 @@ def test_each_row_that_is_updated_stays_one(warehouse: Warehouse, tmp_path: Path
     ):
         with pytest.raises(ix.OptionError, match=words):
             lab.update(given, "id < 3", spark=spark)
-    with pytest.raises(ix.OptionError, match="'x' is given as a Spark Column: give spark="):
+    with pytest.raises(ix.OptionError, match="'x' is given as a Spark Column: pass the session"):
         lab.update({"x": f.col("x") + 1}, "id = 1")
     assert lab.metadata_location == before
     # Over the rows that match.
