@@ -70,7 +70,7 @@ def test_lessons(notebook: Any, tmp_path: Path) -> None:
 
 
 def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
-    assert "The table is never written" in told(widget)
+    assert "the table is never written" in told(widget)
     assert widget.locator(".ice-side:visible").count() == 1
     assert widget.locator(".ice-commit-panel [role=tree] .ice-row").count() > 4
     # V4: one file a commit
