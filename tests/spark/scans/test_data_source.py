@@ -114,7 +114,9 @@ def test_it_reads_only(spark: Any, warehouse: Warehouse, tmp_path: Path) -> None
     for refused, words in {
         (lambda: spark.range(1).write.format("iceexplore").mode("append").save(path)): r"ix\.create .* lab\.append",
         (lambda: spark.range(1).write.format("iceexplore").mode("overwrite").save(path)): r"ix\.create .* lab\.append",
-        (lambda: stream.option("checkpointLocation", str(tmp_path / "a")).start().awaitTermination()): "does not support streams",
+        (
+            lambda: stream.option("checkpointLocation", str(tmp_path / "a")).start().awaitTermination()
+        ): "does not support streams",
         (
             lambda: rates.option("checkpointLocation", str(tmp_path / "b")).start(path).awaitTermination()
         ): "foreachBatch",
