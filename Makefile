@@ -33,9 +33,11 @@ fuzz: $(VENV)/.dev ## look at 10,000 damaged tables (an hour); FUZZ_ARGS: --seed
 
 lint: $(VENV)/.dev ## ruff
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 format: $(VENV)/.dev ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 types: $(VENV)/.dev ## mypy --strict
 	$(BIN)/mypy

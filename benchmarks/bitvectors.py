@@ -128,9 +128,7 @@ def parquet_column(vectors: Iterable[bytes]) -> int:
     """Bytes of a Parquet column that holds these vectors (ZSTD-3, no dictionary, no statistics), its pages alone."""
     sink = io.BytesIO()
     table = pa.table({"inline_content": pa.array(list(vectors), pa.binary())})
-    pq.write_table(
-        table, sink, compression="zstd", compression_level=3, use_dictionary=False, write_statistics=False
-    )
+    pq.write_table(table, sink, compression="zstd", compression_level=3, use_dictionary=False, write_statistics=False)
     return int(pq.ParquetFile(io.BytesIO(sink.getvalue())).metadata.row_group(0).column(0).total_compressed_size)
 
 

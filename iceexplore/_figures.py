@@ -45,10 +45,10 @@ class Figure:
     make: Callable[[], TableDiagram]
     relaxed: tuple[str, ...] = ()
 
-    def tree(self) -> graph.SeedTree:
+    def tree(self) -> graph.ProposalDiagram:
         """Return the drawing, with ``to_svg``, ``to_mermaid``, ``to_graphviz`` and ``to_text``."""
         bent = f" Violates: {', '.join(self.relaxed)}." if self.relaxed else ""
-        return graph.SeedTree(lambda: replace(self.make(), title=self.title, caption=self.look + bent))
+        return graph.ProposalDiagram(lambda: replace(self.make(), title=self.title, caption=self.look + bent))
 
     def __repr__(self) -> str:
         return self.tree().to_text()
@@ -253,7 +253,9 @@ def _bent(
             for (positions, status), (offset, size) in zip(vectors.values(), places, strict=True)
         ]
         rows.append(BentLeaf(f"{_HOME}/metadata/{name}.parquet", EntryBatch.of_rows(entries), "delete"))
-    commits.bent_commit(s._sandbox, rows, relaxed=_BENT_BY_DELETE_MANIFESTS, operation=operation, files=files)
+    commits.commit_violating_rules(
+        s._sandbox, rows, relaxed=_BENT_BY_DELETE_MANIFESTS, operation=operation, files=files
+    )
     s.refresh()
 
 

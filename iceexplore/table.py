@@ -302,7 +302,7 @@ class Table:
         snapshots: Literal["current", "all"] | int | Iterable[int] = ...,
         style: Literal["proposal"],
         names: Mapping[str, str] | None = ...,
-    ) -> graph.SeedTree: ...
+    ) -> graph.ProposalDiagram: ...
 
     def tree(
         self,
@@ -313,18 +313,18 @@ class Table:
         max_nodes: int = 150,
         style: Literal["tree", "proposal"] = "tree",
         names: Mapping[str, str] | None = None,
-    ) -> graph.Tree | graph.SeedTree:
+    ) -> graph.Tree | graph.ProposalDiagram:
         """Draw the tree of metadata files, snapshots and refs, manifest lists, manifests and files.
 
         See `iceexplore.graph.build_tree`. ``style="proposal"`` draws it like the figures of the V4 proposal
-        (`iceexplore.graph.build_seed_tree`): each manifest is a table, each layer has its own level, and ``names``
-        gives short names by location.
+        (`iceexplore.graph.build_proposal_diagram`): each manifest is a table, each layer has its own level, and
+        ``names`` gives short names by location.
         """
         if str(style) == "seed":
             warnings.warn("style='seed' is deprecated: use style='proposal'", DeprecationWarning, stacklevel=2)
             style = "proposal"
         if style == "proposal":
-            return graph.build_seed_tree(self._state, snapshots=snapshots, names=names)
+            return graph.build_proposal_diagram(self._state, snapshots=snapshots, names=names)
         if style != "tree":
             raise OptionError(f"style={style!r}: choose 'tree' or 'proposal'")
         return graph.build_tree(self._state, snapshots=snapshots, depth=depth, labels=labels, max_nodes=max_nodes)
@@ -907,10 +907,10 @@ class Table:
         1,000 ranges, all but the longest 1,000 with those of other files. A delete file that applies to no row is not
         a finding as long as the data file it references exists.
         """
-        from iceexplore.on_spark import verify, verify_here
+        from iceexplore.on_spark import verify, verify_local
 
         if spark is None:
-            return graph.to_frame(verify_here(self._state, level=level))
+            return graph.to_frame(verify_local(self._state, level=level))
         return verify(self._state, spark, level=level)
 
     # Commits ---------------------------------------------------------------------------------------------------------
@@ -1018,7 +1018,7 @@ class CommittedTable(Table):
         OptionError
             An option is unknown or has an invalid value.
         """
-        self._sandbox.options = self.options.but(**layout)
+        self._sandbox.options = self.options.replace(**layout)
         return self.options
 
     relayout = renamed_method("set_layout", "relayout")
@@ -1287,9 +1287,7 @@ class CommittedTable(Table):
             raise OptionError(f"{kind} {name!r}: the table has no snapshot yet, and a ref names one")
         made = snapshot.snapshot_id
         self._document(
-            lambda d, ms: ix.commits.set_ref(
-                d, name=name, snapshot_id=made, type=kind, timestamp_ms=ms, **retention
-            ),
+            lambda d, ms: ix.commits.set_ref(d, name=name, snapshot_id=made, type=kind, timestamp_ms=ms, **retention),
             kind,
         )
         return snapshot

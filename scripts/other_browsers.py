@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import iceexplore as ix
-from iceexplore.widgets import Explorer, Face
+from iceexplore.widgets import Explorer, TableWidget
 from scripts.engines import ENGINES, Engine, missing
 from scripts.widget_pictures import WIDGETS, tables
 from tests.browser.bare import MODEL, PAGE
@@ -47,7 +47,7 @@ _MIDDLE = """(query) => {
 
 
 @contextmanager
-def served(widget: Face, theme: str) -> Iterator[str]:
+def served(widget: TableWidget, theme: str) -> Iterator[str]:
     """The address of a page that shows a widget, with Python behind it."""
 
     def state() -> dict[str, Any]:
@@ -192,7 +192,7 @@ def tried(name: str, engine: Engine, pictures: Path | None) -> list[str]:
         else:
             print(f"{name}: {what}: well", flush=True)
 
-    def drawn(widget: Face, theme: str, file: str) -> None:
+    def drawn(widget: TableWidget, theme: str, file: str) -> None:
         with served(widget, theme) as url:
             shown(engine, url)
             if pictures is not None:

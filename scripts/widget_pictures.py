@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import iceexplore as ix
 from iceexplore._samples import sample_path
-from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Face, Problems, ScanLab, Timeline
+from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, TableWidget, Timeline
 from scripts.screenshots import chromium
 from tests.browser.bare import BarePage, bare_page
 from tests.browser.harness import ROOT, Theme, chromium_browser
@@ -38,38 +38,38 @@ STATES = {
 }
 
 
-def _explorer(table: ix.Table) -> Face:
+def _explorer(table: ix.Table) -> TableWidget:
     made = Explorer(table)
     assert made.settle(60)
     made.select(next(i for i in made.nodes if i.startswith("manifest:")))
     return made
 
 
-def _timeline(table: ix.Table) -> Face:
+def _timeline(table: ix.Table) -> TableWidget:
     return Timeline(table, selection={"against": str(table.snapshots[-3].snapshot_id)})
 
 
-def _scan_lab(table: ix.Table) -> Face:
+def _scan_lab(table: ix.Table) -> TableWidget:
     return ScanLab(table, scan_filter="started_at >= timestamp '2024-05-01 00:00:00' and km > 5")
 
 
-def _commit_lab(table: ix.Table) -> Face:
+def _commit_lab(table: ix.Table) -> TableWidget:
     return CommitLab(table)
 
 
-def _problems(table: ix.Table) -> Face:
+def _problems(table: ix.Table) -> TableWidget:
     made = Problems(table)
     made.read_all += 1
     return made
 
 
-def _deletes(table: ix.Table) -> Face:
+def _deletes(table: ix.Table) -> TableWidget:
     vectors = [n for n in table.tree(depth="files").nodes if n.kind == "deletion-vector"]
     most = max(vectors, key=lambda n: n.fields["record_count"], default=None)
     return DeletionVectors(table, selection={"node": most.id} if most else None)
 
 
-WIDGETS: dict[str, tuple[str, Callable[[ix.Table], Face]]] = {
+WIDGETS: dict[str, tuple[str, Callable[[ix.Table], TableWidget]]] = {
     "explorer": ("The explorer", _explorer),
     "timeline": ("The timeline", _timeline),
     "scan-lab": ("The scan lab", _scan_lab),

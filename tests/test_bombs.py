@@ -131,7 +131,9 @@ def test_a_limit_that_is_set_alone_counts(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_error_says_how_much_and_how_to_allow_more() -> None:
     budget = Budget("s3://b/m.avro", 1000)
     budget.reserve(100 << 20, "the entries")
-    with pytest.raises(ix.MemoryLimitError, match=r"the entries .* 512 MiB .*memory_limit\('8 GiB'\) · in s3://b/m.avro"):
+    with pytest.raises(
+        ix.MemoryLimitError, match=r"the entries .* 512 MiB .*memory_limit\('8 GiB'\) · in s3://b/m.avro"
+    ):
         budget.reserve(500 << 20, "the entries")
     assert issubclass(ix.MemoryLimitError, (MemoryError, ix.UnsupportedError))
 

@@ -90,6 +90,28 @@ def test_old_names_warn() -> None:
         assert s.tree(style="seed").to_text() == s.tree(style="proposal").to_text()
 
 
+def test_old_names_of_packages_warn() -> None:
+    for package, old, new in (
+        (ix.graph, "SeedTree", "ProposalDiagram"),
+        (ix.graph, "build_seed_tree", "build_proposal_diagram"),
+        (ix.reading, "MADE_UP_FOLDER", "SYNTHETIC_FOLDER"),
+        (ix.reading, "is_made_up", "is_synthetic"),
+        (ix.widgets, "Face", "TableWidget"),
+        (ix.planning, "Evidence", "ColumnMetrics"),
+        (ix.commits, "bent_commit", "commit_violating_rules"),
+        (ix.on_spark, "verify_here", "verify_local"),
+    ):
+        with pytest.warns(DeprecationWarning, match=f"{old} is deprecated: import {new} from"):
+            assert getattr(package, old) is getattr(package, new)
+        with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+            _ = package.no_such_name
+    with pytest.warns(DeprecationWarning, match="import it from iceexplore.expressions"):
+        assert ix.planning.Predicate is ix.expressions.Predicate
+    options: Any = ix.commits.LayoutOptions.of(4)
+    with pytest.warns(DeprecationWarning, match=r"use replace\(\)"):
+        assert options.but(leaf_entries=7) == options.replace(leaf_entries=7)
+
+
 def test_a_renamed_argument_keeps_the_signature() -> None:
     @renamed_arguments(old="new")
     def call(new: int = 1) -> int:

@@ -6,7 +6,13 @@ from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cos
 from iceexplore.commits.added_files._new_files import new_files
 from iceexplore.commits.change_detection._changes import Changes, MetadataRead, changes_between, changes_of
 from iceexplore.commits.experiments._change_scenarios import ChangeScenarios, change_scenarios
-from iceexplore.commits.experiments._rule_violations import BENT_RULES, BentLeaf, bent_commit, bent_dv, root_rows
+from iceexplore.commits.experiments._rule_violations import (
+    BENT_RULES,
+    BentLeaf,
+    bent_dv,
+    commit_violating_rules,
+    root_rows,
+)
 from iceexplore.commits.layouts._manifest_list import apply_to_list
 from iceexplore.commits.layouts._root_manifest import apply_to_root, bent_rules
 from iceexplore.commits.layouts._summary import summary_of
@@ -62,7 +68,7 @@ from iceexplore.commits.transaction._pointer import (
 )
 from iceexplore.commits.transaction._sandbox import Sandbox, options_for, start_sandbox
 from iceexplore.errors import moved_names
-from iceexplore.reading import is_made_up
+from iceexplore.reading import is_synthetic
 
 __all__ = [
     "Affinity",
@@ -109,7 +115,6 @@ __all__ = [
     "append",
     "apply_to_list",
     "apply_to_root",
-    "bent_commit",
     "bent_dv",
     "bent_rules",
     "change_scenarios",
@@ -119,6 +124,7 @@ __all__ = [
     "checked_rules",
     "cherry_pick",
     "cherry_pick_summary",
+    "commit_violating_rules",
     "compact",
     "compacted_files",
     "cost_of",
@@ -129,7 +135,7 @@ __all__ = [
     "evolve_spec",
     "expire_snapshots",
     "fast_forward",
-    "is_made_up",
+    "is_synthetic",
     "locate",
     "new_files",
     "new_table",
@@ -170,9 +176,11 @@ __getattr__ = moved_names(
     {
         "apply_transform": "iceexplore.metadata",
         "arrow_frame": "iceexplore.writing",
+        "bent_commit": "iceexplore.commits:commit_violating_rules",
         "files_of_frame": "iceexplore.writing",
         "fit_columns": "iceexplore.writing",
         "foreign_frame": "iceexplore.writing",
+        "is_made_up": "iceexplore.commits:is_synthetic",
         "partition_path": "iceexplore.writing",
         "partition_tuples": "iceexplore.writing",
         "plain_values": "iceexplore.writing",

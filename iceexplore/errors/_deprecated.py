@@ -1,4 +1,4 @@
-"""Names that moved to another package: the old import works for one release, with a warning."""
+"""Names that moved to another package or changed: the old import works for one release, with a warning."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ __all__ = ["moved_names"]
 
 
 def moved_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a ``__getattr__`` for a package whose names moved.
+    """Return a ``__getattr__`` for a package whose names moved or changed.
 
     Parameters
     ----------
     package
-        The package that the names moved from.
+        The package that had the names.
     places
-        The new package of each name.
+        The new package of each name; ``package:name`` if the name is new too.
     """
 
     def find(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        text = f"{package}.{name} is deprecated: import it from {places[name]}"
+        place, _, new = places[name].partition(":")
+        text = f"{package}.{name} is deprecated: import {new or 'it'} from {place}"
         warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return getattr(importlib.import_module(places[name]), name)
+        return getattr(importlib.import_module(place), new or name)
 
     return find

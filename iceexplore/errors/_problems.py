@@ -27,6 +27,7 @@ __all__ = [
     "problem",
 ]
 
+
 @dataclass(frozen=True)
 class Problem:
     """A fault found while reading, recorded as data instead of raised.

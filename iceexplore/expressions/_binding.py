@@ -211,7 +211,7 @@ class _Binder:
                 if kind == "null":
                     return NEVER
                 if kind != "boolean":
-                    raise node.at.error(f"{node.at.said} alone is not a condition: compare a column with it")
+                    raise node.at.error(f"{node.at.quoted} alone is not a condition: compare a column with it")
                 return Always(value is wanted)
         column = self._columns.find(node)
         if type_base(column.field.type) != "boolean":
@@ -315,7 +315,7 @@ class _Binder:
 
 
 def _leaf(column: Column, op: Op, at: Place, negated: bool, *literals: Any) -> Predicate:
-    text = f"not ({at.said})" if negated else at.said
+    text = f"not ({at.quoted})" if negated else at.quoted
     return Predicate(column.field.field_id, op, literals, column.name, column.field.type, text)
 
 

@@ -27,7 +27,7 @@ def number_value(token: Token, sign: int) -> Value:
     match = _NUMBER.fullmatch(token.text)
     if match is None:
         raise token.at.unparsable(
-            f"{token.at.said} is not a number; a name that begins with a digit needs double quotes"
+            f"{token.at.quoted} is not a number; a name that begins with a digit needs double quotes"
         )
     try:
         value = Decimal(match[1])
@@ -44,7 +44,7 @@ def text_value(token: Token) -> Value:
     try:
         return Value("bytes", bytes.fromhex(token.text if " " not in token.text else "?"), token.at)
     except ValueError:
-        reason = f"{token.at.said} is not a binary literal: write two hexadecimal digits per byte"
+        reason = f"{token.at.quoted} is not a binary literal: write two hexadecimal digits per byte"
         raise token.at.unparsable(reason) from None
 
 
@@ -70,7 +70,7 @@ def cast_value(name: str, numbers: Sequence[str], inner: Value, word: Place, at:
         return inner if inner.kind == "null" else _cast(name, numbers, inner, at)
     except (ValueError, InvalidOperation, OverflowError) as error:
         reason = str(error) if type(error) is ValueError else "it has no such value"
-        raise inner.at.error(f"{inner.at.said} cannot be read as {name}: {reason}") from None
+        raise inner.at.error(f"{inner.at.quoted} cannot be read as {name}: {reason}") from None
 
 
 def _cast(name: str, numbers: Sequence[str], inner: Value, at: Place) -> Value:
@@ -171,7 +171,7 @@ def like(operand: Operand, pattern: Value, escape: Value | None, negated: bool, 
     if not rest:
         return Compare("!=" if negated else "=", operand, prefix, at)
     if rest.strip("%"):
-        raise pattern.at.error(f"the pattern {pattern.at.said} is not supported: {_LIKE}")
+        raise pattern.at.error(f"the pattern {pattern.at.quoted} is not supported: {_LIKE}")
     return Prefix(operand, prefix, negated, at)
 
 

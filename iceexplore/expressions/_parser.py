@@ -90,7 +90,7 @@ class Cursor:
             return token.at.unparsable(f"expected {wanted}, but the text ends")
         if token.kind == "sign" and token.text in HELP:
             return token.at.unparsable(HELP[token.text])
-        return token.at.unparsable(f"expected {wanted}, not {token.at.said}")
+        return token.at.unparsable(f"expected {wanted}, not {token.at.quoted}")
 
 
 #: Maximum depth of nested parentheses.
@@ -192,7 +192,7 @@ class _Parser(Cursor):
         token = self.here()
         if token.kind == "sign" and token.text in _COMPARISONS:
             self.take()
-            right = self._value_operand(f"a value after {token.at.said}")
+            right = self._value_operand(f"a value after {token.at.quoted}")
             return Compare(_COMPARISONS[token.text], left, right, begin.to(self.last()))
         if self.word("is"):
             return self._is(left, begin)
@@ -332,7 +332,7 @@ class _Parser(Cursor):
             close = get_close_matches(word.text, [*_CALLS, "in", "like"], 2, 0.7)
             near = f"; did you mean {' or '.join(close)}?" if close else ""
             known = "use isnan(x), isnull(x), startswith(x, 'a') or cast('...' as type)"
-            raise word.at.unparsable(f"function {word.at.said} is not supported; {known}{near}")
+            raise word.at.unparsable(f"function {word.at.quoted} is not supported; {known}{near}")
         self.expect("(", "")
         if kind == "cast":
             inner: Condition = self._value_operand("a literal")

@@ -43,7 +43,7 @@ class Place:
         return Place(self.text, self.start, other.end)
 
     @property
-    def said(self) -> str:
+    def quoted(self) -> str:
         """The text at this place on one line, with control characters escaped and a long middle left out."""
         return escape.visible(escape.shorten(" ".join(self.text[self.start : self.end].split()), _SHOWN))
 

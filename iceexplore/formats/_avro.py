@@ -242,9 +242,7 @@ def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
     return BlockIndex(tuple(blocks), tuple(faults))
 
 
-def decompress_block(
-    data: bytes, block: Block, codec: str, location: str, most: int = MAX_BLOCK_BYTES
-) -> bytes:
+def decompress_block(data: bytes, block: Block, codec: str, location: str, most: int = MAX_BLOCK_BYTES) -> bytes:
     """Return the decompressed bytes of a block, at most ``most``.
 
     Raises

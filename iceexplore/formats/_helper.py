@@ -53,9 +53,7 @@ class _Helper:
         self.process: subprocess.Popen[bytes] | None = None
         self.owner = 0
 
-    def ask(
-        self, request: dict[str, Any], location: str, memory: int = _FOOTER_MEMORY
-    ) -> tuple[dict[str, Any], bytes]:
+    def ask(self, request: dict[str, Any], location: str, memory: int = _FOOTER_MEMORY) -> tuple[dict[str, Any], bytes]:
         request["memory"] = memory
         with self.lock:
             process = self._running()
@@ -125,9 +123,7 @@ _HELPER = _Helper()
 atexit.register(_HELPER.stop)
 
 
-def orc_rows(
-    storage: Storage, location: str, *, kind: str, budget: Budget, file: RangeFile | None = None
-) -> pa.Table:
+def orc_rows(storage: Storage, location: str, *, kind: str, budget: Budget, file: RangeFile | None = None) -> pa.Table:
     """Return every row of an ORC file, as read by Arrow. Raises as `read_rows`."""
     limit = budget.limit
     with storage.local_path(location, kind=kind, file=file) as path:
@@ -141,9 +137,7 @@ def orc_rows(
         return stream.read_all()
 
 
-def orc_footer(
-    storage: Storage, location: str, file: RangeFile | None = None
-) -> tuple[dict[str, Any], pa.Schema]:
+def orc_footer(storage: Storage, location: str, file: RangeFile | None = None) -> tuple[dict[str, Any], pa.Schema]:
     """Return the contents of an ORC footer, and the schema. Only the end of the file is read."""
     return _footer(storage, location, "orc-footer", b"ORC", _orc_tail, 0, file)
 

@@ -1,5 +1,6 @@
 """Table states, the table tree, and the differences between states."""
 
+from iceexplore.errors import moved_names
 from iceexplore.graph._bundle import REDACTIONS, Bundle, blank_secrets, is_secret_name, write_bundle
 from iceexplore.graph._card import human_bytes, table_card, totals
 from iceexplore.graph._diff import Diff, diff, file_changes
@@ -15,7 +16,7 @@ from iceexplore.graph._root import (
 )
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import clock, format_ms, resolve_state, snapshot_of, to_ms, travel
-from iceexplore.graph.proposal._diagram import SeedTree, build_seed_tree, seed_diagram
+from iceexplore.graph.proposal._diagram import ProposalDiagram, build_proposal_diagram, seed_diagram
 from iceexplore.graph.redaction._nameless import nameless
 from iceexplore.graph.redaction._redactor import redactions
 from iceexplore.graph.tree._labels import amount
@@ -27,17 +28,17 @@ from iceexplore.render import card_html, card_text
 __all__ = [
     "Bundle",
     "Diff",
+    "ProposalDiagram",
     "REDACTIONS",
     "Records",
     "RefRecords",
     "Removals",
-    "SeedTree",
     "TableState",
     "Tree",
     "TreeNode",
     "amount",
     "blank_secrets",
-    "build_seed_tree",
+    "build_proposal_diagram",
     "build_tree",
     "card_html",
     "card_text",
@@ -72,3 +73,11 @@ __all__ = [
     "vector_rows",
     "write_bundle",
 ]
+
+__getattr__ = moved_names(
+    __name__,
+    {
+        "SeedTree": "iceexplore.graph:ProposalDiagram",
+        "build_seed_tree": "iceexplore.graph:build_proposal_diagram",
+    },
+)

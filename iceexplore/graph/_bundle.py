@@ -206,9 +206,7 @@ class _Collector:
         done.add(location)
         try:
             if self.kinds:
-                data, lengths = redact_puffin(
-                    self.state.storage, location, self.documents, regions.get(location, ())
-                )
+                data, lengths = redact_puffin(self.state.storage, location, self.documents, regions.get(location, ()))
                 if lengths:
                     self.lengths[location], self.statistics[location] = len(data), lengths
             else:

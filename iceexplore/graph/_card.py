@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.graph._root import Removals, live_manifests, root_words
+from iceexplore.graph._root import Removals, live_manifests, root_counts
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
 from iceexplore.manifests import ContentType, Manifest, live, whole
@@ -184,7 +184,7 @@ def _root_fact(state: TableState) -> list[tuple[str, str]]:
     root = state.root() if state.metadata.may_have_root_manifests else None
     if root is None or not root.dialect.has_root_manifest:
         return []
-    words = [f"{count:,} {word if count == 1 else word + 's'}" for word, count in root_words(root).items()]
+    words = [f"{count:,} {word if count == 1 else word + 's'}" for word, count in root_counts(root).items()]
     words.append(human_bytes(root.length))
     entries = [r.entries for r in Removals(root).all]
     if entries:

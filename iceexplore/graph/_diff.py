@@ -290,9 +290,7 @@ def _summed(a: dict[str, tuple[int, int]], b: dict[str, tuple[int, int]]) -> dic
     return out
 
 
-def _all_carried(
-    moved: dict[str, tuple[int, int]], state: TableState, rows: list[int]
-) -> dict[str, tuple[int, int]]:
+def _all_carried(moved: dict[str, tuple[int, int]], state: TableState, rows: list[int]) -> dict[str, tuple[int, int]]:
     return _summed(moved, _carried_over(state, state.root(), rows))
 
 

@@ -28,7 +28,7 @@ __all__ = [
     "live_manifests",
     "removed_counts",
     "removed_rows",
-    "root_words",
+    "root_counts",
     "row_keys",
     "vector_rows",
 ]
@@ -140,7 +140,7 @@ def left_out(parent: Manifest, root: Manifest) -> dict[str, int]:
     return out
 
 
-def root_words(root: Manifest) -> dict[str, int]:
+def root_counts(root: Manifest) -> dict[str, int]:
     """Count a root's rows by kind, with removals counted apart; kinds without rows are left out."""
     mask = bools(live(root.entries))
     kinds = np.asarray(pc.fill_null(root.entries["content_type"], -1).to_numpy())

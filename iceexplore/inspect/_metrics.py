@@ -56,9 +56,7 @@ def metrics_type(metrics: list[Metric]) -> pa.StructType:
     return pa.struct([pa.field(m.name, m.type) for m in metrics])
 
 
-def metrics_struct(
-    leaf: Manifest, metrics: list[Metric], kind: pa.StructType, problems: Problems
-) -> pa.StructArray:
+def metrics_struct(leaf: Manifest, metrics: list[Metric], kind: pa.StructType, problems: Problems) -> pa.StructArray:
     """Build ``readable_metrics`` of a manifest's entries; a bound that does not fit its column's type becomes null.
 
     Each column with such bounds adds a problem.

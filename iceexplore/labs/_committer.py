@@ -15,7 +15,7 @@ from iceexplore.commits import CommitRecord, Committer, DocumentChange, LayoutOp
 from iceexplore.errors import CommitConflictError, OptionError, TableChangedError
 from iceexplore.graph import TableState, state_of
 from iceexplore.labs._doubts import OnError, careful, refuse, warn
-from iceexplore.labs._lost import remove_lost, remove_refused
+from iceexplore.labs._failed_commit_cleanup import remove_lost, remove_refused
 from iceexplore.labs._running import Turn, running
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import FolderStorage
@@ -139,7 +139,7 @@ class LabCommitter(Committer):
         if record is not None and record.attempts > 1:
             remove_lost(self.storage, record, self.state)
 
-    def give_up(self, record: CommitRecord) -> None:
+    def on_commit_failed(self, record: CommitRecord) -> None:
         """Remove the files that a refused commit wrote."""
         with suppress(Exception):  # the commit's own error must be raised
             remove_refused(self.storage, record, self.newest())

@@ -15,7 +15,7 @@ from iceexplore.commits import Change, CommitWriter, NothingToDo
 from iceexplore.errors import OptionError, nearest, texts_of
 from iceexplore.expressions import bind_filter, expression_pyiceberg
 from iceexplore.graph import TableState
-from iceexplore.labs._here import HERE, with_columns
+from iceexplore.labs._local_engine import LOCAL_ENGINE, with_columns
 from iceexplore.labs._operations import Write
 from iceexplore.labs._rewrite import MovedRows, Rewrite, change_of, mode_of, planned
 from iceexplore.labs._spark_rows import OnSpark, is_spark_frame
@@ -75,7 +75,7 @@ def merge_rows(
 
         change = update if matched == "update" and values else None
         if matched == "delete" or change is not None:
-            rewrite = HERE.rewritten(state, tasks, hits, merge_on_read=merge_on_read, change=change)
+            rewrite = LOCAL_ENGINE.rewritten(state, tasks, hits, merge_on_read=merge_on_read, change=change)
     new = source.slice(0, 0)
     if not_matched is not None:
         mask = np.ones(source.num_rows, dtype=bool)

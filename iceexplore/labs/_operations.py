@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from iceexplore.commits import Change, CommitWriter, NothingToDo
 from iceexplore.errors import OptionError, nearest
 from iceexplore.graph import TableState
-from iceexplore.labs._here import HERE, is_array
+from iceexplore.labs._local_engine import LOCAL_ENGINE, is_array
 from iceexplore.labs._rewrite import Engine, Rewrite, change_of, mode_of, planned
 from iceexplore.labs._spark_rows import OnSpark, is_spark_column, is_spark_frame
 from iceexplore.labs._write import write_rows
@@ -35,7 +35,7 @@ def engine_of(session: Any = None, *, rows: Any = None) -> Engine:
     if is_spark_frame(rows):
         session = rows.sparkSession
     if session is None:
-        return HERE
+        return LOCAL_ENGINE
     from iceexplore.on_spark import SessionInfo
 
     SessionInfo.of(session)
@@ -43,7 +43,7 @@ def engine_of(session: Any = None, *, rows: Any = None) -> Engine:
 
 
 def delete_rows(
-    state: TableState, writer: CommitWriter, where: Any, *, write: Write = write_rows, engine: Engine = HERE
+    state: TableState, writer: CommitWriter, where: Any, *, write: Write = write_rows, engine: Engine = LOCAL_ENGINE
 ) -> Change:
     """Delete the matching rows; files whose rows all match according to metadata are not read.
 
@@ -77,7 +77,7 @@ def overwrite_rows(
     where: Any = None,
     *,
     write: Write = write_rows,
-    engine: Engine = HERE,
+    engine: Engine = LOCAL_ENGINE,
 ) -> Change:
     """Delete the matching rows (by default all) and add others, in one commit."""
     merge_on_read, isolation = mode_of(state, "delete")
@@ -96,7 +96,7 @@ def update_rows(
     where: Any = None,
     *,
     write: Write = write_rows,
-    engine: Engine = HERE,
+    engine: Engine = LOCAL_ENGINE,
 ) -> Change:
     """Set columns of the matching rows to other values.
 
@@ -120,7 +120,7 @@ def update_rows(
                 f"set: {name!r} is an array ({type(value).__name__}), and rows have no order to assign its values: "
                 "give a function of the rows, or merge rows by a key"
             )
-        if engine is HERE and is_spark_column(value):
+        if engine is LOCAL_ENGINE and is_spark_column(value):
             raise OptionError(f"set: {name!r} is given as a Spark Column: pass the session that computes it as spark=")
     conflicts, tasks = planned(state, writer, where)
     hits = engine.find(state, tasks)

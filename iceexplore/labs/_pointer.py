@@ -59,8 +59,8 @@ class FolderPointer(Pointer):
         return f"{self._spelled}/{newest[1]}"
 
     def swap(self, expected: str, new: str) -> bool:
-        """Raise NotImplementedError: a folder's pointer moves only by creating a file."""
-        raise NotImplementedError("a folder's pointer moves by a new file: use swap_with")
+        """Refuse: a folder's pointer moves only by creating a file, with `swap_with`."""
+        raise AssertionError("a folder's pointer moves only by creating a file: use swap_with")
 
     def swap_with(self, expected: str, make: Callable[[], str]) -> bool:
         """Create the next metadata file if ``expected`` is the newest; `ExistsError` if another commit was first."""

@@ -57,7 +57,7 @@ class Rewrite:
 
 
 class Engine(Protocol):
-    """The engine that reads the affected files: this process (`Here`) or Spark (`OnSpark`)."""
+    """The engine that reads the affected files: this process (`LocalEngine`) or Spark (`OnSpark`)."""
 
     def find(self, state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Any]:
         """Return the positions of matching live rows, for the tasks that have any.

@@ -30,7 +30,7 @@ from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType
 from iceexplore.manifests.model._header import ManifestHeader
 from iceexplore.manifests.model._reader_schema import Layout
-from iceexplore.manifests.model._table_context import Meaning
+from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import Dialect, Type
 
 __all__ = ["Manifest"]
@@ -79,7 +79,7 @@ class Manifest:
         problems: tuple[Problem, ...] = (),
         layout: Layout | None = None,
         load: Callable[[str], Part] | None = None,
-        meaning: Meaning | None = None,
+        meaning: TableTypes | None = None,
         spec_id: int | None = None,
         report: Problems | None = None,
         root_row: int | None = None,
@@ -95,7 +95,7 @@ class Manifest:
         self.problems = problems
         self._layout = layout
         self._load = load
-        self._meaning = meaning or Meaning()
+        self._meaning = meaning or TableTypes()
         self._spec_id = spec_id
         self._report = Problems() if report is None else report
         self.root_row = root_row
@@ -206,7 +206,7 @@ class Manifest:
         if self._typed is not None:
             for s in map(self._typed.column, field_ids):
                 for what, mask in contradictions(s.type, s.lower, s.upper, s.null_count, s.value_count):
-                    self._told(s.field_id, what, int(mask.argmax()))
+                    self._note_contradiction(s.field_id, what, int(mask.argmax()))
                 self._compare_stats(s)
                 yield (s.field_id,), s
         else:
@@ -324,10 +324,10 @@ class Manifest:
     @property
     def _mapped(self) -> MapStats:
         if True not in self._maps:
-            self._maps[True] = MapStats(self._pairs(), self._told)
+            self._maps[True] = MapStats(self._pairs(), self._note_contradiction)
         return self._maps[True]
 
-    def _told(self, field_id: int, what: Contradiction, entry: int) -> None:
+    def _note_contradiction(self, field_id: int, what: Contradiction, entry: int) -> None:
         """Report the first entry of a column with a contradiction; a warning, as all entries were read."""
         if (field_id, what) in self._contradicted:
             return

@@ -39,7 +39,7 @@ from iceexplore.manifests.decode._inherit import Parent, inherit, replace
 from iceexplore.manifests.decode._role import role_of
 from iceexplore.manifests.model._content_entry import ContentType, Status, live
 from iceexplore.manifests.model._locations import absolute_entries, joined
-from iceexplore.manifests.model._table_context import Meaning
+from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import Dialect, Snapshot, TableMetadata, parse_schema, parse_spec
 from iceexplore.storage import canonical, in_order, is_local, progress
 
@@ -92,7 +92,7 @@ class ManifestReader:
         self.metadata = metadata
         self.problems = problems
         self.seen: set[str] = set()
-        self._meaning = Meaning.of(metadata)
+        self._meaning = TableTypes.of(metadata)
         self._kept = _Kept()
 
     def root(self, snapshot: Snapshot) -> Manifest:
@@ -309,9 +309,7 @@ class ManifestReader:
         if root.dialect.has_root_manifest:
             vectors = root.dv_rows.get(canonical(location), [])
             if vectors:
-                removed, more = apply_manifest_dvs(
-                    self.storage, root, vectors, entries["ordinal"], head.rows, location
-                )
+                removed, more = apply_manifest_dvs(self.storage, root, vectors, entries["ordinal"], head.rows, location)
                 problems += more
                 entries = entries if removed is None else replace(entries, {"manifest_dv": removed})
         made = Manifest(
@@ -365,9 +363,7 @@ class _Kept:
             found = self._made.get(self._same.get(same))
             return None if found is None or found[0] is not part else found[2]
 
-    def put(
-        self, key: Any, part: Part, made: Manifest, root: Manifest | None = None, same: Any = None
-    ) -> Manifest:
+    def put(self, key: Any, part: Part, made: Manifest, root: Manifest | None = None, same: Any = None) -> Manifest:
         """Cache a manifest unless it is large, and return it."""
         if part.head.length > _KEPT_BYTES // 4:
             return made
@@ -427,7 +423,7 @@ def open_manifest(storage: Any, location: str) -> Manifest:
     loader = _loader(source, {"entries": part})
     if head.dialect.has_root_manifest:
         if role_of(part.table, head.dialect, head.header.content, location).is_root:
-            return v4_root(location, part, None, Meaning(), loader, Problems())
+            return v4_root(location, part, None, TableTypes(), loader, Problems())
         return Manifest(
             location,
             part.table,
@@ -460,7 +456,7 @@ def open_manifest(storage: Any, location: str) -> Manifest:
     )
 
 
-def _own_meaning(header: Any) -> tuple[Meaning, int | None]:
+def _own_meaning(header: Any) -> tuple[TableTypes, int | None]:
     """Return types and spec from a manifest's own header, as far as they can be parsed."""
     types, specs, spec_id = {}, {}, header.spec_id if header.spec_id is not None else 0
     with contextlib.suppress(IceexploreError):
@@ -468,8 +464,8 @@ def _own_meaning(header: Any) -> tuple[Meaning, int | None]:
     try:
         specs[spec_id] = parse_spec(header.json("partition-spec"), spec_id)  # a list of fields, or an object
     except IceexploreError:
-        return Meaning(types, {}), None
-    return Meaning(types, specs), spec_id
+        return TableTypes(types, {}), None
+    return TableTypes(types, specs), spec_id
 
 
 def _loader(source: Source, got: dict[str, Part]) -> Loader:

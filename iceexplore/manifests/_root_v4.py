@@ -15,7 +15,7 @@ from iceexplore.manifests.decode._file import Loader, Part
 from iceexplore.manifests.decode._inherit import inherit_root
 from iceexplore.manifests.model._content_entry import ContentType
 from iceexplore.manifests.model._locations import absolute_entries
-from iceexplore.manifests.model._table_context import Meaning
+from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import Snapshot
 
 __all__ = ["direct_view", "is_direct", "is_manifest", "v4_root"]
@@ -23,6 +23,7 @@ __all__ = ["direct_view", "is_direct", "is_manifest", "v4_root"]
 #: Dialects whose rows are content entries.
 
 _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
+
 
 def is_manifest(entries: pa.Table) -> pa.ChunkedArray:
     """Return a mask of the entries that are manifests."""
@@ -35,7 +36,7 @@ def is_direct(entries: pa.Table) -> pa.ChunkedArray:
 
 
 def v4_root(
-    location: str, part: Part, snapshot: Snapshot | None, meaning: Meaning, load: Loader, report: Problems
+    location: str, part: Part, snapshot: Snapshot | None, meaning: TableTypes, load: Loader, report: Problems
 ) -> Manifest:
     """Return a V4 root manifest from its decoded entries; without a snapshot nothing is inherited."""
     head, entries = part.head, part.table

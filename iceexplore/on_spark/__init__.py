@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from iceexplore.on_spark._changelog import changelog
     from iceexplore.on_spark._metadata_tables import metadata_frame
     from iceexplore.on_spark._session import spark
-    from iceexplore.on_spark._verify import verify, verify_here
+    from iceexplore.on_spark._verify import verify, verify_local
     from iceexplore.on_spark.data_source._register import register
     from iceexplore.on_spark.environment._info import SessionInfo
     from iceexplore.on_spark.scans._scan import scan
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from iceexplore.on_spark.write._rewritten_rows import changed_rows, kept_rows, lineage_columns
     from iceexplore.on_spark.write._write_files import write_files
     from iceexplore.verification import FINDING_SCHEMA
+
+from iceexplore.errors import moved_names
 
 __all__ = [
     "FINDING_SCHEMA",
@@ -46,7 +48,7 @@ __all__ = [
     "spark_type",
     "taken",
     "verify",
-    "verify_here",
+    "verify_local",
     "write_files",
 ]
 
@@ -77,9 +79,11 @@ _LAZY = {
     "spark_type": "iceexplore.on_spark.transport._columns",
     "taken": "iceexplore.on_spark.transport._state",
     "verify": "iceexplore.on_spark._verify",
-    "verify_here": "iceexplore.on_spark._verify",
+    "verify_local": "iceexplore.on_spark._verify",
     "write_files": "iceexplore.on_spark.write._write_files",
 }
+
+_deprecated = moved_names(__name__, {"verify_here": "iceexplore.on_spark:verify_local"})
 
 
 def __getattr__(name: str) -> Any:
@@ -87,7 +91,7 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return getattr(importlib.import_module(_LAZY[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _deprecated(name)
 
 
 def __dir__() -> list[str]:

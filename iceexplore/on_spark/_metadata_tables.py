@@ -27,6 +27,7 @@ __all__ = [
     "parts_of",
 ]
 
+
 def add_up(rows: DataFrame, schema: pa.Schema) -> DataFrame:
     """Aggregate rows into one per partition with a live file (Java: ``PartitionsTable``).
 

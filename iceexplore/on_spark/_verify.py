@@ -45,7 +45,7 @@ from iceexplore.verification import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Level", "check_slice", "slices_of", "verify", "verify_here"]
+__all__ = ["Level", "check_slice", "slices_of", "verify", "verify_local"]
 
 Level = Literal["footers", "data"]
 
@@ -294,7 +294,7 @@ def verify(state: TableState, session: Any, *, level: Level = "footers") -> Data
     return suspects(checked).mapInArrow(make, spark_schema(FINDING_SCHEMA))
 
 
-def verify_here(state: TableState, *, level: Level = "footers") -> pa.Table:
+def verify_local(state: TableState, *, level: Level = "footers") -> pa.Table:
     """Run the same checks in threads of this process and return a table of `FINDING_SCHEMA`.
 
     A progress bar is shown in interactive sessions.

@@ -9,7 +9,7 @@ from iceexplore.planning.delete_index._match import equality_columns, match_dele
 from iceexplore.planning.delete_index._paths import live_places
 from iceexplore.planning.delete_index._unmatched import UNMATCHED_SCHEMA, unmatched_deletes
 from iceexplore.planning.distribution._table_layout import TableLayout
-from iceexplore.planning.evaluators._column_metrics import Evidence, comparable
+from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, comparable
 from iceexplore.planning.evaluators._explain import WHY_SCHEMA, explain_files, explain_manifests
 from iceexplore.planning.evaluators._filter import Filter, make_filter, residuals
 from iceexplore.planning.evaluators._manifest_evaluator import may_hold
@@ -36,8 +36,8 @@ from iceexplore.planning.scan._splits import SplitOptions, split_table
 
 __all__ = [
     "Advice",
+    "ColumnMetrics",
     "DeleteOf",
-    "Evidence",
     "Examples",
     "FileTasks",
     "Filter",
@@ -93,6 +93,7 @@ __getattr__ = moved_names(
         "And": "iceexplore.expressions",
         "Choice": "iceexplore.expressions",
         "Completion": "iceexplore.expressions",
+        "Evidence": "iceexplore.planning:ColumnMetrics",
         "Expression": "iceexplore.expressions",
         "NEVER": "iceexplore.expressions",
         "Op": "iceexplore.expressions",

@@ -22,7 +22,7 @@ from iceexplore.planning.evaluators._filter import Filter, make_filter, residual
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
 from iceexplore.planning.row_groups._scan import row_groups_of
 from iceexplore.planning.scan._columns import checked_columns
-from iceexplore.planning.scan._files import LeafScan, Picked, leaves_of, parts_of, pick, united
+from iceexplore.planning.scan._files import LeafScan, Picked, concat_selected, leaves_of, parts_of, pick
 from iceexplore.planning.scan._incremental import Appends, appends_between
 from iceexplore.planning.scan._manifests import RootScan, scan_root
 from iceexplore.planning.scan._splits import SplitOptions
@@ -96,7 +96,7 @@ def plan_scan(
     places = _delete_rows(state, scans[0], wanted, scans[0].kept) if appends is None and scans else []
     columns_wanted = [*wanted.field_ids, *_equality_columns(state, places)]
     picked = [_picked(state, scan, i, wanted, columns_wanted) for i, scan in enumerate(scans)]
-    files, root_row, whole = united([p for each in picked for p in each])
+    files, root_row, whole = concat_selected([p for each in picked for p in each])
     leaves = tuple(p.leaf for each in picked for p in each)
     matched = _no_deletes(len(files))
     if appends is None and sum(p.leaf.kept_files > 0 for each in picked for p in each) > 1:
@@ -141,7 +141,7 @@ def manifests_read(state: TableState, wanted: Filter) -> list[int]:
     if _may_have_equality(state, places):
         return sorted(read.union(places))
     picked = _picked(state, scan, 0, wanted, wanted.field_ids)
-    files, _, _ = united(picked)
+    files, _, _ = concat_selected(picked)
     if len(files):
         read.update(concerned(state, scan.root, _delete_rows(state, scan, wanted, _holding(picked)), files))
     return sorted(read)

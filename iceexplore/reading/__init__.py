@@ -1,7 +1,8 @@
 """Read rows: data files with their deletes applied, with pyarrow only."""
 
+from iceexplore.errors import moved_names
 from iceexplore.reading._count import RowCount, count_rows
-from iceexplore.reading._data_file import MADE_UP_FOLDER, is_made_up, read_data_file
+from iceexplore.reading._data_file import SYNTHETIC_FOLDER, is_synthetic, read_data_file
 from iceexplore.reading._equality_deletes import EqualityDeletes, column_of, equality_fields, equality_mask
 from iceexplore.reading._outside import outside_error
 from iceexplore.reading._position_deletes import (
@@ -49,7 +50,6 @@ __all__ = [
     "Fate",
     "FileRows",
     "LAST_UPDATED",
-    "MADE_UP_FOLDER",
     "METADATA_COLUMNS",
     "Output",
     "PARTITION",
@@ -64,6 +64,7 @@ __all__ = [
     "RowPlaces",
     "RowStory",
     "SPEC_ID",
+    "SYNTHETIC_FOLDER",
     "TaskReader",
     "arrow_field",
     "arrow_fields",
@@ -81,7 +82,7 @@ __all__ = [
     "head",
     "identified",
     "is_expired_start",
-    "is_made_up",
+    "is_synthetic",
     "naming_of",
     "net_of",
     "no_ids_problem",
@@ -98,3 +99,11 @@ __all__ = [
     "with_updates",
     "without_carryovers",
 ]
+
+__getattr__ = moved_names(
+    __name__,
+    {
+        "MADE_UP_FOLDER": "iceexplore.reading:SYNTHETIC_FOLDER",
+        "is_made_up": "iceexplore.reading:is_synthetic",
+    },
+)

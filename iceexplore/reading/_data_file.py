@@ -32,19 +32,19 @@ from iceexplore.reading.columns._ids import Naming, has_all, has_ids, identified
 from iceexplore.reading.columns._wanted import DELETED, FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
 from iceexplore.storage import DATA_RATIO, Budget
 
-__all__ = ["MADE_UP_FOLDER", "is_made_up", "read_data_file"]
+__all__ = ["SYNTHETIC_FOLDER", "is_synthetic", "read_data_file"]
 
 #: Folder for the synthetic files of simulations, below the table's location.
-MADE_UP_FOLDER = "data/made-up"
+SYNTHETIC_FOLDER = "data/made-up"
 _PLACES = frozenset(f.field_id for f in (POS, FILE, SPEC_ID, PARTITION, DELETED))
 #: Ids from this one on are reserved for metadata columns (spec, "Reserved Field IDs").
 _RESERVED = 2147483447
 _INHERITED = frozenset((ROW_ID.field_id, LAST_UPDATED.field_id))
 
 
-def is_made_up(location: str) -> bool:
+def is_synthetic(location: str) -> bool:
     """Return whether a location is that of a synthetic file (`append(files=3, ...)`), which has no rows to read."""
-    return f"/{MADE_UP_FOLDER}/" in location
+    return f"/{SYNTHETIC_FOLDER}/" in location
 
 
 def read_data_file(
@@ -131,7 +131,7 @@ def _batches(
                 return
             table = read_rows(state.storage, location, kind=kind, stated=entry["file_format"], file=opened)
     except FileMissingError:
-        if is_made_up(location):
+        if is_synthetic(location):
             raise UnsupportedError(
                 f"{location} is a synthetic file of a simulation (append(files=...)) without rows; append a data frame "
                 "for data that can be read"

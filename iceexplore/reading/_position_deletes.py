@@ -20,6 +20,7 @@ from iceexplore.storage import CACHE, canonical, in_order, is_local, path_only
 
 __all__ = ["PositionDeletes", "PositionIndex", "deleted_positions", "position_index", "read_vector"]
 
+
 @dataclass(frozen=True, eq=False)
 class PositionIndex:
     """The positions in one position delete file, by data file.
@@ -282,9 +283,7 @@ class PositionDeletes:
         return found
 
     def _spelled(self, where: str, text: str, found: str, expected: str) -> None:
-        self._state.problems.add(
-            problem("delete-path", where, text, field="file_path", found=found, expected=expected)
-        )
+        self._state.problems.add(problem("delete-path", where, text, field="file_path", found=found, expected=expected))
 
 
 def deleted_positions(state: TableState, files: EntryBatch, matched: MatchedDeletes) -> dict[str, Any]:

@@ -320,9 +320,7 @@ def file_rows(
 class _Ahead:
     """Reads small files ahead."""
 
-    def __init__(
-        self, reader: TaskReader, rows: range | list[int] | tuple[()], batch_rows: int | None = None
-    ) -> None:
+    def __init__(self, reader: TaskReader, rows: range | list[int] | tuple[()], batch_rows: int | None = None) -> None:
         self._reader = reader
         self._batch_rows = batch_rows
         sizes = reader.tasks.files.entries["file_size_in_bytes"]

@@ -57,7 +57,6 @@ class ShownSeries(pd.Series):
         """Return pandas' text with control characters made visible."""
         return _given(_lines(super().to_string(None, **options)), buf)
 
-
     def value_counts(self, *args: Any, **options: Any) -> Any:
         """Return pandas' counts as a `ShownSeries`."""
         return ShownSeries(super().value_counts(*args, **options))

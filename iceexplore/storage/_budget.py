@@ -123,9 +123,7 @@ class Budget:
         Bytes.
     """
 
-    def __init__(
-        self, location: str, stored: int | None, *, ratio: int = RATIO, most: int | None = None
-    ) -> None:
+    def __init__(self, location: str, stored: int | None, *, ratio: int = RATIO, most: int | None = None) -> None:
         self.location = location
         self.stored = stored
         self.ratio = ratio

@@ -120,7 +120,7 @@ class Storage:
         self._allow = tuple(_absolute(a) for a in allow)
         self.roots: tuple[str, ...] = ()
         self._real_roots: tuple[str, ...] = ()
-        self.trust(folder, *self._allow)
+        self.allow_root(folder, *self._allow)
         self._closed = False
         self._remove = None if temporary is None else temporary.remove_with(self)
 
@@ -153,21 +153,21 @@ class Storage:
         self._folders.clear()
         return self._moves
 
-    def trust(self, *places: str) -> None:
+    def allow_root(self, *places: str) -> None:
         """Add real locations to the roots."""
         self._folders.clear()
         new = [p for p in (canonical(p) for p in places) if p not in self.roots]
         self.roots = (*self.roots, *new)
         self._real_roots = tuple(os.path.realpath(r) for r in self.roots if is_local(r))
 
-    def settle(self, folder: str, metadata_file: str) -> None:
+    def set_table_folder(self, folder: str, metadata_file: str) -> None:
         """Replace the folder that was searched by the folder of the table that was found."""
         self.metadata_folder = dirname(metadata_file)
         if folder != self.folder:
             self.folder = folder
             self.index = FolderIndex(folder) if is_local(folder) else None
         self.roots = ()
-        self.trust(folder, *self._allow)
+        self.allow_root(folder, *self._allow)
 
     def read_by(self, backend: Backend) -> None:
         """Use another backend from now on, configured by the table's own properties."""

@@ -22,7 +22,7 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import ManifestReader
 from iceexplore.metadata import PrimitiveType, Type, name_mapping, type_base
 from iceexplore.planning import stands_for
-from iceexplore.reading import is_made_up
+from iceexplore.reading import is_synthetic
 from iceexplore.storage import RangeFile
 from iceexplore.verification._findings import Checked, Place
 
@@ -154,7 +154,7 @@ def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out:
         opened = state.storage.open(location, kind="data-footer")
     except IceexploreError as error:
         out.fail(place, error)
-        if is_made_up(location):
+        if is_synthetic(location):
             out.rows[-1]["text"] = "A simulation (append(files=...)) added this synthetic file: it does not exist."
         return None
     size, recorded = opened.size, entry["file_size_in_bytes"]

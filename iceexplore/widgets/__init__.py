@@ -1,9 +1,10 @@
 """Interactive views of a table, for notebooks."""
 
+from iceexplore.errors import moved_names
 from iceexplore.widgets._explorer import Explorer, explore
 from iceexplore.widgets.commit_lab._part import CommitLab
 from iceexplore.widgets.core._selection import Selection
-from iceexplore.widgets.core._table_widget import Face
+from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.deletes._part import DeletionVectors
 from iceexplore.widgets.problems._part import Problems
 from iceexplore.widgets.scan_lab._part import ScanLab
@@ -13,10 +14,17 @@ __all__ = [
     "CommitLab",
     "DeletionVectors",
     "Explorer",
-    "Face",
     "Problems",
     "ScanLab",
     "Selection",
+    "TableWidget",
     "Timeline",
     "explore",
 ]
+
+__getattr__ = moved_names(
+    __name__,
+    {
+        "Face": "iceexplore.widgets:TableWidget",
+    },
+)

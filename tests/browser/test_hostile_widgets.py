@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 import iceexplore as ix
-from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Face, Problems, ScanLab, Timeline
+from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, TableWidget, Timeline
 from tests.browser.bare import bare_page
 from tests.browser.harness import watched
 from tests.browser.hostile_table import hostile_table
@@ -27,7 +27,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> ix.Table:
     return hostile_table(tmp_path_factory.mktemp("hostile") / "table")
 
 
-def widgets(table: ix.Table) -> Iterator[Face]:
+def widgets(table: ix.Table) -> Iterator[TableWidget]:
     """Each kind of widget, showing something."""
     explorer = Explorer(table)
     assert explorer.settle(60)

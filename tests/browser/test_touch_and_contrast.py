@@ -31,9 +31,7 @@ class Fingers:
         self._send("touchStart", *(a for a, _ in paths))
         for i in range(1, steps + 1):
             share = i / steps
-            self._send(
-                "touchMove", *((a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share) for a, b in paths)
-            )
+            self._send("touchMove", *((a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share) for a, b in paths))
         self._send("touchEnd")
 
     def tap(self, x: float, y: float) -> None:

@@ -85,8 +85,7 @@ def test_many_rows_of_run_lengths_are_held_as_bitmaps(tmp_path: Path) -> None:
     path = "s3://bucket/" + "x" * 100
     dictionary = pa.DictionaryArray.from_arrays(np.zeros(1_000_000, dtype=np.int32), [path]).cast(pa.string())
     parts = [
-        pa.table([dictionary, pa.array(np.arange(i * 1_000_000, (i + 1) * 1_000_000))], schema=SCHEMA)
-        for i in range(8)
+        pa.table([dictionary, pa.array(np.arange(i * 1_000_000, (i + 1) * 1_000_000))], schema=SCHEMA) for i in range(8)
     ]
     storage, location = store(
         tmp_path, *parts, use_dictionary=["file_path"], column_encoding={"pos": "DELTA_BINARY_PACKED"}

@@ -127,7 +127,7 @@ def shape(node: Condition) -> Any:
             inner = shape(child)
             return inner[1] if inner[0] == "not" else ("not", inner)
         case Compare(op, left, right):
-            return op, left.at.said, right.at.said
+            return op, left.at.quoted, right.at.quoted
     raise AssertionError(node)
 
 

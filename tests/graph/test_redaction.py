@@ -883,7 +883,10 @@ def _plain_manifest() -> bytes:
             "file_path": f"s3://b/db/city=c{i % 5}/{i}.parquet" if i % 4 else f"s3://b/{word}",
             "file_format": "PARQUET" if i % 5 else word,
             "partition": {
-                "city_p": text if i % 6 else None, "raw": text.encode(), "flag": bytes([i % 9]) * 40, "n": -i
+                "city_p": text if i % 6 else None,
+                "raw": text.encode(),
+                "flag": bytes([i % 9]) * 40,
+                "n": -i,
             },
             "lower_bounds": [bounds, bounds[2:3], [], None][i % 4],
             "key_metadata": b"key" if i % 7 == 0 else None,
@@ -991,7 +994,6 @@ def test_a_hundred_thousand_entries_take_seconds() -> None:
         made = redact_manifest(redactor(*kinds), data, "x", {})
         assert time.process_time() - begin < 8
     assert len(list(fastavro.reader(io.BytesIO(made)))) == count
-
 
 
 def test_the_search_finds_every_form() -> None:

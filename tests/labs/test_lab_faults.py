@@ -11,7 +11,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.commits import check_rules
-from iceexplore.labs import _lost
+from iceexplore.labs import _failed_commit_cleanup
 from iceexplore.storage import CACHE
 from tests.helpers.folders import local
 from tests.labs.test_lab_rows import in_between
@@ -100,7 +100,7 @@ def test_an_attempt_that_was_published_after_all_keeps_its_files(
     lab.remove_orphan_files(0)
     before = set(tmp_path.rglob("*"))
     for record in lab._sandbox.records:
-        _lost.remove_lost(lab._sandbox.storage, replace(record, attempts=9), lab.state)
+        _failed_commit_cleanup.remove_lost(lab._sandbox.storage, replace(record, attempts=9), lab.state)
     assert set(tmp_path.rglob("*")) == before
 
 
@@ -200,6 +200,6 @@ def test_what_cannot_be_removed_stays(tmp_path: Path, monkeypatch: pytest.Monkey
     def refused(path: str) -> None:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(_lost, "os", type("os", (), {"unlink": staticmethod(refused)}))
+    monkeypatch.setattr(_failed_commit_cleanup, "os", type("os", (), {"unlink": staticmethod(refused)}))
     append(lab, 2)
     assert lab.count() == 2 and set(lab.orphan_files()["kind"]) == {"metadata", "manifest"}

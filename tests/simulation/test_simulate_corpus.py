@@ -61,7 +61,7 @@ def _expected() -> dict[str, dict[str, Any]]:
 
 
 @dataclass
-class Trial:
+class CommitAttempts:
     """A simulation on a table, and what must be live in it."""
 
     sim: ix.Simulation
@@ -73,7 +73,7 @@ class Trial:
     step: str = ""
 
     @classmethod
-    def of(cls, t: ix.Table, version: int, broken: Set[str] = frozenset()) -> Trial:
+    def of(cls, t: ix.Table, version: int, broken: Set[str] = frozenset()) -> CommitAttempts:
         """Start on a table."""
         seen = _seen(t, deletes=True)
         sim = t.simulate(version, seed=1, **({"dialect": "v4-proposal"} if version == 4 else {}))
@@ -206,7 +206,7 @@ def outcome(path: Path, version: int | None, broken: Set[str] = frozenset()) -> 
     trial = None
     try:
         t = ix.open(path)
-        trial = Trial.of(t, version or t.format_version, broken)
+        trial = CommitAttempts.of(t, version or t.format_version, broken)
         trial.run()
     except ix.IceexploreError as error:
         return f"{trial.step if trial else 'open'}: {type(error).__name__}: {error}"

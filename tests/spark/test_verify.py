@@ -12,7 +12,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.commits import CommitWriter
 from iceexplore.errors import UnsupportedError
-from iceexplore.on_spark import verify_here
+from iceexplore.on_spark import verify_local
 from iceexplore.verification._cross_file import beside, suspects
 from iceexplore.verification._findings import Checked, Place
 from tests.spark import tables
@@ -56,7 +56,7 @@ def test_findings_are_the_same_on_workers(warehouse: Warehouse, tmp_path: Path) 
     shutil.copyfile(warehouse.path("v1_plain") / "data" / next(iter_names(warehouse.path("v1_plain") / "data")), third)
     levels: tuple[Literal["footers", "data"], ...] = ("footers", "data")
     for level in levels:
-        here = verify_here(ix.open(copy).state, level=level)
+        here = verify_local(ix.open(copy).state, level=level)
         there = ix.open(copy).verify(warehouse.session, level=level).toArrow()
         assert {"file-missing", "file-truncated", "count-mismatch"} <= set(here["code"].to_pylist())
         assert rows(there) == rows(here)
@@ -80,7 +80,7 @@ def test_untrue_lineage_is_found_on_workers(warehouse: Warehouse, tmp_path: Path
         lab.update({"x": 1}, "id < 3")
     say_lineage(tmp_path / "t", "_row_id", [3, 90, 303])
     t = ix.open(tmp_path / "t")
-    here, there = verify_here(t.state, level="data"), t.verify(warehouse.session, level="data").toArrow()
+    here, there = verify_local(t.state, level="data"), t.verify(warehouse.session, level="data").toArrow()
     assert rows(there) == rows(here)
     assert sorted(set(here["code"].to_pylist())) == ["count-mismatch", "row-ids-beyond", "row-ids-twice"]
     assert here["code"].to_pylist().count("row-ids-twice") == 1

@@ -26,9 +26,7 @@ def lab(tmp_path: Path) -> ix.Lab:
 def test_a_file_in_the_way_is_named(lab: ix.Lab, tmp_path: Path) -> None:
     data = tmp_path / "t" / "data"
     data.write_bytes(b"")
-    with pytest.raises(
-        StorageError, match=rf"could not be written: {data} is a file, but must be a folder"
-    ):
+    with pytest.raises(StorageError, match=rf"could not be written: {data} is a file, but must be a folder"):
         lab.append(ROWS)
     data.unlink()
     lab.append(ROWS)

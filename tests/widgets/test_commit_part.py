@@ -245,7 +245,7 @@ def test_layouts(lab: Any, layout: dict[str, Any]) -> None:
     later = {**asked, "flush_data_files": 1}
     apply(widget, "delete", {"of": 2}, layout=later)
     if layout.get("dialect") != "v4-java":
-        assert widget.simulation.options == alone.options.but(flush_data_files=1)
+        assert widget.simulation.options == alone.options.replace(flush_data_files=1)
         assert "s.set_layout(flush_data_files=1)" in widget.commit_line["code"]
     namespace = {"t": table}
     exec(widget.commit_line["code"], namespace)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.graph import to_frame
-from iceexplore.widgets.core._table_widget import Face
+from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.grid._cells import text_of, values_of
 from iceexplore.widgets.grid._copy_export import MAX_TEXT, cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
@@ -575,7 +575,7 @@ def test_frames_are_kept_by_their_size(shelf: Any, monkeypatch: pytest.MonkeyPat
 
 def test_a_part_without_tables_says_so() -> None:
     made = GridPart(ix.sample("trips"))
-    assert isinstance(made, Face)
+    assert isinstance(made, TableWidget)
     made.query = {"detail": {"of": "", "table": "none"}}
     assert made.settle(60)
     assert "no table" in made.error["text"]

@@ -36,7 +36,7 @@ def new_files(
     Parameters
     ----------
     files
-        A number: this many synthetic files, without data (`is_made_up`), with ``rows`` rows each. Dictionaries: the
+        A number: this many synthetic files, without data (`is_synthetic`), with ``rows`` rows each. Dictionaries: the
         manifest entry of each file (`files_of_records`). Paths: existing Parquet files under the roots of the table's
         storage; their footers are read. A pandas data frame, an Arrow table or another library's frame
         (``__arrow_c_stream__``, also LazyFrames): its rows are written as Parquet, one file per partition. Or entries

@@ -18,7 +18,7 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, stats_type
 from iceexplore.metadata import PartitionSpec, apply_transform, arrow_type, fixed_length, is_known_transform, type_base
 from iceexplore.planning import PartitionColumn, partition_columns, tuples_of
-from iceexplore.reading import MADE_UP_FOLDER
+from iceexplore.reading import SYNTHETIC_FOLDER
 from iceexplore.writing import StatColumn, partition_path, stat_columns, truncate_lower, truncate_upper
 
 __all__ = [
@@ -45,7 +45,7 @@ _COVERS = (0.02, 0.3, 0.95)
 
 def made_up_folder(table_location: str) -> str:
     """Return the folder of a table's synthetic files, with a trailing slash; nothing is written there."""
-    return f"{table_location.rstrip('/')}/{MADE_UP_FOLDER}/"
+    return f"{table_location.rstrip('/')}/{SYNTHETIC_FOLDER}/"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from iceexplore.commits.change_detection._changes import Changes, bare_leaves, changes_of, is_at
 from iceexplore.commits.change_detection._root import read_root
-from iceexplore.commits.experiments._rule_violations import BentLeaf, bent_commit, bent_dv, root_rows
+from iceexplore.commits.experiments._rule_violations import BentLeaf, bent_dv, commit_violating_rules, root_rows
 from iceexplore.commits.layouts._root_builder import numbers
 from iceexplore.commits.metadata_updates._empty_state import empty_state
 from iceexplore.commits.model._change import Operation
@@ -175,7 +175,7 @@ _FORMS: dict[int, tuple[tuple[str, DvEncoding], ...]] = {
 def _base(scale: int, layout: dict[str, Any], encoding: DvEncoding, *, attached: bool) -> Sandbox:
     """Return a sandbox with a table whose manifest m1 has 10 entries, 7 of them removed by m1_dv."""
     options = LayoutOptions.of(4, **{"leaf_entries": 10**6, "inline_dv_bytes": 4096, **layout})
-    options = options.but(flush_data_files=0, dv_encoding=encoding, dv_attached=attached)
+    options = options.replace(flush_data_files=0, dv_encoding=encoding, dv_attached=attached)
     box = Sandbox(empty_state({"id": "long", "name": "string"}, location=_HOME), options, seed="scenarios")
     names = [_file(i) for i in range(_ENTRIES * scale)]
     _do(box, lambda w: append(w.base, w, [_given(name) for name in names]))
@@ -235,7 +235,7 @@ def _bent(box: Sandbox, form: str, scale: int) -> Snapshot:
         if form == "proposal, with changes":
             items = [dropped, BentLeaf(_M2, _with_changes(kept, scale))]
     operation: Operation = "replace" if form == "proposal" else "overwrite" if "changes" in form else "delete"
-    return bent_commit(box, items, relaxed=_RELAXED, operation=operation)
+    return commit_violating_rules(box, items, relaxed=_RELAXED, operation=operation)
 
 
 def _with_changes(kept: EntryBatch, scale: int) -> EntryBatch:

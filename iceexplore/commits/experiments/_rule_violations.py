@@ -35,7 +35,13 @@ from iceexplore.manifests import (
 )
 from iceexplore.metadata import Snapshot
 
-__all__ = ["BENT_RULES", "BentLeaf", "bent_commit", "bent_dv", "root_rows"]
+__all__ = [
+    "BENT_RULES",
+    "BentLeaf",
+    "bent_dv",
+    "commit_violating_rules",
+    "root_rows",
+]
 
 #: The entry of a snapshot's summary that lists the rules that it breaks.
 BENT_RULES = "bent-rules"
@@ -135,7 +141,7 @@ class _Bent:
         )
 
 
-def bent_commit(
+def commit_violating_rules(
     sandbox: Sandbox,
     rows: Iterable[EntryBatch | BentLeaf],
     *,

@@ -101,7 +101,7 @@ def _filter_data(change: Change, base: ListBase) -> Filtered:
         return Filtered([base.rows.take(ordinals)])
     names = _texts(change.remove_data)
     out = filter_leaves(base, ordinals, "data", lambda entries: _is_in(entries, "location", names))
-    if not change.drop_if_there:
+    if not change.ignore_missing:
         _all_found("data file", names, out.removed, "location", base)
     return out
 
@@ -129,7 +129,7 @@ def _filter_deletes(
         return np.asarray(mask)
 
     out = filter_leaves(base, ordinals, "delete", goes)
-    if not change.drop_if_there:
+    if not change.ignore_missing:
         _all_found("delete file", files, out.removed, "location", base)
         _all_found("deletion vector of", replaced, out.removed, "referenced_file", base)
     return out

@@ -28,8 +28,8 @@ from iceexplore.manifests import (
 )
 
 __all__ = [
+    "DROPPED",
     "Draft",
-    "GONE",
     "NewDv",
     "NewFile",
     "bare_position_deletes",
@@ -79,7 +79,7 @@ def _counts(leaf: Manifest) -> dict[str, Any]:
 
 
 #: Status of a base's row that the new root does not list; other rows have `Status.EXISTING` or `Status.DELETED`.
-GONE = -1
+DROPPED = -1
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 #: Columns that identify a leaf's content, for its reuse on a retry; statistics follow from the files.
 _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",
@@ -129,8 +129,8 @@ class Draft:
         The base's root or manifest list; None if there is no snapshot yet.
     rows
         The base's rows as V4 content entries in the same order (converted by `upgraded_rows` below V4).
-    kind, fate
-        Per row, its content type, and `Status.EXISTING`, `Status.DELETED` or `GONE`.
+    kind, row_status
+        Per row, its content type, and `Status.EXISTING`, `Status.DELETED` or `DROPPED`.
     dvs
         By row of a live manifest, the rows of its live manifest DVs (the manifest's own row if the DV is attached).
     attached
@@ -153,7 +153,7 @@ class Draft:
     root: Manifest | None
     rows: EntryBatch
     kind: np.ndarray
-    fate: np.ndarray
+    row_status: np.ndarray
     dvs: dict[int, list[int]] = field(default_factory=dict)
     attached: dict[int, dict[str, object] | None] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
@@ -166,7 +166,7 @@ class Draft:
 
     def standing(self, *kinds: int) -> np.ndarray:
         """Return the rows that stay, of these content types."""
-        return np.flatnonzero((self.fate == Status.EXISTING) & np.isin(self.kind, [int(k) for k in kinds]))
+        return np.flatnonzero((self.row_status == Status.EXISTING) & np.isin(self.kind, [int(k) for k in kinds]))
 
     def row(self, index: int) -> dict[str, object]:
         """Return a base's row as a dictionary; meant for manifests and their DVs, of which there are few."""
@@ -180,7 +180,7 @@ class Draft:
     def drop_leaf(self, row: int) -> None:
         """Mark a manifest that compaction replaced, and its manifest DVs, as DELETED (proposal, version_info)."""
         for r in [row, *self.dvs.get(row, ())]:
-            self.fate[r] = Status.DELETED
+            self.row_status[r] = Status.DELETED
 
     def leaf_rows(self, row: int) -> EntryBatch | None:
         """Return a leaf's live entries as EXISTING, with statistics; None if V4 cannot write them.
@@ -280,14 +280,14 @@ def begin(writer: CommitWriter) -> Draft:
     entries = rows.entries
     alive = bool_array(live(entries))
     kind = numbers(entries["content_type"])
-    draft = Draft(writer, root, rows, kind, np.where(alive, int(Status.EXISTING), GONE).astype(np.int8))
+    draft = Draft(writer, root, rows, kind, np.where(alive, int(Status.EXISTING), DROPPED).astype(np.int8))
     leaves = live_manifests(entries, (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST))
     names = entries["location"].take(pa.array(leaves, pa.int64()))
     vectors = draft.standing(ContentType.MANIFEST_DV)
     at = pc.index_in(entries["referenced_file"].take(pa.array(vectors)), value_set=whole(names))
     for row, place in zip(vectors.tolist(), at.to_pylist(), strict=True):
         if place is None:
-            draft.fate[row] = GONE  # it references no live manifest
+            draft.row_status[row] = DROPPED  # it references no live manifest
         else:
             draft.dvs.setdefault(leaves[place], []).append(row)
     bearing = bool_array(whole(entries["deletion_vector"]).is_valid())

@@ -171,7 +171,7 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
     _refuse_missing(change, _missing(owed, deletes, "referenced_file"), "deletion vectors of ")
     removed: dict[int, np.ndarray] = {}
     for found in (data, deletes):
-        draft.fate[found.ordinal[found.root_row < 0]] = Status.DELETED
+        draft.row_status[found.ordinal[found.root_row < 0]] = Status.DELETED
         for row in np.unique(found.root_row[found.root_row >= 0]).tolist():
             removed[row] = found.ordinal[found.root_row == row]
     change_dvs(draft, removed)
@@ -198,7 +198,7 @@ def _missing(wanted: Sequence[str], found: Found, column: str) -> list[str]:
 
 
 def _refuse_missing(change: Change, names: Sequence[str], what: str = "") -> None:
-    if not change.drop_if_there:
+    if not change.ignore_missing:
         _refuse("files-exist", f"{what}files to remove are not live", names)
 
 

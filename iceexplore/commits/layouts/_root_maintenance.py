@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.commits.layouts._root_builder import GONE, Draft, chunks, numbers
+from iceexplore.commits.layouts._root_builder import DROPPED, Draft, chunks, numbers
 from iceexplore.commits.layouts._root_files import add_delete_leaves, owners_of
 from iceexplore.commits.model._change import Change
 from iceexplore.errors import RuleError
@@ -44,7 +44,7 @@ def flush_root(draft: Draft, change: Change) -> None:
 
 
 def _leaving(draft: Draft, rows: np.ndarray) -> EntryBatch:
-    draft.fate[rows] = GONE
+    draft.row_status[rows] = DROPPED
     return draft.rows.take(pa.array(rows)).with_columns(status=int(Status.EXISTING), manifest_dv=None)
 
 

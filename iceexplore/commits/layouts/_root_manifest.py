@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.layouts._root_builder import GONE, Draft, begin, numbers
+from iceexplore.commits.layouts._root_builder import DROPPED, Draft, begin, numbers
 from iceexplore.commits.layouts._root_files import add_files, counts_partitions, refuse_change, take_out
 from iceexplore.commits.layouts._root_maintenance import compact_leaves, flush_root
 from iceexplore.commits.layouts._root_manifest_dvs import BENT_BY_ATTACHING, place_dvs
@@ -98,9 +98,9 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
 
 def _finished(draft: Draft) -> EntryBatch:
     """Return the rows of the new root: rows of the base that stay or that this commit removed, then the new ones."""
-    kept = np.flatnonzero(draft.fate != GONE)
+    kept = np.flatnonzero(draft.row_status != DROPPED)
     base = draft.rows.take(pa.array(kept))
-    fate = draft.fate[kept]
+    fate = draft.row_status[kept]
     snapshot_id = pc.if_else(pa.array(fate == Status.DELETED), draft.writer.snapshot_id, base.entries["snapshot_id"])
     base = base.with_columns(
         status=pa.array(fate.astype(np.int32)),
@@ -176,9 +176,9 @@ def _manifest_counts(draft: Draft, rows: EntryBatch) -> dict[str, str]:
     """Return ``manifests-created``, ``-kept`` and ``-replaced`` as Java counts them: leaves without the root."""
     manifests = np.isin(draft.kind, _LEAVES)
     new = rows.entries.filter(pa.array(np.isin(numbers(rows.entries["content_type"]), _LEAVES)))
-    kept = int((manifests & (draft.fate == Status.EXISTING)).sum())
+    kept = int((manifests & (draft.row_status == Status.EXISTING)).sum())
     return {
         "manifests-created": str(int(np.asarray(live(new)).sum()) - kept),
         "manifests-kept": str(kept),
-        "manifests-replaced": str(int((manifests & (draft.fate == Status.DELETED)).sum())),
+        "manifests-replaced": str(int((manifests & (draft.row_status == Status.DELETED)).sum())),
     }

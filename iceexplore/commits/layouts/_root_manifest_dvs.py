@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from iceexplore.commits.layouts._root_builder import GONE, Draft, NewDv
+from iceexplore.commits.layouts._root_builder import DROPPED, Draft, NewDv
 from iceexplore.deletes import new_dv_blob, write_puffin
 from iceexplore.manifests import ContentType, EntryBatch, Status, encode_manifest_dv, read_manifest_dv
 
@@ -48,7 +48,7 @@ def place_dvs(draft: Draft) -> None:
     change.
     """
     for leaf, dvs in draft.dvs.items():
-        if len(dvs) > 1 and leaf not in draft.changed and draft.fate[leaf] == Status.EXISTING:
+        if len(dvs) > 1 and leaf not in draft.changed and draft.row_status[leaf] == Status.EXISTING:
             draft.vectors.append(_merged(draft, leaf))
     made = draft.vectors
     _to_puffin(draft, made)
@@ -78,7 +78,7 @@ def _changed(draft: Draft, leaf: int, ordinals: np.ndarray) -> list[NewDv]:
             if encoding == "removed":
                 out.append(NewDv(leaf, _read(draft, row), Status.DELETED, w.snapshot_id, _sequence(draft, row)))
         else:
-            draft.fate[row] = Status.DELETED if encoding == "removed" else GONE
+            draft.row_status[row] = Status.DELETED if encoding == "removed" else DROPPED
     return out
 
 
@@ -91,7 +91,7 @@ def _merged(draft: Draft, leaf: int) -> NewDv:
         if row == leaf:
             draft.attached[leaf] = None
         else:
-            draft.fate[row] = GONE
+            draft.row_status[row] = DROPPED
     snapshot_id, sequence = newest["snapshot_id"], newest["sequence_number"]
     assert isinstance(snapshot_id, int)
     assert isinstance(sequence, int)

@@ -75,7 +75,7 @@ def select(state: TableState, where: Any = None, partition: Any = None) -> Selec
         batch = EntryBatch.of(readable(leaf), wanted.field_ids)
         mine = pc.and_(live(leaf.entries), pc.equal(leaf.entries["content_type"], int(ContentType.DATA)))
         mine = mine.combine_chunks() if isinstance(mine, pa.ChunkedArray) else mine
-        may, must = wanted.judge(batch, state.metadata)
+        may, must = wanted.evaluate(batch, state.metadata)
         whole.append(batch.filter(pc.and_(mine, must)))
         part.append(batch.filter(pc.and_(mine, pc.and_(may, pc.invert(must)))))
     return Selection(wanted, concat_batches(whole), concat_batches(part), len(rows) - len(kept), len(kept))

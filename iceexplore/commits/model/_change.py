@@ -48,7 +48,7 @@ class Change:
         Data files whose DV is replaced by one in ``added`` (or, after a compaction, removed without replacement).
     rewrite_manifests
         Leaf manifests to rewrite without changing the data: their locations, or ``True`` to let the layout choose.
-    drop_if_there
+    ignore_missing
         Whether locations in ``remove_data`` may be missing on a retry (deletes by expression).
     base_snapshot_id
         The snapshot that the operation read; validations check the commits since then.
@@ -58,8 +58,9 @@ class Change:
         What the operation read: a removal of one of these data files, or a new file in one of these partitions,
         conflicts with it. ``conflict_partitions=None``: the whole table.
     conflict_filter
-        Narrows ``conflict_partitions=None``: only new files that may contain matching rows (`Filter.judge`) conflict.
-    renew
+        Narrows ``conflict_partitions=None``: only new files that may contain matching rows conflict
+        (`Filter.evaluate`).
+    reapply
         Recomputes the change on a newer base. A retry calls it instead of reapplying this change if the files to
         remove depend on the base (deletes by expression). It writes nothing.
     summary
@@ -72,13 +73,13 @@ class Change:
     remove_deletes: tuple[str, ...] = ()
     replace_dvs: tuple[str, ...] = ()
     rewrite_manifests: tuple[str, ...] | bool = ()
-    drop_if_there: bool = False
+    ignore_missing: bool = False
     base_snapshot_id: int | None = None
     isolation: Isolation = "serializable"
     conflict_partitions: frozenset[tuple[int, str]] | None = frozenset()
     conflict_files: frozenset[str] = frozenset()
     conflict_filter: Filter | None = None
-    renew: Callable[[TableState], Change] | None = field(default=None, compare=False, repr=False)
+    reapply: Callable[[TableState], Change] | None = field(default=None, compare=False, repr=False)
     summary: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from inspect import cleandoc
 from typing import Any, Literal, get_args, get_type_hints
 
-from iceexplore.errors import OptionError, version_of
+from iceexplore.errors import OptionError, renamed_method, version_of
 
 __all__ = [
     "Affinity",
@@ -195,12 +195,14 @@ class LayoutOptions:
         made._check()
         return made
 
-    def but(self, **given: Any) -> LayoutOptions:
+    def replace(self, **given: Any) -> LayoutOptions:
         """Return these options with the given ones replaced. Raises as `of`."""
         mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "format_version"}
         if "round_trip_ms" in given:
             given = {**self.for_round_trip(given.pop("round_trip_ms")), **given}
         return LayoutOptions.of(self.format_version, **{**mine, **given})
+
+    but = renamed_method("replace", "but")
 
     @staticmethod
     def for_round_trip(milliseconds: float) -> dict[str, int]:

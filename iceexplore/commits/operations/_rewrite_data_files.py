@@ -39,7 +39,7 @@ from iceexplore.reading import (
     arrow_fields,
     deleted_positions,
     equality_fields,
-    is_made_up,
+    is_synthetic,
     position_index,
     read_data_file,
 )
@@ -214,11 +214,11 @@ def _without(chosen: EntryBatch, names: set[str]) -> EntryBatch:
 def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
     """Return whether the group's data is read; synthetic and missing files have none."""
     if read is not None:
-        if read and any(map(is_made_up, rows.entries["location"].to_pylist())):
+        if read and any(map(is_synthetic, rows.entries["location"].to_pylist())):
             raise OptionError("read=True: some of these files are synthetic and have no data")
         return read
     names = rows.entries["location"].to_pylist()
-    return not any(is_made_up(name) for name in names) and all(state.storage.exists(name) for name in names)
+    return not any(is_synthetic(name) for name in names) and all(state.storage.exists(name) for name in names)
 
 
 def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[str]) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ def overwrite(
 def delete_where(state: TableState, writer: CommitWriter, where: Any = None, *, partition: Any = None) -> Change:
     """Remove data files whose rows all match; decided from metadata, without reading data.
 
-    Deletes by expression always apply: a retry repeats the selection on the new base (``renew``).
+    Deletes by expression always apply: a retry repeats the selection on the new base (``reapply``).
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def delete_where(state: TableState, writer: CommitWriter, where: Any = None, *, 
         gone = tuple(selection.whole.entries["location"].to_pylist())
         if first and not gone:
             raise OptionError(f"nothing to delete: no live file matches {selection.text}")
-        return Change("delete", remove_data=gone, drop_if_there=True, base_snapshot_id=base_id(base), renew=change)
+        return Change("delete", remove_data=gone, ignore_missing=True, base_snapshot_id=base_id(base), reapply=change)
 
     return change(state, first=True)
 

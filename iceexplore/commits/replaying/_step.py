@@ -147,7 +147,7 @@ class Planner:
             remove_deletes=tuple(n for b in deletes for n in b.entries["location"].to_pylist()),
             replace_dvs=tuple(kept),
             # Files that the layout removes itself (deletes that apply to nothing) may already be missing.
-            drop_if_there=True,
+            ignore_missing=True,
             isolation="snapshot",
             summary={"replayed-snapshot-id": str(snapshot.snapshot_id)},
         )

@@ -23,7 +23,7 @@ from iceexplore.commits.saving._relocate import (
 from iceexplore.errors import FileMissingError, IceexploreError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType
-from iceexplore.reading import is_made_up
+from iceexplore.reading import is_synthetic
 from iceexplore.storage import (
     OverlayStorage,
     canonical,
@@ -198,7 +198,7 @@ class _Saver:
         wanted = {
             location: content
             for location, content in self._named_files().items()
-            if not is_made_up(location) and (self.data == "copy" or self._is_own(location))
+            if not is_synthetic(location) and (self.data == "copy" or self._is_own(location))
         }
         with progress(len(wanted), "data files") as step:
             for location, content in wanted.items():

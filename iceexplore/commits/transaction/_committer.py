@@ -35,7 +35,7 @@ from iceexplore.errors import (
 )
 from iceexplore.graph import TableState, state_of
 from iceexplore.metadata import Snapshot, parse_version, schema_at
-from iceexplore.reading import MADE_UP_FOLDER
+from iceexplore.reading import SYNTHETIC_FOLDER
 from iceexplore.storage import CommitStorage, Opened, Read, parse_document
 
 __all__ = [
@@ -87,7 +87,7 @@ class CommitRecord:
     reads: tuple[tuple[Read, ...], ...] = ()
 
 
-class Trial:
+class CommitAttempts:
     """One commit with all its attempts."""
 
     def __init__(
@@ -219,7 +219,7 @@ class Trial:
             self.what = self.change.operation
         else:
             validate(self.change, _on_branch(self.start, self.ref), base)
-            self.change = self.change if self.change.renew is None else self.change.renew(base)
+            self.change = self.change if self.change.reapply is None else self.change.reapply(base)
         applied = (self.layout or layout_of(committer.options))(self.change, writer)
         snapshot = snapshot_json(
             format_version=version,
@@ -257,9 +257,9 @@ class Trial:
             return None
         self.published = location
         if self.change is not None:
-            made_up = pc.match_substring(self.change.added.entries["location"], f"/{MADE_UP_FOLDER}/")
+            synthetic = pc.match_substring(self.change.added.entries["location"], f"/{SYNTHETIC_FOLDER}/")
             with committer.shared.lock:
-                committer.shared.made_up += pc.sum(made_up).as_py() or 0
+                committer.shared.synthetic += pc.sum(synthetic).as_py() or 0
         return state_of(committer.opened_at(location, document), strict=known.problems.strict)
 
     def _check_pins(self, known: TableState) -> None:
@@ -344,7 +344,7 @@ class Shared:
     lock: threading.Lock = field(default_factory=threading.Lock)
     records: list[CommitRecord] = field(default_factory=list)
     begun: int = 0
-    made_up: int = 0
+    synthetic: int = 0
 
     def begin(self) -> tuple[int, Random]:
         """Return the number of a new commit, and the generator of its ids and names."""
@@ -495,7 +495,7 @@ class Committer:
         """Return whether to make another attempt, ``seconds`` after the first began; may wait before it returns."""
         return True
 
-    def give_up(self, record: CommitRecord) -> None:
+    def on_commit_failed(self, record: CommitRecord) -> None:
         """Clean up after a commit that failed and is known not to be published."""
 
     def commit(
@@ -539,14 +539,14 @@ class Committer:
         CommitConflictError
             A concurrent commit conflicts with this one (the rule names why), attempts ran out (``table-unchanged``), or
             the snapshot that it reads has expired (``files-exist``). The files that it wrote remain as orphan files
-            unless the subclass removes them (`give_up`).
+            unless the subclass removes them (`on_commit_failed`).
         SnapshotNotFoundError
             The branch does not exist.
         FormatError
             ``last-sequence-number`` or ``next-row-id`` is at its limit.
         """
         with self._lock:
-            trial = Trial(self, make_change, ref, document_change, pins, what, layout)
+            trial = CommitAttempts(self, make_change, ref, document_change, pins, what, layout)
             try:
                 return trial.run()
             except OverflowError as error:
@@ -558,7 +558,7 @@ class Committer:
             finally:
                 record = trial.note()
                 if record is not None and trial.published is None and not trial.in_doubt:
-                    self.give_up(record)
+                    self.on_commit_failed(record)
 
     # ------------------------------------------------------------------------------------------------------------------
 

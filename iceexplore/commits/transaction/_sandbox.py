@@ -84,9 +84,9 @@ class Sandbox(Committer):
     def notes(self, location: Any) -> tuple[str, ...]:
         """Return notes: that this is a simulation, where its files are, and how many are synthetic."""
         note = f"{_NOTE}nothing is written to {location}; new files are in {self.storage.overlay_folder}."
-        made_up = self.shared.made_up
-        if made_up:
-            note += f" {made_up:,} synthetic data files were added; they have no data."
+        synthetic = self.shared.synthetic
+        if synthetic:
+            note += f" {synthetic:,} synthetic data files were added; they have no data."
         return (note, *(n for n in self._first_notes if not n.startswith(_NOTE)))
 
     def is_taken(self, location: str) -> bool:

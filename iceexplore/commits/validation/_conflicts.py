@@ -224,7 +224,7 @@ def _gone(steps: Iterable[Step], of: Collection[str], kinds: Collection[int]) ->
 
 def _check_removed(change: Change, steps: list[Step]) -> None:
     deletes = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
-    if not change.drop_if_there:
+    if not change.ignore_missing:
         lost = _gone(steps, change.remove_data, (ContentType.DATA,)) + _gone(steps, change.remove_deletes, deletes)
         if lost:
             raise CommitConflictError("files-exist", "another commit removed files that this one removes too", lost)
@@ -253,7 +253,7 @@ def _check_vectors(change: Change, steps: list[Step]) -> None:
 
 def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> None:
     """Check that rewritten files have no new deletes that the rewrite did not apply."""
-    rewritten = set() if change.drop_if_there else set(change.remove_data)
+    rewritten = set() if change.ignore_missing else set(change.remove_data)
     adds_data = pc.any(pc.equal(change.added.entries["content_type"], int(ContentType.DATA))).as_py()
     if not adds_data and change.operation != "replace":
         return
@@ -323,7 +323,7 @@ def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> l
     locations = data.entries["location"]
     if read is None:
         if change.conflict_filter is not None and len(data):
-            locations = locations.filter(change.conflict_filter.judge(data, metadata)[0])
+            locations = locations.filter(change.conflict_filter.evaluate(data, metadata)[0])
         names: list[str] = locations.to_pylist()
         return names
     # Nothing is known about files of another spec than those read: they may contain rows of these partitions.

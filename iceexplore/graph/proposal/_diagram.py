@@ -36,7 +36,7 @@ from iceexplore.render import (
     tables_text,
 )
 
-__all__ = ["SeedTree", "build_seed_tree", "seed_diagram"]
+__all__ = ["ProposalDiagram", "build_proposal_diagram", "seed_diagram"]
 
 _KINDS = {
     ContentType.DATA: ("data-file", "Data File"),
@@ -49,7 +49,7 @@ _KINDS = {
 _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
-class SeedTree:
+class ProposalDiagram:
     """A diagram of snapshots in the style of the V4 proposal's figures. Files are read when it is first displayed."""
 
     def __init__(self, make: Callable[[], TableDiagram]) -> None:
@@ -86,7 +86,7 @@ class SeedTree:
         return {"text/plain": plain, "text/html": image + details("The figure as text", pre)}
 
 
-def build_seed_tree(
+def build_proposal_diagram(
     state: TableState,
     *,
     snapshots: Literal["current", "all"] | int | str | Iterable[int] | None = None,
@@ -95,7 +95,7 @@ def build_seed_tree(
     caption: str | None = None,
     max_rows: int = 12,
     max_children: int = 30,
-) -> SeedTree:
+) -> ProposalDiagram:
     """Return a diagram of some snapshots in the style of the V4 proposal's figures; see `seed_diagram`.
 
     Parameters
@@ -112,7 +112,7 @@ def build_seed_tree(
     """
     ids = set(chosen_snapshots(NodeSource(state, "short"), snapshots))
     chosen = [s for s in state.metadata.snapshots if s.snapshot_id in ids]
-    return SeedTree(
+    return ProposalDiagram(
         lambda: seed_diagram(
             state,
             chosen,

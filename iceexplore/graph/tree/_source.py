@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from iceexplore.graph._root import root_words
+from iceexplore.graph._root import root_counts
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import format_ms
 from iceexplore.graph.tree._entries import EntryNodes, ProblemIndex, is_manifest
@@ -225,7 +225,7 @@ class NodeSource:
             if manifest.dialect.has_root_manifest:
                 kind, fields = "root-manifest", {"root-manifest": location}
             count = manifest.entries.num_rows
-            held = root_words(manifest)
+            held = root_counts(manifest)
             words = [amount(n, one) for one, n in held.items()] or [amount(0, "manifest")]
             lines = tuple(wrapped([*words, f"{manifest.length:,} B"] if manifest.length else words, " · "))
             fields |= {"dialect": manifest.dialect, "length": manifest.length, "entries": count}

@@ -41,9 +41,7 @@ class Tree:
     the table can be looked up by id, shown or not: see `node` and `children`.
     """
 
-    def __init__(
-        self, source: NodeSource, options: TreeOptions, expanded: Mapping[str, int] | None = None
-    ) -> None:
+    def __init__(self, source: NodeSource, options: TreeOptions, expanded: Mapping[str, int] | None = None) -> None:
         self._source = source
         self._options = options
         self._expanded = dict(expanded or {})

@@ -23,7 +23,7 @@ from iceexplore.errors import Problem, problem
 from iceexplore.manifests.column_stats._maps import ColumnStats
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import live
-from iceexplore.manifests.model._table_context import Meaning
+from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import (
     Dialect,
     PartitionField,
@@ -89,7 +89,7 @@ class RootClaims:
         A manifest list, or a V4 root.
     """
 
-    def __init__(self, root: Entries, meaning: Meaning) -> None:
+    def __init__(self, root: Entries, meaning: TableTypes) -> None:
         self._root = root
         self._meaning = meaning
         self._fields: dict[int, list[tuple[PartitionField, int | None, _Claim]]] = {}

@@ -19,7 +19,7 @@ __all__ = [
     "ColumnStats",
     "Contradiction",
     "MapStats",
-    "Told",
+    "OnContradiction",
     "contradictions",
     "field_ids",
     "map_columns",
@@ -29,7 +29,7 @@ __all__ = [
 _Numbers: TypeAlias = npt.NDArray[Any]
 Contradiction: TypeAlias = Literal["bounds", "nulls"]
 #: Called with the column, the contradiction and the entry.
-Told: TypeAlias = Callable[[int, Contradiction, int], None]
+OnContradiction: TypeAlias = Callable[[int, Contradiction, int], None]
 
 #: Most values decoded together, of one or more columns: a call for each column costs far more than decoding the few
 #: values per column in a manifest of a wide table.
@@ -190,8 +190,8 @@ class _Keyed:
 class MapStats:
     """The statistics of v1 to v3, stored as six maps by field id, column by column."""
 
-    def __init__(self, pairs: pa.Table, told: Told | None = None) -> None:
-        self._told = told
+    def __init__(self, pairs: pa.Table, on_contradiction: OnContradiction | None = None) -> None:
+        self._on_contradiction = on_contradiction
         self._keyed = {name: _Keyed(whole(pairs.column(name))) for name in MAP_IDS}
         self._rows = int(pairs.num_rows)
         self._made: dict[int, ColumnStats] = {}
@@ -249,11 +249,11 @@ class MapStats:
         bounds = (lower, upper, low, high, lower_damaged, upper_damaged)
         counts = [one[name] for name in ("value_counts", "null_value_counts", "nan_value_counts", "column_sizes")]
         rows = self._rows
-        if self._told is not None:
+        if self._on_contradiction is not None:
             for what, mask in contradictions(kind, lower, upper, counts[1], counts[0]):
                 places = np.flatnonzero(mask)
                 for at in np.unique(places // rows, return_index=True)[1].tolist():  # the first of each column
-                    self._told(ids[int(places[at]) // rows], what, int(places[at]) % rows)
+                    self._on_contradiction(ids[int(places[at]) // rows], what, int(places[at]) % rows)
         none, unsaid = pa.nulls(len(low), pa.int64()), pa.nulls(len(low), pa.bool_())
         every: list[Any] = [*bounds, *counts, none, none, unsaid]
         return ColumnStats(ids[0], kind, *every)

@@ -19,7 +19,7 @@ from iceexplore.manifests.column_stats._content_stats import TypedStats
 from iceexplore.manifests.column_stats._partition import conform, find_column, from_file, typed_partition
 from iceexplore.manifests.model._arrow import HAS_TUPLE, bool_array, whole
 from iceexplore.manifests.model._reader_schema import Layout
-from iceexplore.manifests.model._table_context import Meaning
+from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import (
     Expression,
     PartitionField,
@@ -39,7 +39,7 @@ def rebuilt_partition(
     stats: TypedStats | None,
     kept: pa.Table | None,
     layout: Layout,
-    meaning: Meaning,
+    meaning: TableTypes,
     location: str,
 ) -> tuple[pa.StructArray | None, list[Problem]]:
     """Return the tuples of the entries, united over the specs of the rows, and problems.
@@ -93,7 +93,7 @@ def rebuilt_partition(
     return pa.StructArray.from_arrays(arrays, names=[str(i) for i in fields], mask=mask), problems
 
 
-def _spread(field: PartitionField, made: pa.Array, stats: TypedStats, meaning: Meaning) -> np.ndarray:
+def _spread(field: PartitionField, made: pa.Array, stats: TypedStats, meaning: TableTypes) -> np.ndarray:
     """Return a mask of values taken from a lower bound that differs from the upper one: it may be a truncated value.
 
     Values from stored tuples are excluded, unless they happen to equal the lower bound.
@@ -143,7 +143,7 @@ def _one(
     stats: TypedStats | None,
     kept: pa.Table | None,
     layout: Layout,
-    meaning: Meaning,
+    meaning: TableTypes,
     location: str,
 ) -> tuple[pa.Array, list[Problem]]:
     kind: Type | None = None  # unknown transform or dropped source column: keep the file's type
@@ -195,7 +195,7 @@ def _one(
     return pc.if_else(there, values, rebuilt), problems
 
 
-def _places(field: PartitionField, meaning: Meaning) -> list[tuple[int, str]]:
+def _places(field: PartitionField, meaning: TableTypes) -> list[tuple[int, str]]:
     """Return statistics that may hold a field's values: (column or expression id, statistic), most reliable first."""
     expressions = meaning.expressions
     name = transform_parts(field.transform)[0]
@@ -213,7 +213,7 @@ def _places(field: PartitionField, meaning: Meaning) -> list[tuple[int, str]]:
     return places
 
 
-def _shares_source(field: PartitionField, meaning: Meaning) -> bool:
+def _shares_source(field: PartitionField, meaning: TableTypes) -> bool:
     """Return whether a spec has another field with the same source, which a ``derived_value`` may then belong to."""
     return any(
         field in spec.fields

@@ -107,4 +107,3 @@ def _shared(files: pa.Table, source: Columns) -> dict[str, pa.Array]:
 
 def _constant(value: int, rows: int) -> pa.Array:
     return pa.repeat(pa.scalar(int(value), pa.int32()), rows)
-

@@ -20,6 +20,7 @@ __all__ = [
     "manifest_entry",
 ]
 
+
 def partition_summaries(batch: EntryBatch, metadata: TableMetadata, spec_id: int) -> list[dict[str, Any]]:
     """Return a summary per field of the spec: untruncated bounds of the values that are neither null nor NaN.
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from iceexplore.metadata import Expression, PartitionSpec, TableMetadata, Type, result_type
 
-__all__ = ["Meaning"]
+__all__ = ["TableTypes"]
 
 
 @dataclass(frozen=True)
-class Meaning:
+class TableTypes:
     """Types of columns (in V4 also of expressions) by id, partition specs, expressions.
 
     Attributes
@@ -26,7 +26,7 @@ class Meaning:
     location: str | None = None
 
     @classmethod
-    def of(cls, metadata: TableMetadata) -> Meaning:
+    def of(cls, metadata: TableMetadata) -> TableTypes:
         """Return the definitions of a table; if a column and an expression wrongly share an id, the column wins."""
         types: dict[int, Type] = {i: f.type for i, (_, f) in metadata.all_fields().items()}
         columns = dict(types)

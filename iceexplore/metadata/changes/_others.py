@@ -51,7 +51,7 @@ def spec_changes(
     for field_id, field in after.items():
         was = before.get(field_id)
         if was is None or _meaning(was) != _meaning(field):
-            text = f"partition field {field.name} added: {_told(field, schema)}"
+            text = f"partition field {field.name} added: {_field_text(field, schema)}"
             changes.append(SpecChange("added", field_id, field.name, None, field, text))
         elif was.name != field.name:
             text = f"partition field {was.name} renamed to {field.name}"
@@ -59,7 +59,7 @@ def spec_changes(
     for field_id, field in before.items():
         now = after.get(field_id)
         if now is None or _meaning(now) != _meaning(field):
-            text = f"partition field {field.name} dropped: {_told(field, schema)}"
+            text = f"partition field {field.name} dropped: {_field_text(field, schema)}"
             changes.append(SpecChange("dropped", field_id, field.name, field, None, text))
     if not changes and list(before) != list(after):
         order = ", ".join(f.name for f in after.values())
@@ -74,7 +74,7 @@ def _meaning(field: PartitionField) -> tuple[object, ...]:
     return field.transform.lower(), field.source_ids
 
 
-def _told(field: PartitionField, names: Schema | TableMetadata) -> str:
+def _field_text(field: PartitionField, names: Schema | TableMetadata) -> str:
     return format_transform(field.transform, field.source_ids, names)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from iceexplore.metadata.document._keys import Reporter
+from iceexplore.metadata.document._json_object import Reporter
 from iceexplore.metadata.document._model import TableMetadata
 from iceexplore.metadata.types._parameters import is_known_type, type_base
 from iceexplore.metadata.types._types import NestedField, StructType

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from iceexplore.metadata.document._keys import Reporter
+from iceexplore.metadata.document._json_object import Reporter
 from iceexplore.metadata.document._model import Snapshot, TableMetadata
 from iceexplore.storage import same_location
 

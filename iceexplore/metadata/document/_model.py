@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from iceexplore.metadata.document._keys import signed
+from iceexplore.metadata.document._json_object import signed
 from iceexplore.metadata.types._types import Schema
 from iceexplore.render import card_html, card_of, card_text, line_of
 

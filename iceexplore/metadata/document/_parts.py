@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from iceexplore.errors import FormatError
-from iceexplore.metadata.document._keys import INT, Keys, Reporter, shown
+from iceexplore.metadata.document._json_object import INT, JsonObjectReader, Reporter, shown
 from iceexplore.metadata.document._model import (
     BlobMetadata,
     Expression,
@@ -57,11 +57,11 @@ def read_spec(
     raw = json
     if isinstance(json, list):
         json = {"fields": json}
-    keys = Keys(json, reporter, "partition spec")
+    keys = JsonObjectReader(json, reporter, "partition spec")
     found = keys.integer("spec-id", bits=INT)
     fields: dict[int, PartitionField] = {}
     for index, item in enumerate(keys.items("fields", required=True)):
-        field = _partition_field(Keys(item, reporter, "partition field"), index, expressions or {})
+        field = _partition_field(JsonObjectReader(item, reporter, "partition field"), index, expressions or {})
         if field is None:
             continue
         if field.field_id in fields:
@@ -72,7 +72,9 @@ def read_spec(
     return PartitionSpec(spec_id if found is None else found, tuple(fields.values()), raw)
 
 
-def _partition_field(keys: Keys, index: int, expressions: Mapping[int, Expression]) -> PartitionField | None:
+def _partition_field(
+    keys: JsonObjectReader, index: int, expressions: Mapping[int, Expression]
+) -> PartitionField | None:
     if "expr-id" in keys.json:  # V4 proposal: a spec references expressions of the table
         expression = expressions.get(keys.integer("expr-id", bits=INT) or -1)
         if expression is None:
@@ -97,7 +99,7 @@ def _partition_field(keys: Keys, index: int, expressions: Mapping[int, Expressio
     )
 
 
-def _source_ids(keys: Keys) -> tuple[int, ...]:
+def _source_ids(keys: JsonObjectReader) -> tuple[int, ...]:
     """Return ``source-ids`` of a multi-argument transform, else ``source-id``."""
     several = keys.integers("source-ids")
     if several:
@@ -109,11 +111,11 @@ def _source_ids(keys: Keys) -> tuple[int, ...]:
 
 def read_expression(json: Any, reporter: Reporter) -> Expression | None:
     """Parse an expression of the V4 proposal; its parts are in ``expr`` or beside it."""
-    keys = Keys(json, reporter, "expression")
+    keys = JsonObjectReader(json, reporter, "expression")
     expr_id = keys.integer("expr-id", bits=INT, required=True)
     if expr_id is None:
         return None
-    inner = Keys(json.get("expr") or {}, reporter, "expr")
+    inner = JsonObjectReader(json.get("expr") or {}, reporter, "expr")
     transform = inner.text("transform") or inner.text("function") or "?"
     partition_field_id = keys.integer("partition-field-id", bits=INT)
     if partition_field_id is None:
@@ -124,11 +126,11 @@ def read_expression(json: Any, reporter: Reporter) -> Expression | None:
 
 def read_sort_order(json: Any, reporter: Reporter) -> SortOrder:
     """Parse a sort order, reporting faults."""
-    keys = Keys(json, reporter, "sort order")
+    keys = JsonObjectReader(json, reporter, "sort order")
     order_id = keys.integer("order-id", bits=INT, required=True)
     fields = []
     for item in keys.items("fields", required=True):
-        field = Keys(item, reporter, "sort field")
+        field = JsonObjectReader(item, reporter, "sort field")
         transform = field.text("transform", required=True) or "?"
         direction = (field.text("direction", required=True) or "asc").lower()
         null_order = (field.text("null-order", required=True) or "nulls-first").lower()
@@ -143,11 +145,11 @@ def read_sort_order(json: Any, reporter: Reporter) -> SortOrder:
 
 def read_snapshot(json: Any, reporter: Reporter) -> Snapshot | None:
     """Parse a snapshot; None where it has no id."""
-    keys = Keys(json, reporter, "snapshot")
+    keys = JsonObjectReader(json, reporter, "snapshot")
     snapshot_id = keys.snapshot_id("snapshot-id", required=True)
     if snapshot_id is None:
         return None
-    keys = Keys(json, reporter.at(f"snapshot {snapshot_id}"), f"snapshot {snapshot_id}")
+    keys = JsonObjectReader(json, reporter.at(f"snapshot {snapshot_id}"), f"snapshot {snapshot_id}")
     parent = keys.snapshot_id("parent-snapshot-id")
     timestamp = keys.integer("timestamp-ms", required=True)
     # The V4 draft has the root manifest in `root-manifest`.
@@ -179,7 +181,7 @@ def read_snapshot(json: Any, reporter: Reporter) -> Snapshot | None:
 
 def read_ref(name: str, json: Any, reporter: Reporter) -> Ref | None:
     """Parse a ref; None where it has no snapshot id."""
-    keys = Keys(json, reporter.at(f"ref {name}"), f"ref {name!r}")
+    keys = JsonObjectReader(json, reporter.at(f"ref {name}"), f"ref {name!r}")
     if name == "main" and keys.json.get("snapshot-id") == -1:
         return None  # some writers' form of "no snapshot" in an empty table
     snapshot_id = keys.snapshot_id("snapshot-id", required=True)
@@ -201,31 +203,31 @@ def read_ref(name: str, json: Any, reporter: Reporter) -> Ref | None:
 
 def read_snapshot_log_entry(json: Any, reporter: Reporter) -> SnapshotLogEntry | None:
     """Parse an entry of ``snapshot-log``."""
-    keys = Keys(json, reporter, "snapshot-log entry")
+    keys = JsonObjectReader(json, reporter, "snapshot-log entry")
     timestamp, snapshot_id = keys.integer("timestamp-ms", required=True), keys.snapshot_id("snapshot-id", required=True)
     return None if timestamp is None or snapshot_id is None else SnapshotLogEntry(timestamp, snapshot_id)
 
 
 def read_metadata_log_entry(json: Any, reporter: Reporter) -> MetadataLogEntry | None:
     """Parse an entry of ``metadata-log``."""
-    keys = Keys(json, reporter, "metadata-log entry")
+    keys = JsonObjectReader(json, reporter, "metadata-log entry")
     timestamp, file = keys.integer("timestamp-ms", required=True), keys.text("metadata-file", required=True)
     return None if timestamp is None or file is None else MetadataLogEntry(timestamp, file)
 
 
 def read_statistics(json: Any, reporter: Reporter) -> StatisticsFile | None:
     """Parse an entry of ``statistics``."""
-    keys = Keys(json, reporter, "statistics file")
+    keys = JsonObjectReader(json, reporter, "statistics file")
     snapshot_id, path = keys.snapshot_id("snapshot-id", required=True), keys.text("statistics-path", required=True)
     size = keys.integer("file-size-in-bytes", required=True)
     footer = keys.integer("file-footer-size-in-bytes", required=True)
-    blobs = [_blob(Keys(b, reporter, "blob metadata")) for b in keys.items("blob-metadata", required=True)]
+    blobs = [_blob(JsonObjectReader(b, reporter, "blob metadata")) for b in keys.items("blob-metadata", required=True)]
     if snapshot_id is None or path is None:
         return None
     return StatisticsFile(snapshot_id, path, size or 0, footer or 0, tuple(blobs), json)
 
 
-def _blob(keys: Keys) -> BlobMetadata:
+def _blob(keys: JsonObjectReader) -> BlobMetadata:
     return BlobMetadata(
         keys.text("type", required=True) or "?",
         keys.snapshot_id("snapshot-id", required=True) or 0,
@@ -237,7 +239,7 @@ def _blob(keys: Keys) -> BlobMetadata:
 
 def read_partition_statistics(json: Any, reporter: Reporter) -> PartitionStatisticsFile | None:
     """Parse an entry of ``partition-statistics``."""
-    keys = Keys(json, reporter, "partition statistics file")
+    keys = JsonObjectReader(json, reporter, "partition statistics file")
     snapshot_id, path = keys.snapshot_id("snapshot-id", required=True), keys.text("statistics-path", required=True)
     size = keys.integer("file-size-in-bytes", required=True)
     if snapshot_id is None or path is None:
@@ -247,7 +249,7 @@ def read_partition_statistics(json: Any, reporter: Reporter) -> PartitionStatist
 
 def read_encryption_key(json: Any, reporter: Reporter) -> Mapping[str, Any] | None:
     """Check an entry of ``encryption-keys``; return it as written."""
-    keys = Keys(json, reporter, "encryption key")
+    keys = JsonObjectReader(json, reporter, "encryption key")
     keys.text("key-id", required=True)
     keys.text("encrypted-key-metadata", required=True)
     return keys.json or None

@@ -9,7 +9,7 @@ from iceexplore.errors import FormatError, Problems, UnsupportedError
 from iceexplore.metadata.document import _parts as parts
 from iceexplore.metadata.document._checks import check_references
 from iceexplore.metadata.document._checks_history import check_history
-from iceexplore.metadata.document._keys import INT, Keys, Reporter
+from iceexplore.metadata.document._json_object import INT, JsonObjectReader, Reporter
 from iceexplore.metadata.document._model import Expression, PartitionSpec, Ref, SortOrder, TableMetadata
 from iceexplore.metadata.document._name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
 from iceexplore.metadata.document._types import read_schema
@@ -22,8 +22,7 @@ LATEST_FORMAT_VERSION = 4
 T = TypeVar("T")
 
 #: Keys that the spec requires, by format version. `schema` and `partition-spec` of v1 are not included: the plural
-#: forms
-#: replace them (Java, and v1 tables of BigQuery and Glue, leave them out).
+#: forms replace them (Java, and v1 tables of BigQuery and Glue, leave them out).
 _REQUIRED_V1 = ("format-version", "location", "last-updated-ms", "last-column-id")
 _REQUIRED_V2 = (
     *_REQUIRED_V1, "table-uuid", "last-sequence-number", "schemas", "current-schema-id", "partition-specs",
@@ -60,7 +59,7 @@ def parse_table_metadata(document: Any, location: str, problems: Problems) -> Ta
     if (error := parts.not_metadata(document, location)) is not None:
         raise error
     reporter = Reporter(problems, location)
-    keys = Keys(document, reporter, "table metadata")
+    keys = JsonObjectReader(document, reporter, "table metadata")
     version = _format_version(keys, location)
     _report_missing(keys, version)
 
@@ -106,7 +105,7 @@ def parse_table_metadata(document: Any, location: str, problems: Problems) -> Ta
     return metadata
 
 
-def _format_version(keys: Keys, location: str) -> int:
+def _format_version(keys: JsonObjectReader, location: str) -> int:
     version = keys.integer("format-version")
     if version is not None and version > LATEST_FORMAT_VERSION:
         raise UnsupportedError(
@@ -122,7 +121,7 @@ def _format_version(keys: Keys, location: str) -> int:
     return 2 if "last-sequence-number" in keys.json else 1
 
 
-def _report_missing(keys: Keys, version: int) -> None:
+def _report_missing(keys: JsonObjectReader, version: int) -> None:
     """Report all missing required keys as one problem."""
     missing = [key for key in _REQUIRED[version] if keys.json.get(key) is None]
     if version == 1:
@@ -138,12 +137,12 @@ def _report_missing(keys: Keys, version: int) -> None:
         )
 
 
-def _each(keys: Keys, key: str, read: Callable[[Any, Reporter], T | None]) -> tuple[T, ...]:
+def _each(keys: JsonObjectReader, key: str, read: Callable[[Any, Reporter], T | None]) -> tuple[T, ...]:
     found = (read(item, keys.reporter) for item in keys.items(key))
     return tuple(item for item in found if item is not None)
 
 
-def _schemas(keys: Keys) -> tuple[tuple[Schema, ...], int]:
+def _schemas(keys: JsonObjectReader) -> tuple[tuple[Schema, ...], int]:
     current = keys.integer("current-schema-id", bits=INT)
     schemas = [_schema(item, i, keys.reporter) for i, item in enumerate(keys.items("schemas"))]
     found = [s for s in schemas if s is not None]
@@ -172,7 +171,7 @@ def _schema(json: Any, default_id: int, reporter: Reporter) -> Schema | None:
         return None
 
 
-def _specs(keys: Keys, expressions: dict[int, Expression]) -> tuple[tuple[PartitionSpec, ...], int]:
+def _specs(keys: JsonObjectReader, expressions: dict[int, Expression]) -> tuple[tuple[PartitionSpec, ...], int]:
     default = keys.integer("default-spec-id", bits=INT)
     if keys.json.get("partition-specs") is not None:
         specs = [
@@ -188,7 +187,7 @@ def _specs(keys: Keys, expressions: dict[int, Expression]) -> tuple[tuple[Partit
     return (parts.read_spec(single, keys.reporter.at("spec 0"), 0, expressions),), 0 if default is None else default
 
 
-def _sort_orders(keys: Keys) -> tuple[tuple[SortOrder, ...], int]:
+def _sort_orders(keys: JsonObjectReader) -> tuple[tuple[SortOrder, ...], int]:
     default = keys.integer("default-sort-order-id", bits=INT)
     orders = _each(keys, "sort-orders", parts.read_sort_order)
     if not orders:
@@ -198,7 +197,7 @@ def _sort_orders(keys: Keys) -> tuple[tuple[SortOrder, ...], int]:
     return orders, default
 
 
-def _refs(keys: Keys, current: int | None) -> dict[str, Ref]:
+def _refs(keys: JsonObjectReader, current: int | None) -> dict[str, Ref]:
     refs = {}
     for name, json in keys.object("refs").items():
         ref = parts.read_ref(name, json, keys.reporter)
@@ -210,7 +209,7 @@ def _refs(keys: Keys, current: int | None) -> dict[str, Ref]:
     return refs
 
 
-def _last_sequence_number(keys: Keys, numbers: list[int]) -> int:
+def _last_sequence_number(keys: JsonObjectReader, numbers: list[int]) -> int:
     found = keys.integer("last-sequence-number")
     return max(numbers, default=0) if found is None else found
 

@@ -181,9 +181,7 @@ def _allowed(given: str | None) -> tuple[str, ...]:
     except ValueError:
         found = None
     if not isinstance(found, list) or not all(isinstance(place, str) for place in found):
-        raise OptionError(
-            f"allow={given!r}: give a location, or several as JSON: [\"s3://lake/raw\", \"s3://old/db\"]"
-        )
+        raise OptionError(f'allow={given!r}: give a location, or several as JSON: ["s3://lake/raw", "s3://old/db"]')
     return tuple(found)
 
 

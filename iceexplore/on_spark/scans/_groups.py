@@ -40,7 +40,7 @@ from iceexplore.reading import (
     equality_fields,
     has_ids,
     identified,
-    is_made_up,
+    is_synthetic,
     naming_of,
 )
 from iceexplore.storage import is_local
@@ -151,10 +151,10 @@ def scan_parts(
     tasks = reader.tasks
     entries = tasks.files.entries.select(["location", "file_format", "file_size_in_bytes"]).to_pydict()
     locations: list[str] = entries["location"]
-    made_up = next((x for x in locations if is_made_up(x)), None)
-    if made_up is not None:
+    synthetic = next((x for x in locations if is_synthetic(x)), None)
+    if synthetic is not None:
         raise UnsupportedError(
-            f"{made_up} is a synthetic file of a simulation (append(files=...)) and has no rows; append a DataFrame "
+            f"{synthetic} is a synthetic file of a simulation (append(files=...)) and has no rows; append a DataFrame "
             "for data that can be read"
         )
     lost: list[tuple[str, IceexploreError]] = []

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["changed_rows", "fitted_rows", "kept_rows", "lineage_columns", "moved_rows", "quoted"]
 
 
-
 def lineage_columns(state: TableState) -> tuple[str, ...]:
     """Return the names of the lineage columns that rewritten rows keep; empty below format version 3."""
     return tuple(f.name for f in LINEAGE) if state.metadata.has_row_lineage else ()

@@ -185,7 +185,7 @@ def _upkeep(plan: PlannedScan, scene: Scene) -> Iterator[Suggestion]:
 
 
 def _judged(plan: PlannedScan, batch: EntryBatch) -> Mask:
-    may, _ = plan.filter.judge(batch, plan.state.metadata)
+    may, _ = plan.filter.evaluate(batch, plan.state.metadata)
     return np.asarray(may).astype(np.bool_)
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "path_bounds",
 ]
 
+
 def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBatch) -> list[int]:
     """Return the rows of a root whose deletes may apply to some of these data files, without reading manifests.
 
@@ -71,8 +72,8 @@ def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: En
     mine = bool_array(pc.equal(named, spec.spec_id))
     if not mine.any():
         return near
-    witnesses = ManifestWitnesses(state, root, rows, statistics=False)
-    for key, evidence in witnesses.fields(spec, mine).items():
+    sources = ManifestWitnesses(state, root, rows, statistics=False)
+    for key, evidence in sources.fields(spec, mine).items():
         index = files.partition.type.get_field_index(key)
         values = None if index < 0 else pc.unique(pc.struct_field(files.partition, [index]))
         if values is None or values.null_count:

@@ -23,7 +23,7 @@ from iceexplore.planning.evaluators._filter import Filter
 from iceexplore.planning.model._tasks import MatchedDeletes
 from iceexplore.storage import path_only
 
-__all__ = ["Matching", "equality_columns", "match_deletes"]
+__all__ = ["DeleteIndex", "equality_columns", "match_deletes"]
 
 Pairs = tuple[Ints, Ints]
 
@@ -70,7 +70,7 @@ def match_deletes(
     if not len(files):
         return MatchedDeletes()
     found = live_deletes(state, manifests=manifests, files=files)
-    return Matching(state, files, found, filter).result(replaced=replaced)
+    return DeleteIndex(state, files, found, filter).result(replaced=replaced)
 
 
 def equality_columns(state: TableState, manifests: Iterable[int] | None = None) -> list[int]:
@@ -87,7 +87,7 @@ def equality_columns(state: TableState, manifests: Iterable[int] | None = None) 
 
 
 @dataclass(frozen=True, eq=False)
-class Matching:
+class DeleteIndex:
     """A delete index: some deletes, some data files, and the pairs between them."""
 
     state: TableState
@@ -124,7 +124,7 @@ class Matching:
         for column, values in batch.stats.items():
             known = reaching(trusted(self.state.metadata, column, values))
             stats[column] = pc.if_else(pa.array(_matches_by(batch, column)), known, pa.scalar(None, known.type))
-        may, _ = self.filter.judge(EntryBatch(batch.entries, stats, batch.partition), self.state.metadata)
+        may, _ = self.filter.evaluate(EntryBatch(batch.entries, stats, batch.partition), self.state.metadata)
         out[rows] = ~np.asarray(may)
         return out
 

@@ -25,9 +25,7 @@ __all__ = ["live_places", "named_files", "path_intervals"]
 _HEAD = r"^[A-Za-z][A-Za-z0-9+.\-]+:(?://[^/]*)?"
 
 
-def named_files(
-    state: TableState, locations: pa.StringArray, referenced: pa.StringArray
-) -> tuple[Ints, Ints, Mask]:
+def named_files(state: TableState, locations: pa.StringArray, referenced: pa.StringArray) -> tuple[Ints, Ints, Mask]:
     """Return the pairs of a data file and a delete that references it.
 
     Parameters

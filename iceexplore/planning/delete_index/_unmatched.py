@@ -16,7 +16,7 @@ from iceexplore.manifests import EntryBatch, bool_array, whole
 from iceexplore.metadata import human_value
 from iceexplore.planning.delete_index._codes import Mask
 from iceexplore.planning.delete_index._delete_files import DeleteFiles, live_deletes, path_bounds
-from iceexplore.planning.delete_index._match import Matching
+from iceexplore.planning.delete_index._match import DeleteIndex
 from iceexplore.planning.delete_index._paths import live_places
 from iceexplore.planning.delete_index._scope_join import pieces, total_of
 from iceexplore.planning.evaluators._filter import Filter
@@ -37,7 +37,7 @@ Reason = tuple[str, str]
 class Reasons:
     """Codes and reasons for deletes (rows of ``matching.found``) and data files (rows of ``matching.files``)."""
 
-    matching: Matching
+    matching: DeleteIndex
 
     def of_vector(self, file: int, delete: int) -> Reason:
         """Explain why a position delete or another vector is ignored for a data file that has a deletion vector."""
@@ -189,7 +189,7 @@ def unmatched_deletes(
         with one describes a pair to which sequence numbers and partition alone would apply the delete.
     """
     found = live_deletes(state)
-    matching = Matching(state, files, found, filter)
+    matching = DeleteIndex(state, files, found, filter)
     applied = applied_of(found, matched)
     scopes = _Scopes(matching, applied)
     reasons = Reasons(matching)
@@ -208,7 +208,7 @@ def unmatched_deletes(
     return pa.Table.from_pylist(rows, schema=UNMATCHED_SCHEMA)
 
 
-def _row(m: Matching, delete: int, file: int | None, code: str, reason: str) -> dict[str, Any]:
+def _row(m: DeleteIndex, delete: int, file: int | None, code: str, reason: str) -> dict[str, Any]:
     kind = "vector" if m.found.vector[delete] else "equality" if m.found.equality[delete] else "position"
     return {
         "delete_file": m.found.batch.entries["location"][delete].as_py(),
@@ -237,7 +237,7 @@ def _keys(batch: EntryBatch) -> pa.StringArray:
 class _Scopes:
     """The pairs in scope by sequence numbers and partitions alone."""
 
-    def __init__(self, matching: Matching, applied: Mask) -> None:
+    def __init__(self, matching: DeleteIndex, applied: Mask) -> None:
         self.matching = m = matching
         # A delete whose equal bounds name one file is not in scope of every file of its partition.
         own = m.of_partition & (~m.found.by_bounds | applied)

@@ -23,14 +23,14 @@ import pyarrow.compute as pc
 from iceexplore.manifests import whole
 from iceexplore.metadata import Type, arrow_type
 
-__all__ = ["Evidence", "Mask", "aligned", "comparable", "known"]
+__all__ = ["ColumnMetrics", "Mask", "aligned", "comparable", "known"]
 
 #: One boolean per row.
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ColumnMetrics:
     """Metrics of one column, one row per file or manifest.
 
     Attributes
@@ -66,7 +66,7 @@ class Evidence:
     @classmethod
     def of_stats(
         cls, stats: pa.StructArray, records: pa.Array | None = None, *, nested: bool = False, required: bool = False
-    ) -> Evidence:
+    ) -> ColumnMetrics:
         """Build column metrics from a column of `EntryBatch.stats`.
 
         Parameters
@@ -100,7 +100,7 @@ class Evidence:
         *,
         nested: bool = False,
         required: bool = False,
-    ) -> Evidence:
+    ) -> ColumnMetrics:
         """Build column metrics from bounds of the column's type and from int64 counts; see `of_stats`."""
         floating = pa.types.is_floating(lower.type)
         use = np.ones(len(lower), np.bool_)
@@ -133,7 +133,7 @@ class Evidence:
         return cls(lower, upper, no_null, all_null, no_nan, all_nan, nothing, False, values, nulls)
 
     @classmethod
-    def of_values(cls, values: pa.Array) -> Evidence:
+    def of_values(cls, values: pa.Array) -> ColumnMetrics:
         """Build exact column metrics from partition values, one per file, which may be null or NaN."""
         null = np.asarray(values.is_null())
         floating = pa.types.is_floating(values.type)
@@ -148,7 +148,7 @@ class Evidence:
         contains_null: pa.Array,
         contains_nan: pa.Array,
         unbounded: Mask,
-    ) -> Evidence:
+    ) -> ColumnMetrics:
         """Build column metrics from the summaries of a partition field in a manifest list.
 
         Parameters
@@ -167,7 +167,7 @@ class Evidence:
         lower, upper = _uncrossed(lower, upper)
         return cls(lower, upper, no_null, nothing & null & no_nan, no_nan, nothing & nan & no_null, nothing)
 
-    def take(self, rows: Any) -> Evidence:
+    def take(self, rows: Any) -> ColumnMetrics:
         """Return the metrics of these rows; row -1 yields unknown metrics."""
         at = np.asarray(rows)
         there = at >= 0
@@ -179,7 +179,7 @@ class Evidence:
             )
 
         value_count, null_count = (None if c is None else c.take(places) for c in (self.value_count, self.null_count))
-        return Evidence(
+        return ColumnMetrics(
             self.lower.take(places),
             self.upper.take(places),
             mask(self.no_null),

@@ -16,7 +16,7 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, Manifest
 from iceexplore.metadata import TableMetadata, Type, human_value, type_base
 from iceexplore.planning.evaluators._column_metrics import Mask
-from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, Witness, Witnesses
+from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, MetricsSource, MetricsSources
 from iceexplore.planning.evaluators._filter import Filter, same_partition
 from iceexplore.planning.evaluators._manifest_evaluator import ManifestWitnesses
 from iceexplore.planning.evaluators._metrics_evaluator import bounds_deny, counts_deny
@@ -42,8 +42,8 @@ def term_text(p: Predicate) -> str:
     return p.text or _question(p, p.name or f"column {p.field_id}", "identity", p.type)
 
 
-def said_by(
-    p: Predicate, witness: Witness, by: str, rows: Any, thing: str
+def metrics_as_text(
+    p: Predicate, source: MetricsSource, by: str, rows: Any, thing: str
 ) -> tuple[pa.StringArray, pa.StringArray, pa.Array, pa.StringArray]:
     """Return lower bound, upper bound, null count and an explanation for each row.
 
@@ -58,19 +58,19 @@ def said_by(
     thing
         ``file`` or ``manifest``.
     """
-    e = witness.evidence.take(rows)
-    lower, upper = (human_texts(b, witness.type, witness.transform) for b in (e.lower, e.upper))
+    e = source.evidence.take(rows)
+    lower, upper = (human_texts(b, source.type, source.transform) for b in (e.lower, e.upper))
     nulls = pa.nulls(len(e), pa.int64()) if e.null_count is None else e.null_count
-    partition = witness.by == "partition"
-    subject = f"{witness.name} of the {thing}'s partition{'s' if thing == 'manifest' else ''}" if partition else ""
+    partition = source.by == "partition"
+    subject = f"{source.name} of the {thing}'s partition{'s' if thing == 'manifest' else ''}" if partition else ""
     if by == "counts" and not e.exact:  # a partition value explains counts and bounds alike
-        known = _counted(p, e.all_null, e.nothing, witness.name, subject)
+        known = _counted(p, e.all_null, e.nothing, source.name, subject)
     else:
-        quoted = witness.type is not None and type_base(witness.type) == "string"
-        known = _ranged(subject or witness.name, shown(lower, quoted), shown(upper, quoted))
+        quoted = source.type is not None and type_base(source.type) == "string"
+        known = _ranged(subject or source.name, shown(lower, quoted), shown(upper, quoted))
     text = term_text(p)
-    if partition and witness.inclusive is not None and witness.transform != "identity":
-        want = _question(witness.inclusive, witness.name, witness.transform, witness.type)
+    if partition and source.inclusive is not None and source.transform != "identity":
+        want = _question(source.inclusive, source.name, source.transform, source.type)
         text = f"rows of {text} are where {want}"
     else:
         text = f"no row has {text}"
@@ -146,11 +146,11 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
         then bounds), and bounds are given only if there is a single column.
     """
     picked = batch.take(np.asarray(rows, np.int64))
-    witnesses = FileWitnesses(picked, metadata)
-    found = _Explanation(len(picked), witnesses, "file")
+    sources = FileWitnesses(picked, metadata)
+    found = _Explanation(len(picked), sources, "file")
     cases = found.visit(wanted.expression)
     if wanted.partition:
-        same, is_known = same_partition(wanted.partition, picked, metadata, witnesses)
+        same, is_known = same_partition(wanted.partition, picked, metadata, sources)
         cases = found.first(found.constant(_other_partition(wanted, "file"), is_known & ~same), cases)
     return found.table(cases)
 
@@ -158,10 +158,10 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
 def explain_manifests(state: TableState, root: Manifest, rows: Any, wanted: Filter) -> pa.Table:
     """Explain why manifests of data files are pruned; ``rows`` are rows of the root. See `explain_files`."""
     picked = np.asarray(rows, np.int64)
-    witnesses = ManifestWitnesses(state, root, picked)
-    found = _Explanation(len(picked), witnesses, "manifest")
+    sources = ManifestWitnesses(state, root, picked)
+    found = _Explanation(len(picked), sources, "manifest")
     cases = found.visit(wanted.expression)
-    gone = ~witnesses.may_have(wanted)
+    gone = ~sources.may_have(wanted)
     return found.table(found.first(found.constant(_other_partition(wanted, "manifest"), gone), cases))
 
 
@@ -179,7 +179,7 @@ class _Said:
     """A term that one source of evidence proves false."""
 
     term: Predicate
-    witness: Witness
+    source: MetricsSource
     by: str
 
 
@@ -203,7 +203,7 @@ class _Explanation:
     """Reasons numbered as they occur, and the reason of each row; -1 where it is not pruned."""
 
     rows: int
-    witnesses: Witnesses
+    sources: MetricsSources
     thing: str
     reasons: list[_Constant | _Said | _Joined] = field(default_factory=list)
 
@@ -217,7 +217,7 @@ class _Explanation:
             case Or(children):
                 return self._joined([self.visit(c) for c in children])
         out = np.full(self.rows, -1, np.int64)
-        for w in self.witnesses(node):
+        for w in self.sources(node):
             if w.inclusive is None:
                 continue
             for by, deny in (("counts", counts_deny), ("bounds", bounds_deny)):
@@ -275,7 +275,7 @@ class _Explanation:
             case _Constant(term, by, why):
                 return _table(n, term=term, by=by, why=why)
             case _Said(p, w, by):
-                lower, upper, nulls, why = said_by(p, w, by, at, self.thing)
+                lower, upper, nulls, why = metrics_as_text(p, w, by, at, self.thing)
                 named = "partition" if w.by == "partition" else by
                 return _table(n, term=term_text(p), by=named, column=w.name, lower=lower, upper=upper,
                               null_count=nulls, why=why)  # fmt: skip

@@ -13,26 +13,26 @@ import pyarrow.compute as pc
 from iceexplore.expressions import Expression, Predicate
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import PartitionSpec, TableMetadata, Type, wrapped_result
-from iceexplore.planning.evaluators._column_metrics import Evidence, Mask, comparable, known
+from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, Mask, comparable, known
 from iceexplore.planning.evaluators._metrics_evaluator import all_masks, any_mask, may_match, must_match, walk
 from iceexplore.planning.evaluators._partition_values import PartitionColumn, partition_columns
 from iceexplore.planning.evaluators._projection import project
 
 __all__ = [
     "FileWitnesses",
-    "Witness",
-    "Witnesses",
-    "all_may",
-    "all_must",
+    "MetricsSource",
+    "MetricsSources",
     "always_required",
-    "believed",
+    "evaluate_inclusive",
+    "evaluate_strict",
     "partition_questions",
     "top_level_ids",
+    "trusted_rows",
 ]
 
 
 @dataclass(frozen=True)
-class Witness:
+class MetricsSource:
     """One source of evidence about a predicate.
 
     Attributes
@@ -52,7 +52,7 @@ class Witness:
 
     inclusive: Predicate | None
     strict: Predicate | None
-    evidence: Evidence
+    evidence: ColumnMetrics
     where: Mask | None
     by: str
     name: str
@@ -74,23 +74,23 @@ class Witness:
         return found if self.where is None else found & self.where
 
 
-Witnesses: TypeAlias = Callable[[Predicate], Sequence[Witness]]
+MetricsSources: TypeAlias = Callable[[Predicate], Sequence[MetricsSource]]
 
 
-def all_may(expression: Expression, rows: int, witnesses: Witnesses) -> Mask:
+def evaluate_inclusive(expression: Expression, rows: int, sources: MetricsSources) -> Mask:
     """Return False for each file of which certainly no row matches the expression."""
 
     def leaf(p: Predicate) -> Mask:
-        return all_masks((w.may() for w in witnesses(p)), rows)
+        return all_masks((w.may() for w in sources(p)), rows)
 
     return walk(expression, rows, leaf)
 
 
-def all_must(expression: Expression, rows: int, witnesses: Witnesses) -> Mask:
+def evaluate_strict(expression: Expression, rows: int, sources: MetricsSources) -> Mask:
     """Return True for each file of which certainly every row matches the expression."""
 
     def leaf(p: Predicate) -> Mask:
-        return any_mask((w.must() for w in witnesses(p)), rows)
+        return any_mask((w.must() for w in sources(p)), rows)
 
     return walk(expression, rows, leaf)
 
@@ -109,8 +109,8 @@ def partition_questions(
             yield column, may, must
 
 
-def believed(
-    evidence: Evidence, where: Mask | None, transform: str, field_id: int, metadata: TableMetadata
+def trusted_rows(
+    evidence: ColumnMetrics, where: Mask | None, transform: str, field_id: int, metadata: TableMetadata
 ) -> Mask | None:
     """Return the rows of `where` (None: all) whose partition values can be trusted to be the transform's result.
 
@@ -150,7 +150,7 @@ def always_required(metadata: TableMetadata, field_id: int) -> bool:
 
 
 class FileWitnesses:
-    """Evidence about the files of a batch, for each predicate.
+    """Sources of metrics about the files of a batch, for each predicate.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ class FileWitnesses:
         self._batch = batch
         self._metadata = metadata
         self._statistics = statistics
-        self._evidence: dict[int, Evidence] = {}
-        self._values: dict[str, Evidence] = {}
+        self._evidence: dict[int, ColumnMetrics] = {}
+        self._values: dict[str, ColumnMetrics] = {}
         self.records = _one(batch.entries["record_count"])
         numbers = _one(batch.entries["partition_spec_id"])
         self._specs: list[tuple[PartitionSpec, Mask | None]] = []
@@ -173,11 +173,11 @@ class FileWitnesses:
                 mine = np.asarray(pc.fill_null(pc.equal(numbers, number), False))
                 self._specs.append((spec, None if mine.all() else mine))
 
-    def __call__(self, p: Predicate) -> list[Witness]:
+    def __call__(self, p: Predicate) -> list[MetricsSource]:
         """Return the evidence about one predicate, partition tuples first."""
         return self.tuples(p) + self.statistics(p)
 
-    def tuples(self, p: Predicate) -> list[Witness]:
+    def tuples(self, p: Predicate) -> list[MetricsSource]:
         """Return the evidence from partition tuples."""
         out = []
         for spec, mine in self._specs:
@@ -185,12 +185,14 @@ class FileWitnesses:
                 found = self._value(column.key)
                 if found is not None:
                     field = column.field
-                    where = self._believed(found, p.field_id, mine, field.transform)
-                    where = believed(found, where, field.transform, p.field_id, self._metadata)
-                    out.append(Witness(may, must, found, where, "partition", field.name, field.transform, column.type))
+                    where = self._trusted_rows(found, p.field_id, mine, field.transform)
+                    where = trusted_rows(found, where, field.transform, p.field_id, self._metadata)
+                    out.append(
+                        MetricsSource(may, must, found, where, "partition", field.name, field.transform, column.type)
+                    )
         return out
 
-    def statistics(self, p: Predicate) -> list[Witness]:
+    def statistics(self, p: Predicate) -> list[MetricsSource]:
         """Return the evidence from bounds and counts."""
         stats = self._batch.stats.get(p.field_id) if self._statistics else None
         if stats is None:
@@ -198,8 +200,8 @@ class FileWitnesses:
         if p.field_id not in self._evidence:
             nested = p.field_id not in top_level_ids(self._metadata)
             required = not nested and always_required(self._metadata, p.field_id)
-            self._evidence[p.field_id] = Evidence.of_stats(stats, self.records, nested=nested, required=required)
-        return [Witness(p, p, self._evidence[p.field_id], None, "statistics", p.name, "identity", p.type)]
+            self._evidence[p.field_id] = ColumnMetrics.of_stats(stats, self.records, nested=nested, required=required)
+        return [MetricsSource(p, p, self._evidence[p.field_id], None, "statistics", p.name, "identity", p.type)]
 
     def value(self, key: str) -> pa.Array | None:
         """Return the partition values of a field, given by its id as text; None if the batch has none."""
@@ -207,15 +209,15 @@ class FileWitnesses:
         at = -1 if partition is None else partition.type.get_field_index(key)
         return None if partition is None or at < 0 else pc.struct_field(partition, [at])
 
-    def _value(self, key: str) -> Evidence | None:
+    def _value(self, key: str) -> ColumnMetrics | None:
         if key not in self._values:
             values = self.value(key)
             if values is None or pa.types.is_null(values.type):
                 return None
-            self._values[key] = Evidence.of_values(values)
+            self._values[key] = ColumnMetrics.of_values(values)
         return self._values[key]
 
-    def _believed(self, found: Evidence, field_id: int, mine: Mask | None, transform: str) -> Mask | None:
+    def _trusted_rows(self, found: ColumnMetrics, field_id: int, mine: Mask | None, transform: str) -> Mask | None:
         """Exclude a null partition value of a file whose column has bounds: it was unreadable, or is missing.
 
         Also exclude an identity value that equals the lower bound while the upper bound differs: V4 tuples are rebuilt

@@ -27,7 +27,7 @@ from iceexplore.expressions import (
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import Schema, TableMetadata
 from iceexplore.planning.evaluators._column_metrics import Mask, comparable, known
-from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, all_may, all_must
+from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, evaluate_inclusive, evaluate_strict
 from iceexplore.planning.evaluators._metrics_evaluator import all_masks, any_mask, satisfied
 from iceexplore.planning.evaluators._partition_values import PartitionColumn, partition_columns, tuples_of
 
@@ -50,7 +50,7 @@ def residuals(
 
     As in Iceberg's residual evaluator, a term that the partition tuple proves true of every row (strict projection) is
     dropped; one that it proves false of every row (inclusive projection) turns its branch into `NEVER`. Column metrics
-    are not used; `Filter.judge` returns which files match completely.
+    are not used; `Filter.evaluate` returns which files match completely.
 
     Parameters
     ----------
@@ -65,11 +65,11 @@ def residuals(
     """
     n = len(batch)
     terms = list(dict.fromkeys(predicates(wanted.expression)))
-    witnesses = FileWitnesses(batch, metadata, statistics=False)
+    sources = FileWitnesses(batch, metadata, statistics=False)
     codes: npt.NDArray[np.int64] = np.zeros(n, np.int64)
     decided: dict[Predicate, npt.NDArray[np.int8]] = {}
     for p in terms:
-        found = witnesses.tuples(p)
+        found = sources.tuples(p)
         if not found:
             continue
         always = any_mask((w.must() for w in found), n)
@@ -129,7 +129,7 @@ class Filter:
         """Return the columns' dotted names, in the order of the expression."""
         return list(dict.fromkeys(p.name for p in predicates(self.expression)))
 
-    def judge(self, batch: EntryBatch, metadata: TableMetadata) -> tuple[pa.BooleanArray, pa.BooleanArray]:
+    def evaluate(self, batch: EntryBatch, metadata: TableMetadata) -> tuple[pa.BooleanArray, pa.BooleanArray]:
         """Return per file whether some row may match, and whether every row certainly matches.
 
         Parameters
@@ -145,17 +145,17 @@ class Filter:
         rows of the file.
         """
         n = len(batch)
-        witnesses = FileWitnesses(batch, metadata)
-        may = all_may(self.expression, n, witnesses)
-        must = all_must(self.expression, n, witnesses)
+        sources = FileWitnesses(batch, metadata)
+        may = evaluate_inclusive(self.expression, n, sources)
+        must = evaluate_strict(self.expression, n, sources)
         if self.partition:
-            same, is_known = same_partition(self.partition, batch, metadata, witnesses)
+            same, is_known = same_partition(self.partition, batch, metadata, sources)
             may, must = may & (same | ~is_known), must & same & is_known
         return pa.array(may), pa.array(may & must)
 
 
 def same_partition(
-    partition: Mapping[str, Any], batch: EntryBatch, metadata: TableMetadata, witnesses: FileWitnesses
+    partition: Mapping[str, Any], batch: EntryBatch, metadata: TableMetadata, sources: FileWitnesses
 ) -> tuple[Mask, Mask]:
     """Return per file whether its tuple matches a partial one, and whether that is known."""
     n = len(batch)
@@ -168,7 +168,7 @@ def same_partition(
             continue  # a file of another spec may hold such rows: unknown without reading it
         mine = known(pc.equal(numbers, number))
         for name, given in partition.items():
-            values = witnesses.value(columns[name].key)
+            values = sources.value(columns[name].key)
             hit = None if values is None else satisfied(tuple_predicate(columns[name], given), values)
             if hit is None:
                 break

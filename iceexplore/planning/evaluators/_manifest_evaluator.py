@@ -23,13 +23,13 @@ from iceexplore.metadata import (
     partition_type,
     result_type,
 )
-from iceexplore.planning.evaluators._column_metrics import Evidence, Mask
+from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, Mask
 from iceexplore.planning.evaluators._file_evaluator import (
-    Witness,
-    all_may,
-    believed,
+    MetricsSource,
+    evaluate_inclusive,
     partition_questions,
     top_level_ids,
+    trusted_rows,
 )
 from iceexplore.planning.evaluators._filter import Filter, tuple_predicate
 from iceexplore.planning.evaluators._metrics_evaluator import may_match
@@ -64,12 +64,12 @@ def may_hold(
     """
     if files not in ("data", "deletes"):
         raise OptionError(f"files={files!r}: 'data' or 'deletes'")
-    witnesses = ManifestWitnesses(state, root, rows, statistics=files == "data")
-    return pa.array(all_may(wanted.expression, len(rows), witnesses) & witnesses.may_have(wanted))
+    sources = ManifestWitnesses(state, root, rows, statistics=files == "data")
+    return pa.array(evaluate_inclusive(wanted.expression, len(rows), sources) & sources.may_have(wanted))
 
 
 class ManifestWitnesses:
-    """Evidence that a root has about its manifests.
+    """Metrics that a root has about its manifests.
 
     Parameters
     ----------
@@ -87,13 +87,13 @@ class ManifestWitnesses:
         # A V4 manifest may hold deletes of any spec; a field's metrics do not cover those of a spec without the field.
         self._mixed = not statistics and root.dialect.has_root_manifest
         self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
-        self._columns: dict[int, Evidence | None] = {}
-        self._fields: dict[int, dict[str, Evidence]] = {}
+        self._columns: dict[int, ColumnMetrics | None] = {}
+        self._fields: dict[int, dict[str, ColumnMetrics]] = {}
         numbers = np.asarray(pc.fill_null(whole(root.entries["partition_spec_id"]), -1))[self._rows]
         found = ((state.metadata.spec(n), numbers == n) for n in np.unique(numbers).tolist())
         self.specs: list[tuple[PartitionSpec, Mask]] = [(spec, mine) for spec, mine in found if spec is not None]
 
-    def __call__(self, p: Predicate) -> list[Witness]:
+    def __call__(self, p: Predicate) -> list[MetricsSource]:
         """Return the evidence about one predicate, partition fields first."""
         out = []
         for spec, mine in self.specs:
@@ -101,16 +101,18 @@ class ManifestWitnesses:
                 found = self.fields(spec, mine).get(column.key) if self._bounds(column.field) else None
                 if found is not None:
                     field = column.field
-                    where = believed(found, mine, field.transform, p.field_id, self._metadata)
-                    out.append(Witness(may, None, found, where, "partition", field.name, field.transform, column.type))
+                    where = trusted_rows(found, mine, field.transform, p.field_id, self._metadata)
+                    out.append(
+                        MetricsSource(may, None, found, where, "partition", field.name, field.transform, column.type)
+                    )
         return out + self.statistics(p) if self._statistics else out
 
-    def statistics(self, p: Predicate) -> list[Witness]:
+    def statistics(self, p: Predicate) -> list[MetricsSource]:
         """Return the evidence from a V4 root's aggregated metrics of the column and of expressions on it."""
         out = []
         found = self._column(p.field_id)
         if found is not None:
-            out.append(Witness(p, None, found, None, "statistics", p.name, "identity", p.type))
+            out.append(MetricsSource(p, None, found, None, "statistics", p.name, "identity", p.type))
         for e in self._metadata.expressions:
             if e.source_ids != (p.field_id,) or p.type is None or e.transform == "identity":
                 continue
@@ -119,8 +121,8 @@ class ManifestWitnesses:
             if found is not None:
                 kind = result_type(e.transform, p.type)
                 name = e.name or f"{e.transform}({p.name})"
-                where = believed(found, None, e.transform, p.field_id, self._metadata)
-                out.append(Witness(may, None, found, where, "statistics", name, e.transform, kind))
+                where = trusted_rows(found, None, e.transform, p.field_id, self._metadata)
+                out.append(MetricsSource(may, None, found, where, "statistics", name, e.transform, kind))
         return out
 
     def may_have(self, wanted: Filter) -> Mask:
@@ -142,7 +144,7 @@ class ManifestWitnesses:
         specs = self._metadata.partition_specs
         return not self._mixed or all(any((f.source_ids, f.transform) == same for f in s.fields) for s in specs)
 
-    def _column(self, number: int) -> Evidence | None:
+    def _column(self, number: int) -> ColumnMetrics | None:
         """Return a V4 root's metrics of a column or an expression; None where it has none."""
         if number not in self._columns:
             found = self._root.stats(number)
@@ -152,17 +154,17 @@ class ManifestWitnesses:
                 nested = number not in top_level_ids(self._metadata) | self._expressions
                 names = ("lower", "upper", "value_count", "null_count", "nan_count")
                 stats = pa.StructArray.from_arrays([getattr(found, n) for n in names], names)
-                made = Evidence.of_stats(stats.take(pa.array(self._rows)), nested=nested)
+                made = ColumnMetrics.of_stats(stats.take(pa.array(self._rows)), nested=nested)
             self._columns[number] = made
         return self._columns[number]
 
-    def fields(self, spec: PartitionSpec, mine: Mask) -> dict[str, Evidence]:
+    def fields(self, spec: PartitionSpec, mine: Mask) -> dict[str, ColumnMetrics]:
         """Return the metrics of a spec's partition fields by field id as text; ``mine`` masks the spec's manifests."""
         if spec.spec_id not in self._fields:
             self._fields[spec.spec_id] = self._summaries(spec, mine) or self._derived(spec)
         return self._fields[spec.spec_id]
 
-    def _derived(self, spec: PartitionSpec) -> dict[str, Evidence]:
+    def _derived(self, spec: PartitionSpec) -> dict[str, ColumnMetrics]:
         """Derive them from a V4 root: from column metrics for identity fields, from expression metrics for others."""
         out = {}
         for f in spec.fields:
@@ -179,7 +181,7 @@ class ManifestWitnesses:
                 out[str(f.field_id)] = found
         return out
 
-    def _summaries(self, spec: PartitionSpec, mine: Mask) -> dict[str, Evidence]:
+    def _summaries(self, spec: PartitionSpec, mine: Mask) -> dict[str, ColumnMetrics]:
         """Read the partition summaries of a manifest list; skip manifests whose summaries do not fit their spec."""
         column = whole(self._root.entries["partition_summaries"]).take(pa.array(self._rows))
         lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0))
@@ -196,6 +198,6 @@ class ManifestWitnesses:
             raw = {child.name: pc.struct_field(part, [j]) for j, child in enumerate(part.type)}
             lower, upper = (decode_values(typed.type, raw[n])[0] for n in ("lower_bound", "upper_bound"))
             unbounded = np.asarray(raw["lower_bound"].is_null())
-            found = Evidence.of_summaries(lower, upper, raw["contains_null"], raw["contains_nan"], unbounded)
+            found = ColumnMetrics.of_summaries(lower, upper, raw["contains_null"], raw["contains_nan"], unbounded)
             out[str(f.field_id)] = found.take(places)
         return out

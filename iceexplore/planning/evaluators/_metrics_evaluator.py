@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.expressions import Always, And, Expression, Or, Predicate
-from iceexplore.planning.evaluators._column_metrics import Evidence, Mask, aligned, known
+from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, Mask, aligned, known
 
 __all__ = ["all_masks", "any_mask", "bounds_deny", "counts_deny", "may_match", "must_match", "satisfied", "walk"]
 
@@ -53,12 +53,12 @@ def any_mask(masks: Iterable[Mask], rows: int) -> Mask:
     return out
 
 
-def may_match(p: Predicate, e: Evidence) -> Mask:
+def may_match(p: Predicate, e: ColumnMetrics) -> Mask:
     """Return False only where certainly no row matches."""
     return ~(counts_deny(p, e) | bounds_deny(p, e))
 
 
-def counts_deny(p: Predicate, e: Evidence) -> Mask:
+def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
     """Return where null and NaN counts alone prove that no row matches."""
     match p.op:
         case "is-null":
@@ -73,7 +73,7 @@ def counts_deny(p: Predicate, e: Evidence) -> Mask:
     return e.nothing
 
 
-def bounds_deny(p: Predicate, e: Evidence) -> Mask:
+def bounds_deny(p: Predicate, e: ColumnMetrics) -> Mask:
     """Return where the bounds prove that no row matches."""
     no = np.zeros(len(e), np.bool_)
     if p.op in _TESTS:
@@ -104,7 +104,7 @@ def bounds_deny(p: Predicate, e: Evidence) -> Mask:
     return _starts(low, x.as_py()) & _starts(high, x.as_py())
 
 
-def must_match(p: Predicate, e: Evidence) -> Mask:
+def must_match(p: Predicate, e: ColumnMetrics) -> Mask:
     """Return True only where certainly every row matches."""
     match p.op:
         case "is-null":
@@ -180,7 +180,7 @@ def satisfied(p: Predicate, values: pa.Array) -> Mask | None:
     return out
 
 
-def _sides(p: Predicate, e: Evidence) -> tuple[pa.Array, pa.Array, list[pa.Scalar]] | None:
+def _sides(p: Predicate, e: ColumnMetrics) -> tuple[pa.Array, pa.Array, list[pa.Scalar]] | None:
     low, high = aligned(e.lower, p.type), aligned(e.upper, p.type)
     literals = None if low is None else _scalars(p, low.type)
     return None if low is None or high is None or literals is None else (low, high, literals)

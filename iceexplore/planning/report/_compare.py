@@ -32,7 +32,8 @@ __all__ = [
     "compare_plans",
 ]
 
-def asked(a: PlannedScan, b: PlannedScan) -> list[tuple[str, str, str]]:
+
+def describe_differences(a: PlannedScan, b: PlannedScan) -> list[tuple[str, str, str]]:
     """Return the settings in which two plans differ: the setting, and its value in each plan."""
     both = [_facts(plan) for plan in (a, b)]
     return [(what, both[0][what], both[1][what]) for what in both[0] if both[0][what] != both[1][what]]
@@ -46,7 +47,7 @@ def _facts(plan: PlannedScan) -> dict[str, str]:
         "filter": plan.filter.text,
         "columns": "all" if plan.columns is None else ", ".join(plan.columns),
         "table": metadata.location or state.name,
-        "snapshot": snapshot_words(state),
+        "snapshot": snapshot_text(state),
         "from snapshot": _after(plan),
         "format version": str(metadata.format_version),
         "schema": str(state.schema.schema_id),
@@ -63,19 +64,21 @@ def _after(plan: PlannedScan) -> str:
     return "the oldest" if plan.appends.after is None else str(plan.appends.after)
 
 
-def snapshot_words(state: TableState) -> str:
+def snapshot_text(state: TableState) -> str:
     """Return a state's snapshot id and its time as text."""
     found = state.snapshot
     return "none" if found is None else f"{found.snapshot_id} of {format_ms(found.timestamp_ms).partition('.')[0]}"
 
 
-def told(differing: list[tuple[str, str, str]], counts: Mapping[str, int], numbers: Mapping[str, int | None]) -> str:
+def summarize(
+    differing: list[tuple[str, str, str]], counts: Mapping[str, int], numbers: Mapping[str, int | None]
+) -> str:
     """Summarize the differences in a few sentences.
 
     Parameters
     ----------
     differing
-        The result of `asked`.
+        The result of `describe_differences`.
     counts
         Number of data files that ``both``, only ``a`` and only ``b`` read.
     numbers
@@ -252,11 +255,11 @@ class PlanComparison:
     def summary(self) -> str:
         """Summarize the differences in a few sentences."""
         more = dict(zip(*(self.numbers_arrow[n].to_pylist() for n in ("number", "difference")), strict=True))
-        return told(self._asked, self._counts, more)
+        return summarize(self._asked, self._counts, more)
 
     @cached_property
     def _asked(self) -> list[tuple[str, str, str]]:
-        return asked(self.a, self.b)
+        return describe_differences(self.a, self.b)
 
     @cached_property
     def _counts(self) -> dict[str, int]:
@@ -347,7 +350,7 @@ def _card(comparison: PlanComparison) -> Card:
 
 def _label(plan: PlannedScan) -> str:
     state = plan.state
-    snapshot = state.travel or f"snapshot {snapshot_words(state)}"
+    snapshot = state.travel or f"snapshot {snapshot_text(state)}"
     return f"{plan.filter.text} · {state.name}, v{state.metadata.format_version}, {snapshot}"
 
 

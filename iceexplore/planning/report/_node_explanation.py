@@ -14,7 +14,7 @@ from iceexplore.expressions import predicates
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import type_base
 from iceexplore.planning.evaluators._explain import explain_files, explain_manifests, term_text
-from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, Witness, Witnesses
+from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, MetricsSource, MetricsSources
 from iceexplore.planning.evaluators._manifest_evaluator import ManifestWitnesses
 from iceexplore.planning.evaluators._value_text import human_texts, shown
 from iceexplore.planning.report._nodes import PlanNodes
@@ -169,20 +169,20 @@ def _not_read(nodes: PlanNodes, scan: RootScan, row: int | None, one: EntryBatch
     return _because("It is not read", found)
 
 
-def _terms(nodes: PlanNodes, witnesses: Witnesses) -> tuple[Term, ...]:
+def _terms(nodes: PlanNodes, sources: MetricsSources) -> tuple[Term, ...]:
     out = []
     for p in list(dict.fromkeys(predicates(nodes.plan.filter.expression)))[:_SHOWN_TERMS]:
-        sources = [w for w in witnesses(p) if w.where is None or bool(w.where[0])]
-        terms = [Term(term_text(p), w.by, _known(w), _verdict(w)) for w in sources]
+        found = [w for w in sources(p) if w.where is None or bool(w.where[0])]
+        terms = [Term(term_text(p), w.by, _known(w), _verdict(w)) for w in found]
         out += [t for t in terms if t.known != _NOTHING] or [Term(term_text(p), "", _NOTHING, "some rows may")]
     return tuple(out)
 
 
-def _verdict(w: Witness) -> Verdict:
+def _verdict(w: MetricsSource) -> Verdict:
     return "no row" if not w.may()[0] else "every row" if w.must()[0] else "some rows may"
 
 
-def _known(w: Witness) -> str:
+def _known(w: MetricsSource) -> str:
     """Describe the evidence of one source about the first row."""
     e = w.evidence.take([0])
     quoted = w.type is not None and type_base(w.type) == "string" and w.transform == "identity"

@@ -139,7 +139,8 @@ def _records(plan: PlannedScan, picked: list[int]) -> list[dict[str, Any]]:
     if not picked:
         return []
     records: list[dict[str, Any]] = (
-        deletes_table(plan).select(["file_path", "kind", "tasks", "rows", "bytes"])
+        deletes_table(plan)
+        .select(["file_path", "kind", "tasks", "rows", "bytes"])
         .take(pa.array(picked, pa.int64()))
         .to_pylist()
     )

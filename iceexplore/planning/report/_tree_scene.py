@@ -98,13 +98,13 @@ class _Drawing:
         if folded:
             self.other_roots(folded)
         edges = draw_deletes(plan, self.shown, self.nodes, self.room(4)) if plan.appends is None and plan.roots else []
-        return Scene(f"{plan.state.name}: {plan.filter.text}", self.said(), tuple(self.nodes), tuple(edges), wrap=3)
+        return Scene(f"{plan.state.name}: {plan.filter.text}", self.summary(), tuple(self.nodes), tuple(edges), wrap=3)
 
     def room(self, part: int) -> int:
         """Return a fraction of the node budget, at least 2."""
         return max(2, self.budget // part)
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """Summarize the plan in a sentence."""
         plan = self.plan
         if not plan.roots and plan.appends is None:

@@ -14,7 +14,7 @@ from iceexplore.expressions import Always, And, Expression, Or, Predicate
 from iceexplore.formats import ChunkBounds, ParquetLeaf, RowGroups
 from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, arrow_type, human_value
-from iceexplore.planning.evaluators._column_metrics import Evidence
+from iceexplore.planning.evaluators._column_metrics import ColumnMetrics
 from iceexplore.planning.evaluators._metrics_evaluator import may_match
 from iceexplore.planning.row_groups._bloom_filter import read_bloom_filter
 from iceexplore.planning.row_groups._stored_values import bound_array, bound_reader, hash_inputs
@@ -31,7 +31,7 @@ class Column:
     """A filter column in one file: metrics with one row per row group, and its Parquet leaf and chunks."""
 
     field: NestedField
-    evidence: Evidence
+    evidence: ColumnMetrics
     leaf: ParquetLeaf | None = None
     chunks: tuple[ChunkBounds, ...] = ()
 
@@ -65,7 +65,7 @@ def stored_column(groups: RowGroups, at: int, field: NestedField) -> Column:
     lower, upper = ([_read(read, raw, up) for raw in values] for up, values in (
         (False, [c.lower for c in chunks]), (True, [c.upper for c in chunks])
     ))  # fmt: skip
-    evidence = Evidence.of_counts(
+    evidence = ColumnMetrics.of_counts(
         bound_array(lower, field.type),
         bound_array(upper, field.type),
         pa.array([c.values for c in chunks], pa.int64()),
@@ -92,14 +92,14 @@ def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Ma
     constant = constants.get(field.field_id)
     if constant is not None and constant.is_valid:
         values = pa.repeat(constant, n)
-        return Column(field, Evidence.of_counts(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
+        return Column(field, ColumnMetrics.of_counts(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
     if len(path) == 1 and constant is None and field.initial_default is not None:
         values = pa.repeat(pa.scalar(field.initial_default, arrow_type(field.type)), n)
-        return Column(field, Evidence.of_counts(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
+        return Column(field, ColumnMetrics.of_counts(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
     if any(f.initial_default is not None for f in path):
         return None
     nothing = pa.nulls(n, arrow_type(field.type))
-    return Column(field, Evidence.of_counts(nothing, nothing, rows, rows, unknown))
+    return Column(field, ColumnMetrics.of_counts(nothing, nothing, rows, rows, unknown))
 
 
 def judge_groups(

@@ -14,7 +14,16 @@ from iceexplore.manifests import EntryBatch, Manifest, concat_batches, whole
 from iceexplore.planning.evaluators._filter import Filter
 from iceexplore.planning.scan._manifests import RootScan, candidates
 
-__all__ = ["LeafScan", "Picked", "count_leaf", "leaves_of", "parts_of", "pick", "pruned_of", "united"]
+__all__ = [
+    "LeafScan",
+    "Picked",
+    "concat_selected",
+    "count_leaf",
+    "leaves_of",
+    "parts_of",
+    "pick",
+    "pruned_of",
+]
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,7 @@ def pick(
         Field ids of the column metrics to keep: the filter's columns, and others.
     """
     batch = _filtered(EntryBatch.of(leaf, sorted(set(columns))), candidates(scan, leaf))
-    may, must = wanted.judge(batch, state.metadata)
+    may, must = wanted.evaluate(batch, state.metadata)
     kept = _filtered(batch, may)
     sure = must if len(kept) == len(batch) else must.filter(may)
     readable = not any(p.severity == "error" for p in leaf.problems)
@@ -112,11 +121,11 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, pa.Int64Array]:
     """Return the candidates of a manifest, and the rows of the pruned ones, by evaluating the filter again."""
     batch = _filtered(EntryBatch.of(leaf, wanted.field_ids), candidates(scan, leaf))
-    may, _ = wanted.judge(batch, state.metadata)
+    may, _ = wanted.evaluate(batch, state.metadata)
     return batch, pa.array(np.flatnonzero(~np.asarray(may)), pa.int64())
 
 
-def united(picked: list[Picked]) -> tuple[EntryBatch, pa.Int64Array, pa.BooleanArray]:
+def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, pa.Int64Array, pa.BooleanArray]:
     """Concatenate the files in order; also return the root row of each, and which match completely."""
     filled = [p for p in picked if len(p.batch)]
     ordinals = [whole(p.batch.entries["ordinal"]) for p in filled]

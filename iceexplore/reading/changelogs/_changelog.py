@@ -20,13 +20,12 @@ from iceexplore.reading.changelogs._algebra import (
     with_updates,
     without_carryovers,
 )
-from iceexplore.reading.changelogs._tasks import ChangeFiles, ChangeReader, change_files, told_snapshots
+from iceexplore.reading.changelogs._tasks import ChangeFiles, ChangeReader, change_files, numbered_snapshots
 from iceexplore.reading.columns._convert import arrow_field
 from iceexplore.reading.columns._wanted import Output, chosen_columns
 from iceexplore.storage import progress
 
 __all__ = ["ChangelogOptions", "changelog", "changelog_batches"]
-
 
 
 def changelog(
@@ -194,7 +193,7 @@ def _own(state: TableState, columns: Any) -> list[Output]:
 def _snapshots(
     state: TableState, before: Snapshot | None, after: Snapshot | None, options: ChangelogOptions
 ) -> Iterator[pa.Table]:
-    with progress(len(told_snapshots(state, before, after)), "snapshots") as advance:
+    with progress(len(numbered_snapshots(state, before, after)), "snapshots") as advance:
         for changes in change_files(state, before, after, options.filter):
             yield _of_snapshot(state, changes, options)
             advance()

@@ -203,7 +203,7 @@ def _once(batch: EntryBatch) -> EntryBatch:
 def _matching(batch: EntryBatch, step: Step, wanted: Filter) -> EntryBatch:
     if not len(batch):
         return batch
-    may, _ = wanted.judge(batch, step.state.metadata)
+    may, _ = wanted.evaluate(batch, step.state.metadata)
     return batch if may.true_count == len(batch) else batch.filter(may)
 
 

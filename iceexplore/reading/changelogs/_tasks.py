@@ -25,7 +25,7 @@ from iceexplore.reading.changelogs._files import BEGIN_AFTER, changes_of_entries
 from iceexplore.reading.columns._wanted import pruned
 from iceexplore.reading.row_history._history import Step, lineage, step_of
 
-__all__ = ["ChangeFiles", "ChangeReader", "change_files", "is_expired_start", "told_snapshots"]
+__all__ = ["ChangeFiles", "ChangeReader", "change_files", "is_expired_start", "numbered_snapshots"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -64,7 +64,9 @@ def is_expired_start(metadata: TableMetadata, start: Any, after: Snapshot | None
     return number is not None and not isinstance(start, bool) and start == number and metadata.snapshot(number) is None
 
 
-def told_snapshots(state: TableState, before: Snapshot | None, after: Snapshot | None) -> list[tuple[int, Snapshot]]:
+def numbered_snapshots(
+    state: TableState, before: Snapshot | None, after: Snapshot | None
+) -> list[tuple[int, Snapshot]]:
     """Return the snapshots that a changelog reports, with their indices in the ancestry.
 
     These are the snapshots after `before`, up to and including `after`, without those of operation ``replace``.
@@ -111,7 +113,7 @@ def change_files(
     FormatError, FileMissingError
         A required file is damaged or missing.
     """
-    reported = told_snapshots(state, before, after)
+    reported = numbered_snapshots(state, before, after)
     if after is None or not reported:
         return
     line = lineage(state.metadata, after)
@@ -196,10 +198,10 @@ class ChangeReader:
         for table, masks in self._masked(row):
             if self._change.kind == "kept":
                 was, now = masks
-                yield self._told(table, ~was & now, "DELETE")
-                yield self._told(table, was & ~now, "INSERT")
+                yield self._with_change(table, ~was & now, "DELETE")
+                yield self._with_change(table, was & ~now, "INSERT")
             else:
-                yield self._told(table, ~masks[0], "DELETE" if self._change.kind == "removed" else "INSERT")
+                yield self._with_change(table, ~masks[0], "DELETE" if self._change.kind == "removed" else "INSERT")
 
     def _check_left(self, row: int) -> None:
         """Raise if the file is missing: an expired snapshot may have been the last to reference it."""
@@ -233,7 +235,7 @@ class ChangeReader:
                 masks.append(deleted)
             yield table, masks
 
-    def _told(self, table: pa.Table, keep: Mask, kind: str) -> pa.Table:
+    def _with_change(self, table: pa.Table, keep: Mask, kind: str) -> pa.Table:
         rows = table.filter(pa.array(keep))
         if self._condition != ALWAYS:
             rows = rows.filter(evaluate(self._condition, rows))

@@ -161,8 +161,7 @@ def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Ma
 def _overridden(found: pa.DataType, constants: Mapping[int, Any]) -> bool:
     """Return whether the partition gives the value of a field that was identified by name only."""
     return bool(constants) and any(
-        (is_by_name(f) and field_id(f) in constants)
-        or (pa.types.is_struct(f.type) and _overridden(f.type, constants))
+        (is_by_name(f) and field_id(f) in constants) or (pa.types.is_struct(f.type) and _overridden(f.type, constants))
         for f in found
     )
 

@@ -148,7 +148,7 @@ def _candidates(made: Search, step: Step, wanted: Filter, seen: set[str]) -> Ite
         else:
             made._by_leaf[key] = EntryBatch.empty()
     for key, leaf, batch in read_leaves(step, keep, DATA, stats=wanted.field_ids):
-        found, _ = wanted.judge(batch, step.state.metadata)
+        found, _ = wanted.evaluate(batch, step.state.metadata)
         kept = batch.filter(found)
         made._by_leaf[key] = kept
         if is_damaged(leaf):

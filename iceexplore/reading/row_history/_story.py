@@ -100,9 +100,7 @@ def story_of(places: Sequence[RowPlace], state: TableState, where: str, columns:
         The columns whose values the places have.
     """
     names = [
-        f.name
-        for f in state.schema.fields
-        if f.field_id in state.schema.identifier_field_ids and f.name in columns
+        f.name for f in state.schema.fields if f.field_id in state.schema.identifier_field_ids and f.name in columns
     ]
     leaders = list(range(len(places)))
 

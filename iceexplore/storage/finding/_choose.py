@@ -95,13 +95,13 @@ class Picker:
         pick = None
         if chosen.tied:
             tied = [join(folder, n) for n in chosen.tied]
-            pick = self.among(tied, one_table=parse_name(chosen.tied[0]) is not None)
+            pick = self.newest_of(tied, one_table=parse_name(chosen.tied[0]) is not None)
         if pick is None:
             rest = [n for n in chosen.names if n not in chosen.tied]
             pick = self._first([join(folder, n) for n in rest], chosen.reason)
         return None if pick is None else Pick(pick.real, pick.document, (*pick.notes, *hint))
 
-    def among(self, reals: Sequence[str], *, one_table: bool = False) -> Pick | None:
+    def newest_of(self, reals: Sequence[str], *, one_table: bool = False) -> Pick | None:
         """Return the newest of files whose names do not show the order; None if no file is table metadata.
 
         Raises
@@ -271,7 +271,7 @@ class Picker:
         pick = (
             self.load(reals[0], f"Metadata: {found[0].name}, from version=.")
             if len(reals) == 1
-            else self.among(reals, one_table=True)
+            else self.newest_of(reals, one_table=True)
         )
         if pick is None:
             raise FormatError(

@@ -81,7 +81,7 @@ def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> P
     if not files or len(files) > _MOST_LOOSE:
         return None
     try:
-        return picker.among(files)
+        return picker.newest_of(files)
     except (FormatError, UnsupportedError) as e:
         # Damaged JSON and views are reported; JSON of another kind is ignored.
         if isinstance(e, FormatError) and e.code == "metadata-invalid" and not isinstance(version, str):

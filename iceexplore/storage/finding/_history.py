@@ -32,7 +32,7 @@ def open_version(opened: Opened, version: int | str) -> Opened:
     pick = (
         picker.load(reals[0], f"Metadata: {found[0].name}, from version=.")
         if len(reals) == 1
-        else picker.among(reals, one_table=True)
+        else picker.newest_of(reals, one_table=True)
     )
     if pick is None:
         raise FormatError(f"version {version}: its files are not table metadata", code="metadata-invalid")

@@ -141,11 +141,11 @@ def _open_path(asked: Source) -> Opened:
     except BaseException:
         storage.close()
         raise
-    storage.settle(folder, pick.real)
+    storage.set_table_folder(folder, pick.real)
     notes = learn_moves(storage, pick)
     if not is_local(folder):
         bucket = folder.split("/")[:3]
-        storage.trust(*(p for p in _json_roots(storage, pick) if p.split("/")[:3] == bucket))
+        storage.allow_root(*(p for p in _json_roots(storage, pick) if p.split("/")[:3] == bucket))
     if temporary is None or folder != temporary.path:
         name = basename(folder)
     return make_opened(storage, pick, notes, problems, asked, name or None, None)
@@ -180,12 +180,12 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
         folder = canonical(location)
         moved = moves.apply(folder)
         moves.add(location, moved or folder)
-        storage.settle(moved or folder, pick.real)
+        storage.set_table_folder(moved or folder, pick.real)
     else:
-        storage.settle(storage.folder, pick.real)
+        storage.set_table_folder(storage.folder, pick.real)
     # The catalog vouches for its table's locations, but a remote table may not read the local disk.
     places = [dirname(metadata_file), *_json_roots(storage, pick), *((table.warehouse,) if table.warehouse else ())]
-    storage.trust(
+    storage.allow_root(
         *(p for p in map(canonical, places) if is_absolute(p) and (not is_local(p) or is_local(metadata_file)))
     )
     opened = make_opened(storage, pick, version_notes(), problems, asked, table.name, table.table)

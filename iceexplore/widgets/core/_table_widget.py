@@ -1,7 +1,7 @@
 """The base class of all widgets: table, selection, work in a thread, display of errors, and HTML without a kernel.
 
-A widget combines parts (`TreePart`, `TimelinePart`, ...), each a subclass of `Face` with its own traits. The explorer
-has all of them, a separate widget one.
+A widget combines parts (`TreePart`, `TimelinePart`, ...), each a subclass of `TableWidget` with its own traits. The
+explorer has all of them, a separate widget one.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from iceexplore.widgets.core._selection import Selection, first_selection
 from iceexplore.widgets.core._styles import styles
 from iceexplore.widgets.core._worker import Work
 
-__all__ = ["Face", "shown"]
+__all__ = ["TableWidget", "shown"]
 
-Part = TypeVar("Part", bound="Face")
+Part = TypeVar("Part", bound="TableWidget")
 
 #: Arguments that other widgets of ipywidgets have, accepted for code that styles many widgets at once.
 _IGNORED = ("style",)
 #: The widgets of a table state, as what one of them reads may change what others show.
-_faces: WeakKeyDictionary[TableState, WeakSet[Face]] = WeakKeyDictionary()
+_shown_widgets: WeakKeyDictionary[TableState, WeakSet[TableWidget]] = WeakKeyDictionary()
 
 
 def shown(handler: Callable[[Part, Any], None]) -> Callable[[Part, Any], None]:
@@ -56,7 +56,7 @@ def shown(handler: Callable[[Part, Any], None]) -> Callable[[Part, Any], None]:
     return wrapped
 
 
-class Face(anywidget.AnyWidget):
+class TableWidget(anywidget.AnyWidget):
     """A widget of a table. All state is in plain traits, so that a view can be rendered from them without Python.
 
     Parameters
@@ -96,7 +96,7 @@ class Face(anywidget.AnyWidget):
     answered = traitlets.Int().tag(sync=True)
     cancelled = traitlets.Int().tag(sync=True)
 
-    def __init__(self, table: Any, *, selection: Face | Mapping[str, str] | None = None, **traits: Any) -> None:
+    def __init__(self, table: Any, *, selection: TableWidget | Mapping[str, str] | None = None, **traits: Any) -> None:
         state = _state_of(table)
         _check_names(type(self), traits)
         self._state = state
@@ -106,7 +106,7 @@ class Face(anywidget.AnyWidget):
         self._own_layout = "layout" not in traits
         start = first_selection(state)
         if selection is not None:
-            start |= selection.selection if isinstance(selection, Face) else _right(selection)
+            start |= selection.selection if isinstance(selection, TableWidget) else _right(selection)
         self._accepted = start = self._checked(start)
         self._prepare()
         first = {
@@ -122,13 +122,13 @@ class Face(anywidget.AnyWidget):
             super().__init__(**first, **traits)
         except traitlets.TraitError as error:
             raise OptionError(str(error)) from error
-        if isinstance(selection, Face):
+        if isinstance(selection, TableWidget):
             self._link = traitlets.link((selection, "selection"), (self, "selection"))
         self.observe(self._on_selection, "selection")
         self.observe(self._on_cancelled, "cancelled")
         self.on_msg(lambda *_: self._answer())  # the browser checks whether the kernel responds
         note_widget(self)
-        _faces.setdefault(state, WeakSet()).add(self)
+        _shown_widgets.setdefault(state, WeakSet()).add(self)
         self._begin()
 
     # Hooks for parts --------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class Face(anywidget.AnyWidget):
         """Remove the widget and stop reading."""
         if hasattr(self, "_work"):  # ipywidgets also closes widgets whose construction failed
             self._work.close()
-            _faces.get(self._state, WeakSet()).discard(self)
+            _shown_widgets.get(self._state, WeakSet()).discard(self)
             if self._link is not None:
                 self._link.unlink()
                 self._link = None
@@ -257,7 +257,7 @@ class Face(anywidget.AnyWidget):
     def _idle(self) -> None:
         self.busy = ""
         self._answer()
-        for face in list(_faces.get(self._state, ())):
+        for face in list(_shown_widgets.get(self._state, ())):
             face._has_read()
 
     def _answer(self) -> None:
@@ -294,7 +294,7 @@ class Face(anywidget.AnyWidget):
     def _handle_msg(self, msg: dict[str, Any]) -> None:
         # JupyterLab delivers widget messages to a subshell of the kernel, a separate thread. Two threads that set the
         # selection of linked widgets could leave them with different ones.
-        self._work.call(lambda: super(Face, self)._handle_msg(msg))
+        self._work.call(lambda: super(TableWidget, self)._handle_msg(msg))
 
     # Without a kernel -------------------------------------------------------------------------------------------------
 
@@ -328,7 +328,7 @@ def _right(selection: Any) -> dict[str, str]:
     return dict(selection)
 
 
-def _check_names(widget: type[Face], given: Iterable[str]) -> None:
+def _check_names(widget: type[TableWidget], given: Iterable[str]) -> None:
     """Raise an error for arguments that are not traits, which ipywidgets would silently ignore."""
     traits = (name for name in widget.class_trait_names() if not name.startswith("_"))
     known = list(dict.fromkeys(["selection", *traits, *_IGNORED]))

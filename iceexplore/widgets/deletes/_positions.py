@@ -29,6 +29,7 @@ __all__ = [
     "vector_said",
 ]
 
+
 def vector_said(vector: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of `VectorsPart.vector`, computed from its other values.
 

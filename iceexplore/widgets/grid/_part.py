@@ -12,7 +12,7 @@ import traitlets
 
 from iceexplore.errors import OptionError
 from iceexplore.widgets.core._escape_text import signs, signs_of_page
-from iceexplore.widgets.core._table_widget import Face, shown
+from iceexplore.widgets.core._table_widget import TableWidget, shown
 from iceexplore.widgets.grid._cells import safe_text
 from iceexplore.widgets.grid._copy_export import MAX_CSV, cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
@@ -31,7 +31,7 @@ __all__ = ["GridPart"]
 _KEPT_BYTES = 256 * 1024 * 1024
 
 
-class GridPart(Face):
+class GridPart(TableWidget):
     """A part with tables. Each place that shows a table is a grid with a name, such as ``"detail"``.
 
     In the browser, ``gridView(model, {grid, label})`` of ``grid.js`` displays one. A part implements `_grid_frame` and

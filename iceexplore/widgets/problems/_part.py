@@ -14,7 +14,7 @@ from iceexplore.manifests import ContentType
 from iceexplore.render import escape
 from iceexplore.widgets.core._bundle import packed, script
 from iceexplore.widgets.core._static_html import problems_html
-from iceexplore.widgets.core._table_widget import Face, shown
+from iceexplore.widgets.core._table_widget import TableWidget, shown
 from iceexplore.widgets.problems._nodes_of_problems import Coverage, Place, coverage, places_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _MAX_ALL = 600
 _MAX_TEXT = 600
 
 
-class ProblemsPart(Face):
+class ProblemsPart(TableWidget):
     """The problems found so far; the list grows as more is read.
 
     Attributes

@@ -85,10 +85,7 @@ class Collected:
 
     def left_out(self) -> list[str]:
         """Return sentences about what is not in the page."""
-        out = [
-            f"Left out to limit the size of this page: {_so_many(n, what)}."
-            for what, n in self.missing.items()
-        ]
+        out = [f"Left out to limit the size of this page: {_so_many(n, what)}." for what, n in self.missing.items()]
         if self.cut:
             rows = "row is" if self.rows == 1 else f"{self.rows:,} rows are"
             out.append(f"Only the first {rows} included of {_so_many(self.cut, 'tables')}.")

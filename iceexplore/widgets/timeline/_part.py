@@ -14,7 +14,7 @@ from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._bundle import packed, script
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._static_html import snapshots_html
-from iceexplore.widgets.core._table_widget import Face, shown
+from iceexplore.widgets.core._table_widget import TableWidget, shown
 from iceexplore.widgets.timeline._lanes import lanes_of
 from iceexplore.widgets.tree._compare import in_age
 
@@ -30,7 +30,7 @@ _GONE = {"rows": "deleted", "files": "removed", "bytes": "removed"}
 _SIGNS = {"append": "●", "overwrite": "■", "delete": "▼", "replace": "◆"}
 
 
-def snapshot_words(sent: Mapping[str, Any]) -> str:
+def snapshot_text(sent: Mapping[str, Any]) -> str:
     """Return a one-line description of a snapshot in the timeline's form."""
     changes = [
         _change(measure, *sent[measure]) + ("" if measure == "bytes" else f" {measure}")
@@ -95,7 +95,7 @@ _MEASURES = {
 }
 
 
-class TimelinePart(Face):
+class TimelinePart(TableWidget):
     """The timeline of snapshots.
 
     For a table with more than 12,000 snapshots it shows the newest and those that refs name; ``left_out`` counts the
@@ -250,7 +250,7 @@ def _snapshots(state: TableState) -> list[dict[str, Any]]:
         for measure, sides in _MEASURES.items():
             sent[measure] = [min(sum(_count(summary.get(key)) for key in keys), _SAFE) for keys in sides]
         sent["rows"][1] = max(0, sent["rows"][1] - _gone_before(s.operation, summary))
-        out.append(sent | {"words": snapshot_words(sent)})
+        out.append(sent | {"words": snapshot_text(sent)})
     return out
 
 

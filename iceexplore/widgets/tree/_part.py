@@ -11,7 +11,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import TreeNode
 from iceexplore.render import graphviz, mermaid, svg
 from iceexplore.widgets.core._ids import id_of, snapshot_of_node
-from iceexplore.widgets.core._table_widget import Face, shown
+from iceexplore.widgets.core._table_widget import TableWidget, shown
 from iceexplore.widgets.tree._forest import Forest, Growth, View, first_expanded
 from iceexplore.widgets.tree._search import Search
 
@@ -22,7 +22,7 @@ _PINS = 50
 _LONGEST = 1000
 
 
-class TreePart(Face):
+class TreePart(TableWidget):
     """The tree. Unfolding, selection and search are state of the widget; scroll position and zoom are the view's.
 
     Attributes

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from iceexplore.commits import CommitWriter, LayoutOptions, append, is_made_up, new_files
+from iceexplore.commits import CommitWriter, LayoutOptions, append, is_synthetic, new_files
 from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, OutsideRootsError, RuleError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
@@ -224,7 +224,7 @@ def test_made_up_files_are_plausible() -> None:
     assert rows.tolist() == list(range(1, 201))
     locations = batch.entries["location"].to_pylist()
     assert len(set(locations)) == 200
-    assert all(is_made_up(name) and name.startswith(state.metadata.location) for name in locations)
+    assert all(is_synthetic(name) and name.startswith(state.metadata.location) for name in locations)
     assert all(UUID(name[-44:-8]).version == 4 for name in locations)
     assert (np.array(batch.entries["file_size_in_bytes"]) > rows).all()
     for name in TYPES:
@@ -557,7 +557,7 @@ def test_materialized_rows_are_in_their_partitions(name: str, transform: str) ->
     assert batch.partition is not None
     kind = parse_type(TYPES[name])
     for location, place in zip(batch.entries["location"].to_pylist(), batch.partition.to_pylist(), strict=True):
-        assert not is_made_up(location)
+        assert not is_synthetic(location)
         rows = pq.read_table(io.BytesIO(written(writer)[location]))
         assert rows.num_rows == 25
         values = rows[name].combine_chunks()

@@ -19,10 +19,10 @@ import iceexplore as ix
 from iceexplore.commits import (
     Changes,
     add_snapshot,
-    bent_commit,
     bent_dv,
     changes_between,
     changes_of,
+    commit_violating_rules,
     root_rows,
     snapshot_json,
 )
@@ -378,7 +378,7 @@ def test_entries_that_are_back_are_noticed(tmp_path: Path) -> None:
     rows = existing(lab)
     leaf = rows.entries["location"][0].as_py()
     kept = rows.take([i for i, k in enumerate(rows.entries["content_type"].to_pylist()) if k != 5])
-    bent_commit(lab.box, [kept, bent_dv(leaf, [0, 1])], relaxed=("added-is-change", "deleted-entries"))
+    commit_violating_rules(lab.box, [kept, bent_dv(leaf, [0, 1])], relaxed=("added-is-change", "deleted-entries"))
     found = proven(lab.state, last(lab.state))
     assert not found.unambiguous and "are live again" in " ".join(found.doubts)
     before, now = files(parent_of(lab.state, last(lab.state))), files(lab.state)
@@ -390,17 +390,17 @@ def test_files_whose_status_is_another_snapshots(tmp_path: Path) -> None:
     lab = RootLab(tmp_path / "t")
     lab.commit(add=[data_file("A"), data_file("B")])
     old = root_rows(lab.state)  # ADDED, by the first snapshot
-    bent_commit(lab.box, [old], relaxed=("added-is-change",))
+    commit_violating_rules(lab.box, [old], relaxed=("added-is-change",))
     found = changes_of(lab.state)
     assert not found.unambiguous and "another snapshot" in found.doubts[0]
-    bent_commit(lab.box, [existing(lab, snapshot_id=None)], relaxed=("added-is-change",))
+    commit_violating_rules(lab.box, [existing(lab, snapshot_id=None)], relaxed=("added-is-change",))
     assert "files of this snapshot are EXISTING" in changes_of(lab.state).doubts[0]
 
 
 def test_a_vector_for_nothing(tmp_path: Path) -> None:
     lab = lab_with_leaf(tmp_path)
     stray = bent_dv(f"{lab.folder}/metadata/elsewhere.parquet", [0])
-    bent_commit(lab.box, [existing(lab), stray], relaxed=("orphan-dv",))
+    commit_violating_rules(lab.box, [existing(lab), stray], relaxed=("orphan-dv",))
     found = proven(lab.state, last(lab.state))
     assert "which is not in the root" in found.doubts[0] and found.files_arrow.num_rows == 0
 
@@ -411,7 +411,7 @@ def test_a_vector_far_beyond_its_leaf_names_what_is_there(tmp_path: Path) -> Non
     leaf = rows.entries["location"][0].as_py()
     kept = rows.take([i for i, k in enumerate(rows.entries["content_type"].to_pylist()) if k != 5])
     far = bent_dv(leaf, [0, 1, 2, 2**31, 2**32 - 1]).with_columns(record_count=pa.array([3], pa.int64()))
-    bent_commit(lab.box, [kept, far], relaxed=("dv-in-range", "added-is-change", "deleted-entries"))
+    commit_violating_rules(lab.box, [kept, far], relaxed=("dv-in-range", "added-is-change", "deleted-entries"))
     found = changes_of(lab.state)
     assert found.locations("removed") == list(path("L1"))
 

@@ -15,9 +15,9 @@ from iceexplore.commits import (
     BentLeaf,
     LayoutOptions,
     Sandbox,
-    bent_commit,
     bent_dv,
     check_rules,
+    commit_violating_rules,
     root_rows,
 )
 from iceexplore.errors import CommitConflictError, OptionError, RuleError
@@ -52,7 +52,7 @@ def existing(lab: RootLab) -> EntryBatch:
 
 def test_the_rows_that_are_there_break_nothing(lab: RootLab) -> None:
     before = live_files(lab.state)
-    made = bent_commit(lab.box, [existing(lab)], relaxed=(), operation="replace")
+    made = commit_violating_rules(lab.box, [existing(lab)], relaxed=(), operation="replace")
     assert made.summary == {"operation": "replace"} and made.operation == "replace"
     after = live_files(lab.state)
     assert after == before  # statistics, tuples and row ids too
@@ -63,7 +63,7 @@ def test_a_rule_that_is_broken_and_not_named_is_refused_before_anything_is_writt
     writes, was = len(list(lab.box.storage.writes)), lab.state.metadata_location
     dropped = root_rows(lab.state).with_columns(status=int(Status.DELETED), snapshot_id=None)
     with pytest.raises(RuleError, match="list the rule in relaxed=") as refused:
-        bent_commit(lab.box, [dropped], relaxed=("one-dv", "orphan-dv"))
+        commit_violating_rules(lab.box, [dropped], relaxed=("one-dv", "orphan-dv"))
     assert refused.value.rule == "leaf-change-by-dv"
     assert len(list(lab.box.storage.writes)) == writes
     assert lab.state.metadata_location == was == lab.box.pointer.location
@@ -73,7 +73,7 @@ def test_a_rule_that_is_broken_and_not_named_is_refused_before_anything_is_writt
 def test_the_summary_names_the_rules_that_are_broken_and_no_others(lab: RootLab) -> None:
     dropped = root_rows(lab.state).with_columns(status=int(Status.DELETED), snapshot_id=None)
     relaxed = ("leaf-change-by-dv", "one-dv")
-    made = bent_commit(lab.box, [dropped], relaxed=relaxed, operation="delete", summary={"why": "a test"})
+    made = commit_violating_rules(lab.box, [dropped], relaxed=relaxed, operation="delete", summary={"why": "a test"})
     assert made.summary == {"operation": "delete", "why": "a test", BENT_RULES: "leaf-change-by-dv"}
     assert {b.rule for b in check_rules(lab.state)} == {"leaf-change-by-dv"}
     assert check_rules(lab.state, relaxed=relaxed) == []
@@ -92,7 +92,7 @@ def test_leaves_stand_where_they_are_given_with_statuses_as_given(lab: RootLab) 
     )
     location = f"{lab.folder}/metadata/by-hand.parquet"
     kept = existing(lab).filter(pc.equal(existing(lab).entries["content_type"], 0).combine_chunks())
-    bent_commit(
+    commit_violating_rules(
         lab.box,
         [BentLeaf(location, rows), kept],
         relaxed=("added-is-change", "leaf-change-by-dv"),
@@ -123,7 +123,7 @@ def added(*names: str) -> EntryBatch:
 def test_files_in_the_root_are_given_row_ids(lab: RootLab) -> None:
     before = lab.state.metadata.next_row_id
     assert before is not None
-    bent_commit(lab.box, [existing(lab), added("N0", "N1")], relaxed=(), operation="append")
+    commit_violating_rules(lab.box, [existing(lab), added("N0", "N1")], relaxed=(), operation="append")
     files = live_files(lab.state)
     assert [files[n]["first_row_id"] for n in ("N0", "N1")] == [before, before + 10]
     assert lab.state.metadata.next_row_id == before + 20
@@ -131,7 +131,7 @@ def test_files_in_the_root_are_given_row_ids(lab: RootLab) -> None:
 
 def test_a_manifest_dv_by_hand_removes_entries(lab: RootLab) -> None:
     vectors = bent_dv(leaf_of(lab), [1, 2])
-    bent_commit(lab.box, [existing(lab), vectors], relaxed=(), operation="delete")
+    commit_violating_rules(lab.box, [existing(lab), vectors], relaxed=(), operation="delete")
     assert set(live_files(lab.state)) == {"R1"}
 
 
@@ -139,14 +139,14 @@ def test_another_commit_came_first(lab: RootLab) -> None:
     other = lab.box.fork()
     lab.commit(add=[data_file("R2")])
     with pytest.raises(CommitConflictError) as failed:
-        bent_commit(other, [root_rows(other.state).with_columns(status=int(Status.EXISTING))], relaxed=())
+        commit_violating_rules(other, [root_rows(other.state).with_columns(status=int(Status.EXISTING))], relaxed=())
     assert failed.value.rule == "table-unchanged"
     assert set(live_files(lab.state)) == {"L1", "L2", "R1", "R2"}
 
 
 def test_later_commits_go_on_from_it(lab: RootLab) -> None:
     dropped = root_rows(lab.state).with_columns(status=int(Status.DELETED), snapshot_id=None)
-    bent_commit(lab.box, [dropped], relaxed=("leaf-change-by-dv",), operation="delete")
+    commit_violating_rules(lab.box, [dropped], relaxed=("leaf-change-by-dv",), operation="delete")
     lab.commit(add=[data_file("R2")])
     assert set(live_files(lab.state)) == {"R2"}
     assert check_rules(lab.state) == []
@@ -167,19 +167,19 @@ def test_later_commits_go_on_from_it(lab: RootLab) -> None:
 def test_what_makes_no_sense_is_refused(lab: RootLab, how: dict[str, Any], text: str) -> None:
     given = {"rows": [existing(lab)], "relaxed": (), **how}
     with pytest.raises(OptionError, match=text):
-        bent_commit(lab.box, given.pop("rows"), **given)
+        commit_violating_rules(lab.box, given.pop("rows"), **given)
 
 
 def test_other_layouts_have_no_root(tmp_path: Path) -> None:
     lab = RootLab(tmp_path / "t", version=3)
     with pytest.raises(OptionError, match="v4-proposal"):
-        bent_commit(lab.box, [], relaxed=())
+        commit_violating_rules(lab.box, [], relaxed=())
 
 
 def test_an_empty_root_is_a_root(tmp_path: Path) -> None:
     lab = RootLab(tmp_path / "t")
     assert len(root_rows(lab.state)) == 0
-    bent_commit(lab.box, [], relaxed=(), operation="append")
+    commit_violating_rules(lab.box, [], relaxed=(), operation="append")
     assert live_files(lab.state) == {}
     state = open_state(str(tmp_path / "t"))
     assert state.snapshot is None and Sandbox(state, LayoutOptions.of(4)).state.snapshot is None

@@ -179,7 +179,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     ):
         with pytest.raises(RuleError, match="files-exist"):
             lab.commit(change)
-    lab.commit(Change("delete", remove_data=("one", "other"), drop_if_there=True))
+    lab.commit(Change("delete", remove_data=("one", "other"), ignore_missing=True))
     assert names(lab) == []
 
 

@@ -433,7 +433,7 @@ def test_refused_before_a_byte_is_written(tmp_path: Path, rule: str, leaves: boo
 def test_what_need_not_be_there(tmp_path: Path) -> None:
     lab = made(tmp_path)
     lab.commit(add=[data_file("D1")])
-    state = right(lab.commit("delete", remove_data=path("D1", "gone"), drop_if_there=True))
+    state = right(lab.commit("delete", remove_data=path("D1", "gone"), ignore_missing=True))
     assert not live_files(state)
 
 

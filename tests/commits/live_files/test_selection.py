@@ -187,7 +187,7 @@ def test_against_brute_force(
     data = pa.table({n: pa.array([r[n] for r in rows], ARROW[n]) for n in NAMES})
     batch = new_files(state, data, writer=writer)
     expression, test = wanted
-    may, must = make_filter(state.metadata, state.schema, expression).judge(batch, state.metadata)
+    may, must = make_filter(state.metadata, state.schema, expression).evaluate(batch, state.metadata)
     for found, maybe, surely in zip(rows_of(batch, memory), may.to_pylist(), must.to_pylist(), strict=True):
         hits = [test(row) for row in found]
         assert maybe or not any(hits), (expression, found)
@@ -204,7 +204,7 @@ def test_exact_where_bounds_are(rows: list[Row], op: str, name: str, data: st.Da
     literal = data.draw(st.sampled_from([v for v in COLUMNS[name][1] if v is not None]))
     expression, test = compare(op, name, literal)
     batch = new_files(state, pa.table({n: pa.array([r[n] for r in rows], ARROW[n]) for n in NAMES}), writer=writer)
-    may, must = make_filter(state.metadata, state.schema, expression).judge(batch, state.metadata)
+    may, must = make_filter(state.metadata, state.schema, expression).evaluate(batch, state.metadata)
     (found,) = rows_of(batch, memory)
     hits = [test(row) for row in found]
     assert must[0].as_py() == (all(hits) and bool(hits))
@@ -223,11 +223,11 @@ def test_unknown_counts_never_delete() -> None:
         "upper_bounds": {"kind": "c"},
     }
     batch = new_files(state, [record, {**record, "location": "/b", "null_value_counts": {"kind": 0}}], writer=writer)
-    may, must = make_filter(state.metadata, state.schema, "kind < 'm'").judge(batch, state.metadata)
+    may, must = make_filter(state.metadata, state.schema, "kind < 'm'").evaluate(batch, state.metadata)
     assert may.to_pylist() == [True, True]
     assert must.to_pylist() == [False, True]
     required = {**record, "lower_bounds": {"id": 1}, "upper_bounds": {"id": 3}}
-    _, must = make_filter(state.metadata, state.schema, "id < 9").judge(
+    _, must = make_filter(state.metadata, state.schema, "id < 9").evaluate(
         new_files(state, [required], writer=writer), state.metadata
     )
     assert must.to_pylist() == [True]  # a required column has no nulls to be counted

@@ -28,7 +28,7 @@ def test_what_is_given_itself_counts() -> None:
 
 
 def test_options_that_are_changed_take_the_new_thresholds() -> None:
-    options = LayoutOptions.of(4, flush_data_files=7, leaf_entries=3).but(round_trip_ms=100)
+    options = LayoutOptions.of(4, flush_data_files=7, leaf_entries=3).replace(round_trip_ms=100)
     assert options == LayoutOptions.of(4, round_trip_ms=100, leaf_entries=3)
 
 

@@ -19,7 +19,7 @@ from iceexplore.commits import (
     compact,
     delete_files,
     delete_where,
-    is_made_up,
+    is_synthetic,
     overwrite,
     rewrite_manifests,
     rewrite_position_deletes,
@@ -130,9 +130,9 @@ def test_delete_and_overwrite(tmp_path: Path, version: Any) -> None:
     assert commits.run(append, frame(TEN)).operation == "append"
     assert commits.run(append, 3, rows=7).operation == "append"
     # locations in any spelling: a path, a frame with the column of inspect.files(), a URI
-    real = [name for name in commits.locations() if not is_made_up(name)]
+    real = [name for name in commits.locations() if not is_synthetic(name)]
     assert commits.run(delete_files, Path(real[0])).operation == "delete"
-    made = [name for name in commits.locations() if is_made_up(name)]
+    made = [name for name in commits.locations() if is_synthetic(name)]
     assert commits.run(overwrite, 2, rows=5, delete=pa.table({"file_path": made[:2]})).operation == "overwrite"
     by_name = commits.change
     assert by_name.conflict_partitions is None
@@ -318,7 +318,7 @@ def test_compaction_of_made_up_files(tmp_path: Path) -> None:
     commits.run(compact)
     entries = commits.entries()
     assert sorted(e["record_count"] for e in entries) == [260, 300]
-    assert all(is_made_up(e["location"]) for e in entries)
+    assert all(is_synthetic(e["location"]) for e in entries)
     assert sum(e["file_size_in_bytes"] for e in entries) < sum(e["file_size_in_bytes"] for e in old.values())
     leaves = list(commits.state.leaves(parts=frozenset({"entries", "stats"})))
     assert low in [v for leaf in leaves for v in leaf.stats(1).lower.to_pylist()]

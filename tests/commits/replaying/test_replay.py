@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
-from iceexplore.commits import check_rules, is_made_up
+from iceexplore.commits import check_rules, is_synthetic
 from iceexplore.commits.replaying import _position_deletes as positions
 from iceexplore.commits.saving._reachable import tree_files
 from iceexplore.deletes import read_positions
@@ -143,9 +143,9 @@ def test_position_deletes_that_cannot_be_read_are_estimated() -> None:
     r = t.replay()
     assert sum(x.estimated for x in r.snapshots) == 3  # two vectors, one of them changed later
     assert "estimated" in r.summary and r.check() == () and check_rules(r.simulation.state) == []
-    made_up = r.simulation.inspect.delete_files()
-    vectors = made_up[made_up["content"] == 1]
-    assert [is_made_up(p) for p in vectors["file_path"]] == [True]
+    synthetic = r.simulation.inspect.delete_files()
+    vectors = synthetic[synthetic["content"] == 1]
+    assert [is_synthetic(p) for p in vectors["file_path"]] == [True]
     assert vectors["record_count"].tolist() == [3]
 
 

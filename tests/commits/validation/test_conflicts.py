@@ -335,7 +335,7 @@ def test_a_change_that_names_nothing_needs_nothing(table: Simulation) -> None:
     validate(Change("append"), start, table.state)
     with pytest.raises(CommitConflictError):
         validate(Change("delete", remove_data=(at("a1"),)), start, table.state)
-    validate(Change("delete", remove_data=(at("a1"),), drop_if_there=True), start, table.state)
+    validate(Change("delete", remove_data=(at("a1"),), ignore_missing=True), start, table.state)
 
 
 def test_many_writers_on_real_layouts(table: Simulation) -> None:

@@ -17,7 +17,7 @@ from iceexplore.manifests import EntryBatch, stats_type
 from iceexplore.metadata import parse_table_metadata
 from iceexplore.planning import MatchedDeletes
 from iceexplore.planning.delete_index._delete_files import gathered
-from iceexplore.planning.delete_index._match import Matching
+from iceexplore.planning.delete_index._match import DeleteIndex
 
 DATA, POSITION, EQUALITY = 0, 1, 2
 #: id, name and x, by column id.
@@ -111,7 +111,7 @@ def batch(entries: Sequence[Entry]) -> EntryBatch:
 
 
 def matched(files: Sequence[Entry], deletes: Sequence[Entry], *, filter: Any = None, of: Any = None) -> MatchedDeletes:  # noqa: A002
-    return Matching(of or state(), batch(files), gathered([batch(deletes)] if deletes else []), filter).result()
+    return DeleteIndex(of or state(), batch(files), gathered([batch(deletes)] if deletes else []), filter).result()
 
 
 def by_file(made: MatchedDeletes) -> list[tuple[str | None, set[str], set[str]]]:

@@ -17,7 +17,7 @@ from iceexplore.manifests import ContentType, EntryBatch
 from iceexplore.planning import match_deletes, may_hold, plan_scan
 from iceexplore.planning.delete_index import _delete_files
 from iceexplore.planning.delete_index._delete_files import live_deletes
-from iceexplore.planning.delete_index._match import Matching
+from iceexplore.planning.delete_index._match import DeleteIndex
 from iceexplore.planning.scan import _manifests as _plan_roots
 from iceexplore.writing._column_metrics import stat_columns, stats_arrays
 from tests.planning.delete_index.delete_table import by_file
@@ -89,7 +89,7 @@ def check(table: Any, random: np.random.Generator, monkeypatch: pytest.MonkeyPat
     chosen = [[i] for i in range(len(files))] + [random.integers(0, len(files), 3).tolist() for _ in range(6)]
     for rows in chosen:
         some = files.take(np.array(sorted(set(rows))))
-        assert by_file(match_deletes(state, some)) == by_file(Matching(state, some, every).result()), rows
+        assert by_file(match_deletes(state, some)) == by_file(DeleteIndex(state, some, every).result()), rows
     pruned = [_planned(table, where) for where in FILTERS]
     with monkeypatch.context() as patch:
         patch.setattr(_delete_files, "concerned", lambda _state, _root, rows, _files: rows)

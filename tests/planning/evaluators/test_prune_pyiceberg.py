@@ -30,7 +30,7 @@ def ours(state: TableState, wanted: Filter) -> set[str]:
         if leaf.root_row is not None and not may_hold(state, root, np.array([leaf.root_row]), wanted)[0].as_py():
             continue
         batch = EntryBatch.of(leaf, wanted.field_ids)
-        may, _ = wanted.judge(batch, state.metadata)
+        may, _ = wanted.evaluate(batch, state.metadata)
         kept |= set(batch.entries["location"].filter(may).to_pylist())
     return kept
 

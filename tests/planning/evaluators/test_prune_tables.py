@@ -127,7 +127,7 @@ def test_nothing_that_matches_is_pruned(case: tuple[TableState, Any]) -> None:
         held = dict(zip(rows.tolist(), may_hold(state, root, rows, wanted).to_pylist(), strict=True))
         for root_row, leaf in every:
             batch = EntryBatch.of(leaf, wanted.field_ids)
-            may, must = wanted.judge(batch, state.metadata)
+            may, must = wanted.evaluate(batch, state.metadata)
             number, left = residuals(wanted, batch, state.metadata)
             assert left[0] == wanted.expression
             assert len(set(left)) == len(left)
@@ -166,7 +166,7 @@ def pruned(state: TableState, text: str | None, partition: Any = None) -> list[d
     out = []
     for _, leaf in leaves(state):
         batch = EntryBatch.of(leaf, wanted.field_ids)
-        gone = np.flatnonzero(~np.asarray(wanted.judge(batch, state.metadata)[0]))
+        gone = np.flatnonzero(~np.asarray(wanted.evaluate(batch, state.metadata)[0]))
         out += explain_files(wanted, batch, state.metadata, gone).to_pylist()
     return out
 
@@ -214,16 +214,16 @@ def test_a_tuple_that_contradicts_the_bounds_proves_nothing() -> None:
     assert batch.partition is not None
     nulls = pa.StructArray.from_arrays([pa.nulls(len(batch), pa.string())], names=["1000"])
     lost = EntryBatch(batch.entries, batch.stats, nulls)
-    may, must = make_filter(state.metadata, state.schema, "kind = 'a'").judge(lost, state.metadata)
+    may, must = make_filter(state.metadata, state.schema, "kind = 'a'").evaluate(lost, state.metadata)
     had = [v == "a" for v in batch.partition.field(0).to_pylist()]
     assert all(m >= h for m, h in zip(may.to_pylist(), had, strict=True))
     others = pa.StructArray.from_arrays([pa.array(range(len(batch)))], names=["1000"])
     for partition in (None, others):  # missing, of another type
-        may, must = make_filter(state.metadata, state.schema, "kind = 'a'").judge(
+        may, must = make_filter(state.metadata, state.schema, "kind = 'a'").evaluate(
             EntryBatch(batch.entries, {}, partition), state.metadata
         )
         assert all(may.to_pylist())
         assert not any(must.to_pylist())
     unknown = batch.with_columns(partition_spec_id=77)
-    may, _ = Filter("", ALWAYS, {"kind": "a"}).judge(unknown, state.metadata)
+    may, _ = Filter("", ALWAYS, {"kind": "a"}).evaluate(unknown, state.metadata)
     assert all(may.to_pylist())

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from iceexplore.expressions import ALWAYS, Op, Predicate, all_of, any_of
 from iceexplore.manifests import EntryBatch, stats_type
 from iceexplore.metadata import Type, arrow_type, parse_table_metadata
-from iceexplore.planning import Evidence, Filter, may_match, must_match
+from iceexplore.planning import ColumnMetrics, Filter, may_match, must_match
 from iceexplore.planning.evaluators._explain import explain_files
-from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, all_may
+from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, evaluate_inclusive
 from tests.planning.evaluators.naive import POOLS, matches, predicates_of, type_of
 
 KINDS = [k for k in POOLS if k not in ("uuid",)] + ["uuid"]
@@ -33,7 +33,7 @@ def typed(kind: str, values: list[Any]) -> pa.Array:
 
 def evidence_of(
     kind: str, files: list[list[Any]], *, bounds: bool = True, counts: bool = True, cut: int | None = None
-) -> Evidence:
+) -> ColumnMetrics:
     """Statistics as a writer makes them: nulls and NaN counted, bounds of the rest, text and bytes cut off."""
     lower, upper, values, nulls, nans = [], [], [], [], []
     for rows in files:
@@ -48,7 +48,7 @@ def evidence_of(
         nans.append(sum(v != v for v in rows) if counts and kind in ("float", "double") else None)
     counted, null, nan = (pa.array(c, pa.int64()) for c in (values, nulls, nans))
     records = pa.array([len(rows) for rows in files], pa.int64())
-    return Evidence.of_counts(typed(kind, lower), typed(kind, upper), counted, null, nan, records)
+    return ColumnMetrics.of_counts(typed(kind, lower), typed(kind, upper), counted, null, nan, records)
 
 
 def raised(value: Any, cut: int) -> Any:
@@ -107,7 +107,7 @@ def test_tuples_and_summaries_never_contradict_the_rows(kind: str) -> None:
     @given(p=predicates_of(kind), values=st.lists(st.sampled_from([None, *POOLS[kind]]), min_size=1, max_size=5),
            nan_told=st.booleans())  # fmt: skip
     def check(p: Predicate, values: list[Any], nan_told: bool) -> None:
-        exact = Evidence.of_values(typed(kind, values))
+        exact = ColumnMetrics.of_values(typed(kind, values))
         hits = [matches(p, v) for v in values]
         assert may_match(p, exact).tolist() == hits
         assert must_match(p, exact).tolist() == hits
@@ -115,7 +115,7 @@ def test_tuples_and_summaries_never_contradict_the_rows(kind: str) -> None:
         low, high = (typed(kind, [rest[i] if rest else None]) for i in (0, -1))
         nan = any(v is not None and v != v for v in values) if nan_told else None
         null = pa.array([None in values])
-        summary = Evidence.of_summaries(low, high, null, pa.array([nan], pa.bool_()), np.array([not rest]))
+        summary = ColumnMetrics.of_summaries(low, high, null, pa.array([nan], pa.bool_()), np.array([not rest]))
         assert may_match(p, summary)[0] or not any(hits)
         assert not must_match(p, summary)[0] or all(hits)
 
@@ -125,12 +125,12 @@ def test_tuples_and_summaries_never_contradict_the_rows(kind: str) -> None:
 def test_bounds_that_are_nan_or_of_another_type_are_unknown() -> None:
     counted = [pa.array([3], pa.int64()), pa.array([0], pa.int64()), pa.nulls(1, pa.int64())]
     nan = pa.array([float("nan")])
-    e = Evidence.of_counts(nan, nan, *counted)
+    e = ColumnMetrics.of_counts(nan, nan, *counted)
     for op in ("<", ">", "=", "<=", ">="):
         p = Predicate(1, op, (1.0,), "x", type_of("double"))
         assert (may_match(p, e)[0], must_match(p, e)[0]) == (True, False)
-    text = Evidence.of_counts(pa.array(["a"]), pa.array(["b"]), *counted)
-    older = Evidence.of_counts(typed("timestamp", [0]), typed("timestamp", [1]), *counted)
+    text = ColumnMetrics.of_counts(pa.array(["a"]), pa.array(["b"]), *counted)
+    older = ColumnMetrics.of_counts(typed("timestamp", [0]), typed("timestamp", [1]), *counted)
     for p, other in [
         (Predicate(1, "=", (5,), "x", type_of("int")), text),
         (Predicate(1, "=", (5,), "x", type_of("date")), older),  # microseconds are no days
@@ -142,7 +142,7 @@ def test_bounds_that_are_nan_or_of_another_type_are_unknown() -> None:
 
 def test_an_int_is_compared_with_bounds_of_the_long_it_became() -> None:
     counted = [pa.array([3], pa.int64()), pa.array([0], pa.int64()), pa.nulls(1, pa.int64())]
-    e = Evidence.of_counts(pa.array([2**40]), pa.array([2**41]), *counted)
+    e = ColumnMetrics.of_counts(pa.array([2**40]), pa.array([2**41]), *counted)
     assert not may_match(Predicate(1, "<", (7,), "x", type_of("int")), e)[0]
     assert must_match(Predicate(1, ">", (7,), "x", type_of("int")), e)[0]
 
@@ -234,7 +234,7 @@ JAVA: list[tuple[str, Op, tuple[Any, ...], tuple[bool, bool]]] = [
 @pytest.mark.parametrize(("name", "op", "literals", "wanted"), JAVA)
 def test_cases_of_java(name: str, op: Op, literals: tuple[Any, ...], wanted: tuple[bool, bool]) -> None:
     batch, metadata = java_file()
-    may, must = Filter("", asked(name, op, *literals)).judge(batch, metadata)
+    may, must = Filter("", asked(name, op, *literals)).evaluate(batch, metadata)
     assert (may[0].as_py(), must[0].as_py()) == wanted
 
 
@@ -246,7 +246,7 @@ def test_record_counts(records: int | None, below: tuple[bool, bool], whole: tup
     """A count of 0 prunes nothing by itself; of old imported files the statistics are not believed."""
     batch, metadata = java_file(records)
     for p, wanted in [(asked("id", "<", 5), below), (asked("no_nulls", "not-null"), whole)]:
-        may, must = Filter("", p).judge(batch, metadata)
+        may, must = Filter("", p).evaluate(batch, metadata)
         assert (may[0].as_py(), must[0].as_py()) == wanted
 
 
@@ -255,7 +255,7 @@ def test_and_or_and_constants() -> None:
     low, middle, high = asked("id", "<", 5), asked("id", "=", 50), asked("id", "not-null")
 
     def may(e: Any) -> bool:
-        return bool(Filter("", e).judge(batch, metadata)[0][0].as_py())
+        return bool(Filter("", e).evaluate(batch, metadata)[0][0].as_py())
 
     assert may(ALWAYS)
     assert not may(all_of(middle, low))
@@ -270,8 +270,8 @@ def test_a_nested_null_count_needs_all_the_rows() -> None:
     for values, nulls, wanted in [(50, 0, False), (40, 0, True), (None, 0, True), (50, 50, True), (40, 40, True)]:
         stats = {16: column_stats("int", None, None, values, nulls, None)}
         one = EntryBatch(batch.entries, stats)
-        assert Filter("", p).judge(one, metadata)[0][0].as_py() is wanted
-        not_null = Filter("", Predicate(16, "not-null", (), "s.inner", type_of("int"))).judge(one, metadata)
+        assert Filter("", p).evaluate(one, metadata)[0][0].as_py() is wanted
+        not_null = Filter("", Predicate(16, "not-null", (), "s.inner", type_of("int"))).evaluate(one, metadata)
         assert not_null[0][0].as_py() is (nulls != values or values is None)
         assert not_null[1][0].as_py() is (not wanted)
 
@@ -279,9 +279,9 @@ def test_a_nested_null_count_needs_all_the_rows() -> None:
 def test_a_value_count_that_is_not_there_is_the_record_count() -> None:
     batch, metadata = java_file()
     one = EntryBatch(batch.entries, {4: column_stats("string", None, None, None, 50, None)})
-    assert not Filter("", asked("all_nulls", "not-null")).judge(one, metadata)[0][0].as_py()
+    assert not Filter("", asked("all_nulls", "not-null")).evaluate(one, metadata)[0][0].as_py()
     assert not FileWitnesses(one, metadata, statistics=False).statistics(asked("all_nulls", "not-null"))
-    assert all_may(asked("all_nulls", "=", "x"), 1, FileWitnesses(one, metadata, statistics=False))[0]
+    assert evaluate_inclusive(asked("all_nulls", "=", "x"), 1, FileWitnesses(one, metadata, statistics=False))[0]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -330,11 +330,11 @@ def test_required_counts_as_far_as_every_schema_says_so(history: list[str], how:
     row = {"content_type": 0, "location": "/f", "record_count": 3, "partition_spec_id": 0}
     batch = EntryBatch.of_rows([row], stats={1: column_stats("double", 1.0, 2.0, 3, None, None)})
     wanted = Filter("", Predicate(1, "is-null", (), "x", type_of("double")))
-    may, _ = wanted.judge(batch, metadata)
+    may, _ = wanted.evaluate(batch, metadata)
     assert may[0].as_py() is not pruned
     assert not pruned or "never null" in explain_files(wanted, batch, metadata, [0])["why"][0].as_py()
     counted = EntryBatch(batch.entries, {1: column_stats("double", 1.0, 2.0, 3, 1, 0)})
-    assert wanted.judge(counted, metadata)[0][0].as_py()  # a null that is counted is there
+    assert wanted.evaluate(counted, metadata)[0][0].as_py()  # a null that is counted is there
 
 
 @settings(max_examples=150)
@@ -366,7 +366,7 @@ def test_files_of_any_history_are_never_judged_against_their_rows(data: st.DataO
     ]
     batch = EntryBatch.of_rows(entries, stats={1: parts} if data.draw(st.booleans()) else {})
     p = data.draw(predicates_of("double"))
-    may, must = Filter("", p).judge(batch, metadata)
+    may, must = Filter("", p).evaluate(batch, metadata)
     for rows, some, every in zip(files, may.to_pylist(), must.to_pylist(), strict=True):
         hits = [matches(p, v) for v in rows]
         assert some or not any(hits), (history, p, rows)

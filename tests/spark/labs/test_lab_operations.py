@@ -225,6 +225,7 @@ def test_what_is_refused_is_refused_as_here(
     in_between(monkeypatch, lambda: two.append({"id": [10]}))
     with pytest.raises(ix.CommitConflictError, match="no-new-conflicting-files"):
         lab.merge(frame([(10, 1)], "id long, i int"), "id")
+
     # And lets what is read expire, after Spark was told what to read.
     def late(*how: Any) -> Any:
         two.compact(paths=two.inspect.data_files()["file_path"].tolist())

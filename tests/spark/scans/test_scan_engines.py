@@ -36,9 +36,7 @@ def test_a_branch_has_the_current_schema(warehouse: Warehouse, spark: Spark) -> 
     spark.create("branch_avro", "id int, x string", write__format__default="avro")
     spark.insert("branch_avro", "(1, 'a'), (2, 'b')")
     first = spark.snapshot("branch_avro")
-    spark.alter(
-        "branch_avro", "CREATE BRANCH b", "DROP COLUMN x", "ADD COLUMN x string", "ALTER COLUMN id TYPE bigint"
-    )
+    spark.alter("branch_avro", "CREATE BRANCH b", "DROP COLUMN x", "ADD COLUMN x string", "ALTER COLUMN id TYPE bigint")
     t = ix.open(warehouse.path("branch_avro"))
     for state, x in ((t.at(ref="b"), None), (t.at(snapshot=first), "a"), (t, None)):
         expected = own(state)

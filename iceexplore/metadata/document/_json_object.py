@@ -6,7 +6,7 @@ from typing import Any
 
 from iceexplore.errors import FormatError, Problems, problem
 
-__all__ = ["Keys", "Reporter"]
+__all__ = ["JsonObjectReader", "Reporter"]
 
 LONG = 63
 INT = 31
@@ -41,7 +41,7 @@ class Reporter:
             self.problems.add(problem("unsupported", self.where, text, field=key))
 
 
-class Keys:
+class JsonObjectReader:
     """A JSON object with checked access by key."""
 
     def __init__(self, json: Any, reporter: Reporter, what: str) -> None:

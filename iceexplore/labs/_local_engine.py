@@ -18,14 +18,14 @@ from iceexplore.reading import TaskReader, outputs_of
 from iceexplore.storage import memory_limit
 from iceexplore.writing import plain_values
 
-__all__ = ["HERE", "Here", "is_array", "with_columns"]
+__all__ = ["LOCAL_ENGINE", "LocalEngine", "is_array", "with_columns"]
 
 #: Creates new rows from old ones: (row of the tasks, the rows, their positions). The columns stay the same.
 Replace = Callable[[int, pa.Table, Positions], pa.Table]
 _POS = "_pos"
 
 
-class Here:
+class LocalEngine:
     """The `Engine` that reads and writes in this process."""
 
     def find(self, state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Any]:
@@ -86,7 +86,7 @@ class Here:
         return Rewrite(gone=tuple(names[row] for row in hits), rows=rows)
 
 
-HERE = Here()
+LOCAL_ENGINE = LocalEngine()
 
 
 def _rows_of(state: TableState, tasks: FileTasks, row: int) -> Iterator[tuple[pa.Table, Positions]]:
