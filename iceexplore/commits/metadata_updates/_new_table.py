@@ -11,7 +11,19 @@ from iceexplore.commits.metadata_updates._upgrade import with_expressions
 from iceexplore.errors import version_of
 from iceexplore.metadata import parse_schema
 
-__all__ = ["new_table_document"]
+__all__ = ["new_table_document", "no_history"]
+
+
+def no_history() -> Json:
+    """Return the keys of a metadata document that record snapshots, as a table without any has them."""
+    return {
+        "refs": {},
+        "snapshots": [],
+        "statistics": [],
+        "partition-statistics": [],
+        "snapshot-log": [],
+        "metadata-log": [],
+    }
 
 
 def new_table_document(
@@ -83,14 +95,7 @@ def new_table_document(
     }
     if format_version >= 3:
         out["next-row-id"] = 0
-    out |= {
-        "refs": {},
-        "snapshots": [],
-        "statistics": [],
-        "partition-statistics": [],
-        "snapshot-log": [],
-        "metadata-log": [],
-    }
+    out |= no_history()
     if format_version == 4 and expressions:
         out, fields = with_expressions({**out, "expressions": []}, fields)
         out["partition-specs"] = [{"spec-id": 0, "fields": fields}]

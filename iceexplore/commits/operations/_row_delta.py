@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits.added_files._new_files import new_files
+from iceexplore.commits.added_files._vector_entries import entries_of_vectors
 from iceexplore.commits.live_files._find import applied_deletes, files_of_vectors, locations_of, must_be_live, scoped_to
 from iceexplore.commits.model._change import Change, Isolation, Operation
 from iceexplore.commits.model._writer import CommitWriter
@@ -309,28 +310,12 @@ def vector_entries(writer: CommitWriter, targets: EntryBatch, vectors: Mapping[s
     vectors
         Bitmaps of positions by data file.
     """
-    names = targets.entries["location"].to_pylist()
-    rows = [i for i, name in enumerate(names) if name in vectors]
-    data, places = write_puffin([new_dv_blob(vectors[names[i]], names[i]) for i in rows])
+    mine = targets.take([i for i, name in enumerate(targets.entries["location"].to_pylist()) if name in vectors])
+    names = mine.entries["location"].to_pylist()
+    data, places = write_puffin([new_dv_blob(vectors[name], name) for name in names])
     location = writer.new_location("deletes", ".puffin", folder="data")
     writer.write(location, data, kind="puffin")
-    mine = targets.take(rows)
-    entries = [
-        {
-            "content_type": int(ContentType.POSITION_DELETE),
-            "location": location,
-            "file_format": "puffin",
-            "partition_spec_id": spec_id,
-            "record_count": len(vectors[name]),
-            "file_size_in_bytes": len(data),
-            "referenced_file": name,
-            "deletion_vector": {"offset": offset, "size_in_bytes": size, "inline_content": None},
-        }
-        for name, spec_id, (offset, size) in zip(
-            mine.entries["location"].to_pylist(), mine.entries["partition_spec_id"].to_pylist(), places, strict=True
-        )
-    ]
-    return EntryBatch.of_rows(entries, partition=mine.partition)
+    return entries_of_vectors(mine, location, len(data), places, [len(vectors[name]) for name in names])
 
 
 def delete_groups(state: TableState, targets: EntryBatch, by_file: Mapping[str, Any]) -> list[list[int]]:

@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.commits.added_files._synthetic import made_up_folder
+from iceexplore.commits.added_files._vector_entries import entries_of_vectors
 from iceexplore.commits.live_files._find import live_files
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.deletes import FILE_PATH_ID, read_positions
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, EntryBatch
+from iceexplore.manifests import EntryBatch
 
 __all__ = ["Deleted", "Positions", "estimated_entries"]
 
@@ -115,33 +116,14 @@ def estimated_entries(writer: CommitWriter, targets: EntryBatch, counts: dict[st
     targets
         The entries of the data files; may include others.
     """
-    names = targets.entries["location"].to_pylist()
-    rows = [i for i, name in enumerate(names) if name in counts]
+    mine = targets.take([i for i, name in enumerate(targets.entries["location"].to_pylist()) if name in counts])
+    known = [counts[name] for name in mine.entries["location"].to_pylist()]
     location = writer.new_location("deletes", ".puffin", folder="data/made-up")
     assert location.startswith(made_up_folder(writer.base.metadata.location))
-    sizes = np.array([_OVERHEAD + _PER_POSITION * counts[names[i]] for i in rows], dtype=np.int64)
+    sizes = np.array([_OVERHEAD + _PER_POSITION * count for count in known], dtype=np.int64)
     offsets = 4 + np.cumsum(sizes) - sizes
-    mine = targets.take(rows)
-    entries = [
-        {
-            "content_type": int(ContentType.POSITION_DELETE),
-            "location": location,
-            "file_format": "puffin",
-            "partition_spec_id": spec_id,
-            "record_count": counts[name],
-            "file_size_in_bytes": int(4 + sizes.sum()),
-            "referenced_file": name,
-            "deletion_vector": {"offset": offset, "size_in_bytes": size, "inline_content": None},
-        }
-        for name, spec_id, offset, size in zip(
-            mine.entries["location"].to_pylist(),
-            mine.entries["partition_spec_id"].to_pylist(),
-            offsets.tolist(),
-            sizes.tolist(),
-            strict=True,
-        )
-    ]
-    return EntryBatch.of_rows(entries, partition=mine.partition)
+    places = list(zip(offsets.tolist(), sizes.tolist(), strict=True))
+    return entries_of_vectors(mine, location, int(4 + sizes.sum()), places, known)
 
 
 def _read(at: TableState, location: str, file_format: str | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from iceexplore.commits._cost import ancestors
 from iceexplore.commits.metadata_updates._document import Json
+from iceexplore.commits.metadata_updates._new_table import no_history
 from iceexplore.commits.metadata_updates._upgrade import with_lists
 from iceexplore.commits.model._change import Change
 from iceexplore.commits.model._options import LayoutOptions
@@ -236,12 +237,7 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
     document |= {
         "last-updated-ms": first.timestamp_ms - 1,
         "current-snapshot-id": None if version >= 3 else -1,
-        "refs": {},
-        "snapshots": [],
-        "statistics": [],
-        "partition-statistics": [],
-        "snapshot-log": [],
-        "metadata-log": [],
+        **no_history(),
     }
     if version >= 2:
         document["last-sequence-number"] = before
