@@ -344,7 +344,7 @@ def test_of_many_data_files_the_first_are_listed_and_said(show: Any, tmp_path: P
     vector = show(DeletionVectors, table, selection={"node": node.id}).vector
     assert len(vector["paths"]) == 200
     assert vector["paths"][7] == ["/data/007-\u202egpj.parquet", 1, "/data/007-⟨U+202E⟩gpj.parquet"]
-    assert any(note.startswith("Of 250 data files the 200") for note in vector["notes"])
+    assert any(note.startswith("The 200 of 250 data files") for note in vector["notes"])
 
 
 def test_what_is_cancelled_is_said_and_can_be_asked_for_again(show: Any) -> None:

@@ -132,7 +132,7 @@ def test_nulls_inside_of_nested_values() -> None:
 def test_nan_is_no_null_among_pythons_values() -> None:
     schema = Schema(0, (NestedField(1, "x", PrimitiveType("double")),))
     assert str(arrow_frame({"x": [float("nan"), pd.NA]}, schema)["x"].to_pylist()) == "[nan, None]"
-    with pytest.raises(OptionError, match="column 'x' has values that Arrow cannot hold"):
+    with pytest.raises(OptionError, match="column 'x' has values that Arrow cannot represent"):
         arrow_frame({"x": ["a", float("nan")]}, Schema(0, (NestedField(1, "x", PrimitiveType("string")),)))
 
 
