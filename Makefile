@@ -115,7 +115,7 @@ $(VENV)/bin/python:
 
 # Stamps: installed again when what is to be installed changes.
 $(VENV)/.lab: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[lab]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[jupyter]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python

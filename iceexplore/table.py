@@ -951,7 +951,7 @@ class Table:
 
         ``how`` takes ``last``, ``seed``, ``overlay`` and layout options. See `iceexplore.commits.replay`.
         """
-        return ix.commits.replay(self._state, format_version, face=Simulation, **how)
+        return ix.commits.replay(self._state, format_version, wrap=Simulation, **how)
 
     def retained(self, window: int, *, data: bool = False) -> Retained:
         """List the metadata that the newest snapshots need, and what expiring the others would free.

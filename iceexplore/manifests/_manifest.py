@@ -29,7 +29,7 @@ from iceexplore.manifests.decode._file import Part
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType
 from iceexplore.manifests.model._header import ManifestHeader
-from iceexplore.manifests.model._reader_schema import Layout
+from iceexplore.manifests.model._reader_schema import ReaderSchema
 from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import Dialect, Type
 
@@ -77,7 +77,7 @@ class Manifest:
         header: ManifestHeader | None = None,
         length: int = 0,
         problems: tuple[Problem, ...] = (),
-        layout: Layout | None = None,
+        reader_schema: ReaderSchema | None = None,
         load: Callable[[str], Part] | None = None,
         meaning: TableTypes | None = None,
         spec_id: int | None = None,
@@ -93,7 +93,7 @@ class Manifest:
         self.header = header or ManifestHeader()
         self.length = length
         self.problems = problems
-        self._layout = layout
+        self._reader_schema = reader_schema
         self._load = load
         self._meaning = meaning or TableTypes()
         self._spec_id = spec_id
@@ -176,12 +176,12 @@ class Manifest:
 
     def _stored_tuples(self) -> pa.StructArray | None:
         spec = None if self._spec_id is None else self._meaning.specs.get(self._spec_id)
-        if self.is_root or self._layout is None or (spec is not None and not spec.fields):
+        if self.is_root or self._reader_schema is None or (spec is not None and not spec.fields):
             return None
         table = self._part("partition")
         if table is None:
             return None
-        made, problems = typed_partition(table, self._layout, spec, self._meaning.types, self.location)
+        made, problems = typed_partition(table, self._reader_schema, spec, self._meaning.types, self.location)
         for item in problems:
             self._report.add(item)
         return made
@@ -266,7 +266,7 @@ class Manifest:
             dialect=self.dialect,
             header=self.header,
             length=self.length,
-            layout=self._layout,
+            reader_schema=self._reader_schema,
             load=self._load,
             meaning=self._meaning,
             report=self._report,
@@ -282,12 +282,12 @@ class Manifest:
 
     @property
     def _is_v4(self) -> bool:
-        return self._layout is not None and self._layout.shape in ("v4-proposal", "v4-draft")
+        return self._reader_schema is not None and self._reader_schema.shape in ("v4-proposal", "v4-draft")
 
     @cached_property
     def _typed(self) -> TypedStats | None:
         """The V4 statistics by entry; null for an entry that is a deletion vector in the draft."""
-        if not self._is_v4 or self._layout is None:
+        if not self._is_v4 or self._reader_schema is None:
             return None
         table = self._part("stats")
         if table is None:
@@ -297,7 +297,7 @@ class Manifest:
             kinds = [int(ContentType.POSITION_DELETE), int(ContentType.MANIFEST_DV)]
             vector = pc.is_in(self.entries["content_type"], pa.array(kinds, pa.int32())).combine_chunks()
             rows = pc.if_else(vector, pa.scalar(None, rows.type), rows)
-        return TypedStats(table, self._layout, self._meaning.types, rows)
+        return TypedStats(table, self._reader_schema, self._meaning.types, rows)
 
     @property
     def _rows(self) -> pa.Array | None:
@@ -307,15 +307,15 @@ class Manifest:
         return whole(self.entries["ordinal"])
 
     def _rebuilt(self) -> pa.StructArray | None:
-        if self._layout is None:
+        if self._reader_schema is None:
             return None
-        kept = self._part("partition") if self._layout.partition else None
+        kept = self._part("partition") if self._reader_schema.partition else None
         if kept is not None and self._rows is not None:
             kept = kept.take(self._rows)
         # Decode statistics only if some spec has partition fields whose values they may hold.
         partitioned = any(not spec.is_unpartitioned for spec in self._meaning.specs.values())
         made, problems = rebuilt_partition(
-            self.entries, self._typed if partitioned else None, kept, self._layout, self._meaning, self.location
+            self.entries, self._typed if partitioned else None, kept, self._reader_schema, self._meaning, self.location
         )
         for item in problems:
             self._report.add(item)

@@ -319,7 +319,7 @@ class ManifestReader:
             header=head.header,
             length=head.length,
             problems=tuple(problems),
-            layout=head.layout,
+            reader_schema=head.reader_schema,
             load=_loader(source, got),
             meaning=self._meaning,
             spec_id=parent.partition_spec_id,
@@ -431,7 +431,7 @@ def open_manifest(storage: Any, location: str) -> Manifest:
             header=head.header,
             length=head.length,
             problems=part.problems,
-            layout=head.layout,
+            reader_schema=head.reader_schema,
             load=loader,
             stored=head.rows,
         )
@@ -449,7 +449,7 @@ def open_manifest(storage: Any, location: str) -> Manifest:
         header=head.header,
         length=head.length,
         problems=part.problems,
-        layout=head.layout,
+        reader_schema=head.reader_schema,
         load=loader,
         meaning=meaning,
         spec_id=spec_id,
@@ -510,7 +510,7 @@ def _root_manifest(
         header=head.header,
         length=head.length,
         problems=tuple(problems),
-        layout=head.layout,
+        reader_schema=head.reader_schema,
     )
 
 

@@ -63,7 +63,7 @@ def v4_root(
         header=head.header,
         length=head.length,
         problems=tuple(problems),
-        layout=head.layout,
+        reader_schema=head.reader_schema,
         load=load,
         meaning=meaning,
         report=report,

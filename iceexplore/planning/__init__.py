@@ -8,7 +8,7 @@ from iceexplore.planning.advice._suggestion import Suggestion
 from iceexplore.planning.delete_index._match import equality_columns, match_deletes
 from iceexplore.planning.delete_index._paths import live_places
 from iceexplore.planning.delete_index._unmatched import UNMATCHED_SCHEMA, unmatched_deletes
-from iceexplore.planning.distribution._table_layout import TableLayout
+from iceexplore.planning.distribution._table_distribution import TableDistribution
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, comparable
 from iceexplore.planning.evaluators._explain import WHY_SCHEMA, explain_files, explain_manifests
 from iceexplore.planning.evaluators._filter import Filter, make_filter, residuals
@@ -52,7 +52,7 @@ __all__ = [
     "ScanPlan",
     "SplitOptions",
     "Suggestion",
-    "TableLayout",
+    "TableDistribution",
     "Term",
     "UNMATCHED_SCHEMA",
     "WHY_SCHEMA",
@@ -99,6 +99,7 @@ __getattr__ = moved_names(
         "Op": "iceexplore.expressions",
         "Or": "iceexplore.expressions",
         "Predicate": "iceexplore.expressions",
+        "TableLayout": "iceexplore.planning:TableDistribution",
         "all_of": "iceexplore.expressions",
         "any_of": "iceexplore.expressions",
         "bind_filter": "iceexplore.expressions",

@@ -103,7 +103,7 @@ def plan_scan(
         _note_twice(state, scans[0], files, root_row)
     if appends is None and len(files):
         places = _delete_rows(state, scans[0], wanted, _holding(picked[0]))
-        matched = match_deletes(state, files, filter=wanted, manifests=places)
+        matched = match_deletes(state, files, where=wanted, manifests=places)
     numbers, left = residuals(wanted, files, state.metadata)
     tasks = FileTasks(files, root_row, whole, numbers, left, matched)
     deletes = tuple(r for r in places if r not in set(scans[0].rows.tolist())) if places else ()

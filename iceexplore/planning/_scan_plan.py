@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from iceexplore.errors import renamed_method
 from iceexplore.graph import card_html, card_text, to_frame
 from iceexplore.planning.scan._result import PlannedScan
 from iceexplore.planning.scan._splits import SplitOptions
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from iceexplore.planning.advice._advise import Advice
-    from iceexplore.planning.distribution._table_layout import By, TableLayout
+    from iceexplore.planning.distribution._table_distribution import By, TableDistribution
     from iceexplore.planning.report._compare import PlanComparison
     from iceexplore.planning.report._tree import PlanTree
     from iceexplore.planning.report._waterfall import Waterfall
@@ -102,7 +103,7 @@ class ScanPlan(PlannedScan):
         """
         from iceexplore.planning.delete_index._unmatched import unmatched_deletes
 
-        return to_frame(unmatched_deletes(self.state, self.files.files, self.files.matched, filter=self.filter))
+        return to_frame(unmatched_deletes(self.state, self.files.files, self.files.matched, where=self.filter))
 
     def levels(self, *, exact: bool = False) -> pd.DataFrame:
         """Return the waterfall: the manifests, files, rows and bytes that remain after each level.
@@ -236,7 +237,7 @@ class ScanPlan(PlannedScan):
 
         return advise(self)
 
-    def layout(self, by: By = "partition") -> TableLayout:
+    def distribution(self, by: By = "partition") -> TableDistribution:
         """Return the distribution of the bytes, rows, small files and deletes that are read: data frame and bars.
 
         Parameters
@@ -250,9 +251,11 @@ class ScanPlan(PlannedScan):
         OptionError
             ``by`` is none of these.
         """
-        from iceexplore.planning.distribution._table_layout import table_layout
+        from iceexplore.planning.distribution._table_distribution import table_distribution
 
-        return table_layout(self.state, self.files, by)
+        return table_distribution(self.state, self.files, by)
+
+    layout = renamed_method("distribution", "layout")
 
     # Display ------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Draw plain structures as SVG, Mermaid, Graphviz, text and HTML, with escaping and layout."""
+"""Draw plain structures as SVG, Mermaid, Graphviz, text and HTML, with escaping and positions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from iceexplore.render.scenes._fold import fold, share
 from iceexplore.render.scenes._graphviz import graphviz
 from iceexplore.render.scenes._icons import ICONS
 from iceexplore.render.scenes._mermaid import mermaid
-from iceexplore.render.scenes._positions import Box, Column, Layout, layout
+from iceexplore.render.scenes._positions import Box, Column, ScenePositions, scene_positions
 from iceexplore.render.scenes._scene import EdgeKind, Mark, Scene, SceneEdge, SceneNode
 from iceexplore.render.scenes._style import MARKS, PAPER, PRUNED, STYLE, KindStyle, MarkStyle, Palette, style
 from iceexplore.render.scenes._svg import Theme, svg
@@ -38,7 +38,6 @@ __all__ = [
     "Html",
     "ICONS",
     "KindStyle",
-    "Layout",
     "MARKS",
     "Mark",
     "MarkStyle",
@@ -50,6 +49,7 @@ __all__ = [
     "Scene",
     "SceneEdge",
     "SceneNode",
+    "ScenePositions",
     "Svg",
     "TableDiagram",
     "TableLink",
@@ -66,11 +66,11 @@ __all__ = [
     "graphviz",
     "html_lines",
     "html_table",
-    "layout",
     "line_of",
     "mermaid",
     "place",
     "route_crossings",
+    "scene_positions",
     "share",
     "shown_frame",
     "spoken",

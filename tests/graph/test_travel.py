@@ -226,7 +226,7 @@ def test_arguments_of_another_type_are_refused_in_words(trips: ix.Table) -> None
         lambda: x.empty({"id": "long"}, location=None), lambda: t.retained(1.5),
         lambda: t.tree(max_nodes=None), lambda: tree.node(None), lambda: tree.children([], limit=3),
         lambda: tree.children("table", limit=None), lambda: tree.expand(b"x"), lambda: t.rows("km > 5", limit=""),
-        lambda: t.changes("2024-q1-audit", "main").locations("moved"), lambda: t.plan().layout(by=[]),
+        lambda: t.changes("2024-q1-audit", "main").locations("moved"), lambda: t.plan().distribution(by=[]),
     ]  # fmt: skip
     for call in asked:
         with pytest.raises(ix.OptionError, match=r"give|choose|is no|ids look like|expected"):

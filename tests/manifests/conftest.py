@@ -1,4 +1,4 @@
-"""Manifests made up for the tests: written row by row with fastavro, as other writers would."""
+"""Manifests that tests need, written row by row with fastavro as other writers would write them."""
 
 from __future__ import annotations
 

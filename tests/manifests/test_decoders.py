@@ -13,7 +13,7 @@ from iceexplore.errors import FormatError
 from iceexplore.formats import read_header
 from iceexplore.manifests.decode import _avro as _decode
 from iceexplore.manifests.decode._avro import DataFusionDecoder, Decoded, FastavroDecoder, decode
-from iceexplore.manifests.model._reader_schema import layout_of
+from iceexplore.manifests.model._reader_schema import reader_schema_of
 
 
 class Fake:
@@ -31,10 +31,10 @@ class Fake:
         return self.willing
 
     def decode(
-        self, data: bytes, header: Any, index: Any, layout: Any, columns: list[str], location: str
+        self, data: bytes, header: Any, index: Any, reader_schema: Any, columns: list[str], location: str
     ) -> Decoded | None:
         self.decoded.append(columns)
-        return None if self.made is None else self.made(data, header, index, layout, columns, location)
+        return None if self.made is None else self.made(data, header, index, reader_schema, columns, location)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def _anew() -> Iterator[None]:
 def manifest(make: Any, rows: int = 5) -> tuple[bytes, Any, Any]:
     data = make("avro")(make("entry_schema")([]), [make("entry")(i) for i in range(rows)])
     header = read_header(data, "f")
-    return data, header, layout_of(header.schema, "f")
+    return data, header, reader_schema_of(header.schema, "f")
 
 
 def test_every_manifest_and_list_goes_through_the_interface(table: Any, make: Any, monkeypatch: Any) -> None:
@@ -65,24 +65,24 @@ def test_every_manifest_and_list_goes_through_the_interface(table: Any, make: An
 
 
 def test_the_next_one_is_asked_where_one_gives_nothing(make: Any) -> None:
-    data, header, layout = manifest(make)
+    data, header, reader_schema = manifest(make)
     unwilling, uncertain = Fake(willing=False), Fake()
-    got = decode(data, header, layout, ["f103"], "f", decoders=(unwilling, uncertain, FastavroDecoder()))
+    got = decode(data, header, reader_schema, ["f103"], "f", decoders=(unwilling, uncertain, FastavroDecoder()))
     assert got.table["f103"].to_pylist() == [10, 11, 12, 13, 14]
     assert unwilling.decoded == []
     assert uncertain.decoded == [["f103"]]
 
 
 def test_nobody_left_is_our_error(make: Any) -> None:
-    data, header, layout = manifest(make)
+    data, header, reader_schema = manifest(make)
     with pytest.raises(FormatError, match="no decoder"):
-        decode(data, header, layout, ["f103"], "f", decoders=(Fake(),))
+        decode(data, header, reader_schema, ["f103"], "f", decoders=(Fake(),))
 
 
 def test_damage_is_known_to_who_is_asked(make: Any) -> None:
-    data, header, layout = manifest(make)
+    data, header, reader_schema = manifest(make)
     fake = Fake(FastavroDecoder().decode)
-    assert decode(data[:-3], header, layout, ["f103"], "f", decoders=(fake,)).faults
+    assert decode(data[:-3], header, reader_schema, ["f103"], "f", decoders=(fake,)).faults
     assert fake.asked == [(len(data) - 3, False)]
     assert not DataFusionDecoder().takes(1 << 30, whole=False)
 
@@ -105,13 +105,13 @@ def test_datafusion_that_cannot_decode_is_not_used_and_once_said(
     monkeypatch.setattr(_decode, "decode_bulk", never)
     monkeypatch.setattr(_decode, "BULK_BYTES", 0)
     monkeypatch.setattr(_decode, "IMPORT_BYTES", -1)
-    data, header, layout = manifest(make)
+    data, header, reader_schema = manifest(make)
     with pytest.warns(UserWarning, match=r"fastavro, up to twenty times slower: datafusion (53|51|is not installed)"):
-        got = decode(data, header, layout, ["f103"], "f")
+        got = decode(data, header, reader_schema, ["f103"], "f")
     assert got.table["f103"].to_pylist() == [10, 11, 12, 13, 14]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        decode(data, header, layout, ["f103"], "f")
+        decode(data, header, reader_schema, ["f103"], "f")
 
 
 @pytest.mark.usefixtures("_anew")

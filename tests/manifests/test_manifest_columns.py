@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from iceexplore.manifests.column_stats import _maps as _stats
 from iceexplore.manifests.column_stats._partition import typed_partition
-from iceexplore.manifests.model._reader_schema import layout_of
+from iceexplore.manifests.model._reader_schema import reader_schema_of
 from iceexplore.metadata import PartitionField, PartitionSpec, PrimitiveType, decode_values
 
 ID = uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
@@ -110,7 +110,7 @@ def partition(avro: Any, raw: pa.Array, spec: PartitionSpec | None, types: dict[
     data = {"type": "record", "name": "p", "fields": [{"name": "p", "type": ["null", avro], "field-id": 1000}]}
     file = {"type": "record", "name": "d", "fields": [{"name": "partition", "type": data, "field-id": 102}]}
     entry = {"type": "record", "name": "e", "fields": [{"name": "data_file", "type": file, "field-id": 2}]}
-    return typed_partition(pa.table({"p1000": raw}), layout_of(entry, "f"), spec, types, "f")
+    return typed_partition(pa.table({"p1000": raw}), reader_schema_of(entry, "f"), spec, types, "f")
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -15,7 +15,7 @@ from iceexplore.formats import AVRO_MAGIC, index_blocks, read_header
 from iceexplore.manifests import Manifest, open_manifest
 from iceexplore.manifests.decode._avro import decode_blocks, decode_bulk
 from iceexplore.manifests.model._field_ids import MAP_IDS
-from iceexplore.manifests.model._reader_schema import layout_of
+from iceexplore.manifests.model._reader_schema import reader_schema_of
 from iceexplore.storage import CACHE
 
 pytestmark = pytest.mark.corpus
@@ -60,11 +60,11 @@ def test_both_decoders_agree_on_every_file(corpus: Path) -> None:
     for path in avro_files(corpus):
         data = path.read_bytes()
         header = read_header(data, str(path))
-        layout = layout_of(header.schema, str(path))
+        reader_schema = reader_schema_of(header.schema, str(path))
         index = index_blocks(data, header, str(path))
-        columns = layout.arrow.names
-        slow = decode_blocks(data, header, index, layout, columns, str(path))
-        bulk = decode_bulk(data, header, index, layout, columns, str(path))
+        columns = reader_schema.arrow.names
+        slow = decode_blocks(data, header, index, reader_schema, columns, str(path))
+        bulk = decode_bulk(data, header, index, reader_schema, columns, str(path))
         if bulk is None:
             if not slow.faults:
                 refused.append(path)

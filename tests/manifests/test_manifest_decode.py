@@ -13,7 +13,7 @@ import pytest
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats._avro import index_blocks, read_header
 from iceexplore.manifests.decode import _avro as _decode
-from iceexplore.manifests.model._reader_schema import layout_of
+from iceexplore.manifests.model._reader_schema import reader_schema_of
 
 
 @pytest.fixture(autouse=True)
@@ -25,11 +25,11 @@ def _with_datafusion() -> None:
 
 def both(data: bytes) -> tuple[pa.Table | None, _decode.Decoded]:
     header = read_header(data, "f")
-    layout = layout_of(header.schema, "f")
+    reader_schema = reader_schema_of(header.schema, "f")
     index = index_blocks(data, header, "f")
-    columns = layout.arrow.names
-    bulk = _decode.decode_bulk(data, header, index, layout, columns, "f")
-    return bulk, _decode.decode_blocks(data, header, index, layout, columns, "f")
+    columns = reader_schema.arrow.names
+    bulk = _decode.decode_bulk(data, header, index, reader_schema, columns, "f")
+    return bulk, _decode.decode_blocks(data, header, index, reader_schema, columns, "f")
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def test_few_rows_are_python_objects_at_a_time(make: Any, monkeypatch: pytest.Mo
     monkeypatch.setattr(_decode, "_to_batch", counted)
     data = make("avro")(make("entry_schema")([]), [make("entry")(i) for i in range(2100)], interval=30_000)
     header = read_header(data, "f")
-    layout, index = layout_of(header.schema, "f"), index_blocks(data, header, "f")
-    found = _decode.decode_blocks(data, header, index, layout, ["f103"], "f").table
+    reader_schema, index = reader_schema_of(header.schema, "f"), index_blocks(data, header, "f")
+    found = _decode.decode_blocks(data, header, index, reader_schema, ["f103"], "f").table
     assert found["f103"].to_pylist() == [10 + i for i in range(2100)]
     assert found["f103"].num_chunks == 1
     assert max(sizes) <= 500
@@ -147,7 +147,7 @@ def test_damage_in_the_middle_keeps_what_is_around(make: Any) -> None:
     assert len(blocks) > 5
     data[blocks[2].start + 10] ^= 0xFF
     data[blocks[2].start + 11] ^= 0xFF
-    decoded = _decode.decode(bytes(data), header, layout_of(header.schema, "f"), ["f100"], "f")
+    decoded = _decode.decode(bytes(data), header, reader_schema_of(header.schema, "f"), ["f100"], "f")
     names = [v.decode() for v in decoded.table["f100"].to_pylist()]
     before, after = sum(b.count for b in blocks[:2]), sum(b.count for b in blocks[3:])
     expected = [f"file-{i:05d}.parquet" for i in range(500)]
@@ -170,13 +170,13 @@ def test_a_full_memory_disk_is_no_error(make: Any, monkeypatch: pytest.MonkeyPat
     assert bulk is not None
 
 
-def layout(fields: list[Any]) -> Any:
-    return layout_of({"type": "record", "name": "r", "fields": fields}, "f")
+def reader_schema(fields: list[Any]) -> Any:
+    return reader_schema_of({"type": "record", "name": "r", "fields": fields}, "f")
 
 
 def test_recursive_schema() -> None:
     with pytest.raises(FormatError, match="recursive"):
-        layout([{"name": "a", "type": ["null", "r"]}])
+        reader_schema([{"name": "a", "type": ["null", "r"]}])
 
 
 def test_schema_that_explodes() -> None:
@@ -189,29 +189,31 @@ def test_schema_that_explodes() -> None:
         }
 
     with pytest.raises(FormatError, match="large"):
-        layout([{"name": "a", "type": level(20), "field-id": 1}])
+        reader_schema([{"name": "a", "type": level(20), "field-id": 1}])
 
 
 def test_array_of_nothing_cannot_promise_anything() -> None:
     empty = {"type": "record", "name": "e", "fields": []}
     with pytest.raises(FormatError, match="no bytes"):
-        layout([{"name": "a", "type": {"type": "array", "items": empty}, "field-id": 1}])
+        reader_schema([{"name": "a", "type": {"type": "array", "items": empty}, "field-id": 1}])
 
 
 def test_names_count_only_without_ids() -> None:
     old = [("manifest_path", "string"), ("added_data_files_count", "int")]
-    by_name = layout([{"name": n, "type": t} for n, t in old])
+    by_name = reader_schema([{"name": n, "type": t} for n, t in old])
     assert not by_name.has_ids
     assert by_name.has(500)
     assert by_name.has(504)
-    by_id = layout([{"name": n, "type": t, "field-id": i} for (n, t), i in zip(old, (500, 9), strict=True)])
+    by_id = reader_schema([{"name": n, "type": t, "field-id": i} for (n, t), i in zip(old, (500, 9), strict=True)])
     assert by_id.has_ids
     assert not by_id.has(504)
-    mixed = layout([{"name": "x", "type": "int", "field-id": 500}, {"name": "added_files_count", "type": "int"}])
+    mixed = reader_schema([{"name": "x", "type": "int", "field-id": 500}, {"name": "added_files_count", "type": "int"}])
     assert not mixed.has(504)
 
 
 def test_an_id_given_twice_counts_once() -> None:
-    twice = layout([{"name": "a", "type": "int", "field-id": 500}, {"name": "b", "type": "long", "field-id": 500}])
+    twice = reader_schema(
+        [{"name": "a", "type": "int", "field-id": 500}, {"name": "b", "type": "long", "field-id": 500}]
+    )
     assert twice.arrow.field("f500").type == pa.int32()
     assert len(twice.arrow) == 2

@@ -164,9 +164,9 @@ def test_large_manifest_decodes_what_is_asked_for(table: Any, make: Any, monkeyp
     asked: list[list[str]] = []
     decode = vars(_source)["decode"]  # not a name that the module exports
 
-    def spy(data: Any, header: Any, layout: Any, columns: list[str], location: str) -> Any:
+    def spy(data: Any, header: Any, reader_schema: Any, columns: list[str], location: str) -> Any:
         asked.append(columns)
-        return decode(data, header, layout, columns, location)
+        return decode(data, header, reader_schema, columns, location)
 
     monkeypatch.setattr(_source, "BULK_BYTES", 0)
     monkeypatch.setattr(_source, "decode", spy)

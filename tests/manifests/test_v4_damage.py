@@ -20,7 +20,7 @@ from iceexplore.formats import index_blocks, read_header
 from iceexplore.manifests import Manifest, ManifestReader, encode_manifest_dv, open_manifest
 from iceexplore.manifests.decode._avro import BULK_BYTES, FastavroDecoder, decode, decode_bulk
 from iceexplore.manifests.decode._file import PARTS
-from iceexplore.manifests.model._reader_schema import layout_of
+from iceexplore.manifests.model._reader_schema import reader_schema_of
 from iceexplore.storage import CACHE
 from tests.helpers import v4_files as v4
 from tests.manifests.test_v4_draft import manifest as draft_manifest
@@ -146,10 +146,10 @@ def test_bulk_and_row_by_row_decoding_agree(make: Any) -> None:
     rows = [make(i) for i in range(700)]
     data = v4.avro(fields, rows, interval=20_000, content="data")
     header = read_header(data, "f")
-    layout = layout_of(header.schema, "f")
-    for columns in (layout.arrow.names, [c for c in layout.arrow.names if not c.startswith("sstats")]):
-        slow = decode(data, header, layout, columns, "f", decoders=(FastavroDecoder(),))
-        fast = decode_bulk(data, header, index_blocks(data, header, "f"), layout, columns, "f")
+    reader_schema = reader_schema_of(header.schema, "f")
+    for columns in (reader_schema.arrow.names, [c for c in reader_schema.arrow.names if not c.startswith("sstats")]):
+        slow = decode(data, header, reader_schema, columns, "f", decoders=(FastavroDecoder(),))
+        fast = decode_bulk(data, header, index_blocks(data, header, "f"), reader_schema, columns, "f")
         assert slow.faults == ()
         assert fast is not None
         assert fast.equals(slow.table)

@@ -360,7 +360,7 @@ def test_statistics_and_tuples_of_a_root(table: Table) -> None:
 
 def test_tuples_are_rebuilt_and_united(table: Table) -> None:
     stats = [
-        v4.column_stats(1, "long", derived="int"),  # layout (b): the bucket stands in the source column's struct
+        v4.column_stats(1, "long", derived="int"),  # layout (b): the bucket is in the source column's struct
         v4.column_stats(2, "string"),
         v4.column_stats(101, "date"),
     ]

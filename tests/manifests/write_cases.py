@@ -1,4 +1,4 @@
-"""Made-up rows for manifests to be written: a table with a column of every type and a spec for every transform."""
+"""Synthetic rows of manifests to write: a table with a column of every type and a spec for every transform."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from iceexplore.commits.added_files._from_records import files_of_records
-from iceexplore.commits.added_files._synthetic import counts_of, made_up_files
+from iceexplore.commits.added_files._synthetic import counts_of, synthetic_files
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
@@ -100,7 +100,7 @@ def _counted(
     rng = np.random.default_rng(writer.names.getrandbits(64))
     counts = counts_of(state, files, rows, partitions, rng, writer.timestamp_ms)
     if not materialize:
-        return made_up_files(state, counts, writer, rng, bytes_per_row)
+        return synthetic_files(state, counts, writer, rng, bytes_per_row)
     from iceexplore.commits.added_files._synthetic_rows import materialized_files
 
     if bytes_per_row is not None:

@@ -24,9 +24,9 @@ from iceexplore.writing import StatColumn, partition_path, stat_columns, truncat
 __all__ = [
     "Counts",
     "counts_of",
-    "made_up_files",
-    "made_up_folder",
     "null_share",
+    "synthetic_files",
+    "synthetic_folder",
     "uuid_strings",
 ]
 
@@ -43,7 +43,7 @@ _NULLS = (0.0, 0.0, 0.01, 0.1)
 _COVERS = (0.02, 0.3, 0.95)
 
 
-def made_up_folder(table_location: str) -> str:
+def synthetic_folder(table_location: str) -> str:
     """Return the folder of a table's synthetic files, with a trailing slash; nothing is written there."""
     return f"{table_location.rstrip('/')}/{SYNTHETIC_FOLDER}/"
 
@@ -161,7 +161,7 @@ def _newest(state: TableState) -> list[Any]:
     return [*([] if direct is None else [direct]), *(state.reader.leaf(root, int(r), parts) for r in rows)]
 
 
-def made_up_files(
+def synthetic_files(
     state: TableState, counts: Counts, writer: CommitWriter, rng: np.random.Generator, bytes_per_row: float | None
 ) -> EntryBatch:
     """Return the entries of synthetic files, vectorized over the files."""
@@ -186,7 +186,7 @@ def made_up_files(
 
 def _entries(state: TableState, counts: Counts, sizes: Numbers, rng: np.random.Generator) -> pa.Table:
     n = len(counts.of)
-    base = made_up_folder(state.metadata.location)
+    base = synthetic_folder(state.metadata.location)
     folders = [base]
     if counts.tuples is not None:
         rows = [{"partition_spec_id": counts.spec.spec_id}] * len(counts.tuples)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.added_files._synthetic import made_up_folder, uuid_strings
+from iceexplore.commits.added_files._synthetic import synthetic_folder, uuid_strings
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch
@@ -51,7 +51,7 @@ def merged_files(
     each[: total % files] += 1
     spec_id = group.entries["partition_spec_id"][0].as_py()
     one = EntryBatch.of_rows([{"partition_spec_id": spec_id}], partition=_first(group.partition))
-    folder = made_up_folder(state.metadata.location) + partition_path(one, 0, state.metadata)
+    folder = synthetic_folder(state.metadata.location) + partition_path(one, 0, state.metadata)
     rng = np.random.default_rng(writer.names.getrandbits(64))
     bytes_ = float((sizes * share).sum())
     rows = [

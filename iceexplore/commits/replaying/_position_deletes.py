@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.added_files._synthetic import made_up_folder
+from iceexplore.commits.added_files._synthetic import synthetic_folder
 from iceexplore.commits.added_files._vector_entries import entries_of_vectors
 from iceexplore.commits.live_files._find import live_files
 from iceexplore.commits.model._writer import CommitWriter
@@ -119,7 +119,7 @@ def estimated_entries(writer: CommitWriter, targets: EntryBatch, counts: dict[st
     mine = targets.take([i for i, name in enumerate(targets.entries["location"].to_pylist()) if name in counts])
     known = [counts[name] for name in mine.entries["location"].to_pylist()]
     location = writer.new_location("deletes", ".puffin", folder="data/made-up")
-    assert location.startswith(made_up_folder(writer.base.metadata.location))
+    assert location.startswith(synthetic_folder(writer.base.metadata.location))
     sizes = np.array([_OVERHEAD + _PER_POSITION * count for count in known], dtype=np.int64)
     offsets = 4 + np.cumsum(sizes) - sizes
     places = list(zip(offsets.tolist(), sizes.tolist(), strict=True))

@@ -22,7 +22,7 @@ from iceexplore.commits.replaying._result import LEFT_OUT, NO_EFFECT, REWRITTEN,
 from iceexplore.commits.replaying._step import Plan, Planner
 from iceexplore.commits.saving._reachable import MetadataFile, tree_files
 from iceexplore.commits.transaction._sandbox import Sandbox
-from iceexplore.errors import IceexploreError, OptionError, whole_number
+from iceexplore.errors import IceexploreError, OptionError, renamed_arguments, whole_number
 from iceexplore.graph import TableState
 from iceexplore.metadata import Snapshot, schema_at
 from iceexplore.storage import progress
@@ -33,11 +33,12 @@ T = TypeVar("T")
 Key = tuple[str, int]
 
 
+@renamed_arguments(face="wrap")
 def replay(
     state: TableState,
     format_version: int = 4,
     *,
-    face: Callable[[Sandbox], T],
+    wrap: Callable[[Sandbox], T],
     last: int | None = None,
     seed: int | str | None = 0,
     overlay: str | PathLike[str] | None = None,
@@ -59,10 +60,12 @@ def replay(
 
     Parameters
     ----------
-    As for `LayoutOptions.of`; the version is the table's or a higher one.
-        As for `LayoutOptions.of`; the version is the table's or a higher one.
-    face
-        Creates `Replay.simulation` from the sandbox.
+    state
+        The table whose history is replayed, at the snapshot shown.
+    format_version
+        The version to commit in: the table's or a higher one.
+    wrap
+        A function that creates `Replay.simulation` from the sandbox.
     last
         Replay only this many of the newest snapshots; the one before them is the start.
     seed
@@ -100,7 +103,7 @@ def replay(
     except BaseException:
         run.sandbox.close()
         raise
-    return Replay(state, run.sandbox, tuple(run.rows), face(run.sandbox), run.differences)
+    return Replay(state, run.sandbox, tuple(run.rows), wrap(run.sandbox), run.differences)
 
 
 @dataclass

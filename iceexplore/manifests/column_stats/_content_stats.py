@@ -18,7 +18,7 @@ from iceexplore.manifests.column_stats._maps import ColumnStats
 from iceexplore.manifests.column_stats._partition import conform, from_file
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._field_ids import MAP_IDS, STATS_OFFSETS, stats_of
-from iceexplore.manifests.model._reader_schema import Layout, StatsColumn
+from iceexplore.manifests.model._reader_schema import ReaderSchema, StatsColumn
 from iceexplore.metadata import PrimitiveType, Type, arrow_type, decode_values, encode_values, type_base
 
 __all__ = ["TypedStats"]
@@ -42,12 +42,14 @@ class TypedStats:
         The file's row of each entry, null for an entry without statistics; None if the entries are the rows.
     """
 
-    def __init__(self, table: pa.Table, layout: Layout, types: Mapping[int, Type], rows: pa.Array | None) -> None:
+    def __init__(
+        self, table: pa.Table, reader_schema: ReaderSchema, types: Mapping[int, Type], rows: pa.Array | None
+    ) -> None:
         self._table = table
         self._types = types
         self._rows = rows
         self._columns: dict[int, dict[int, StatsColumn]] = {}
-        for column in layout.stats:
+        for column in reader_schema.stats:
             self._columns.setdefault(column.field_id, {})[column.offset] = column
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from iceexplore.errors import Problem, problem
 from iceexplore.formats import AVRO_LOGICAL_TYPES
 from iceexplore.manifests.model._arrow import to_text, whole
-from iceexplore.manifests.model._reader_schema import Layout, PartitionColumn
+from iceexplore.manifests.model._reader_schema import PartitionColumn, ReaderSchema
 from iceexplore.metadata import (
     PartitionField,
     PartitionSpec,
@@ -29,7 +29,7 @@ _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, Val
 
 
 def typed_partition(
-    table: pa.Table, layout: Layout, spec: PartitionSpec | None, types: Mapping[int, Type], location: str
+    table: pa.Table, reader_schema: ReaderSchema, spec: PartitionSpec | None, types: Mapping[int, Type], location: str
 ) -> tuple[pa.StructArray | None, list[Problem]]:
     """Return the partition tuples as a struct whose children are named by partition field id.
 
@@ -51,12 +51,12 @@ def typed_partition(
     arrays: list[pa.Array] = []
     names: list[str] = []
     if spec is None:
-        for column in layout.partition:
+        for column in reader_schema.partition:
             arrays.append(from_file(whole(table.column(column.column)), column.logical))
             names.append(column.name if column.field_id is None else str(column.field_id))
     else:
         for field in spec.fields:
-            array, trouble = _one(table, layout, field, types, location)
+            array, trouble = _one(table, reader_schema, field, types, location)
             arrays.append(array)
             names.append(str(field.field_id))
             problems += trouble
@@ -66,15 +66,15 @@ def typed_partition(
 
 
 def _one(
-    table: pa.Table, layout: Layout, field: PartitionField, types: Mapping[int, Type], location: str
+    table: pa.Table, reader_schema: ReaderSchema, field: PartitionField, types: Mapping[int, Type], location: str
 ) -> tuple[pa.Array, list[Problem]]:
     target: pa.DataType = pa.null()
     if is_known_transform(field.transform):
         source = types.get(field.source_ids[0]) if field.source_ids else None
         target = arrow_type(result_type(field.transform, source))
-    found = find_column(layout, field)
+    found = find_column(reader_schema, field)
     if found is None:
-        return pa.nulls(table.num_rows, target), _lacking(table, layout, field, location)
+        return pa.nulls(table.num_rows, target), _lacking(table, reader_schema, field, location)
     array = from_file(whole(table.column(found.column)), found.logical)
     if pa.types.is_null(target):  # dropped source column or unknown transform: keep the file's type
         return array, []
@@ -92,12 +92,12 @@ def _one(
         return array, [item]
 
 
-def _lacking(table: pa.Table, layout: Layout, field: PartitionField, location: str) -> list[Problem]:
+def _lacking(table: pa.Table, reader_schema: ReaderSchema, field: PartitionField, location: str) -> list[Problem]:
     """Return a problem for a manifest without a field of its spec; none for a void field, as that is always null."""
     if not table.num_rows or field.transform == "void":
         return []
     text = f"The manifest has no partition field {field.name!r} of its spec: filters and deletes may miss its files."
-    found = ", ".join(f"{column.name} ({column.field_id})" for column in layout.partition) or "none"
+    found = ", ".join(f"{column.name} ({column.field_id})" for column in reader_schema.partition) or "none"
     expected = f"{field.name} ({field.field_id})"
     item = problem(
         "file-corrupt", location, text, field="102 partition", found=found, expected=expected, severity="warning"
@@ -105,12 +105,12 @@ def _lacking(table: pa.Table, layout: Layout, field: PartitionField, location: s
     return [item]
 
 
-def find_column(layout: Layout, field: PartitionField) -> PartitionColumn | None:
-    for column in layout.partition:
+def find_column(reader_schema: ReaderSchema, field: PartitionField) -> PartitionColumn | None:
+    for column in reader_schema.partition:
         if column.field_id == field.field_id:
             return column
     names = {field.name, _avro_name(field.name)}
-    return next((c for c in layout.partition if c.field_id is None and c.name in names), None)
+    return next((c for c in reader_schema.partition if c.field_id is None and c.name in names), None)
 
 
 def _avro_name(name: str) -> str:

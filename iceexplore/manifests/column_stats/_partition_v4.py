@@ -18,7 +18,7 @@ from iceexplore.errors import Problem, problem
 from iceexplore.manifests.column_stats._content_stats import TypedStats
 from iceexplore.manifests.column_stats._partition import conform, find_column, from_file, typed_partition
 from iceexplore.manifests.model._arrow import HAS_TUPLE, bool_array, whole
-from iceexplore.manifests.model._reader_schema import Layout
+from iceexplore.manifests.model._reader_schema import ReaderSchema
 from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import (
     Expression,
@@ -38,7 +38,7 @@ def rebuilt_partition(
     entries: pa.Table,
     stats: TypedStats | None,
     kept: pa.Table | None,
-    layout: Layout,
+    reader_schema: ReaderSchema,
     meaning: TableTypes,
     location: str,
 ) -> tuple[pa.StructArray | None, list[Problem]]:
@@ -62,7 +62,7 @@ def rebuilt_partition(
     is_file = np.asarray(pc.fill_null(pc.less(entries["content_type"], 3), False))
     present = sorted(set(spec_ids[is_file].tolist()) & specs.keys())
     if not present and kept is not None and kept.num_columns and not specs:
-        return typed_partition(kept, layout, None, meaning.types, location)  # loose file: by its own fields
+        return typed_partition(kept, reader_schema, None, meaning.types, location)  # loose file: by its own fields
     fields: dict[int, tuple[PartitionField, np.ndarray]] = {}
     partitioned = np.zeros(len(entries), dtype=np.bool_)
     for spec_id in present:
@@ -81,7 +81,7 @@ def rebuilt_partition(
         return None, []
     arrays, problems = [], []
     for field, rows in fields.values():
-        made, trouble = _one(field, len(entries), stats, kept, layout, meaning, location)
+        made, trouble = _one(field, len(entries), stats, kept, reader_schema, meaning, location)
         if stats is not None and made.null_count < len(made):
             spread = _spread(field, made, stats, meaning) & rows
             if spread.any():
@@ -142,7 +142,7 @@ def _one(
     rows: int,
     stats: TypedStats | None,
     kept: pa.Table | None,
-    layout: Layout,
+    reader_schema: ReaderSchema,
     meaning: TableTypes,
     location: str,
 ) -> tuple[pa.Array, list[Problem]]:
@@ -166,7 +166,7 @@ def _one(
             )
 
     tuples: tuple[pa.Array, pa.BooleanArray] | None = None
-    column = None if kept is None else find_column(layout, field)
+    column = None if kept is None else find_column(reader_schema, field)
     if kept is not None and column is not None:
         array = from_file(whole(kept.column(column.column)), column.logical)
         made, damaged = _conformed(array, None if kind is None else arrow_type(kind))

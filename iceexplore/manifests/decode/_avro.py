@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
 from iceexplore.formats import AvroHeader, BlockIndex, Records, container, decompress_block, index_blocks
-from iceexplore.manifests.model._reader_schema import Layout
+from iceexplore.manifests.model._reader_schema import ReaderSchema
 from iceexplore.storage import Budget
 
 __all__ = [
@@ -89,9 +89,15 @@ class Decoder(Protocol):
         """Return whether to try it for a file of this size; ``whole`` is false for a file with damaged blocks."""
 
     def decode(
-        self, data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, columns: list[str], location: str
+        self,
+        data: bytes,
+        header: AvroHeader,
+        index: BlockIndex,
+        reader_schema: ReaderSchema,
+        columns: list[str],
+        location: str,
     ) -> Decoded | None:
-        """Decode the named columns of ``layout.arrow``; None to leave the file to the next decoder.
+        """Decode the named columns of ``reader_schema.arrow``; None to leave the file to the next decoder.
 
         Rows are in file order. Damage is not raised but collected in ``Decoded.faults``.
 
@@ -112,10 +118,16 @@ class DataFusionDecoder:
         return whole and worth_bulk(size)
 
     def decode(
-        self, data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, columns: list[str], location: str
+        self,
+        data: bytes,
+        header: AvroHeader,
+        index: BlockIndex,
+        reader_schema: ReaderSchema,
+        columns: list[str],
+        location: str,
     ) -> Decoded | None:
         """Decode in bulk (`decode_bulk`); None if the result is not certain to be right."""
-        table = decode_bulk(data, header, index, layout, columns, location)
+        table = decode_bulk(data, header, index, reader_schema, columns, location)
         return None if table is None else Decoded(table)
 
 
@@ -129,10 +141,16 @@ class FastavroDecoder:
         return True
 
     def decode(
-        self, data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, columns: list[str], location: str
+        self,
+        data: bytes,
+        header: AvroHeader,
+        index: BlockIndex,
+        reader_schema: ReaderSchema,
+        columns: list[str],
+        location: str,
     ) -> Decoded | None:
         """Decode block by block (`decode_blocks`)."""
-        return decode_blocks(data, header, index, layout, columns, location)
+        return decode_blocks(data, header, index, reader_schema, columns, location)
 
 
 #: Tried in this order; the last one decodes every file.
@@ -185,13 +203,13 @@ def _has_fast_datafusion() -> bool:
 def decode(
     data: bytes,
     header: AvroHeader,
-    layout: Layout,
+    reader_schema: ReaderSchema,
     columns: list[str],
     location: str,
     *,
     decoders: tuple[Decoder, ...] | None = None,
 ) -> Decoded:
-    """Decode the named columns of ``layout.arrow``; rows are in file order.
+    """Decode the named columns of ``reader_schema.arrow``; rows are in file order.
 
     Parameters
     ----------
@@ -208,14 +226,14 @@ def decode(
     index = index_blocks(data, header, location)
     for decoder in DECODERS if decoders is None else decoders:
         if decoder.takes(len(data), whole=not index.faults):
-            decoded = decoder.decode(data, header, index, layout, columns, location)
+            decoded = decoder.decode(data, header, index, reader_schema, columns, location)
             if decoded is not None:
                 return decoded
     raise FormatError("no decoder can read this Avro file", location=location)
 
 
 def decode_bulk(
-    data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, columns: list[str], location: str
+    data: bytes, header: AvroHeader, index: BlockIndex, reader_schema: ReaderSchema, columns: list[str], location: str
 ) -> pa.Table | None:
     """Decode with datafusion; None if it fails or the result is not certain (fastavro then finds the reason).
 
@@ -224,10 +242,10 @@ def decode_bulk(
     of them, ends with a sentinel record, and must yield exactly that many rows. If the records do not fit their bytes,
     the last row is not the sentinel.
     """
-    wanted = pa.schema([layout.arrow.field(name) for name in columns])
+    wanted = pa.schema([reader_schema.arrow.field(name) for name in columns])
     tables = []
     with Budget(location, len(data)) as budget:
-        for _, table in bulk_groups(data, header, index, layout, columns, location, budget):
+        for _, table in bulk_groups(data, header, index, reader_schema, columns, location, budget):
             if table is None:
                 return None
             tables.append(table)
@@ -240,7 +258,7 @@ def bulk_groups(
     data: bytes,
     header: AvroHeader,
     index: BlockIndex,
-    layout: Layout,
+    reader_schema: ReaderSchema,
     columns: list[str],
     location: str,
     budget: Budget,
@@ -253,13 +271,13 @@ def bulk_groups(
     If the result is not certain or a block exceeds ``block_bytes``, the rows are None and the iteration ends. Rows stay
     reserved in ``budget``.
     """
-    wanted = pa.schema([layout.arrow.field(name) for name in columns])
-    mark = _sentinel(layout.avro)
-    for counts, plain in _groups(data, header, index, layout, location, group_bytes, block_bytes):
+    wanted = pa.schema([reader_schema.arrow.field(name) for name in columns])
+    mark = _sentinel(reader_schema.avro)
+    for counts, plain in _groups(data, header, index, reader_schema, location, group_bytes, block_bytes):
         # A stored byte becomes a number of at most eight; `Budget` lets only one file at a time take much memory.
         if plain is not None:
             budget.reserve(sum(map(len, plain)), _WHAT)
-        table = _decode_group(layout, columns, wanted, sum(counts), plain, mark)
+        table = _decode_group(reader_schema, columns, wanted, sum(counts), plain, mark)
         if table is not None:
             budget.used -= sum(map(len, plain or ()))
             budget.reserve(table.nbytes, _WHAT)
@@ -272,7 +290,7 @@ def _groups(
     data: bytes,
     header: AvroHeader,
     index: BlockIndex,
-    layout: Layout,
+    reader_schema: ReaderSchema,
     location: str,
     group_bytes: int,
     block_bytes: int,
@@ -287,7 +305,7 @@ def _groups(
         except FormatError:
             yield [block.count], None
             return
-        if block.count * len(layout.arrow) > len(body):  # every field takes at least one byte
+        if block.count * len(reader_schema.arrow) > len(body):  # every field takes at least one byte
             yield [block.count], None
             return
         if counts and size + len(body) > group_bytes:
@@ -301,7 +319,7 @@ def _groups(
 
 
 def _decode_group(
-    layout: Layout, columns: list[str], wanted: pa.Schema, rows: int, plain: list[bytes] | None, mark: Any
+    reader_schema: ReaderSchema, columns: list[str], wanted: pa.Schema, rows: int, plain: list[bytes] | None, mark: Any
 ) -> pa.Table | None:
     import datafusion
     import fastavro
@@ -309,13 +327,13 @@ def _decode_group(
     if plain is None:
         return None
     last = io.BytesIO()
-    fastavro.schemaless_writer(last, layout.avro, mark)
+    fastavro.schemaless_writer(last, reader_schema.avro, mark)
     # One partition keeps the file's order, which ordinals and deletion vectors of manifests refer to. One batch of
     # exactly this size, with the limit, keeps datafusion from reading past the records.
     settings = datafusion.SessionConfig().with_target_partitions(1).with_batch_size(rows + 1)
     context: Any = datafusion.SessionContext(settings)
     try:
-        with _temporary(container(layout.avro, rows + 1, [*plain, last.getvalue()])) as path:
+        with _temporary(container(reader_schema.avro, rows + 1, [*plain, last.getvalue()])) as path:
             batches = context.read_avro(path).select(*columns).limit(rows + 1).collect()
         table = pa.Table.from_batches(batches).cast(wanted)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -378,13 +396,13 @@ def _temporary(parts: list[bytes]) -> Iterator[str]:
 
 
 def decode_blocks(
-    data: bytes, header: AvroHeader, index: BlockIndex, layout: Layout, columns: list[str], location: str
+    data: bytes, header: AvroHeader, index: BlockIndex, reader_schema: ReaderSchema, columns: list[str], location: str
 ) -> Decoded:
     """Decode with fastavro, block by block; a record that cannot be decoded ends its block."""
     import fastavro
 
-    schema: Any = fastavro.parse_schema(layout.avro)
-    wanted = pa.schema([layout.arrow.field(name) for name in columns])
+    schema: Any = fastavro.parse_schema(reader_schema.avro)
+    wanted = pa.schema([reader_schema.arrow.field(name) for name in columns])
     faults: list[IceexploreError] = list(index.faults)
     chunks: list[pa.RecordBatch] = []
     rows: list[Any] = []
@@ -407,7 +425,7 @@ def decode_blocks(
             break
         try:
             plain = decompress_block(data, block, header.codec, location, BLOCK_BYTES)
-            if block.count * len(layout.arrow) > len(plain):  # every field takes at least one byte
+            if block.count * len(reader_schema.arrow) > len(plain):  # every field takes at least one byte
                 raise FormatError(f"{block.count} records in {len(plain)} bytes", location=location, offset=block.start)
             work.reserve(len(plain), "the entries, decompressed,")
             records = Records(plain, schema, RECORD_BYTES, location)

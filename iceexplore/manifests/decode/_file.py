@@ -29,7 +29,7 @@ from iceexplore.manifests.decode._v4_proposal import proposal_entries
 from iceexplore.manifests.model._arrow import HAS_TUPLE, unnest
 from iceexplore.manifests.model._field_ids import STAT_COLUMNS
 from iceexplore.manifests.model._header import ManifestHeader
-from iceexplore.manifests.model._reader_schema import Layout, layout_of
+from iceexplore.manifests.model._reader_schema import ReaderSchema, reader_schema_of
 from iceexplore.metadata import Dialect
 from iceexplore.storage import CACHE, allowed
 
@@ -43,7 +43,7 @@ class Head:
     """Header facts of a file: its size in bytes and rows; ``whole`` is false if damage lost some of its records."""
 
     header: ManifestHeader
-    layout: Layout
+    reader_schema: ReaderSchema
     dialect: Dialect
     is_root: bool
     length: int
@@ -159,29 +159,29 @@ class Source:
         keys: Mapping[str, str]
         if data[:4] == PARQUET_MAGIC:
             file = ParquetManifest(data, self.location)
-            layout, keys, schema = file.layout, file.metadata, file.schema_text
+            reader_schema, keys, schema = file.reader_schema, file.metadata, file.schema_text
             kind, codec = "parquet", file.codec
         else:
             _refuse_encrypted(data, self.location)
             file = read_header(data, self.location)
-            layout = layout_of(file.schema, self.location)
+            reader_schema = reader_schema_of(file.schema, self.location)
             keys, schema, kind, codec = file.metadata, file.schema_text, "avro", file.codec
-        dialect, is_root = dialect_of(layout, keys, kind, self.location)
+        dialect, is_root = dialect_of(reader_schema, keys, kind, self.location)
         header = ManifestHeader.of(schema, keys, codec, kind)
-        columns = [c for c in layout.arrow.names if c[0] != "x" and _part_of(c) in (None, *names)]
-        columns = columns or layout.arrow.names[:1]  # at least one column, for the number of rows
+        columns = [c for c in reader_schema.arrow.names if c[0] != "x" and _part_of(c) in (None, *names)]
+        columns = columns or reader_schema.arrow.names[:1]  # at least one column, for the number of rows
         problems: list[Problem] = []
-        if not layout.has_ids:
+        if not reader_schema.has_ids:
             text = "The file has no field ids; fields are matched by name."
             problems.append(problem("avro-no-field-ids", self.location, text))
         whole = True
         if isinstance(file, ParquetManifest):
             table = file.read(columns)
         else:
-            decoded = decode(data, file, layout, columns, self.location)
+            decoded = decode(data, file, reader_schema, columns, self.location)
             table, whole = unnest(decoded.table), not decoded.faults
             problems += _fault_problems(decoded.faults, decoded.lost, table.num_rows, self.location)
-        head = Head(header, layout, dialect, is_root, len(data), whole, table.num_rows)
+        head = Head(header, reader_schema, dialect, is_root, len(data), whole, table.num_rows)
         out: dict[str, Part] = {}
         for name in sorted(names):
             made, more = _make(name, table, head, self.location)
@@ -206,12 +206,12 @@ _V4 = {"v4-proposal": proposal_entries, "v4-draft": draft_entries}
 def _make(name: str, table: pa.Table, head: Head, location: str) -> tuple[pa.Table, list[Problem]]:
     if name == "entries":
         adapter = _V4.get(head.dialect) or (root_entries if head.is_root else leaf_entries)
-        return adapter(table, head.layout, location)
+        return adapter(table, head.reader_schema, location)
     if name == "stats" and head.dialect in _V4:
-        return table.select([c.column for c in head.layout.stats]), []
+        return table.select([c.column for c in head.reader_schema.stats]), []
     if name == "stats":
         return pairs_of(table), []
-    tuples = [c.column for c in head.layout.partition]
+    tuples = [c.column for c in head.reader_schema.partition]
     return table.select([*tuples, HAS_TUPLE] if head.dialect in _V4 and HAS_TUPLE in table.column_names else tuples), []
 
 

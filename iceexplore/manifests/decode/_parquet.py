@@ -11,7 +11,7 @@ import pyarrow as pa
 from iceexplore.errors import FormatError
 from iceexplore.formats import KeptChunks, chunk_sizes, whole_bytes
 from iceexplore.manifests.model._arrow import HAS_TUPLE, whole
-from iceexplore.manifests.model._reader_schema import Layout, PartitionColumn, StatsColumn
+from iceexplore.manifests.model._reader_schema import PartitionColumn, ReaderSchema, StatsColumn
 from iceexplore.manifests.model._record_shape import PARTITION, TOP, Peek, shape_of
 from iceexplore.storage import Budget
 
@@ -54,7 +54,7 @@ class ParquetManifest:
         self._walk(self.schema, TOP, ())
         kinds = {c: pa.bool_() if c == HAS_TUPLE else self._field(path).type for c, path in self.paths.items()}
         arrow = pa.schema([pa.field(column, kind) for column, kind in kinds.items()])
-        self.layout = Layout(
+        self.reader_schema = ReaderSchema(
             None,
             arrow,
             frozenset(self.paths),
@@ -98,7 +98,7 @@ class ParquetManifest:
         return rows, whole_bytes(found or ())
 
     def read(self, columns: list[str]) -> pa.Table:
-        """Decode the named columns of the layout, in file order."""
+        """Decode the named columns of the reader schema, in file order."""
         wanted = {".".join(self.paths[c]) for c in columns}
         try:
             with Budget(self.location, self._kept.size) as budget:  # before Arrow runs out of memory

@@ -15,7 +15,7 @@ from iceexplore.formats import field_id
 from iceexplore.manifests.model._arrow import Columns, offsets_of, whole
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, MANIFEST_STATS, PARTITION_SUMMARY, ContentType
 from iceexplore.manifests.model._field_ids import ENTRY_IDS, SUMMARY_NAMES
-from iceexplore.manifests.model._reader_schema import Layout
+from iceexplore.manifests.model._reader_schema import ReaderSchema
 
 __all__ = ["entry_table", "leaf_entries", "root_entries"]
 
@@ -30,14 +30,14 @@ def entry_table(rows: int, columns: dict[str, pa.Array]) -> pa.Table:
     )
 
 
-def leaf_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
+def leaf_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) -> tuple[pa.Table, list[Problem]]:
     """Return the entries of a manifest (spec, "Manifests": ``manifest_entry`` and ``data_file``)."""
     source = Columns(table, location)
     out = {name: source.get(i, ENTRY_SCHEMA.field(name).type) for name, i in ENTRY_IDS.items()}
     # v1 has no field 134; every file is a data file.
     out["content_type"] = pc.fill_null(out["content_type"], int(ContentType.DATA))
     out["file_format"] = pc.utf8_lower(out["file_format"])
-    if not layout.has(4):
+    if not reader_schema.has(4):
         # Early v2 files have one sequence number, later split into two; it means both. The spec does not mention it.
         out["file_sequence_number"] = out["sequence_number"]
     offset, size = source.get(144, pa.int64()), source.get(145, pa.int64())
@@ -49,15 +49,15 @@ def leaf_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Tab
     return entry_table(len(source), out), source.problems
 
 
-def root_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
+def root_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) -> tuple[pa.Table, list[Problem]]:
     """Return the entries of a manifest list (spec, "Manifest Lists"). ``status`` is null: the snapshot decides it."""
     source = Columns(table, location)
     rows = len(source)
     int32, int64 = pa.int32(), pa.int64()
     content = pc.fill_null(source.get(517, int32), 0)
     # v1 has no fields 515 and 516; they are read as 0 (spec, "Manifest Lists").
-    sequence = pc.fill_null(source.get(515, int64), 0) if not layout.has(515) else source.get(515, int64)
-    lowest = pc.fill_null(source.get(516, int64), 0) if not layout.has(516) else source.get(516, int64)
+    sequence = pc.fill_null(source.get(515, int64), 0) if not reader_schema.has(515) else source.get(515, int64)
+    lowest = pc.fill_null(source.get(516, int64), 0) if not reader_schema.has(516) else source.get(516, int64)
     counts = [source.get(i, int64) for i in _COUNT_IDS]
     path = source.get(500, pa.string())
     suffix = pc.ends_with(pc.fill_null(path, ""), ".parquet")

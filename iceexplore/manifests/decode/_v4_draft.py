@@ -18,7 +18,7 @@ from iceexplore.manifests.decode._v1_v3 import entry_table
 from iceexplore.manifests.decode._v4_proposal import COUNT_IDS, or_null
 from iceexplore.manifests.model._arrow import Columns
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, MANIFEST_STATS, ContentType, Status
-from iceexplore.manifests.model._reader_schema import Layout
+from iceexplore.manifests.model._reader_schema import ReaderSchema
 
 __all__ = ["draft_entries"]
 
@@ -41,7 +41,7 @@ _IDS: dict[str, int | str] = {
 }
 
 
-def draft_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
+def draft_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) -> tuple[pa.Table, list[Problem]]:
     """Return the entries of a root or leaf manifest of the V4 draft, in the order of its rows."""
     source = Columns(table, location)
     rows = len(source)

@@ -13,7 +13,7 @@ from iceexplore.errors import Problem
 from iceexplore.manifests.decode._v1_v3 import entry_table
 from iceexplore.manifests.model._arrow import Columns
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, MANIFEST_STATS, ContentType
-from iceexplore.manifests.model._reader_schema import Layout
+from iceexplore.manifests.model._reader_schema import ReaderSchema
 
 __all__ = ["COUNT_IDS", "or_null", "proposal_entries"]
 
@@ -38,11 +38,11 @@ _IDS: dict[str, int | str] = {
 COUNT_IDS = (504, 505, 506, 512, 513, 514, 516)
 
 
-def proposal_entries(table: pa.Table, layout: Layout, location: str) -> tuple[pa.Table, list[Problem]]:
+def proposal_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) -> tuple[pa.Table, list[Problem]]:
     """Return the entries of a root, data or delete manifest of the V4 proposal."""
     source = Columns(table, location)
     out = {name: source.get(i, ENTRY_SCHEMA.field(name).type) for name, i in _IDS.items()}
-    out["partition_spec_id"] = source.get(148 if layout.has(148) else 147, pa.int32())
+    out["partition_spec_id"] = source.get(148 if reader_schema.has(148) else 147, pa.int32())
     out["file_format"] = pc.utf8_lower(out["file_format"])
     vector = [source.get("147_144", pa.int64()), source.get("147_145", pa.int64()), source.get("147_146", pa.binary())]
     out["deletion_vector"] = or_null(vector, ENTRY_SCHEMA.field("deletion_vector").type)

@@ -20,7 +20,7 @@ from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.manifests.model._field_ids import STAT_COLUMNS
 from iceexplore.manifests.model._record_shape import TOP, Peek, Shape, shape_of
 
-__all__ = ["Layout", "PartitionColumn", "StatsColumn", "layout_of"]
+__all__ = ["PartitionColumn", "ReaderSchema", "StatsColumn", "reader_schema_of"]
 
 #: Limits: real manifests have about 60 nodes, but reusing named types can make a small schema explode.
 MAX_NODES = 20_000
@@ -65,7 +65,7 @@ class StatsColumn:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ReaderSchema:
     """The columns of a file's records.
 
     Attributes
@@ -103,8 +103,8 @@ class Layout:
         return f"f{field_id}" in self.columns
 
 
-def layout_of(schema: Any, location: str) -> Layout:
-    """Build the layout of an Avro schema.
+def reader_schema_of(schema: Any, location: str) -> ReaderSchema:
+    """Build the reader schema of a writer's Avro schema.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class _Builder:
     def error(self, message: str) -> FormatError:
         return FormatError(message, location=self.location, field="avro.schema")
 
-    def build(self, schema: dict[str, Any]) -> Layout:
+    def build(self, schema: dict[str, Any]) -> ReaderSchema:
         self.define(schema)
         self.shape = shape_of([self.peek(f) for f in schema["fields"] if isinstance(f, dict)], self.has_ids)
         fields = list(self.record(schema, parent=TOP, depth=0))
@@ -162,7 +162,7 @@ class _Builder:
         avro = {"type": "record", "name": "row", "fields": [{"name": n, "type": t} for n, t, _ in fields]}
         arrow = pa.schema([pa.field(n, t) for n, _, t in fields])
         columns = frozenset(n for n in self.names if n[0] != "s")
-        return Layout(
+        return ReaderSchema(
             avro,
             arrow,
             columns,

@@ -27,7 +27,7 @@ from iceexplore.formats import (
     read_header,
 )
 from iceexplore.manifests.decode._avro import BLOCK_BYTES, RECORD_BYTES, bulk_groups, slow_work, worth_bulk
-from iceexplore.manifests.model._reader_schema import Layout
+from iceexplore.manifests.model._reader_schema import ReaderSchema
 from iceexplore.manifests.redaction._avro_schema import Schema
 from iceexplore.manifests.redaction._columns import Columns, OtherWayError
 from iceexplore.manifests.redaction._places import (
@@ -102,12 +102,12 @@ def _by_columns(file: _File) -> tuple[list[bytes], bool] | None:
         return None
     avro = columns.avro(plain)
     names = frozenset(f.name for f in fields)
-    layout = Layout(avro, pa.schema(fields), names, (), file.schema.has_ids, frozenset())
+    reader_schema = ReaderSchema(avro, pa.schema(fields), names, (), file.schema.has_ids, frozenset())
     begun, held = file.budget.used, 0
     blocks: list[bytes] = []
     same = True
     groups = bulk_groups(
-        file.data, file.header, file.index, layout, layout.arrow.names, file.location, file.budget,
+        file.data, file.header, file.index, reader_schema, reader_schema.arrow.names, file.location, file.budget,
         group_bytes=_GROUP_BYTES, block_bytes=_COLUMN_BLOCK,
     )  # fmt: skip
     try:

@@ -18,6 +18,7 @@ from iceexplore.errors import (
     OutsideRootsError,
     Problems,
     UnsupportedError,
+    renamed_arguments,
     warn_caller,
 )
 from iceexplore.graph import TableState
@@ -43,10 +44,11 @@ _CONNECT_LINKS = 200
 Engine = Literal["auto", "spark", "iceberg"]
 
 
+@renamed_arguments(filter="where")
 def scan(
     state: TableState,
     session: Any,
-    filter: Any = None,  # noqa: A002  (as Table.scan has it)
+    where: Any = None,
     columns: Any = None,
     *,
     partition: Any = None,
@@ -76,9 +78,9 @@ def scan(
     info = SessionInfo.of(session)
     check_reach(state, info)
     if plan is None:
-        plan = plan_scan(state, filter, partition=partition)
-    elif filter is not None or partition is not None:
-        raise OptionError("plan= already has a filter: pass filter= and partition= when creating the plan")
+        plan = plan_scan(state, where, partition=partition)
+    elif where is not None or partition is not None:
+        raise OptionError("plan= already has a filter: pass where= and partition= when creating the plan")
     elif _whose(plan.state) != _whose(state):
         raise OptionError(f"plan= is of {plan.state.metadata_location}, not of {state.metadata_location}")
     state = plan.state

@@ -12,7 +12,7 @@ from iceexplore.graph import human_bytes
 from iceexplore.manifests import whole
 from iceexplore.planning.advice._spread import Reading
 from iceexplore.planning.advice._suggestion import Suggestion, amount, call, options
-from iceexplore.planning.distribution._table_layout import deleted_rows, small_limit
+from iceexplore.planning.distribution._table_distribution import deleted_rows, small_limit
 from iceexplore.planning.model._groups import counted, partition_codes
 from iceexplore.planning.model._tasks import FileTasks
 

@@ -16,7 +16,7 @@ from iceexplore.graph import TableState, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, concat_batches, live, whole
 from iceexplore.metadata import PartitionSpec, decode_values, partition_type
 from iceexplore.planning.delete_index._codes import Ints, Mask, ranks
-from iceexplore.planning.evaluators._manifest_evaluator import ManifestWitnesses
+from iceexplore.planning.evaluators._manifest_evaluator import ManifestMetricsSources
 
 __all__ = [
     "DeleteFiles",
@@ -72,7 +72,7 @@ def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: En
     mine = bool_array(pc.equal(named, spec.spec_id))
     if not mine.any():
         return near
-    sources = ManifestWitnesses(state, root, rows, statistics=False)
+    sources = ManifestMetricsSources(state, root, rows, statistics=False)
     for key, evidence in sources.fields(spec, mine).items():
         index = files.partition.type.get_field_index(key)
         values = None if index < 0 else pc.unique(pc.struct_field(files.partition, [index]))

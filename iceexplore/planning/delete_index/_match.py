@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.errors import problem
+from iceexplore.errors import problem, renamed_arguments
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, bool_array, whole
 from iceexplore.planning.delete_index._codes import Ints, Mask, partition_codes
@@ -28,11 +28,12 @@ __all__ = ["DeleteIndex", "equality_columns", "match_deletes"]
 Pairs = tuple[Ints, Ints]
 
 
+@renamed_arguments(filter="where")
 def match_deletes(
     state: TableState,
     files: EntryBatch,
     *,
-    filter: Filter | None = None,  # noqa: A002
+    where: Filter | None = None,
     manifests: Iterable[int] | None = None,
     replaced: bool = False,
 ) -> MatchedDeletes:
@@ -54,7 +55,7 @@ def match_deletes(
     ----------
     files
         Data files with their partition tuples, and the column metrics of `equality_columns` if available.
-    filter
+    where
         The filter of the scan: an equality delete is left out if no row equal to one of its rows can match.
     manifests
         Row numbers in the root of the manifests to read for deletes; by default all that may hold them. In the V4
@@ -70,7 +71,7 @@ def match_deletes(
     if not len(files):
         return MatchedDeletes()
     found = live_deletes(state, manifests=manifests, files=files)
-    return DeleteIndex(state, files, found, filter).result(replaced=replaced)
+    return DeleteIndex(state, files, found, where).result(replaced=replaced)
 
 
 def equality_columns(state: TableState, manifests: Iterable[int] | None = None) -> list[int]:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.errors import renamed_arguments
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, bool_array, whole
 from iceexplore.metadata import human_value
@@ -162,12 +163,13 @@ UNMATCHED_SCHEMA = pa.schema(
 )  # fmt: skip
 
 
+@renamed_arguments(filter="where")
 def unmatched_deletes(
     state: TableState,
     files: EntryBatch,
     matched: MatchedDeletes,
     *,
-    filter: Filter | None = None,  # noqa: A002
+    where: Filter | None = None,
     limit: int = 1000,
 ) -> pa.Table:
     """Return deletes that are not applied: those that match no data file, and single pairs that are skipped.
@@ -177,7 +179,7 @@ def unmatched_deletes(
 
     Parameters
     ----------
-    files, matched, filter
+    files, matched, where
         The data files, the result of `match_deletes` for them, and its filter.
     limit
         Maximum number of rows; one more row counts those that are not shown.
@@ -189,7 +191,7 @@ def unmatched_deletes(
         with one describes a pair to which sequence numbers and partition alone would apply the delete.
     """
     found = live_deletes(state)
-    matching = DeleteIndex(state, files, found, filter)
+    matching = DeleteIndex(state, files, found, where)
     applied = applied_of(found, matched)
     scopes = _Scopes(matching, applied)
     reasons = Reasons(matching)

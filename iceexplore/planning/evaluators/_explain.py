@@ -16,9 +16,9 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, Manifest
 from iceexplore.metadata import TableMetadata, Type, human_value, type_base
 from iceexplore.planning.evaluators._column_metrics import Mask
-from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, MetricsSource, MetricsSources
+from iceexplore.planning.evaluators._file_evaluator import FileMetricsSources, MetricsSource, MetricsSources
 from iceexplore.planning.evaluators._filter import Filter, same_partition
-from iceexplore.planning.evaluators._manifest_evaluator import ManifestWitnesses
+from iceexplore.planning.evaluators._manifest_evaluator import ManifestMetricsSources
 from iceexplore.planning.evaluators._metrics_evaluator import bounds_deny, counts_deny
 from iceexplore.planning.evaluators._value_text import human_texts, shown
 
@@ -146,7 +146,7 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
         then bounds), and bounds are given only if there is a single column.
     """
     picked = batch.take(np.asarray(rows, np.int64))
-    sources = FileWitnesses(picked, metadata)
+    sources = FileMetricsSources(picked, metadata)
     found = _Explanation(len(picked), sources, "file")
     cases = found.visit(wanted.expression)
     if wanted.partition:
@@ -158,7 +158,7 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
 def explain_manifests(state: TableState, root: Manifest, rows: Any, wanted: Filter) -> pa.Table:
     """Explain why manifests of data files are pruned; ``rows`` are rows of the root. See `explain_files`."""
     picked = np.asarray(rows, np.int64)
-    sources = ManifestWitnesses(state, root, picked)
+    sources = ManifestMetricsSources(state, root, picked)
     found = _Explanation(len(picked), sources, "manifest")
     cases = found.visit(wanted.expression)
     gone = ~sources.may_have(wanted)

@@ -19,7 +19,7 @@ from iceexplore.planning.evaluators._partition_values import PartitionColumn, pa
 from iceexplore.planning.evaluators._projection import project
 
 __all__ = [
-    "FileWitnesses",
+    "FileMetricsSources",
     "MetricsSource",
     "MetricsSources",
     "always_required",
@@ -149,7 +149,7 @@ def always_required(metadata: TableMetadata, field_id: int) -> bool:
     return len(found) == len(metadata.schemas) or all(f.initial_default is not None for f in found)
 
 
-class FileWitnesses:
+class FileMetricsSources:
     """Sources of metrics about the files of a batch, for each predicate.
 
     Parameters

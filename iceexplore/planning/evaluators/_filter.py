@@ -27,7 +27,7 @@ from iceexplore.expressions import (
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import Schema, TableMetadata
 from iceexplore.planning.evaluators._column_metrics import Mask, comparable, known
-from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, evaluate_inclusive, evaluate_strict
+from iceexplore.planning.evaluators._file_evaluator import FileMetricsSources, evaluate_inclusive, evaluate_strict
 from iceexplore.planning.evaluators._metrics_evaluator import all_masks, any_mask, satisfied
 from iceexplore.planning.evaluators._partition_values import PartitionColumn, partition_columns, tuples_of
 
@@ -65,7 +65,7 @@ def residuals(
     """
     n = len(batch)
     terms = list(dict.fromkeys(predicates(wanted.expression)))
-    sources = FileWitnesses(batch, metadata, statistics=False)
+    sources = FileMetricsSources(batch, metadata, statistics=False)
     codes: npt.NDArray[np.int64] = np.zeros(n, np.int64)
     decided: dict[Predicate, npt.NDArray[np.int8]] = {}
     for p in terms:
@@ -145,7 +145,7 @@ class Filter:
         rows of the file.
         """
         n = len(batch)
-        sources = FileWitnesses(batch, metadata)
+        sources = FileMetricsSources(batch, metadata)
         may = evaluate_inclusive(self.expression, n, sources)
         must = evaluate_strict(self.expression, n, sources)
         if self.partition:
@@ -155,7 +155,7 @@ class Filter:
 
 
 def same_partition(
-    partition: Mapping[str, Any], batch: EntryBatch, metadata: TableMetadata, sources: FileWitnesses
+    partition: Mapping[str, Any], batch: EntryBatch, metadata: TableMetadata, sources: FileMetricsSources
 ) -> tuple[Mask, Mask]:
     """Return per file whether its tuple matches a partial one, and whether that is known."""
     n = len(batch)

@@ -36,7 +36,7 @@ from iceexplore.planning.evaluators._metrics_evaluator import may_match
 from iceexplore.planning.evaluators._partition_values import partition_columns
 from iceexplore.planning.evaluators._projection import project
 
-__all__ = ["ManifestWitnesses", "may_hold"]
+__all__ = ["ManifestMetricsSources", "may_hold"]
 
 _Rows = npt.NDArray[Any]
 
@@ -64,11 +64,11 @@ def may_hold(
     """
     if files not in ("data", "deletes"):
         raise OptionError(f"files={files!r}: 'data' or 'deletes'")
-    sources = ManifestWitnesses(state, root, rows, statistics=files == "data")
+    sources = ManifestMetricsSources(state, root, rows, statistics=files == "data")
     return pa.array(evaluate_inclusive(wanted.expression, len(rows), sources) & sources.may_have(wanted))
 
 
-class ManifestWitnesses:
+class ManifestMetricsSources:
     """Metrics that a root has about its manifests.
 
     Parameters

@@ -14,8 +14,8 @@ from iceexplore.expressions import predicates
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import type_base
 from iceexplore.planning.evaluators._explain import explain_files, explain_manifests, term_text
-from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, MetricsSource, MetricsSources
-from iceexplore.planning.evaluators._manifest_evaluator import ManifestWitnesses
+from iceexplore.planning.evaluators._file_evaluator import FileMetricsSources, MetricsSource, MetricsSources
+from iceexplore.planning.evaluators._manifest_evaluator import ManifestMetricsSources
 from iceexplore.planning.evaluators._value_text import human_texts, shown
 from iceexplore.planning.report._nodes import PlanNodes
 from iceexplore.planning.report._tables import task_records
@@ -117,7 +117,7 @@ def _of_manifest(nodes: PlanNodes, scan: RootScan, row: int) -> NodeEvidence | N
         return None
     plan = nodes.plan
     rows = np.array([row])
-    terms = _terms(nodes, ManifestWitnesses(plan.state, scan.root, rows))
+    terms = _terms(nodes, ManifestMetricsSources(plan.state, scan.root, rows))
     leaf = nodes.leaf_scan(row)
     if leaf is None:
         if not scan.filled[scan.rows == row].all():
@@ -143,7 +143,7 @@ def _of_file(nodes: PlanNodes, scan: RootScan, row: int | None, at: int) -> Node
     if not len(places):
         return None
     one = batch.take(places[:1])
-    terms = _terms(nodes, FileWitnesses(one, plan.state.metadata))
+    terms = _terms(nodes, FileMetricsSources(one, plan.state.metadata))
     task = nodes.task(row, one.entries["ordinal"][0].as_py())
     if task is None:
         return NodeEvidence(False, _not_read(nodes, scan, row, one), terms)

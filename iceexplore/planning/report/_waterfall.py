@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.graph import human_bytes
-from iceexplore.planning.distribution._table_layout import deleted_rows
+from iceexplore.planning.distribution._table_distribution import deleted_rows
 from iceexplore.planning.report._levels import LEAF_LEVEL, WITH_DELETES, levels_table
 from iceexplore.planning.report._skipped import skipped_table
 from iceexplore.planning.report._tree_labels import amount, damage, share_of

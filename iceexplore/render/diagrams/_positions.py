@@ -15,7 +15,7 @@ from itertools import pairwise
 from iceexplore.render._measure import elide, text_width
 from iceexplore.render.diagrams._tables import TableDiagram, TableLink, TableNode
 
-__all__ = ["Placed", "Route", "TablesLayout", "place", "route_crossings"]
+__all__ = ["DiagramPositions", "Placed", "Route", "place", "route_crossings"]
 
 TITLE_SIZE = 13.0
 ROW_SIZE = 12.0
@@ -75,7 +75,7 @@ class Route:
 
 
 @dataclass
-class TablesLayout:
+class DiagramPositions:
     """The whole drawing. ``tracks``: the x of each track, by (layer, gap); ``lanes``: the y of each lane, by layer."""
 
     nodes: dict[str, Placed]
@@ -131,19 +131,19 @@ def _cross(order: _Order, a: Route, b: Route) -> bool:
     return one[0] < two[0] < one[1] < two[1] or two[0] < one[0] < two[1] < one[1]
 
 
-def route_crossings(layout: TablesLayout, diagram: TableDiagram) -> int:
+def route_crossings(positions: DiagramPositions, diagram: TableDiagram) -> int:
     """Return the number of crossings of solid edges as drawn (curves counted as straight)."""
-    lines = [_corners(route, layout, diagram) for route in layout.routes]
+    lines = [_corners(route, positions, diagram) for route in positions.routes]
     return sum(_meet(one, two) for i, one in enumerate(lines) for two in lines[:i])
 
 
-def _corners(route: Route, layout: TablesLayout, diagram: TableDiagram) -> list[tuple[float, float]]:
-    source, target = layout.nodes[route.link.source], layout.nodes[route.link.target]
-    start = (source.middle, layout.floor(source))
+def _corners(route: Route, positions: DiagramPositions, diagram: TableDiagram) -> list[tuple[float, float]]:
+    source, target = positions.nodes[route.link.source], positions.nodes[route.link.target]
+    start = (source.middle, positions.floor(source))
     if route.gap is None:
         return [start, (target.middle, target.y)]
     number = next(i for i, layer in enumerate(diagram.layers) if target.node in layer)
-    track, lane = layout.tracks[number, route.gap][route.track], layout.lanes[number][route.lane]
+    track, lane = positions.tracks[number, route.gap][route.track], positions.lanes[number][route.lane]
     return [start, (track, target.y), (track, lane), (route.end, lane), (route.end, target.bottom)]
 
 
@@ -214,12 +214,12 @@ def _size(node: TableNode) -> tuple[float, float, str, tuple[tuple[str, str], ..
     return max(MIN_WIDTH, inner + 2 * PAD), TITLE_HEIGHT + ROW_HEIGHT * len(rows) + 8, title, rows, split
 
 
-def place(diagram: TableDiagram) -> TablesLayout:
+def place(diagram: TableDiagram) -> DiagramPositions:
     """Compute all positions; the same diagram gives the same drawing."""
     routes = _routes(diagram)
     sizes = {node.id: _size(node) for node in diagram.nodes}
     tracks, lanes = _numbered(diagram, routes)
-    out = TablesLayout({}, routes, {}, {}, 0.0, 0.0)
+    out = DiagramPositions({}, routes, {}, {}, 0.0, 0.0)
     y = 0.0
     for number, layer in enumerate(diagram.layers):
         x = 0.0
@@ -272,7 +272,7 @@ def _inner(order: _Order, route: Route) -> int:
     return at if route.gap is not None and order.targets[route.link.target] < route.gap else -at
 
 
-def _ends(out: TablesLayout) -> None:
+def _ends(out: DiagramPositions) -> None:
     """Let detours end side by side under their target: from the right on its right, the inner one outermost."""
     for target in {r.link.target for r in out.routes if r.gap is not None}:
         p = out.nodes[target]
@@ -291,7 +291,7 @@ def _length(order: _Order, route: Route) -> float:
     return 0.0 if ends is None else ends[1] - ends[0]
 
 
-def _centre(diagram: TableDiagram, out: TablesLayout) -> None:
+def _centre(diagram: TableDiagram, out: DiagramPositions) -> None:
     """Center each node over the children placed under it, keeping the order; the lowest layer stays."""
     for number in reversed(range(len(diagram.layers) - 1)):
         if any(out.tracks.get((number, gap)) for gap in range(len(diagram.layers[number]) + 1)):

@@ -7,7 +7,7 @@ from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width
 from iceexplore.render._mime import Svg
 from iceexplore.render.diagrams import _positions as metrics
-from iceexplore.render.diagrams._positions import Placed, Route, TablesLayout, place
+from iceexplore.render.diagrams._positions import DiagramPositions, Placed, Route, place
 from iceexplore.render.diagrams._tables import TableDiagram, TableLink
 from iceexplore.render.scenes._style import PAPER, STYLE, style
 from iceexplore.render.scenes._svg import FONT, Theme
@@ -123,7 +123,7 @@ def _box(p: Placed) -> str:
     return "".join([*parts, "</g>"])
 
 
-def _edge(route: Route, at: TablesLayout, diagram: TableDiagram) -> str:
+def _edge(route: Route, at: DiagramPositions, diagram: TableDiagram) -> str:
     """Draw an edge down to the target's top, or through the gap, along the lane, and up to its lower edge."""
     source, target = at.nodes[route.link.source], at.nodes[route.link.target]
     x1, y1 = source.middle, at.floor(source)
@@ -148,7 +148,7 @@ def _edge(route: Route, at: TablesLayout, diagram: TableDiagram) -> str:
     return f'<path class="ix-line" d="{path}"/><path class="ix-tip" d="{tip}"/>'
 
 
-def _neighbours(source: Placed, target: Placed, at: TablesLayout) -> bool:
+def _neighbours(source: Placed, target: Placed, at: DiagramPositions) -> bool:
     """Return whether two nodes are adjacent in one layer."""
     low, high = sorted((source.x, target.x))
     return source.node.layer == target.node.layer and not any(
@@ -156,13 +156,13 @@ def _neighbours(source: Placed, target: Placed, at: TablesLayout) -> bool:
     )
 
 
-def _below(at: TablesLayout, links: list[TableLink]) -> float:
+def _below(at: DiagramPositions, links: list[TableLink]) -> float:
     """Return the height below the lowest layer for dotted edges between distant nodes, and their labels."""
     far = [x for x in links if not _neighbours(at.nodes[x.source], at.nodes[x.target], at)]
     return 30.0 + 16.0 * len(far) if far else 0.0
 
 
-def _relation(link: TableLink, at: TablesLayout, number: int) -> str:
+def _relation(link: TableLink, at: DiagramPositions, number: int) -> str:
     source, target = at.nodes[link.source], at.nodes[link.target]
     label = escape.shorten(link.label or "applies to", 60)
     if _neighbours(source, target, at):

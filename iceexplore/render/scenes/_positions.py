@@ -2,7 +2,7 @@
 
 Every layer is a column as wide as its widest node. Subtrees are pushed together until their outlines touch (a
 contour per layer), so a small subtree fits beside a tall one. The widget, the SVG export and the static fallback
-share these positions, so the function is deterministic: the same scene gives the same layout.
+share these positions, so the function is deterministic: the same scene gives the same positions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from iceexplore.render._measure import elide, text_width, wrapped
 from iceexplore.render.scenes._scene import Scene, SceneNode
 from iceexplore.render.scenes._style import style
 
-__all__ = ["Box", "Column", "Layout", "layout"]
+__all__ = ["Box", "Column", "ScenePositions", "scene_positions"]
 
 LABEL_SIZE = 13.0
 LINE_SIZE = 11.5
@@ -70,7 +70,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ScenePositions:
     """All boxes and columns, and the total size."""
 
     boxes: tuple[Box, ...]
@@ -113,7 +113,7 @@ def _label(node: SceneNode, sized: _Sized, width: float) -> str:
     return elide(escape.visible(node.label), LABEL_SIZE, room, bold=True)
 
 
-def layout(scene: Scene) -> Layout:
+def scene_positions(scene: Scene) -> ScenePositions:
     """Place every node of a scene; no two boxes overlap. Sizes are pixels, the origin is the upper left corner."""
     sized = {node.id: _size(node, scene.wrap) for node in scene.nodes}
     attached = _attached(scene)
@@ -142,7 +142,7 @@ def layout(scene: Scene) -> Layout:
     placed = tuple(
         Box(b.node, b.x, b.y + shift, b.width, b.height, b.label, b.lines, b.badge, b.attached) for b in boxes
     )
-    return Layout(
+    return ScenePositions(
         boxes=placed,
         columns=tuple(columns[level] for level in sorted(columns)),
         width=max((c.x + c.width for c in columns.values()), default=0.0),

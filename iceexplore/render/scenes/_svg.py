@@ -11,7 +11,7 @@ from iceexplore.render._measure import elide, text_width
 from iceexplore.render._mime import Svg
 from iceexplore.render.scenes import _positions as metrics
 from iceexplore.render.scenes._icons import ICONS
-from iceexplore.render.scenes._positions import Box, layout
+from iceexplore.render.scenes._positions import Box, scene_positions
 from iceexplore.render.scenes._scene import Mark, Scene, SceneEdge
 from iceexplore.render.scenes._style import MARKS, PAPER, PRUNED, STYLE, KindStyle, style
 
@@ -42,7 +42,7 @@ def svg(scene: Scene, *, theme: Theme = "auto") -> Svg:
     """
     if theme not in ("auto", "light", "dark"):
         raise OptionError(f"unknown theme {theme!r}; choose 'auto', 'light' or 'dark'")
-    placed = layout(scene)
+    placed = scene_positions(scene)
     arcs = scene.relations(("applies-to", "ref"))
     boxes = {box.node.id: box for box in placed.boxes}
     bulge = max((_bulge(boxes[e.source], boxes[e.target]) for e in arcs if _is_arc(e, boxes)), default=0.0)

@@ -18,7 +18,7 @@ PICTURES = {
     "r.story()": (300, 80),
     'sessions.plan("session': (600, 200),
     "i.tree()": (600, 150),
-    't.plan().layout(by="partition")': (500, 200),
+    't.plan().distribution(by="partition")': (500, 200),
     'four.plan("trip_id = 95").tree()': (800, 300),
 }
 #: The lightness of a picture's own paper, 0 to 255, and how many colours it has.

@@ -49,7 +49,7 @@ def matched(table: Any, where: str | None = None) -> dict[str, tuple[str | None,
     state = table._state
     files = data_files(state)
     wanted = None if where is None else make_filter(state.metadata, state.schema, where)
-    found = by_file(match_deletes(state, files, filter=wanted))
+    found = by_file(match_deletes(state, files, where=wanted))
     return {n: (v, len(p), len(e)) for n, (v, p, e) in zip(files.entries["location"].to_pylist(), found, strict=True)}
 
 
@@ -57,8 +57,8 @@ def reasons(table: Any, where: str | None = None, **how: Any) -> list[dict[str, 
     state = table._state
     files = data_files(state)
     wanted = None if where is None else make_filter(state.metadata, state.schema, where)
-    made = match_deletes(state, files, filter=wanted)
-    rows: list[dict[str, Any]] = unmatched_deletes(state, files, made, filter=wanted, **how).to_pylist()
+    made = match_deletes(state, files, where=wanted)
+    rows: list[dict[str, Any]] = unmatched_deletes(state, files, made, where=wanted, **how).to_pylist()
     return rows
 
 

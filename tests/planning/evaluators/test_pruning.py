@@ -15,7 +15,7 @@ from iceexplore.manifests import EntryBatch, stats_type
 from iceexplore.metadata import Type, arrow_type, parse_table_metadata
 from iceexplore.planning import ColumnMetrics, Filter, may_match, must_match
 from iceexplore.planning.evaluators._explain import explain_files
-from iceexplore.planning.evaluators._file_evaluator import FileWitnesses, evaluate_inclusive
+from iceexplore.planning.evaluators._file_evaluator import FileMetricsSources, evaluate_inclusive
 from tests.planning.evaluators.naive import POOLS, matches, predicates_of, type_of
 
 KINDS = [k for k in POOLS if k not in ("uuid",)] + ["uuid"]
@@ -280,8 +280,8 @@ def test_a_value_count_that_is_not_there_is_the_record_count() -> None:
     batch, metadata = java_file()
     one = EntryBatch(batch.entries, {4: column_stats("string", None, None, None, 50, None)})
     assert not Filter("", asked("all_nulls", "not-null")).evaluate(one, metadata)[0][0].as_py()
-    assert not FileWitnesses(one, metadata, statistics=False).statistics(asked("all_nulls", "not-null"))
-    assert evaluate_inclusive(asked("all_nulls", "=", "x"), 1, FileWitnesses(one, metadata, statistics=False))[0]
+    assert not FileMetricsSources(one, metadata, statistics=False).statistics(asked("all_nulls", "not-null"))
+    assert evaluate_inclusive(asked("all_nulls", "=", "x"), 1, FileMetricsSources(one, metadata, statistics=False))[0]
 
 
 # ----------------------------------------------------------------------------------------------------------------------

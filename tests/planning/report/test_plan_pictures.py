@@ -277,7 +277,7 @@ def test_neither_none_nor_all_is_said_of_a_small_part() -> None:
 
 
 def test_where_every_file_is_small_bars_are_solid() -> None:
-    chart = lab("v3").plan().layout("snapshot").chart()
+    chart = lab("v3").plan().distribution("snapshot").chart()
     assert (chart.solid, chart.pale) == ("", "") and "small file" in chart.description
     assert all(bar is None or bar.rest == 0 for row in chart.rows for bar in row.bars)
     assert [bar.text for row in chart.rows if (bar := row.bars[0])] == ["3 (all small)"] * 5

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iceexplore.errors import OptionError
-from iceexplore.render import Scene, SceneEdge, SceneNode, fold, layout, share
+from iceexplore.render import Scene, SceneEdge, SceneNode, fold, scene_positions, share
 from iceexplore.render._measure import elide, text_width
 
 
@@ -36,7 +36,7 @@ def scenes(draw: st.DrawFn) -> Scene:
 @settings(max_examples=200, deadline=None)
 @given(scenes())
 def test_no_two_boxes_overlap(scene: Scene) -> None:
-    placed = layout(scene)
+    placed = scene_positions(scene)
     assert [box.node.id for box in placed.boxes] == [node.id for node in scene.nodes]
     boxes = sorted(placed.boxes, key=lambda b: (b.x, b.y))
     for a, b in itertools.pairwise(boxes):
@@ -53,8 +53,8 @@ def test_no_two_boxes_overlap(scene: Scene) -> None:
 @settings(max_examples=50, deadline=None)
 @given(scenes())
 def test_layers_run_left_to_right_and_siblings_keep_their_order(scene: Scene) -> None:
-    placed = layout(scene)
-    assert placed == layout(scene)
+    placed = scene_positions(scene)
+    assert placed == scene_positions(scene)
     boxes = {box.node.id: box for box in placed.boxes}
     for node in scene.nodes:
         if node.parent is not None:
@@ -74,7 +74,7 @@ def test_refs_stand_on_their_snapshot() -> None:
         SceneNode("s", "snapshot", "S", parent="m", level=1),
     )
     scene = Scene("t", "d", nodes, (SceneEdge("a", "s", "ref"), SceneEdge("b", "s", "ref")))
-    boxes = {box.node.id: box for box in layout(scene).boxes}
+    boxes = {box.node.id: box for box in scene_positions(scene).boxes}
     assert boxes["a"].attached and boxes["b"].attached and not boxes["s"].attached
     assert boxes["a"].y < boxes["b"].y < boxes["s"].y
     assert boxes["s"].y - (boxes["b"].y + boxes["b"].height) < 10
@@ -84,7 +84,7 @@ def test_refs_stand_on_their_snapshot() -> None:
 def test_a_parent_stays_in_sight_of_its_first_child() -> None:
     nodes = [SceneNode("p", "data-manifest", "p")]
     nodes += [SceneNode(str(i), "data-file", "f", parent="p", level=1) for i in range(200)]
-    boxes = {box.node.id: box for box in layout(Scene("t", "d", tuple(nodes))).boxes}
+    boxes = {box.node.id: box for box in scene_positions(Scene("t", "d", tuple(nodes))).boxes}
     assert 0 < boxes["p"].middle - boxes["0"].middle <= 150
 
 
@@ -96,7 +96,7 @@ def test_five_thousand_nodes_take_well_under_a_second_or_two() -> None:
             SceneNode(f"f{i}-{j}", "data-file", "x" * 60, ("a", "b"), None, frozenset(), f"m{i}", 2) for j in range(50)
         ]
     start = time.perf_counter()
-    layout(Scene("t", "d", tuple(nodes)))
+    scene_positions(Scene("t", "d", tuple(nodes)))
     assert time.perf_counter() - start < 5  # about 0.3 s on one core; far from quadratic
 
 

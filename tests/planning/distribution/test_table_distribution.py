@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.errors import OptionError
-from iceexplore.planning import FileTasks, TableLayout
+from iceexplore.planning import FileTasks, TableDistribution
 from iceexplore.planning.delete_index._lists import Stretches
-from iceexplore.planning.distribution._table_layout import By, Reached, table_layout
+from iceexplore.planning.distribution._table_distribution import By, Reached, table_distribution
 from tests.helpers import plan_table as lab
 from tests.helpers.hostile import HOSTILE
 
@@ -33,7 +33,7 @@ def table(request: pytest.FixtureRequest) -> ix.Simulation:
 
 
 def label(partition: Any) -> str:
-    """A tuple as `inspect.files` has it, in the words of a layout."""
+    """A tuple as `inspect.files` has it, in the words of a distribution."""
     if not isinstance(partition, dict):
         return "unpartitioned"
     return ", ".join(f"{name}={'null' if v is None else v}" for name, v in partition.items())
@@ -47,7 +47,7 @@ def data_files(table: Any) -> pd.DataFrame:
 
 @pytest.mark.parametrize("by", BY)
 def test_nothing_is_lost(table: ix.Simulation, by: Any) -> None:
-    files, frame = data_files(table), table.plan().layout(by).frame
+    files, frame = data_files(table), table.plan().distribution(by).frame
     assert frame["files"].sum() == len(files) == 15
     assert frame["bytes"].sum() == files["file_size_in_bytes"].sum()
     assert frame["rows"].sum() == files["record_count"].sum() == 50
@@ -58,7 +58,7 @@ def test_nothing_is_lost(table: ix.Simulation, by: Any) -> None:
 
 def test_partitions_are_those_of_the_files(table: ix.Simulation) -> None:
     files = data_files(table)
-    frame = table.plan().layout("partition").frame.set_index("partition")
+    frame = table.plan().distribution("partition").frame.set_index("partition")
     wanted = files.groupby(files["partition"].map(label))[["record_count", "file_size_in_bytes"]].sum()
     assert dict(zip(frame.index, frame["rows"], strict=True)) == wanted["record_count"].to_dict()
     assert dict(zip(frame.index, frame["bytes"], strict=True)) == wanted["file_size_in_bytes"].to_dict()
@@ -69,7 +69,7 @@ def test_partitions_are_those_of_the_files(table: ix.Simulation) -> None:
 
 def test_deletes_are_those_of_the_tasks(table: ix.Simulation) -> None:
     plan = table.plan()
-    tasks, frame = plan.tasks, plan.layout("partition").frame.set_index("partition")
+    tasks, frame = plan.tasks, plan.distribution("partition").frame.set_index("partition")
     reached: dict[str, set[str]] = defaultdict(set)
     for row in tasks.to_dict("records"):
         vector = [f"{row['deletion_vector']} of {row['file_path']}"] if isinstance(row["deletion_vector"], str) else []
@@ -87,7 +87,7 @@ def test_position_and_equality_deletes(version: int) -> None:
     table.row_delta(deletes={first["file_path"]: [0, 1]})
     table.row_delta(equality={"id": [3, 44], "day": [dt.date(2024, 1, 1), dt.date(2024, 1, 5)], "region": ["a", "b"]})
     plan = table.plan()
-    frame = plan.layout("partition").frame.set_index("partition")
+    frame = plan.distribution("partition").frame.set_index("partition")
     reached = frame["equality_deletes"]
     tasks = plan.tasks
     for partition, rows in tasks.groupby("partition"):
@@ -95,7 +95,7 @@ def test_position_and_equality_deletes(version: int) -> None:
         assert reached[partition] == len(names)
     assert frame.loc[label(first["partition"]), "deleted_rows"] == 2
     assert frame["deleted_rows"].sum() == 2, "nobody can count what equality deletes delete"
-    assert "equality" in repr(plan.layout())
+    assert "equality" in repr(plan.distribution())
 
 
 def test_evolved_specs() -> None:
@@ -105,12 +105,12 @@ def test_evolved_specs() -> None:
     table.evolve_spec(remove=["day_day"])
     table.append(lab.frame(lab.rows_of(4)))
     files, plan = data_files(table), table.plan()
-    specs = plan.layout("spec").frame
+    specs = plan.distribution("spec").frame
     assert (
         dict(zip(specs["spec_id"], specs["rows"], strict=True))
         == files.groupby("spec_id")["record_count"].sum().to_dict()
     )
-    partitions = plan.layout("partition").frame
+    partitions = plan.distribution("partition").frame
     assert partitions["partition"].tolist() == [
         "region=null", "region=a", "region=b", "day_day=2024-01-03", "day_day=2024-01-04", "unpartitioned",
     ]  # fmt: skip
@@ -129,44 +129,44 @@ def aged() -> ix.Simulation:
 
 def test_ages_count_from_the_snapshot_shown() -> None:
     table = aged()
-    frame = table.plan().layout("age").frame
+    frame = table.plan().distribution("age").frame
     assert frame["age"].tolist() == ["under an hour", "under a week", "under 90 days", "a year and more"]
     assert frame["rows"].tolist() == [10, 10, 10, 10]
-    earlier = table.at(snapshot=table.metadata.snapshots[1].snapshot_id).plan().layout("age").frame
+    earlier = table.at(snapshot=table.metadata.snapshots[1].snapshot_id).plan().distribution("age").frame
     assert earlier["age"].tolist() == ["under an hour", "under a year"]
-    snapshots = table.plan().layout("snapshot").frame
+    snapshots = table.plan().distribution("snapshot").frame
     assert snapshots["committed"].is_monotonic_increasing
     assert snapshots["operation"].tolist() == ["append"] * 4
     table.expire_snapshots(retain_last=1)
-    kept = table.plan().layout("age").frame
+    kept = table.plan().distribution("age").frame
     assert kept["age"].tolist() == ["under an hour", "snapshot no longer kept"]
     assert kept["rows"].tolist() == [10, 30]
 
 
 def test_sizes_are_a_histogram_and_small_is_what_the_table_says() -> None:
     table = lab.filled("v2", appends=2)
-    layout = table.plan().layout("size")
-    frame, sizes = layout.frame, data_files(table)["file_size_in_bytes"]
+    found = table.plan().distribution("size")
+    frame, sizes = found.frame, data_files(table)["file_size_in_bytes"]
     for row in frame.to_dict("records"):
         assert row["files"] == ((sizes >= row["from_bytes"]) & (sizes < row["to_bytes"])).sum()
     assert (frame["from_bytes"].iloc[1:].to_numpy() == frame["to_bytes"].iloc[:-1].to_numpy()).all()
     middle = int(sizes.median())
     table.set_properties({"write.target-file-size-bytes": str(middle * 4 // 3)})
-    layout = table.plan().layout("spec")
-    assert layout.small == middle * 4 // 3 * 3 // 4
-    assert layout.frame["small_files"].sum() == (sizes < layout.small).sum()
+    found = table.plan().distribution("spec")
+    assert found.small == middle * 4 // 3 * 3 // 4
+    assert found.frame["small_files"].sum() == (sizes < found.small).sum()
     table.set_properties({"write.target-file-size-bytes": "no number"})
-    assert table.plan().layout().small == 384 << 20
+    assert table.plan().distribution().small == 384 << 20
 
 
 @pytest.mark.parametrize("by", BY)
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_an_empty_table(version: int, by: Any) -> None:
     table = ix.empty({"x": "long"}, format_version=version, seed=1)
-    layout = table.plan().layout(by)
-    assert len(layout.frame) == 0
-    assert "0 files" in repr(layout)
-    ElementTree.fromstring(str(layout.to_svg()))
+    found = table.plan().distribution(by)
+    assert len(found.frame) == 0
+    assert "0 files" in repr(found)
+    ElementTree.fromstring(str(found.to_svg()))
 
 
 def test_of_many_groups_the_largest_are_shown() -> None:
@@ -176,19 +176,19 @@ def test_of_many_groups_the_largest_are_shown() -> None:
         table.append(n, rows=rows, partitions=places, bytes_per_row=1000)
     for x in range(20):
         table.append(1, rows=2, partitions=[{"x": x}], bytes_per_row=1000)
-    layout = table.plan().layout()
-    chart = layout.chart()
-    assert len(layout.frame) == 32
+    found = table.plan().distribution()
+    chart = found.chart()
+    assert len(found.frame) == 32
     assert [r.label for r in chart.rows[:3]] == ["x=3000", "x=2000", "x=0"]
     assert (len(chart.rows), chart.rows[-1].label) == (14, "19 more")
-    rest = layout.frame.sort_values("bytes", ascending=False, kind="stable")["rows"].iloc[13:].sum()
+    rest = found.frame.sort_values("bytes", ascending=False, kind="stable")["rows"].iloc[13:].sum()
     assert chart.rows[-1].bars[2] is not None
     assert chart.rows[-1].bars[2].text == str(rest)
 
 
 def test_another_word() -> None:
     with pytest.raises(OptionError, match="by='colour': choose one of 'age', 'partition'"):
-        lab.filled("v2", appends=1).plan().layout("colour")  # type: ignore[arg-type]
+        lab.filled("v2", appends=1).plan().distribution("colour")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("by", BY)
@@ -203,13 +203,13 @@ def test_damaged_numbers_count_as_none(by: Any) -> None:
         partition_spec_id=pa.array([None, 0, 99, -7, 0] * 3, pa.int32()),
     )
     broken = FileTasks(damaged, tasks.root_row, tasks.whole, tasks.residual, tasks.residuals, tasks.matched)
-    layout = table_layout(table.state, broken, by)
-    frame = layout.frame
+    found = table_distribution(table.state, broken, by)
+    frame = found.frame
     assert frame["files"].sum() == 15
     assert frame["rows"].sum() == frame["bytes"].sum() == 3 * 2**50
     assert (frame[["deleted_rows", "small_bytes"]] >= 0).all(axis=None)
-    assert "15 files" in repr(layout)
-    ElementTree.fromstring(str(layout.to_svg()))
+    assert "15 files" in repr(found)
+    ElementTree.fromstring(str(found.to_svg()))
 
 
 @pytest.mark.parametrize("name", [n for n in HOSTILE if n not in ("surrogate", "noncharacter")])
@@ -217,9 +217,9 @@ def test_hostile_partition_values_stay_text(name: str) -> None:
     text = HOSTILE[name]
     table = ix.empty({"x": "string"}, partition_by="x", format_version=2, seed=1)
     table.append(2, rows=3, partitions=[{"x": text}, {"x": "plain"}])
-    layout = table.plan().layout()
-    assert layout.frame["files"].tolist() == [1, 1]
-    assert_harmless(layout)
+    found = table.plan().distribution()
+    assert found.frame["files"].tolist() == [1, 1]
+    assert_harmless(found)
 
 
 @pytest.mark.parametrize("name", [n for n in HOSTILE if n not in ("surrogate", "nul", "noncharacter")])
@@ -227,17 +227,17 @@ def test_hostile_table_names_stay_text(name: str) -> None:
     table = ix.empty({"x": "long"}, format_version=2, seed=1, location=f"/warehouse/db/{HOSTILE[name][:100]}/t")
     table.append(1, rows=3)
     for by in SHOWN:
-        assert_harmless(table.plan().layout(by))
+        assert_harmless(table.plan().distribution(by))
 
 
-def assert_harmless(layout: TableLayout) -> None:
+def assert_harmless(found: TableDistribution) -> None:
     """Nothing runs in a notebook, and nothing drives a terminal."""
-    shown = layout._repr_mimebundle_()
+    shown = found._repr_mimebundle_()
     for tag in ("<script", "<img src=x", "<svg onload", "<style>*", "<foreignObject", "<b>bold", '"javascript'):
         assert tag not in shown["text/html"]
     for sign in "\x1b\x07\x9b\r\x08\u202e\u2066\x00":
         assert sign not in shown["text/plain"]
-    root = ElementTree.fromstring(str(layout.to_svg()))
+    root = ElementTree.fromstring(str(found.to_svg()))
     for element in root.iter():
         assert element.tag.rpartition("}")[2] not in ("script", "foreignObject", "image", "a", "b", "img")
         assert not any(key.lower().startswith("on") or "href" in key for key in element.attrib)

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 __all__ = [
     "By",
     "Reached",
-    "TableLayout",
+    "TableDistribution",
     "deleted_rows",
     "small_limit",
-    "table_layout",
+    "table_distribution",
 ]
 
 _Longs = npt.NDArray[np.int64]
@@ -137,7 +137,7 @@ _SHOWN = 14
 
 
 @dataclass(frozen=True, repr=False)
-class TableLayout(BarPicture):
+class TableDistribution(BarPicture):
     """Data files by group, shown as bars; `frame` has every group and number.
 
     Attributes
@@ -232,7 +232,7 @@ def small_limit(properties: Any) -> int:
     return int((target or _TARGET) * _SMALL)
 
 
-def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> TableLayout:
+def table_distribution(state: TableState, tasks: FileTasks, by: By = "partition") -> TableDistribution:
     """Group data files and sum up their contents.
 
     Parameters
@@ -270,7 +270,7 @@ def table_layout(state: TableState, tasks: FileTasks, by: By = "partition") -> T
     for name in _NUMBERS:
         values = summed[name]
         table = table.append_column(name, pa.array(values, pa.float64() if name == "deleted_rows" else pa.int64()))
-    return TableLayout(state.name, by, table, small)
+    return TableDistribution(state.name, by, table, small)
 
 
 def _sum(codes: npt.NDArray[np.int64], values: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
