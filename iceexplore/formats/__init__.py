@@ -18,6 +18,7 @@ from iceexplore.formats._avro import (
 )
 from iceexplore.formats._avro_encode import encode_records
 from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES, Records, avro_batches, record_limit
+from iceexplore.formats._fields import FIELD_ID, children_of, field_id, plain_field
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._parquet_chunks import check_chunks
@@ -29,7 +30,7 @@ from iceexplore.formats._row_groups import (
     RowGroups,
     read_parquet_row_groups,
 )
-from iceexplore.formats._rows import FIELD_ID, Rows, field_id, open_rows, plain_field, read_rows
+from iceexplore.formats._rows import Rows, open_rows, read_rows
 from iceexplore.formats._sniff import HEAD_BYTES, sniff, sniff_file
 from iceexplore.formats._thrift import ThriftStruct, read_struct
 
@@ -57,6 +58,7 @@ __all__ = [
     "batch_rows",
     "block_bytes",
     "check_chunks",
+    "children_of",
     "chunk_sizes",
     "container",
     "decompress_block",

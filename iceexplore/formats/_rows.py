@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats._avro_rows import avro_batches
+from iceexplore.formats._fields import plain_field
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._helper import orc_rows
 from iceexplore.formats._parquet_size import KeptChunks, batch_rows, chunk_sizes
@@ -20,46 +21,12 @@ from iceexplore.storage import DATA_RATIO, Budget
 if TYPE_CHECKING:
     from iceexplore.storage import RangeFile, Storage
 
-__all__ = ["FIELD_ID", "Rows", "field_id", "open_rows", "plain_field", "read_rows"]
+__all__ = ["Rows", "open_rows", "read_rows"]
 
-#: The key under which Arrow keeps a field's id; ORC's and Avro's ids are stored there, too.
-FIELD_ID = b"PARQUET:field_id"
-_ORC_ID = b"iceberg.id"
 _BATCH_ROWS = 1 << 16
 #: Remote files up to this size are fetched whole before decoding.
 _AHEAD_BYTES = 64 << 20
 _WHAT = "the rows"
-
-
-def field_id(field: pa.Field) -> int | None:
-    """Return the field id of an Arrow field, None if it has none."""
-    metadata = field.metadata or {}
-    raw = metadata.get(FIELD_ID, metadata.get(_ORC_ID))
-    try:
-        return None if raw is None else int(raw)
-    except ValueError:
-        return None
-
-
-def plain_field(field: pa.Field) -> pa.Field:
-    """Return a field with its id under `FIELD_ID` and no other metadata or extension types, at every depth."""
-    number = field_id(field)
-    metadata = None if number is None else {FIELD_ID: str(number)}
-    return pa.field(field.name, _plain(field.type), field.nullable, metadata)
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    if isinstance(kind, pa.BaseExtensionType):
-        return _plain(kind.storage_type)
-    if pa.types.is_struct(kind):
-        return pa.struct([plain_field(kind.field(i)) for i in range(kind.num_fields)])
-    if pa.types.is_map(kind):
-        return pa.map_(plain_field(kind.key_field), plain_field(kind.item_field))
-    if pa.types.is_list(kind):
-        return pa.list_(plain_field(kind.value_field))
-    if pa.types.is_dictionary(kind):
-        return _plain(kind.value_type)
-    return kind
 
 
 @dataclass(frozen=True, eq=False)

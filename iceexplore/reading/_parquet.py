@@ -17,12 +17,12 @@ from iceexplore.formats import (
     StreamLimit,
     batch_rows,
     check_chunks,
+    children_of,
     chunk_sizes,
     field_id,
     foreign,
 )
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
-from iceexplore.reading.columns._ids import children_of
 from iceexplore.storage import DATA_RATIO, Budget, RangeFile
 
 __all__ = ["BATCH_ROWS", "ParquetRows"]

@@ -18,9 +18,9 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import FormatError, IceexploreError
-from iceexplore.formats import HEAD_BYTES, field_id, foreign, read_orc_footer, sniff
+from iceexplore.formats import HEAD_BYTES, children_of, field_id, foreign, read_orc_footer, sniff
 from iceexplore.graph import TableState
-from iceexplore.on_spark.scans._nodes import ORC, Node, children_of
+from iceexplore.on_spark.scans._nodes import ORC, Node
 from iceexplore.storage import CACHE, progress
 
 __all__ = [
