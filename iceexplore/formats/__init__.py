@@ -22,7 +22,10 @@ from iceexplore.formats._fields import FIELD_ID, children_of, field_id, plain_fi
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._parquet_chunks import check_chunks
+from iceexplore.formats._parquet_rows import BATCH_ROWS, ParquetRows
 from iceexplore.formats._parquet_size import KeptChunks, StreamLimit, batch_rows, chunk_sizes, whole_bytes
+from iceexplore.formats._rewrite_avro import read_avro, rewritten_avro
+from iceexplore.formats._rewrite_parquet import read_parquet, rewritten_parquet
 from iceexplore.formats._row_groups import (
     ChunkBounds,
     ParquetLeaf,
@@ -38,6 +41,7 @@ __all__ = [
     "AVRO_LOGICAL_TYPES",
     "AVRO_MAGIC",
     "AvroHeader",
+    "BATCH_ROWS",
     "Block",
     "BlockIndex",
     "ChunkBounds",
@@ -49,6 +53,7 @@ __all__ = [
     "ParquetFooter",
     "ParquetLeaf",
     "ParquetRowGroup",
+    "ParquetRows",
     "Records",
     "RowGroups",
     "Rows",
@@ -71,13 +76,17 @@ __all__ = [
     "json_texts",
     "open_rows",
     "plain_field",
+    "read_avro",
     "read_header",
     "read_orc_footer",
+    "read_parquet",
     "read_parquet_footer",
     "read_parquet_row_groups",
     "read_rows",
     "read_struct",
     "record_limit",
+    "rewritten_avro",
+    "rewritten_parquet",
     "sniff",
     "sniff_file",
     "whole_bytes",

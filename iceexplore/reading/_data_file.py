@@ -11,7 +11,9 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError, problem
 from iceexplore.formats import (
+    BATCH_ROWS,
     FIELD_ID,
+    ParquetRows,
     StreamLimit,
     avro_batches,
     field_id,
@@ -26,7 +28,6 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField, StructType
 from iceexplore.planning import partition_columns
-from iceexplore.reading._parquet import BATCH_ROWS, ParquetRows
 from iceexplore.reading.columns._convert import Maker, arrow_field, constant, converter
 from iceexplore.reading.columns._ids import Naming, has_all, has_ids, identified, is_by_name, naming_of, no_ids_problem
 from iceexplore.reading.columns._wanted import DELETED, FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID

@@ -13,11 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.saving._avro import read_avro, rewritten_avro
-from iceexplore.commits.saving._parquet import read_parquet, rewritten_parquet
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_footer
 from iceexplore.errors import FormatError, IceexploreError, MemoryLimitError, UnsupportedError
-from iceexplore.formats import avro_batches, field_id, read_orc_footer, read_rows, sniff
+from iceexplore.formats import (
+    avro_batches,
+    field_id,
+    read_avro,
+    read_orc_footer,
+    read_parquet,
+    read_rows,
+    rewritten_avro,
+    rewritten_parquet,
+    sniff,
+)
 from iceexplore.manifests import slow_work, whole
 from iceexplore.storage import DATA_RATIO, Budget, Storage
 

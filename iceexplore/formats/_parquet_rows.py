@@ -11,17 +11,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from iceexplore.errors import FormatError
-from iceexplore.formats import (
-    FIELD_ID,
-    KeptChunks,
-    StreamLimit,
-    batch_rows,
-    check_chunks,
-    children_of,
-    chunk_sizes,
-    field_id,
-    foreign,
-)
+from iceexplore.formats._fields import FIELD_ID, children_of, field_id
+from iceexplore.formats._foreign import foreign
+from iceexplore.formats._parquet_chunks import check_chunks
+from iceexplore.formats._parquet_size import KeptChunks, StreamLimit, batch_rows, chunk_sizes
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
 from iceexplore.storage import DATA_RATIO, Budget, RangeFile
 
