@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from iceexplore.formats._fields import field_id
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._helper import orc_footer, parquet_footer
-from iceexplore.formats._rows import field_id
 
 if TYPE_CHECKING:
     from iceexplore.storage import RangeFile, Storage

@@ -245,5 +245,5 @@ def _damaged(format_: str, error: IceexploreError, location: str) -> Content:
     def records() -> pa.Table:
         raise error
 
-    kind = {"gzip": "json", "parquet-encrypted": "parquet", "deletion-vector": "deletion vector"}.get(format_, format_)
+    kind = {"gzip": "json", "deletion-vector": "deletion vector"}.get(format_, format_.removesuffix("-encrypted"))
     return Content(kind, {}, None, tuple(problems), records)

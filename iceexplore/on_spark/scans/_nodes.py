@@ -13,7 +13,7 @@ from iceexplore.formats import FIELD_ID
 if TYPE_CHECKING:
     from pyspark.sql import types as spark_types
 
-__all__ = ["Node", "ORC", "children_of", "collides", "read_type"]
+__all__ = ["Node", "ORC", "collides", "read_type"]
 
 #: The physical type of leaves of ORC files, of which only Arrow's type is known.
 ORC = "ORC"
@@ -40,13 +40,6 @@ class Node:
     def field(self) -> pa.Field:
         """Return the column as an Arrow field, with the file's field id."""
         return pa.field(self.name, self.kind, metadata=None if self.number is None else {FIELD_ID: str(self.number)})
-
-
-def children_of(kind: pa.DataType) -> list[pa.Field]:
-    """Return the fields inside a type, for a map its key and value."""
-    if pa.types.is_map(kind):
-        return [kind.key_field, kind.item_field]
-    return [kind.field(i) for i in range(kind.num_fields)]
 
 
 def collides(nodes: Sequence[Node], name: str) -> bool:

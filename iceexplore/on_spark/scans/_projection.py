@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from iceexplore.formats import field_id
+from iceexplore.formats import children_of, field_id
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, type_base
 from iceexplore.on_spark.scans._literals import literal
-from iceexplore.on_spark.scans._nodes import ORC, Node, children_of, collides, read_type
+from iceexplore.on_spark.scans._nodes import ORC, Node, collides, read_type
 from iceexplore.on_spark.transport._columns import spark_type
 from iceexplore.reading import arrow_field
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FormatError, UnsupportedError
-from iceexplore.formats import FIELD_ID, field_id
+from iceexplore.formats import FIELD_ID, children_of, field_id
 from iceexplore.metadata import (
     ListType,
     MapType,
@@ -21,7 +21,7 @@ from iceexplore.metadata import (
     is_known_type,
     type_base,
 )
-from iceexplore.reading.columns._ids import children_of, is_by_name
+from iceexplore.reading.columns._ids import is_by_name
 
 __all__ = ["Maker", "arrow_field", "arrow_fields", "constant", "converter", "same_ids"]
 

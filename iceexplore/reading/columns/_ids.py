@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import Problem, problem
-from iceexplore.formats import FIELD_ID, field_id
+from iceexplore.formats import FIELD_ID, children_of, field_id
 from iceexplore.graph import TableState
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, name_mapping
 
-__all__ = ["Naming", "children_of", "has_all", "has_ids", "identified", "is_by_name", "naming_of", "no_ids_problem"]
+__all__ = ["Naming", "has_all", "has_ids", "identified", "is_by_name", "naming_of", "no_ids_problem"]
 
 Mapping = dict[str, Any]
 #: Metadata key of a field whose id comes from its name instead of the file.
@@ -103,13 +103,6 @@ def _nested(kind: Type) -> tuple[NestedField, ...]:
         case MapType(key, value):
             return (key, value)
     return ()
-
-
-def children_of(kind: pa.DataType) -> list[pa.Field]:
-    """Return the fields inside a type, such as a map's key and value."""
-    if pa.types.is_map(kind):
-        return [kind.key_field, kind.item_field]
-    return [kind.field(i) for i in range(kind.num_fields)]
 
 
 def has_ids(fields: Iterable[pa.Field]) -> bool:

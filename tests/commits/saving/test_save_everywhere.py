@@ -18,10 +18,10 @@ from pyarrow import orc
 
 import iceexplore as ix
 import iceexplore.commits.saving._save as save_module
-from iceexplore.commits.saving._avro import rewritten_avro
 from iceexplore.commits.saving._relocate import relocated_manifest
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, read_puffin_footer
 from iceexplore.errors import OutsideRootsError, StorageError
+from iceexplore.formats import rewritten_avro
 from iceexplore.simulation import Simulation
 
 LAYOUTS: list[tuple[int, dict[str, Any]]] = [

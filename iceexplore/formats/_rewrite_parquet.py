@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.formats import KeptChunks, chunk_sizes, whole_bytes
+from iceexplore.formats._parquet_size import KeptChunks, chunk_sizes, whole_bytes
 from iceexplore.storage import DATA_RATIO, Budget
 
 __all__ = ["read_parquet", "rewritten_parquet"]

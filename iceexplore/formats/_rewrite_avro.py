@@ -7,7 +7,8 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from iceexplore.formats import Records, decompress_block, index_blocks, read_header, record_limit
+from iceexplore.formats._avro import decompress_block, index_blocks, read_header
+from iceexplore.formats._avro_rows import Records, record_limit
 from iceexplore.storage import Budget
 
 __all__ = ["read_avro", "rewritten_avro"]
