@@ -2,13 +2,13 @@
 
 from iceexplore.errors import moved_names
 from iceexplore.widgets._explorer import Explorer, explore
-from iceexplore.widgets.commit_lab._part import CommitLab
+from iceexplore.widgets.commit_lab._panel import CommitLab
 from iceexplore.widgets.core._selection import Selection
 from iceexplore.widgets.core._table_widget import TableWidget
-from iceexplore.widgets.deletes._part import DeletionVectors
-from iceexplore.widgets.problems._part import Problems
-from iceexplore.widgets.scan_lab._part import ScanLab
-from iceexplore.widgets.timeline._part import Timeline
+from iceexplore.widgets.deletes._panel import DeletionVectors
+from iceexplore.widgets.problems._panel import Problems
+from iceexplore.widgets.scan_lab._panel import ScanLab
+from iceexplore.widgets.timeline._panel import Timeline
 
 __all__ = [
     "CommitLab",

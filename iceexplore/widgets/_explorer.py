@@ -6,15 +6,15 @@ from typing import Any
 
 import traitlets
 
-from iceexplore.widgets.commit_lab._part import CommitPart
+from iceexplore.widgets.commit_lab._panel import CommitPart
 from iceexplore.widgets.core._bundle import later_script, packed, script
 from iceexplore.widgets.core._table_widget import shown
-from iceexplore.widgets.deletes._part import VectorsPart
-from iceexplore.widgets.detail._part import DetailPart
-from iceexplore.widgets.problems._part import ProblemsPart
-from iceexplore.widgets.saved_page._part import SavedPart
-from iceexplore.widgets.scan_lab._part import ScanPart
-from iceexplore.widgets.timeline._part import TimelinePart
+from iceexplore.widgets.deletes._panel import VectorsPart
+from iceexplore.widgets.detail._panel import DetailPart
+from iceexplore.widgets.problems._panel import ProblemsPart
+from iceexplore.widgets.saved_page._save import SavedPart
+from iceexplore.widgets.scan_lab._panel import ScanPart
+from iceexplore.widgets.timeline._panel import TimelinePart
 
 __all__ = ["Explorer", "explore"]
 

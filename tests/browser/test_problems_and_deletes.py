@@ -13,7 +13,7 @@ from iceexplore.widgets import DeletionVectors, Explorer, Problems
 from tests.browser.bare import bare_page
 from tests.browser.harness import Theme
 from tests.helpers.hostile import HOSTILE
-from tests.widgets.test_vectors_part import nodes_of
+from tests.widgets.test_deletes_panel import nodes_of
 
 pytestmark = pytest.mark.browser
 

@@ -13,7 +13,7 @@ from iceexplore.widgets import Explorer, Timeline
 from iceexplore.widgets.tree._forest import Forest
 from tests.browser.bare import BarePage, bare_page
 from tests.browser.test_explorer import notebook_of
-from tests.widgets.test_timeline_part import branch, snapshot, with_snapshots
+from tests.widgets.test_timeline_panel import branch, snapshot, with_snapshots
 
 pytestmark = pytest.mark.browser
 

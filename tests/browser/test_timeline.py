@@ -13,7 +13,7 @@ from iceexplore.metadata import Ref
 from iceexplore.widgets import Timeline
 from tests.browser.bare import BarePage, bare_page
 from tests.helpers.hostile import HOSTILE
-from tests.widgets.test_timeline_part import branch, snapshot, with_snapshots
+from tests.widgets.test_timeline_panel import branch, snapshot, with_snapshots
 
 pytestmark = pytest.mark.browser
 

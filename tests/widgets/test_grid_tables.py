@@ -23,7 +23,7 @@ from iceexplore.widgets.grid._cells import text_of, values_of
 from iceexplore.widgets.grid._copy_export import MAX_TEXT, cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
 from iceexplore.widgets.grid._page import page_of
-from iceexplore.widgets.grid._part import GridPart
+from iceexplore.widgets.grid._panel import GridPart
 from iceexplore.widgets.grid._query import Filter, GridQuery, Order
 from iceexplore.widgets.grid._table import FrameTable, GridTable
 from iceexplore.widgets.grid._typed_values import FilterError
@@ -562,11 +562,11 @@ def test_nonsense_in_a_message_gets_an_answer(shelf: Any, message: dict[str, Any
 
 def test_frames_are_kept_by_their_size(shelf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     size = shelf._grid_table("shelf", "a", "numbers").nbytes
-    monkeypatch.setattr("iceexplore.widgets.grid._part._KEPT_BYTES", size * 3)
+    monkeypatch.setattr("iceexplore.widgets.grid._panel._KEPT_BYTES", size * 3)
     for of in "bcdefg":
         shelf._frame("shelf", of, "numbers")
     assert [at[1] for at in shelf._grid_tables] == ["d", "e", "f", "g"]
-    monkeypatch.setattr("iceexplore.widgets.grid._part._KEPT_BYTES", 0)
+    monkeypatch.setattr("iceexplore.widgets.grid._panel._KEPT_BYTES", 0)
     shelf._frame("shelf", "h", "numbers")
     assert [at[1] for at in shelf._grid_tables] == ["h"], "the newest stays, however large"
     shelf._forget("shelf")

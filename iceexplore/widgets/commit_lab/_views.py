@@ -13,7 +13,7 @@ from iceexplore.widgets.commit_lab._session import Line, Session, Step
 from iceexplore.widgets.commit_lab._tree import SideTree
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._table_widget import shown
-from iceexplore.widgets.grid._part import GridPart
+from iceexplore.widgets.grid._panel import GridPart
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import traitlets
 
 from iceexplore.graph import TableState, travel
-from iceexplore.widgets.grid._part import GridPart
+from iceexplore.widgets.grid._panel import GridPart
 
 if TYPE_CHECKING:
     from iceexplore.planning import PlanNodes, ScanPlan
@@ -40,7 +40,7 @@ class ShownPlan:
 
 
 class ScanPlans(GridPart):
-    """The inputs and their plan, a base class of `iceexplore.widgets.scan_lab._part.ScanPart`."""
+    """The inputs and their plan, a base class of `iceexplore.widgets.scan_lab._panel.ScanPart`."""
 
     scan_filter = traitlets.Unicode().tag(sync=True)
     scan_columns = traitlets.List(traitlets.Unicode()).tag(sync=True)

@@ -38,7 +38,7 @@ _WORDS: dict[str, Any] = {
 
 
 class ScanTyping(ScanPlans):
-    """The filter box, a base class of `iceexplore.widgets.scan_lab._part.ScanPart`."""
+    """The filter box, a base class of `iceexplore.widgets.scan_lab._panel.ScanPart`."""
 
     scan_draft = traitlets.Dict().tag(sync=True)
     scan_hint = traitlets.Dict().tag(sync=True)

@@ -30,7 +30,7 @@ from iceexplore.widgets.deletes._positions import (
     run_count,
     vector_said,
 )
-from iceexplore.widgets.grid._part import GridPart
+from iceexplore.widgets.grid._panel import GridPart
 
 if TYPE_CHECKING:
     import pandas as pd

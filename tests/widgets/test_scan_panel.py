@@ -486,7 +486,7 @@ def test_advice_that_cannot_be_read_says_so(lab: ScanLab, monkeypatch: pytest.Mo
     def gone(*_: Any, **__: Any) -> Any:
         raise ix.FileMissingError("m.avro is not there")
 
-    monkeypatch.setattr("iceexplore.widgets.scan_lab._part.advice_sent", gone)
+    monkeypatch.setattr("iceexplore.widgets.scan_lab._panel.advice_sent", gone)
     lab.scan_tab = "advice"
     settled(lab)
     assert "m.avro" in lab.error["text"]

@@ -17,7 +17,7 @@ from iceexplore.metadata import Ref, Snapshot
 from iceexplore.storage import CACHE
 from iceexplore.widgets import Timeline
 from iceexplore.widgets.timeline._lanes import MAX_LANES, lanes_of
-from iceexplore.widgets.timeline._part import MAX_SNAPSHOTS
+from iceexplore.widgets.timeline._panel import MAX_SNAPSHOTS
 from tests.helpers.hostile import HOSTILE
 
 

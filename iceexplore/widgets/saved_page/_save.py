@@ -14,12 +14,12 @@ import anywidget
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import REDACTIONS, json_safe, nameless, redactions
 from iceexplore.storage import place_to_write, whole_file
-from iceexplore.widgets.detail._part import DetailPart
+from iceexplore.widgets.detail._panel import DetailPart
 from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.saved_page._content import SavedPage, collect
 from iceexplore.widgets.saved_page._html import plain_html, saved_html
 from iceexplore.widgets.saved_page._redact import PageRedactor
-from iceexplore.widgets.timeline._part import TimelinePart
+from iceexplore.widgets.timeline._panel import TimelinePart
 
 __all__ = ["SavedPart"]
 

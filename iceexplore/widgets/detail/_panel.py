@@ -14,10 +14,10 @@ from iceexplore.widgets.core._table_widget import shown
 from iceexplore.widgets.detail._detail import detail_of
 from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
 from iceexplore.widgets.detail._node_tables import JSON, Tab, load_table, parent_table, table_docs, tables_of, tabs_of
-from iceexplore.widgets.grid._part import GridPart
+from iceexplore.widgets.grid._panel import GridPart
 from iceexplore.widgets.grid._query import GridQuery
 from iceexplore.widgets.grid._table import GridTable
-from iceexplore.widgets.tree._part import TreePart
+from iceexplore.widgets.tree._panel import TreePart
 
 if TYPE_CHECKING:
     import pandas as pd
