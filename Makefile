@@ -10,6 +10,9 @@ NBVAL := --nbval-lax --nbval-cell-timeout=300 --nbval-current-env
 WORKERS ?= 2
 XDIST := -n $(WORKERS) --no-loadscope-reorder
 PYTEST_ARGS ?=
+# the widgets' scripts and their tests; deno fetches nothing
+DENO := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno
+SCRIPTS := --config tests/javascript/deno.json iceexplore/widgets/static/*.js iceexplore/widgets/static/types.d.ts tests/javascript
 FUZZ_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
@@ -31,17 +34,21 @@ test-long: $(VENV)/.dev system ## the same, with many more examples per property
 fuzz: $(VENV)/.dev ## look at 10,000 damaged tables (an hour); FUZZ_ARGS: --seed 7 --cases 500
 	$(BIN)/python -m scripts.fuzz $(FUZZ_ARGS)
 
-lint: $(VENV)/.dev ## ruff
+lint: $(VENV)/.dev ## ruff; deno of the widgets' scripts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(DENO) lint $(SCRIPTS)
+	$(DENO) fmt --check $(SCRIPTS)
 
-format: $(VENV)/.dev ## let ruff mend what it can
+format: $(VENV)/.dev ## let ruff and deno mend what they can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(DENO) fmt $(SCRIPTS)
 
-types: $(VENV)/.dev ## mypy --strict
+types: $(VENV)/.dev ## mypy --strict; TypeScript's checker on the widgets' scripts
 	$(BIN)/mypy
 	cd benchmarks && "$(abspath $(BIN))/mypy" --cache-dir ../.mypy_cache --config-file ../pyproject.toml *.py
+	$(DENO) check --no-remote $(SCRIPTS)
 
 bench: $(VENV)/.dev ## time and memory against PyIceberg
 	$(BIN)/python benchmarks/metadata.py

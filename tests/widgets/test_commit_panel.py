@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +20,6 @@ from iceexplore.widgets.commit_lab._file_operations import OPERATIONS, RIVALS
 from iceexplore.widgets.commit_lab._form import Call, Field, checked_values
 from iceexplore.widgets.commit_lab._layout_form import layout_fields
 from iceexplore.widgets.commit_lab._report import bars
-from iceexplore.widgets.core._bundle import script
 from tests.helpers.hostile import HOSTILE
 
 SYNCED = [name for name in CommitLab.class_trait_names(sync=True) if name.startswith("commit_")]
@@ -802,9 +800,3 @@ def test_without_a_kernel_the_steps_are_there_as_python(lab: Any) -> None:
     assert "s.append" not in widget._no_kernel_html()
     apply(widget, "append")
     assert "s.append(3, rows=1000)" in widget._no_kernel_html()
-
-
-def test_the_script_is_small_and_right(tmp_path: Path) -> None:
-    (tmp_path / "lab.mjs").write_text(script("commit.commitView"), encoding="utf-8")
-    done = subprocess.run(["node", "--check", str(tmp_path / "lab.mjs")], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

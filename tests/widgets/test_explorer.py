@@ -15,8 +15,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.widgets import Explorer, explore
-from iceexplore.widgets._explorer import _LATER, _VIEW
-from iceexplore.widgets.core._bundle import later_script, packed, script, style_sheet
+from iceexplore.widgets.core._bundle import script, style_sheet
 from iceexplore.widgets.core._worker import Work
 from iceexplore.widgets.grid._cells import cell
 from iceexplore.widgets.grid._page import page_of
@@ -284,12 +283,6 @@ def test_assets_are_small_and_fetch_nothing() -> None:
     assert "http" not in module.replace("http://www.w3.org/2000/svg", "")
     assert "url(" not in css
     assert "@import" not in css
-
-
-def test_what_the_browser_receives_is_small() -> None:
-    """The explorer with all its tabs, as sent: what counts is this, not the length of the source."""
-    parts = [Explorer._esm, *(packed(later_script(view, _VIEW)) for view in _LATER.values())]
-    assert sum(map(len, parts)) < 80_000
 
 
 def test_cells_lose_nothing() -> None:

@@ -10,7 +10,6 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -444,7 +443,7 @@ def test_damage_is_marked_once_it_is_met(opened: Callable[[ix.Table], Explorer],
     assert widget.nodes[chosen]["children"] == []
 
 
-# The message and the script -------------------------------------------------------------------------------------------
+# The message --------------------------------------------------------------------------------------------------------
 
 
 def test_a_tree_of_thousands_is_a_small_message(large: ix.Table) -> None:
@@ -455,16 +454,3 @@ def test_a_tree_of_thousands_is_a_small_message(large: ix.Table) -> None:
     grown = forest.grow(View(snapshot, (*first_expanded(snapshot), *rows), limits=dict.fromkeys(rows, 1000)))
     assert len(grown.nodes) > 1500
     assert len(json.dumps(grown.nodes)) / len(grown.nodes) < 900, "so that 5,000 nodes stay below 5 MB"
-
-
-def test_names_at_the_top_of_scripts_are_one_modules_alone() -> None:
-    """`_assets` puts modules into one scope; in it a name that two have would be an error, or the wrong one's."""
-    top = re.compile(r"^(?:export )?(?:(?:async )?function\*?|const|let|class) (\[[^\]]*\]|[\w$]+)", re.MULTILINE)
-    owners: dict[str, list[str]] = {}
-    for path in files("iceexplore.widgets").joinpath("static").iterdir():
-        if path.name.endswith(".js"):
-            for found in top.findall(path.read_text(encoding="utf-8")):
-                for name in re.findall(r"[\w$]+", found):
-                    owners.setdefault(name, []).append(path.name)
-    assert len(owners) > 100
-    assert {name: modules for name, modules in owners.items() if len(modules) > 1} == {}

@@ -19,7 +19,8 @@ from rjsmin import jsmin
 
 __all__ = ["bare_script", "later_script", "packed", "script", "style_sheet"]
 
-_IMPORT = re.compile(r'^import \{ ([^}]*) \} from "\./([a-z_]+)\.js";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([A-Za-z]+)\.js";\n', re.MULTILINE)
+_NAME = re.compile(r"\w+")
 _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILINE)
 
 #: Browsers support `DecompressionStream` since Chrome 80, Safari 16.4 and Firefox 113, older than what the scripts need
@@ -62,7 +63,7 @@ def _lacked(names: Iterable[str], there: Iterable[str]) -> str:
         for module in names
         for imported, of in _IMPORT.findall(_read(f"{module}.js"))
         if of in known
-        for name in imported.split(", ")
+        for name in _NAME.findall(imported)
     }
     return f"{{{','.join(sorted(found))}}}"
 

@@ -21,18 +21,27 @@ export function blocks(model, list = []) {
       const cell = (tag, scope, parts, i) => el(tag, { scope, class: columns[i] }, parts.map(part));
       const head = heads[0] && el("thead", el("tr", heads.map((parts, i) => cell("th", "col", parts, i))));
       // The first cell of a row is its head.
-      const body = rows.map((cells) => el("tr", cells.map((parts, i) => (i ? cell("td", null, parts, i) : cell("th", "row", parts, i)))));
+      const body = rows.map((cells) =>
+        el("tr", cells.map((parts, i) => (i ? cell("td", null, parts, i) : cell("th", "row", parts, i))))
+      );
       return el(`table.${kind}`, { ariaLabel: label }, caption && el("caption", caption), head, el("tbody", body));
     },
     fold: (summary, inside) => el("details.rest", el("summary", summary.map(part)), blocks(model, inside)),
     code: (text) => el("div.statement", el("pre", text), copier("Copy", () => text)),
   };
-  return list.map(([kind, ...rest]) => draw[kind]?.(...rest) ?? el({ h: "h4", p: "p" }[kind] ?? "div." + kind, rest[0].map(part)));
+  return list.map(([kind, ...rest]) =>
+    draw[kind]?.(...rest) ?? el({ h: "h4", p: "p" }[kind] ?? "div." + kind, rest[0].map(part))
+  );
 }
 
 // Lengths after one another; the numbers stand beside them as text.
 function bars(parts) {
   let x = 0;
-  const one = ([kind, long]) => svg("rect." + kind, { x: (x += long) - long, width: long && Math.max(0.6, long), height: 6 });
-  return svg("svg.bars", { viewBox: "0 0 100 6", preserveAspectRatio: "none", ariaHidden: true }, parts.map(([kind, share]) => one([kind, share * 100])));
+  const one = ([kind, long]) =>
+    svg("rect." + kind, { x: (x += long) - long, width: long && Math.max(0.6, long), height: 6 });
+  return svg(
+    "svg.bars",
+    { viewBox: "0 0 100 6", preserveAspectRatio: "none", ariaHidden: true },
+    parts.map(([kind, share]) => one([kind, share * 100])),
+  );
 }

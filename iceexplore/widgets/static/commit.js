@@ -5,9 +5,18 @@ import { blocks } from "./blocks.js";
 import { copier, formOf, tabsOf } from "./controls.js";
 import { button, el, enable, fill, options, random, same } from "./dom.js";
 import { gridView } from "./grid.js";
-import { mapView } from "./map.js";
+import { treeView } from "./treeView.js";
 
-const ABOUT = { trees: "Before and after", files: "Changed files", manifests: "Manifests", rules: "Rules", cost: "Cost", written: "Files written", python: "Python", save: "Save" };
+const ABOUT = {
+  trees: "Before and after",
+  files: "Changed files",
+  manifests: "Manifests",
+  rules: "Rules",
+  cost: "Cost",
+  written: "Files written",
+  python: "Python",
+  save: "Save",
+};
 const GRIDS = ["files", "manifests", "rules", "written"];
 // What is no number a browser shows, and does not give: Python is to refuse it, not to take the default for it.
 const NO_NUMBER = "what was typed";
@@ -36,10 +45,24 @@ export function commitView(model) {
     const take = () => change(field, read());
     // To a browser what is no number is as empty as nothing: that it went is no change.
     const oninput = () => value(field) === NO_NUMBER && take();
-    const props = { ...how, id: key, "data-field": name, "aria-describedby": help && key + "-help", onchange: take, oninput };
+    const props = {
+      ...how,
+      id: key,
+      "data-field": name,
+      "aria-describedby": help && key + "-help",
+      onchange: take,
+      oninput,
+    };
     const input = choices ? el("select.select", props, options(choices)) : el("input", props);
     const [flag, number] = ["checkbox", "number"].map((type) => how.type === type);
-    const read = () => (flag ? input.checked : input.validity.badInput ? NO_NUMBER : number && input.value ? Number(input.value) : input.value);
+    const read =
+      () => (flag
+        ? input.checked
+        : input.validity.badInput
+        ? NO_NUMBER
+        : number && input.value
+        ? Number(input.value)
+        : input.value);
     const told = help && el("small", { id: key + "-help" }, more ? el("details", el("summary", help), more) : help);
     const element = el("div.field", { class: wide && "is-wide" }, el("label", { for: key }, label), input, told);
     const show = (fields) => {
@@ -78,8 +101,19 @@ export function commitView(model) {
   const help = el("p.advice");
   const go = sender("Apply");
   const refused = el("div.problem.is-error", { role: "alert" });
-  const layoutOf = el("fieldset", el("legend", "Layout"), version, el("details.rest", el("summary", "Options of the layout"), others));
-  const form = formOf(".commit-form", apply, el("div.commit-fields", layoutOf, el("fieldset", el("legend", "Commit"), what, help, own, rival)), go, refused);
+  const layoutOf = el(
+    "fieldset",
+    el("legend", "Layout"),
+    version,
+    el("details.rest", el("summary", "Options of the layout"), others),
+  );
+  const form = formOf(
+    ".commit-form",
+    apply,
+    el("div.commit-fields", layoutOf, el("fieldset", el("legend", "Commit"), what, help, own, rival)),
+    go,
+    refused,
+  );
   const [drawLayout, drawOwn, drawChoose] = [fieldset(others, version), fieldset(own), fieldset(rival, what)];
 
   function drawForm() {
@@ -105,9 +139,24 @@ export function commitView(model) {
     const { lines: names = [], current, steps: list = [], at = 0, ends, code: text } = get("line");
     const titles = ["Start", ...list.map(({ title }, i) => `${i + 1} ${title}`)];
     const undone = (i) => i > at && { class: "undone", ariaLabel: `${titles[i]}, undone` };
-    fill(steps, titles.map((title, i) => el("li", button(title, () => ask("go", { line: current, at: i }), { "data-key": i, ariaCurrent: i === at ? "step" : null, ...undone(i) }))));
+    fill(
+      steps,
+      titles.map((title, i) =>
+        el(
+          "li",
+          button(title, () => ask("go", { line: current, at: i }), {
+            "data-key": i,
+            ariaCurrent: i === at ? "step" : null,
+            ...undone(i),
+          }),
+        )
+      ),
+    );
     lines.hidden = names.length < 2;
-    fill(lines, names.map((name, i) => button(name, () => ask("go", { line: i, at: ends[i] }), { ariaPressed: i === current })));
+    fill(
+      lines,
+      names.map((name, i) => button(name, () => ask("go", { line: i, at: ends[i] }), { ariaPressed: i === current })),
+    );
     enable(undo, at > 0);
     enable(redo, at < list.length);
     enable(fork, names.length);
@@ -117,7 +166,14 @@ export function commitView(model) {
   // Before and after -----------------------------------------------------------------------------------------------
 
   const sides = ["before", "after"].map((side) => {
-    const map = mapView(model, { prefix: `commit_${side}_`, label: `Tree ${side} the step`, list: true, watch: ["commit_draft"], selected: () => draft()[side] ?? "", select: (node) => keep({ [side]: node }) });
+    const map = treeView(model, {
+      prefix: `commit_${side}_`,
+      label: `Tree ${side} the step`,
+      list: true,
+      watch: ["commit_draft"],
+      selected: () => draft()[side] ?? "",
+      select: (node) => keep({ [side]: node }),
+    });
     const [title, said] = [el("figcaption"), el("div.path", { tabindex: 0 })];
     return { side, title, said, element: el("figure.side", title, map, said) };
   });
@@ -142,11 +198,39 @@ export function commitView(model) {
   const grid = gridView(model, { grid: "commit", label: "Table of the step", onRow: () => {} });
   const cost = el("div.costs");
   const code = el("pre.text", { tabindex: 0, ariaLabel: "The steps as Python" });
-  const python = el("div", el("p.group", copier("Copy", () => code.textContent), "The steps so far. Run, they make the same table, to the last id."), code);
-  const path = el("input.input", { type: "text", id: `${id}-path`, "data-field": "path", placeholder: "new-folder", spellcheck: "false" });
+  const python = el(
+    "div",
+    el(
+      "p.group",
+      copier("Copy", () => code.textContent),
+      "The steps so far. Run, they make the same table, to the last id.",
+    ),
+    code,
+  );
+  const path = el("input.input", {
+    type: "text",
+    id: `${id}-path`,
+    "data-field": "path",
+    placeholder: "new-folder",
+    spellcheck: "false",
+  });
   const answer = el("div", { role: "status" });
-  const save = formOf("", () => ask("save", { path: path.value }), el("label", { for: path.id }, "Write the table as it is now into a new folder"), el("p.group", path, sender("Save")), answer);
-  const panel = el("div.commit-panel", { role: "tabpanel", id: `${id}-panel` }, trees, grid.element, cost, python, save);
+  const save = formOf(
+    "",
+    () => ask("save", { path: path.value }),
+    el("label", { for: path.id }, "Write the table as it is now into a new folder"),
+    el("p.group", path, sender("Save")),
+    answer,
+  );
+  const panel = el(
+    "div.commit-panel",
+    { role: "tabpanel", id: `${id}-panel` },
+    trees,
+    grid.element,
+    cost,
+    python,
+    save,
+  );
   const tabs = tabsOf("About the step", ABOUT, panel, (tab) => keep({ tab }));
 
   function drawPanel() {
@@ -154,7 +238,10 @@ export function commitView(model) {
     const now = step && draft().tab in ABOUT ? draft().tab : "trees";
     tabs.element.hidden = !step;
     if (GRIDS.includes(now)) grid.look(step, now);
-    fill(cost, costs ? blocks(model, costs) : compared || "That was cancelled: undo and redo the step to have it done.");
+    fill(
+      cost,
+      costs ? blocks(model, costs) : compared || "That was cancelled: undo and redo the step to have it done.",
+    );
     tabs.mark(now, { trees, cost, python, save }[now] ?? grid.element);
   }
 
@@ -167,6 +254,13 @@ export function commitView(model) {
   follow("saved", () => fill(answer, blocks(model, get("saved").blocks)));
   model.follow("busy", () => enable(go, model.busy === ""));
   if (!get("form").needs && !get("after_roots").length) ask("show");
-  const result = el("section.commit-result", { ariaLabel: "Result" }, bar, el("div.commit-what", heading, told), tabs.element, panel);
+  const result = el(
+    "section.commit-result",
+    { ariaLabel: "Result" },
+    bar,
+    el("div.commit-what", heading, told),
+    tabs.element,
+    panel,
+  );
   return el("div.commit", form, result);
 }

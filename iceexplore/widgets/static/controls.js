@@ -29,7 +29,15 @@ export function chooseTab(tabs, chosen) {
 // Such a row for one panel: `titles` by key, `choose` is called with one. `mark` says which is chosen, and what of the
 // panel it shows.
 export function tabsOf(label, titles, panel, choose) {
-  const all = Object.entries(titles).map(([key, title]) => el("button.tab", { role: "tab", id: `${panel.id}-${key}`, "data-key": key, "aria-controls": panel.id, onclick: () => choose(key) }, title));
+  const all = Object.entries(titles).map(([key, title]) =>
+    el("button.tab", {
+      role: "tab",
+      id: `${panel.id}-${key}`,
+      "data-key": key,
+      "aria-controls": panel.id,
+      onclick: () => choose(key),
+    }, title)
+  );
   function mark(key, shown) {
     const tab = all.find((one) => one.dataset.key === key);
     chooseTab(all, tab);
@@ -45,18 +53,33 @@ const SAID = 1500;
 
 // A button that copies what `text` returns, or will: says so in its place, in words or drawings.
 export function copier(label, text, extra, [done, refused] = ["Copied", "Not allowed"]) {
-  const made = el("button", { class: "button framed", ...extra, onclick: async () => {
-    fill(made, (await copyText(text())) ? done : refused);
-    setTimeout(() => fill(made, label), SAID);
-  } }, label);
+  const made = el("button", {
+    class: "button framed",
+    ...extra,
+    onclick: async () => {
+      fill(made, (await copyText(text())) ? done : refused);
+      setTimeout(() => fill(made, label), SAID);
+    },
+  }, label);
   return made;
 }
 
 // A box to tick, with its words; `choose` is called with whether it is.
-export const check = (words, choose, props, title) => el("label.check", { title }, el("input", { type: "checkbox", "data-key": words, ...props, onchange: ({ target }) => choose?.(target.checked) }), el("span", words));
+export const check = (words, choose, props, title) =>
+  el(
+    "label.check",
+    { title },
+    el("input", { type: "checkbox", "data-key": words, ...props, onchange: ({ target }) => choose?.(target.checked) }),
+    el("span", words),
+  );
 
 // A form that Enter sends, too. Its keys are not the notebook's.
-export const formOf = (kind, send, ...inside) => el("form" + kind, { novalidate: true, onsubmit: (event) => (event.preventDefault(), send()), onkeydown: (event) => event.stopPropagation() }, ...inside);
+export const formOf = (kind, send, ...inside) =>
+  el("form" + kind, {
+    novalidate: true,
+    onsubmit: (event) => (event.preventDefault(), send()),
+    onkeydown: (event) => event.stopPropagation(),
+  }, ...inside);
 
 // A menu below its summary, which Escape shuts.
 export function menuOf(summary, props, ...list) {

@@ -22,18 +22,30 @@ export function detailView(model) {
     chooseNode(model, node);
   }
 
-  const copyButton = (text, title) => copier(lines(COPY), () => text, { class: "copy", ariaLabel: title, title }, [lines(COPIED), lines(REFUSED)]);
+  const copyButton = (text, title) =>
+    copier(lines(COPY), () => text, { class: "copy", ariaLabel: title, title }, [lines(COPIED), lines(REFUSED)]);
 
   // A field: its name is a button that tells what it means, a long value is folded, ids and places can be copied.
   // Where what is shown has signs for what would act, the third is what it is.
   function field([name, text, whole = text], [meaning, section, link] = []) {
-    const folded = text.length > UNFOLDED ? el("details.fold", el("summary", text.slice(0, UNFOLDED - 20) + "…"), text) : text;
-    const copies = /(^|[-_.])(id|uuid|location|path|list|file|manifest)$/.test(name) || /^([a-z][a-z0-9+.-]*:\/)?\/\S/i.test(text);
+    const folded = text.length > UNFOLDED
+      ? el("details.fold", el("summary", text.slice(0, UNFOLDED - 20) + "…"), text)
+      : text;
+    const copies = /(^|[-_.])(id|uuid|location|path|list|file|manifest)$/.test(name) ||
+      /^([a-z][a-z0-9+.-]*:\/)?\/\S/i.test(text);
     const value = el("dd", folded, copies && copyButton(whole, `Copy ${name}`));
     const size = text.length > 48 ? "wide" : text.length > 16 && "two";
     if (!meaning) return el("div", { class: size }, el("dt", name), value);
-    const told = el("dd.help", meaning, section && [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)]);
-    const ask = el("button.why", { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: () => tell(!isTold()) }, name);
+    const told = el(
+      "dd.help",
+      meaning,
+      section && [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)],
+    );
+    const ask = el("button.why", {
+      ariaExpanded: false,
+      ariaLabel: `${name}: what is it?`,
+      onclick: () => tell(!isTold()),
+    }, name);
     const item = el("div", { class: size, onkeydown: leave }, el("dt", ask), value, told);
     const isTold = () => ask.ariaExpanded === "true";
     function tell(open) {
@@ -50,7 +62,8 @@ export function detailView(model) {
   }
 
   function drawHead() {
-    const { kind, kind_title, title, path, copy = path, problems = [], facts = [], more = [], help = {} } = model.detail;
+    const { kind, kind_title, title, path, copy = path, problems = [], facts = [], more = [], help = {} } =
+      model.detail;
     // First: afterwards it would take a layout of its own.
     head.scrollTop = 0;
     const meanings = new Map(Object.entries(help));
@@ -60,7 +73,14 @@ export function detailView(model) {
       el("div.title", icon(model.styles, kind, 20), el("div.name", el("span.kind", kind_title), el("h3", title))),
       path && el("div.path", el("span", path), copyButton(copy, "Copy location")),
       problems.map(({ severity, title, text, evidence, advice }) =>
-        el("div.problem", { class: severity === "error" && "is-error" }, el("strong", title), el("div", text), evidence && el("div.evidence", evidence), el("div.advice", advice)),
+        el(
+          "div.problem",
+          { class: severity === "error" && "is-error" },
+          el("strong", title),
+          el("div", text),
+          evidence && el("div.evidence", evidence),
+          el("div.advice", advice),
+        )
       ),
       list(facts),
       more[0] && el("details.rest", el("summary", plural(more.length, "more field")), list(more)),
@@ -72,7 +92,11 @@ export function detailView(model) {
     const held = focusedIn(tabs);
     const tab = ({ of, key, title }) => {
       const show = () => (tables.show(of, key, of === node ? {} : { node }), mark());
-      return el("button.tab", { role: "tab", title: of === node ? null : "The table in which this is a row", onclick: show }, title);
+      return el("button.tab", {
+        role: "tab",
+        title: of === node ? null : "The table in which this is a row",
+        onclick: show,
+      }, title);
     };
     fill(tabs, all.map(tab));
     const chosen = mark();

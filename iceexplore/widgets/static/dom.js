@@ -12,14 +12,15 @@ export const svg = (kind, ...rest) => furnish(document.createElementNS(SVG, kind
 
 function furnish(node, kind, [props, ...children]) {
   if (props?.constructor !== Object) return furnish(node, kind, [{}, props, ...children]);
-  const classes = `${kind} ${props.class || ""}`.split(/[ .]/).slice(1).filter(Boolean).map((name) => "ice-" + name).join(" ");
+  const classes = `${kind} ${props.class || ""}`.split(/[ .]/).slice(1).filter(Boolean).map((name) => "ice-" + name)
+    .join(" ");
   if (classes) node.setAttribute("class", classes);
   if (kind.startsWith("button")) node.type = "button"; // not what sends a form, as it would be
   for (const [key, value] of Object.entries(props)) {
     if (value === undefined || value === null || key === "class") continue;
     if (/^aria[A-Z]/.test(key)) node[key] = value; // false is said too
     else if (value === false) continue;
-    else if (key === "style") for (const [name, v] of Object.entries(value)) node.style.setProperty(name, v);
+    else if (key === "style") { for (const [name, v] of Object.entries(value)) node.style.setProperty(name, v); }
     else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
     else node.setAttribute(key, value === true ? "" : value);
   }
@@ -38,14 +39,16 @@ export const button = (text, onclick, extra) => el("button.button.wordy", { oncl
 export const link = (text, onclick) => el("button.link", { onclick }, text);
 
 // A button with a sign or a short word, and what it says to who points at it or hears it.
-export const signButton = (text, label, onclick, extra) => el("button.button", { ariaLabel: label, title: label, onclick, ...extra }, text);
+export const signButton = (text, label, onclick, extra) =>
+  el("button.button", { ariaLabel: label, title: label, onclick, ...extra }, text);
 
 // Of a box that scrolls and has a tab stop inside: Firefox would make the box another.
 export const UNSTOPPED = { tabindex: -1 };
 
 // A drawing of lines in the colour of the text, 16 by 16.
 export const lines = (d, size = 14) => sign("svg", size, [svg("path", { d })]);
-const sign = (kind, size, paths) => svg(kind, { viewBox: "0 0 16 16", width: size, height: size, ariaHidden: true }, paths);
+const sign = (kind, size, paths) =>
+  svg(kind, { viewBox: "0 0 16 16", width: size, height: size, ariaHidden: true }, paths);
 
 // The icon of a kind of node: its shape says the kind as well as its colour.
 export function icon(styles, kind, size = 16) {
@@ -60,7 +63,8 @@ export function colour(node, { light, dark }) {
   return node;
 }
 
-const refuse = (event) => event.currentTarget.ariaDisabled === "true" && (event.preventDefault(), event.stopImmediatePropagation());
+const refuse = (event) =>
+  event.currentTarget.ariaDisabled === "true" && (event.preventDefault(), event.stopImmediatePropagation());
 
 // A button that can be used now, or not. Never `disabled`: one that has the focus would lose it to the page.
 export function enable(button, on) {
@@ -81,7 +85,9 @@ export function keepFocus(box, draw, next = box) {
   draw();
   if (!held || held.getClientRects().length) return;
   const name = (one) => one.dataset.key ?? one.ariaLabel ?? (one.id || one.textContent);
-  const seen = [...box.querySelectorAll("button, input, select, summary, [tabindex]")].filter((one) => one.getClientRects().length);
+  const seen = [...box.querySelectorAll("button, input, select, summary, [tabindex]")].filter((one) =>
+    one.getClientRects().length
+  );
   const named = seen.find((one) => name(one) === name(held));
   named?.focus({ preventScroll: true });
   // What is in a folded <details> has a place, and takes no focus.
@@ -126,7 +132,11 @@ export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const WIDE = 33;
 
 // Of a long location, and of a file's name, the end says more than the beginning.
-export const tail = (value) => (value.length > WIDE && /^([\w.+:%=~@-]*\/\S|\S+\.[a-z]\w{1,7}$)/i.test(value) ? "…" + value.slice(1 - WIDE) : value);
+export const tail = (
+  value,
+) => (value.length > WIDE && /^([\w.+:%=~@-]*\/\S|\S+\.[a-z]\w{1,7}$)/i.test(value)
+  ? "…" + value.slice(1 - WIDE)
+  : value);
 
 // Puts text, or what a promise will be, on the clipboard; says whether the browser let us.
 export async function copyText(given) {
@@ -134,7 +144,9 @@ export async function copyText(given) {
     // Firefox has such items from 127 on.
     if (typeof given === "string" || !window.ClipboardItem) await navigator.clipboard.writeText(await given);
     // Safari lets us only while it handles the click: what comes later is promised to it.
-    else await navigator.clipboard.write([new ClipboardItem({ "text/plain": given.then((text) => new Blob([text], { type: "text/plain" })) })]);
+    else {await navigator.clipboard.write([
+        new ClipboardItem({ "text/plain": given.then((text) => new Blob([text], { type: "text/plain" })) }),
+      ]);}
     return true;
   } catch {
     const text = await given;
@@ -155,7 +167,8 @@ export async function copyText(given) {
 export const options = (pairs) => pairs.map(([value, words]) => el("option", { value }, words));
 
 // A box to choose in.
-export const select = (label, onchange, pairs, props) => el("select.select", { ariaLabel: label, title: label, onchange, ...props }, pairs && options(pairs));
+export const select = (label, onchange, pairs, props) =>
+  el("select.select", { ariaLabel: label, title: label, onchange, ...props }, pairs && options(pairs));
 
 // A file for the user. Clicked in the page: VS Code saves what it sees clicked there, and nothing else.
 export function saveFile(blob, name) {

@@ -4,7 +4,7 @@
 import { chooseTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
 import { clamp, el, fill, keepFocus, listen, ours, random } from "./dom.js";
-import { mapView } from "./map.js";
+import { treeView } from "./treeView.js";
 import { timelineView } from "./timeline.js";
 
 // The scripts of parts that came later: text -> what it becomes.
@@ -23,9 +23,16 @@ function later(text) {
 const NARROWEST = 25;
 
 // The tree, and the details of what is selected beside it.
-function treeView(model) {
-  const bar = el("div.splitter", { role: "separator", tabindex: 0, ariaLabel: "Width of the tree", ariaOrientation: "vertical", ariaValueMin: NARROWEST, ariaValueMax: 100 - NARROWEST });
-  const panes = el("div.panes", mapView(model), bar, detailView(model));
+function treeTab(model) {
+  const bar = el("div.splitter", {
+    role: "separator",
+    tabindex: 0,
+    ariaLabel: "Width of the tree",
+    ariaOrientation: "vertical",
+    ariaValueMin: NARROWEST,
+    ariaValueMax: 100 - NARROWEST,
+  });
+  const panes = el("div.panes", treeView(model), bar, detailView(model));
   const first = 54;
   let share = first;
   function setShare(percent) {
@@ -46,7 +53,8 @@ function treeView(model) {
     },
     dblclick: () => setShare(first),
     keydown(event) {
-      const to = { ArrowLeft: share - 3, ArrowRight: share + 3, Home: NARROWEST, End: 100 - NARROWEST, Enter: first }[event.key];
+      const to =
+        { ArrowLeft: share - 3, ArrowRight: share + 3, Home: NARROWEST, End: 100 - NARROWEST, Enter: first }[event.key];
       if (to === undefined) return;
       ours(event);
       setShare(to);
@@ -60,13 +68,33 @@ export function explorerView(model) {
   const id = `ice-${random()}`;
   let ended = false;
   const parts = model.parts.map(([key]) => {
-    const panel = el("div.part-panel", { role: "tabpanel", id: `${id}-panel-${key}`, "aria-labelledby": `${id}-${key}`, hidden: true });
-    const tab = el("button.part", { role: "tab", id: `${id}-${key}`, "aria-controls": panel.id, "data-part": key, onclick: () => model.put("tab", key) });
+    const panel = el("div.part-panel", {
+      role: "tabpanel",
+      id: `${id}-panel-${key}`,
+      "aria-labelledby": `${id}-${key}`,
+      hidden: true,
+    });
+    const tab = el("button.part", {
+      role: "tab",
+      id: `${id}-${key}`,
+      "aria-controls": panel.id,
+      "data-part": key,
+      onclick: () => model.put("tab", key),
+    });
     return { key, tab, panel, made: false };
   });
   const tabs = parts.map(({ tab }) => tab);
-  const full = el("button.button.end", { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: fullScreen }, "Full screen");
-  const element = el("div.explorer", timelineView(model), el("div.bar", tabRow("div.parts", "Parts of the explorer", tabs), full), parts.map(({ panel }) => panel));
+  const full = el(
+    "button.button.end",
+    { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: fullScreen },
+    "Full screen",
+  );
+  const element = el(
+    "div.explorer",
+    timelineView(model),
+    el("div.bar", tabRow("div.parts", "Parts of the explorer", tabs), full),
+    parts.map(({ panel }) => panel),
+  );
 
   function draw() {
     const chosen = parts.find(({ key }) => key === model.tab) ?? parts[0];
@@ -76,9 +104,12 @@ export function explorerView(model) {
     for (const { panel } of parts) keepFocus(panel, () => (panel.hidden = panel !== chosen.panel), chosen.tab);
     if (chosen.made) return;
     const script = model.scripts[chosen.key];
-    if (chosen.key === "tree") mount(chosen, treeView);
+    if (chosen.key === "tree") mount(chosen, treeTab);
     else if (script) later(script).then((view) => mount(chosen, view));
-    else fill(chosen.panel, el("div.empty", el("span.awaited", "Loading …"), el("span.missed", "Not loaded: the kernel has ended.")));
+    else {fill(
+        chosen.panel,
+        el("div.empty", el("span.awaited", "Loading …"), el("span.missed", "Not loaded: the kernel has ended.")),
+      );}
   }
   function mount(part, view) {
     if (ended || part.made) return;

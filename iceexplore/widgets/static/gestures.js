@@ -26,7 +26,9 @@ export function gestures(canvas, { pan, zoom, hold, wheels, hover, tap }) {
       if (!dragged && Math.hypot(x - last[0], y - last[1]) < 4) return;
       const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
       const far = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]) || 1;
-      const moved = other ? zoom(far([x, y]) / far(last), (x + other[0]) / 2, (y + other[1]) / 2) : pan(x - last[0], y - last[1]);
+      const moved = other
+        ? zoom(far([x, y]) / far(last), (x + other[0]) / 2, (y + other[1]) / 2)
+        : pan(x - last[0], y - last[1]);
       pointers.set(event.pointerId, [x, y]);
       if (!moved && !dragged) return hover(event);
       if (!dragged) canvas.setPointerCapture(event.pointerId);

@@ -1,9 +1,27 @@
 // A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
 
 import { check, menuOf } from "./controls.js";
-import { choose, clamp, count, el, enable, fill, focusedIn, keepFocus, lines, link, listen, ours, plural, same, tail, timer, UNSTOPPED } from "./dom.js";
-import { filterBar } from "./filters.js";
-import { outlet } from "./outlet.js";
+import {
+  choose,
+  clamp,
+  count,
+  el,
+  enable,
+  fill,
+  focusedIn,
+  keepFocus,
+  lines,
+  link,
+  listen,
+  ours,
+  plural,
+  same,
+  tail,
+  timer,
+  UNSTOPPED,
+} from "./dom.js";
+import { filterBar } from "./gridFilters.js";
+import { gridExport } from "./export.js";
 import { framed, resized } from "./theme.js";
 
 const FEW = 6; // columns that need no menu
@@ -36,9 +54,20 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
 
   const drawSaid = () => (said.textContent = said.title = fault || note);
   const say = (words) => ((note = words), drawSaid());
-  const filters = filterBar(model, { label, page: () => page, current, ask, say: (words) => ((fault = words), drawSaid()) });
+  const filters = filterBar(model, {
+    label,
+    page: () => page,
+    current,
+    ask,
+    say: (words) => ((fault = words), drawSaid()),
+  });
   filters.bar.append(menu);
-  const out = outlet(model, { grid, page: () => page, cell: () => (focus[0] < 0 ? [0, Math.floor(focus[1] / 2)] : focus), say });
+  const out = gridExport(model, {
+    grid,
+    page: () => page,
+    cell: () => (focus[0] < 0 ? [0, Math.floor(focus[1] / 2)] : focus),
+    say,
+  });
   const box = el("div.grid", { role: "region", ariaLabel: label }, filters.bar, filters.chips, panel, pager);
 
   const sent = () => model.pages[grid] ?? {};
@@ -118,16 +147,46 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
       const filtered = page.filters.some(({ column }) => column === place);
       return el(
         "th",
-        { scope: "col", class: right && "right", ariaColIndex: place + 1, ariaSort: sort?.[0] === place ? `${sort[1]}ending` : "none" },
-        el("div.th",
-          el("button.sort", { tabindex: -1, title: doc ? `${name}: ${doc}` : name, onclick: () => sortBy(place) }, el("span", name), el("span.way", { ariaHidden: true })),
-          el("button.funnel", { class: filtered && "on", tabindex: -1, ariaLabel: `Filter ${name}`, onclick: () => filters.begin(place) }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
+        {
+          scope: "col",
+          class: right && "right",
+          ariaColIndex: place + 1,
+          ariaSort: sort?.[0] === place ? `${sort[1]}ending` : "none",
+        },
+        el(
+          "div.th",
+          el(
+            "button.sort",
+            {
+              tabindex: -1,
+              title: doc ? `${name}: ${doc}` : name,
+              onclick: () => sortBy(place),
+            },
+            el("span", name),
+            el("span.way", { ariaHidden: true }),
+          ),
+          el("button.funnel", {
+            class: filtered && "on",
+            tabindex: -1,
+            ariaLabel: `Filter ${name}`,
+            onclick: () => filters.begin(place),
+          }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
         ),
       );
     });
     const link = Math.max(0, shown.findIndex((place) => !columns[place].right)); // text tells more of a row than a number
     // Rows are copies of one: a page has a thousand cells and more.
-    const pattern = el("tr", shown.map((place, i) => el(i ? "td" : "th", { scope: i ? null : "row", tabindex: -1, ariaColIndex: place + 1, class: columns[place].right && "right" })));
+    const pattern = el(
+      "tr",
+      shown.map((place, i) =>
+        el(i ? "td" : "th", {
+          scope: i ? null : "row",
+          tabindex: -1,
+          ariaColIndex: place + 1,
+          class: columns[place].right && "right",
+        })
+      ),
+    );
     const rowOf = (row, at) => {
       const line = pattern.cloneNode(true);
       line.ariaRowIndex = page.page * page.size + at + 2;
@@ -156,11 +215,21 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     panel.append(
       el(
         "table.table",
-        { class: !head[1] && "one", role: "grid", ariaLabel: label, ariaRowCount: total + 1, ariaColCount: columns.length },
+        {
+          class: !head[1] && "one",
+          role: "grid",
+          ariaLabel: label,
+          ariaRowCount: total + 1,
+          ariaColCount: columns.length,
+        },
         el("thead", el("tr", head)),
         body,
         // The texts that are not drawn yet, unseen: a column has its width before its last row.
-        el("tfoot.widths", { ariaHidden: true }, el("tr", shown.map((_, i) => el("td", late.map((row) => written(row[i])).join("\n"))))),
+        el(
+          "tfoot.widths",
+          { ariaHidden: true },
+          el("tr", shown.map((_, i) => el("td", late.map((row) => written(row[i])).join("\n")))),
+        ),
       ),
     );
     if (!total) panel.append(el("div.empty", empty()));
@@ -177,20 +246,34 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
 
   function empty() {
     const { filters: had, none = "No rows.", whole } = page;
-    return had.length ? [`None of ${count(whole)} rows matches. `, link(had.length > 1 ? "Remove all filters" : "Remove the filter", filters.clear)] : none;
+    return had.length
+      ? [
+        `None of ${count(whole)} rows matches. `,
+        link(had.length > 1 ? "Remove all filters" : "Remove the filter", filters.clear),
+      ]
+      : none;
   }
 
   function drawMenu() {
     const { columns = [], shown = [] } = page;
     menu.hidden = columns.length <= FEW;
     summary.textContent = shown.length < columns.length ? `Columns ${shown.length}/${columns.length}` : "Columns";
-    const toggle = (place, on) => ask({ columns: on ? [...shown, place].sort((a, b) => a - b) : shown.filter((other) => other !== place), page: page.page });
+    const toggle = (place, on) =>
+      ask({
+        columns: on ? [...shown, place].sort((a, b) => a - b) : shown.filter((other) => other !== place),
+        page: page.page,
+      });
     fill(
       list,
       // They are made when they are looked at.
-      menu.open && columns.map(({ name, doc }, place) =>
-        check(name, (on) => toggle(place, on), { checked: shown.includes(place), "data-key": place, disabled: shown.length === 1 && shown[0] === place }, doc || null),
-      ),
+      menu.open &&
+        columns.map(({ name, doc }, place) =>
+          check(name, (on) => toggle(place, on), {
+            checked: shown.includes(place),
+            "data-key": place,
+            disabled: shown.length === 1 && shown[0] === place,
+          }, doc || null)
+        ),
     );
   }
 
@@ -202,17 +285,30 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     const first = page.page * size;
     const range = (pages > 1 ? `${count(first + 1)}–${count(first + rows.length)} of ` : "") + plural(total, "row");
     const go = (words, name, to) => button(words, () => leaf(to), leads(to), name);
-    const number = el("input.input.number", { inputmode: "numeric", ariaLabel: `Page, of ${count(pages)}`, value: count(page.page + 1), onfocus: () => number.select(), onkeydown: (event) => {
-      event.stopPropagation();
-      if (event.key !== "Enter") return;
-      const wanted = Number(number.value.replaceAll(/\D/g, ""));
-      if (wanted) ask({ page: Math.min(wanted, pages) - 1 });
-      else number.value = count(page.page + 1);
-    } });
+    const number = el("input.input.number", {
+      inputmode: "numeric",
+      ariaLabel: `Page, of ${count(pages)}`,
+      value: count(page.page + 1),
+      onfocus: () => number.select(),
+      onkeydown: (event) => {
+        event.stopPropagation();
+        if (event.key !== "Enter") return;
+        const wanted = Number(number.value.replaceAll(/\D/g, ""));
+        if (wanted) ask({ page: Math.min(wanted, pages) - 1 });
+        else number.value = count(page.page + 1);
+      },
+    });
     fill(
       pager,
       el("span.range", { role: "status" }, total < whole ? `${range} (of ${count(whole)})` : range),
-      pages > 1 && [go("«", "First page", 0), go("‹", "Previous page", page.page - 1), number, go("›", "Next page", page.page + 1), go("»", "Last page", pages - 1)],
+      pages > 1 &&
+        [
+          go("«", "First page", 0),
+          go("‹", "Previous page", page.page - 1),
+          number,
+          go("›", "Next page", page.page + 1),
+          go("»", "Last page", pages - 1),
+        ],
       said,
       button("Copy cell", out.copyCell, total),
       button("Copy row", out.copyRow, total, "Copy row as JSON"),

@@ -20,7 +20,13 @@ export function problemsView(model) {
       const others = shown.filter((one) => one !== severity);
       const on = others.length < shown.length;
       const toggle = () => model.put("severities", on ? others : [...shown, severity]);
-      return enable(button([sign(severity), " " + (said[severity] ?? `${word}s: not checked`)], toggle, { "data-key": severity, ariaPressed: on }), counts[severity]);
+      return enable(
+        button([sign(severity), " " + (said[severity] ?? `${word}s: not checked`)], toggle, {
+          "data-key": severity,
+          ariaPressed: on,
+        }),
+        counts[severity],
+      );
     };
     fill(sums, Object.entries(SEVERITIES).map(sum));
     fill(covered, words);
@@ -30,7 +36,8 @@ export function problemsView(model) {
 
   function drawItem({ id, text, evidence, where, since, actions }) {
     const { node } = model.selection;
-    const act = ({ title, selection }) => button(title, () => go(selection), { "data-key": title + id, ariaLabel: `${title}: ${where}` });
+    const act = ({ title, selection }) =>
+      button(title, () => go(selection), { "data-key": title + id, ariaLabel: `${title}: ${where}` });
     return el(
       "li.finding",
       { ariaCurrent: actions.some(({ selection }) => selection.node === node) || null },

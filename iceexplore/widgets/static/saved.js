@@ -2,7 +2,7 @@
 
 import { same } from "./dom.js";
 import { explorerView } from "./explorer.js";
-import { answer, whole } from "./pages.js";
+import { answerMessage, answerQuery } from "./savedTables.js";
 import { shell } from "./shell.js";
 
 // As much of a widget's model as the views use. Setting a trait tells who listens, then what is asked is answered.
@@ -30,7 +30,7 @@ function staticModel(saved) {
     const tables = tablesOf(asked.of);
     const table = asked.table ?? Object.keys(tables)[0];
     const { [grid]: _, ...others } = traits.pages;
-    set("pages", tables[table] ? { ...others, [grid]: answer(tables[table], { ...asked, table }) } : others);
+    set("pages", tables[table] ? { ...others, [grid]: answerQuery(tables[table], { ...asked, table }) } : others);
   }
 
   const answers = {
@@ -41,10 +41,15 @@ function staticModel(saved) {
         if (!tree) {
           traits.selection = before;
           tell("change:selection");
-          return set("error", { text: "This snapshot is not in this page.", advice: "Open the table itself to see it." });
+          return set("error", {
+            text: "This snapshot is not in this page.",
+            advice: "Open the table itself to see it.",
+          });
         }
         for (const name in tree) set(name, tree[name]);
-        if (now.node === before.node && !tree.nodes[now.node]) return set("selection", { ...now, node: `snapshot:${now.snapshot}` });
+        if (now.node === before.node && !tree.nodes[now.node]) {
+          return set("selection", { ...now, node: `snapshot:${now.snapshot}` });
+        }
       }
       const id = now.node;
       // what is selected is in sight: the way to it is unfolded
@@ -55,10 +60,17 @@ function staticModel(saved) {
       // a table in which the node is a row stays: its row was opened, or that of another of its nodes
       const { detail: page } = traits.pages;
       const opened = page && (traits.query.detail?.node === id || page.of !== before.node);
-      const stays = opened && page.of !== id && detail?.tables?.some(({ of, key }) => of === page.of && key === page.table);
-      showTable("detail", stays && tablesOf(page.of)[page.table].nodes?.includes(id) ? { ...page, columns: page.shown, node: id } : { of: id });
+      const stays = opened && page.of !== id &&
+        detail?.tables?.some(({ of, key }) => of === page.of && key === page.table);
+      showTable(
+        "detail",
+        stays && tablesOf(page.of)[page.table].nodes?.includes(id)
+          ? { ...page, columns: page.shown, node: id }
+          : { of: id },
+      );
     },
-    query: (now, before) => Object.keys(now).filter((grid) => now[grid] !== before[grid]).forEach((grid) => showTable(grid, now[grid])),
+    query: (now, before) =>
+      Object.keys(now).filter((grid) => now[grid] !== before[grid]).forEach((grid) => showTable(grid, now[grid])),
   };
   answers.selection(traits.selection, traits.selection);
   return {
@@ -68,7 +80,7 @@ function staticModel(saved) {
     on: (event, run) => (heard[event] ??= []).push(run),
     send(message) {
       const found = tablesOf(message.of)[message.table];
-      tell("msg:custom", found ? whole(found, message) : {}); // somebody is there
+      tell("msg:custom", found ? answerMessage(found, message) : {}); // somebody is there
     },
   };
 }

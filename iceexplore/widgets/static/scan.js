@@ -5,9 +5,17 @@ import { blocks } from "./blocks.js";
 import { check, copier, formOf, menuOf, tabsOf } from "./controls.js";
 import { button, clamp, el, fill, keepFocus, link, listen, options, random, select, timer } from "./dom.js";
 import { gridView } from "./grid.js";
-import { mapView } from "./map.js";
+import { treeView } from "./treeView.js";
 
-const VIEWS = { why: "Why", tasks: "Read", skipped: "Skipped", deletes: "Deletes", head: "Rows", advice: "What would help", rows: "Find a row" };
+const VIEWS = {
+  why: "Why",
+  tasks: "Read",
+  skipped: "Skipped",
+  deletes: "Deletes",
+  head: "Rows",
+  advice: "What would help",
+  rows: "Find a row",
+};
 const TABULAR = ["tasks", "skipped", "deletes", "head"];
 const HINTED = 120; // ms without a key until what is typed is asked about
 
@@ -15,7 +23,17 @@ const ask = (model, want, more) => model.askEach("scan_ask", { ...more, want });
 
 // The box and its list of what can come next (WAI-ARIA combobox): the focus stays in the box.
 function filterBox(model, id, submit) {
-  const input = el("input.input.scan-input", { role: "combobox", ariaLabel: "Filter", ariaAutoComplete: "list", "aria-controls": `${id}-list`, "aria-describedby": `${id}-fault`, autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: "Filter: which rows?" });
+  const input = el("input.input.scan-input", {
+    role: "combobox",
+    ariaLabel: "Filter",
+    ariaAutoComplete: "list",
+    "aria-controls": `${id}-list`,
+    "aria-describedby": `${id}-fault`,
+    autocomplete: "off",
+    autocapitalize: "off",
+    spellcheck: "false",
+    placeholder: "Filter: which rows?",
+  });
   const list = el("ul.scan-list", { role: "listbox", id: `${id}-list`, ariaLabel: "What can come next" });
   const fault = el("pre.scan-fault", { id: `${id}-fault`, role: "status" });
   let asked = 0; // the question whose answer is the list; none while it is shut
@@ -39,15 +57,39 @@ function filterBox(model, id, submit) {
   function draw() {
     const found = choices();
     if (found.length) at = Math.min(at, found.length - 1);
-    fill(list, found.map(([text, note], i) => el("li", { role: "option", id: `${id}-${i}`, ariaSelected: i === at, onmousedown: (event) => (event.preventDefault(), accept(i)) }, el("code", text), el("span", note))));
+    fill(
+      list,
+      found.map(([text, note], i) =>
+        el(
+          "li",
+          {
+            role: "option",
+            id: `${id}-${i}`,
+            ariaSelected: i === at,
+            onmousedown: (event) => (event.preventDefault(), accept(i)),
+          },
+          el("code", text),
+          el("span", note),
+        )
+      ),
+    );
     const chosen = list.children[at];
     input.ariaExpanded = found.length > 0;
     input.setAttribute("aria-activedescendant", chosen?.id ?? "");
-    if (chosen) list.scrollTop = clamp(chosen.offsetTop + chosen.offsetHeight - list.clientHeight, list.scrollTop, chosen.offsetTop);
+    if (chosen) {
+      list.scrollTop = clamp(
+        chosen.offsetTop + chosen.offsetHeight - list.clientHeight,
+        list.scrollTop,
+        chosen.offsetTop,
+      );
+    }
     const { error, unfinished, start, end } = hint();
     // not while a word is being completed, and not what is said below already
     const here = input.matches(":focus") && input.value.trim() && hint().text === input.value;
-    const wrong = here && !(found.length && (unfinished || start < end)) && model.scan_plan.filter !== input.value.trim() ? error : "";
+    const wrong =
+      here && !(found.length && (unfinished || start < end)) && model.scan_plan.filter !== input.value.trim()
+        ? error
+        : "";
     if (fault.textContent !== wrong) fault.textContent = wrong;
     fault.classList.toggle("ice-quiet", unfinished);
     input.ariaInvalid = Boolean(wrong) && !unfinished;
@@ -100,11 +142,18 @@ export function scanView(model) {
   const summary = el("summary.button");
   const names = el("div.menu-list");
   const columns = menuOf(summary, { class: "scan-columns" }, names);
-  const groups = check("Row groups", (on) => model.put("scan_row_groups", on), {}, "Opens the footers of the files that are left");
-  const tries = select("Examples and recent filters", () => (submit(tries.value), (tries.value = "")), null, { class: "scan-tries" });
+  const groups = check(
+    "Row groups",
+    (on) => model.put("scan_row_groups", on),
+    {},
+    "Opens the footers of the files that are left",
+  );
+  const tries = select("Examples and recent filters", () => (submit(tries.value), (tries.value = "")), null, {
+    class: "scan-tries",
+  });
   const planner = button("Plan", () => submit(box.value()), { class: "primary" });
   const answer = el("div.scan-answer");
-  const map = mapView(model, { prefix: "scan_", label: "What is read and what is skipped" });
+  const map = treeView(model, { prefix: "scan_", label: "What is read and what is skipped" });
   const empty = el("div.scan-empty");
   const told = el("div.scan-why", { tabindex: 0 });
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
@@ -128,11 +177,30 @@ export function scanView(model) {
     const chosen = model.scan_columns;
     const every = [...new Set([...known, ...chosen])]; // another snapshot may lack one
     summary.textContent = chosen.length ? `Columns ${chosen.length}/${every.length}` : "All columns";
-    fill(names, every.map((name) => check(name, (on) => model.put("scan_columns", every.filter((one) => (one === name ? on : chosen.includes(one)))), { value: name, checked: chosen.includes(name) })));
+    fill(
+      names,
+      every.map((name) =>
+        check(
+          name,
+          (on) => model.put("scan_columns", every.filter((one) => (one === name ? on : chosen.includes(one)))),
+          {
+            value: name,
+            checked: chosen.includes(name),
+          },
+        )
+      ),
+    );
     groups.firstChild.checked = model.scan_row_groups;
     const group = (label, texts) => el("optgroup", { label }, options(texts.map((text) => [text, text])));
-    fill(tries, el("option", { value: "", hidden: true }, "Examples"), group("Recent", model.scan_recent), group("Examples", filters));
-    const chips = filters.map((text) => el("button.chip", { onclick: () => submit(text) }, el("code", text), text === "true" && el("span", "every row")));
+    fill(
+      tries,
+      el("option", { value: "", hidden: true }, "Examples"),
+      group("Recent", model.scan_recent),
+      group("Examples", filters),
+    );
+    const chips = filters.map((text) =>
+      el("button.chip", { onclick: () => submit(text) }, el("code", text), text === "true" && el("span", "every row"))
+    );
     fill(empty, blocks(model, words), chips);
   }
   function drawAnswer() {
@@ -143,13 +211,22 @@ export function scanView(model) {
     if (!there()) return fill(answer, error && el("pre.scan-fault", { role: "alert" }, error));
     fill(
       answer,
-      el("div.scan-said", el("h3", headline), el("span.note", took), el("span.scan-acts", button("Count rows", () => ask(model, "count")), copier("Copy as Python", () => python))),
+      el(
+        "div.scan-said",
+        el("h3", headline),
+        el("span.note", took),
+        el("span.scan-acts", button("Count rows", () => ask(model, "count")), copier("Copy as Python", () => python)),
+      ),
       el("div", { role: "status" }, count.of === of && count.text),
       blocks(model, said),
     );
   }
   // What was asked for and is not shown yet, or was cancelled, is pale.
-  const drawStale = () => root.classList.toggle("ice-stale", there() && (plan().filter !== model.scan_filter || plan().snapshot !== model.selection.snapshot));
+  const drawStale = () =>
+    root.classList.toggle(
+      "ice-stale",
+      there() && (plan().filter !== model.scan_filter || plan().snapshot !== model.selection.snapshot),
+    );
 
   function drawSide() {
     const now = model.scan_tab in VIEWS ? model.scan_tab : "why";
@@ -180,11 +257,20 @@ function rowFinder(model) {
   const value = el("input.input", { ariaLabel: "Value", placeholder: "value" });
   const history = check("removed files too");
   const found = el("div", { role: "status" });
-  const find = () => value.value && ask(model, "rows", { column: column.value, value: value.value, history: history.firstChild.checked });
+  const find = () =>
+    value.value &&
+    ask(model, "rows", { column: column.value, value: value.value, history: history.firstChild.checked });
   model.follow("scan_examples", () => {
     const { columns = [] } = model.scan_examples;
-    fill(column, columns.map(([name, type]) => el("option", { value: name, title: type, selected: name === column.value }, name)));
+    fill(
+      column,
+      columns.map(([name, type]) => el("option", { value: name, title: type, selected: name === column.value }, name)),
+    );
   });
   model.follow("scan_found", () => fill(found, blocks(model, model.scan_found.blocks)));
-  return el("div.scan-why", formOf(".scan-form", find, column, "=", value, history, button("Find", null, { type: "submit", class: "primary" })), found);
+  return el(
+    "div.scan-why",
+    formOf(".scan-form", find, column, "=", value, history, button("Find", null, { type: "submit", class: "primary" })),
+    found,
+  );
 }

@@ -9,8 +9,15 @@ const PATIENCE = 3000;
 const REST = 20000;
 // Asks that the next one tells of.
 const ALONG = 20;
-const LOST = { text: "The kernel has ended, or was restarted.", advice: "What has been read stays here to look at. Run the cell again to go on." };
-const SILENT = { text: "Python does not answer.", advice: "Another cell is running, or the kernel has ended. What has been read stays here; after a restart, run the cell again." };
+const LOST = {
+  text: "The kernel has ended, or was restarted.",
+  advice: "What has been read stays here to look at. Run the cell again to go on.",
+};
+const SILENT = {
+  text: "Python does not answer.",
+  advice:
+    "Another cell is running, or the kernel has ended. What has been read stays here; after a restart, run the cell again.",
+};
 
 export function shell({ model, el: host }, view) {
   const title = el("h2.table-name", { tabindex: -1 });
@@ -144,7 +151,9 @@ export function shell({ model, el: host }, view) {
   for (const name of ["pointerenter", "focusin"]) root.addEventListener(name, visited);
   // Where the focus is must be seen once somebody walks by keys: Safari does not show it where a script moved it on from
   // what was clicked.
-  for (const [name, keyed] of [["keydown", true], ["pointerdown", false]]) root.addEventListener(name, () => root.classList.toggle("ice-keyed", keyed), true);
+  for (const [name, keyed] of [["keydown", true], ["pointerdown", false]]) {
+    root.addEventListener(name, () => root.classList.toggle("ice-keyed", keyed), true);
+  }
   host.classList.add("ice-host");
   host.append(root);
   // JupyterLab keeps the element of an output that is gone: what stands in it need not stay with it.

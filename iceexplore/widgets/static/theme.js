@@ -37,7 +37,10 @@ function watch(model, nodes, attributes, medias, run) {
 export function followTheme(model, root) {
   const medias = [DARK, CONTRAST].map((query) => matchMedia(query));
   const apply = () => {
-    root.toggleAttribute("data-ice-contrast", medias[1].matches || document.body.classList.contains("vscode-high-contrast"));
+    root.toggleAttribute(
+      "data-ice-contrast",
+      medias[1].matches || document.body.classList.contains("vscode-high-contrast"),
+    );
     root.dataset.iceTheme = theme();
   };
   apply();
@@ -58,7 +61,9 @@ export function inks(model, box, run, resize) {
   const probe = el("span", { hidden: true });
   const medias = [matchMedia("(forced-colors: active)")];
   const styles = model.styles;
-  const found = { tint: (name) => (found.plain ? found.ink : styles[name]?.[found.dark ? "dark" : "light"] ?? found.muted) };
+  const found = {
+    tint: (name) => (found.plain ? found.ink : styles[name]?.[found.dark ? "dark" : "light"] ?? found.muted),
+  };
   let host = null;
   box.append(probe);
   function read() {
@@ -66,7 +71,11 @@ export function inks(model, box, run, resize) {
       probe.style.color = `var(--ice-${name})`;
       found[name] = getComputedStyle(probe).color;
     }
-    Object.assign(found, { font: getComputedStyle(box).fontFamily, dark: host.dataset.iceTheme === "dark", plain: medias[0].matches });
+    Object.assign(found, {
+      font: getComputedStyle(box).fontFamily,
+      dark: host.dataset.iceTheme === "dark",
+      plain: medias[0].matches,
+    });
     run();
   }
   resized(model, box, () => {
@@ -74,7 +83,13 @@ export function inks(model, box, run, resize) {
       host = box.closest("[data-ice-theme]");
       if (!host) return;
       // A theme's style sheet may come later.
-      watch(model, [host], { attributeFilter: ["data-ice-theme", "data-ice-contrast"] }, medias, () => (read(), setTimeout(read, 400)));
+      watch(
+        model,
+        [host],
+        { attributeFilter: ["data-ice-theme", "data-ice-contrast"] },
+        medias,
+        () => (read(), setTimeout(read, 400)),
+      );
       read();
     }
     resize();

@@ -3,7 +3,7 @@
 import { blocks } from "./blocks.js";
 import { choose, clamp, count, el, enable, fill, keepFocus, ours, select, signButton, timer } from "./dom.js";
 import { gestures } from "./gestures.js";
-import { paintHistory } from "./history.js";
+import { paintHistory } from "./timelinePainter.js";
 import { framed, inks, stretch } from "./theme.js";
 
 // Px: the flags' row, lanes, room left and right.
@@ -23,21 +23,48 @@ export function timelineView(model) {
   const height = FLAGS + MAIN + SIDE * Math.max(0, ...new Set(all.map((s) => s.lane))) + 4;
 
   const canvas = el("canvas.line-canvas", { ariaHidden: true });
-  const line = el("div.axis", { role: "slider", tabindex: 0, ariaLabel: "Snapshot", ariaValueMin: 1, ariaValueMax: all.length, style: { height: `${height}px` }, onkeydown: keys }, canvas);
+  const line = el("div.axis", {
+    role: "slider",
+    tabindex: 0,
+    ariaLabel: "Snapshot",
+    ariaValueMin: 1,
+    ariaValueMax: all.length,
+    style: { height: `${height}px` },
+    onkeydown: keys,
+  }, canvas);
   const back = signButton("‹", "Earlier snapshot", () => go(at() - 1, true));
   const player = signButton("▶", "Play through the history", () => play(!playing));
   const next = signButton("›", "Later snapshot", () => go(at() + 1, true));
   const speed = select("Speed", null, SPEEDS);
   const said = el("div.when");
-  const comparing = signButton("Compare", "Compare with another snapshot (Shift and click)", () => setCompare(!picking()), { ariaPressed: false });
+  const comparing = signButton(
+    "Compare",
+    "Compare with another snapshot (Shift and click)",
+    () => setCompare(!picking()),
+    { ariaPressed: false },
+  );
   const scale = select("Scale", () => model.put("scale", scale.value), SCALES);
   const measure = select("Height", () => model.put("measure", measure.value), MEASURES);
-  const zooms = el("span.group", { hidden: all.length < 24 }, signButton("−", "Zoom out", () => zoom(0.5)), signButton("+", "Zoom in", () => zoom(2)), signButton("Fit", "Fit: show all of it", () => zoom(0)));
+  const zooms = el(
+    "span.group",
+    { hidden: all.length < 24 },
+    signButton("−", "Zoom out", () => zoom(0.5)),
+    signButton("+", "Zoom in", () => zoom(2)),
+    signButton("Fit", "Fit: show all of it", () => zoom(0)),
+  );
   const legend = el("div.line-legend");
   const result = el("div.compared", { role: "status" });
   const clear = signButton("×", "End the comparison", () => choose(model, { against: "" }));
   const foot = el("div.line-foot", legend, result, clear);
-  const tools = el("div.line-tools", back, player, next, speed, said, el("span.group.end", zooms, comparing, scale, measure));
+  const tools = el(
+    "div.line-tools",
+    back,
+    player,
+    next,
+    speed,
+    said,
+    el("span.group.end", zooms, comparing, scale, measure),
+  );
   speed.value = 1200;
   for (const one of [player, comparing]) enable(one, final > 0);
 
@@ -91,7 +118,20 @@ export function timelineView(model) {
   function paint() {
     if (!context) return;
     const seen = [...all.keys()].filter((i) => x(i) >= -LEFT && x(i) <= width + RIGHT);
-    paintHistory(context, colours, styles, { all, seen, x, base, most, top: FLAGS, width, height, measure: measure.value, now: at(), other: picked("against"), hovered });
+    paintHistory(context, colours, styles, {
+      all,
+      seen,
+      x,
+      base,
+      most,
+      top: FLAGS,
+      width,
+      height,
+      measure: measure.value,
+      now: at(),
+      other: picked("against"),
+      hovered,
+    });
   }
   function describe() {
     const i = hovered >= 0 ? hovered : at();
@@ -100,7 +140,13 @@ export function timelineView(model) {
     const { id, refs, words } = all[i];
     const badge = (text) => el("span.badge", { title: text }, text);
     said.title = [words, id, ...refs].join("\n");
-    fill(said, el("span.count", `${count(i + 1)}/${count(all.length)}`), refs.slice(0, 3).map(badge), refs.length > 3 && badge(`+${refs.length - 3}`), el("span.words-line", words));
+    fill(
+      said,
+      el("span.count", `${count(i + 1)}/${count(all.length)}`),
+      refs.slice(0, 3).map(badge),
+      refs.length > 3 && badge(`+${refs.length - 3}`),
+      el("span.words-line", words),
+    );
   }
   function draw() {
     const [now, other] = [at(), picked("against")];
@@ -108,7 +154,9 @@ export function timelineView(model) {
     enable(next, now < final);
     line.ariaValueNow = Math.max(1, now + 1);
     const versus = other >= 0 ? `, compared with ${other + 1}: ${all[other].words}` : "";
-    line.ariaValueText = now < 0 ? "none selected" : `${now + 1} of ${all.length}: ${[all[now].words, ...all[now].refs].join(", ")}${versus}`;
+    line.ariaValueText = now < 0
+      ? "none selected"
+      : `${now + 1} of ${all.length}: ${[all[now].words, ...all[now].refs].join(", ")}${versus}`;
     describe();
     drawFoot(other);
     redraw();
@@ -116,7 +164,7 @@ export function timelineView(model) {
   // Another node of the same snapshot is nothing new here.
   function chosen() {
     const now = [at(), picked("against")].join();
-    if (now !== last) draw((last = now));
+    if (now !== last) draw(last = now);
   }
   // What the signs mean, or what differs between the two snapshots, from the older to the newer one.
   function drawFoot(other) {
@@ -136,7 +184,9 @@ export function timelineView(model) {
   function go(to, now = false) {
     to = clamp(0, to, final);
     // What could not be read is asked for again, as a node: it is selected already.
-    if (to === at() && moved === null) return void (model.error.text && choose(model, { node: `snapshot:${all[to].id}` }));
+    if (to === at() && moved === null) {
+      return void (model.error.text && choose(model, { node: `snapshot:${all[to].id}` }));
+    }
     moved = to;
     reveal(to);
     draw();
@@ -194,10 +244,30 @@ export function timelineView(model) {
 
   function keys(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity }[event.key];
+    const by = {
+      ArrowRight: 1,
+      ArrowUp: 1,
+      ArrowLeft: -1,
+      ArrowDown: -1,
+      PageUp: 10,
+      PageDown: -10,
+      Home: -Infinity,
+      End: Infinity,
+    }[event.key];
     const other = picked("against");
-    const acts = { " ": () => play(!playing), "+": () => zoom(2), "=": () => zoom(2), "-": () => zoom(0.5), 0: () => zoom(0), Escape: escape };
-    const act = by === undefined ? acts[event.key] : event.shiftKey || picking() ? () => against((other < 0 ? at() : other) + by) : () => (play(false), go(at() + by));
+    const acts = {
+      " ": () => play(!playing),
+      "+": () => zoom(2),
+      "=": () => zoom(2),
+      "-": () => zoom(0.5),
+      0: () => zoom(0),
+      Escape: escape,
+    };
+    const act = by === undefined
+      ? acts[event.key]
+      : event.shiftKey || picking()
+      ? () => against((other < 0 ? at() : other) + by)
+      : () => (play(false), go(at() + by));
     if (!act) return;
     ours(event);
     act();

@@ -15,8 +15,20 @@ export function vectorsView(model) {
   const picture = el("div.vector-picture", canvas, legend);
   const facts = el("div.vector-facts");
   const tabs = el("div.group", { role: "group", ariaLabel: "Table" });
-  const tables = { positions: gridView(model, { grid: "positions", label: "Deleted positions" }), deletes: gridView(model, { grid: "deletes", label: "Deletes of the snapshot" }) };
-  const box = el("section.vectors", { ariaLabel: "Deletes" }, head, picture, facts, el("div.vector-tabs", tabs), tables.positions.element, tables.deletes.element);
+  const tables = {
+    positions: gridView(model, { grid: "positions", label: "Deleted positions" }),
+    deletes: gridView(model, { grid: "deletes", label: "Deletes of the snapshot" }),
+  };
+  const box = el(
+    "section.vectors",
+    { ariaLabel: "Deletes" },
+    head,
+    picture,
+    facts,
+    el("div.vector-tabs", tabs),
+    tables.positions.element,
+    tables.deletes.element,
+  );
   // In a frame of its own: the picture has another height then, and a box must not change while its size is told.
   const repaint = framed(model, paint);
   const colours = inks(model, picture, repaint, repaint);
@@ -45,7 +57,12 @@ export function vectorsView(model) {
     keep(() => {
       tables.positions.element.hidden = now === "all";
       tables.deletes.element.hidden = now !== "all" || !snapshot;
-      fill(tabs, there.map(([name, title]) => button(title, () => ((table = name), showTable()), { "data-key": name, ariaPressed: name === now })));
+      fill(
+        tabs,
+        there.map(([name, title]) =>
+          button(title, () => ((table = name), showTable()), { "data-key": name, ariaPressed: name === now })
+        ),
+      );
     });
     const [grid, of] = now === "all" ? ["deletes", snapshot] : ["positions", `${node}\n${path}`];
     if (of) tables[grid].look(of, now);
@@ -59,14 +76,27 @@ export function vectorsView(model) {
     return missed ? [missed, " ", link("Try again", () => ask(asked))] : "Reading …";
   }
   function draw() {
-    const { kind, title, headline, of, notes = [waiting()], paths = [], path, facts: said, unread, picture: shown } = vector();
+    const { kind, title, headline, of, notes = [waiting()], paths = [], path, facts: said, unread, picture: shown } =
+      vector();
     keep(() => {
       fill(
         head,
-        headline && el("div.title", icon(model.styles, kind, 20), el("div.name", el("span.kind", title), el("strong", headline))),
+        headline &&
+          el("div.title", icon(model.styles, kind, 20), el("div.name", el("span.kind", title), el("strong", headline))),
         of && el("div.path", of),
         notes.map((text) => el("div.evidence", text)),
-        paths[0] && el("label.evidence", "Data file ", el("select.select.wide-select", { onchange: (event) => ask({ path: event.target.value }) }, paths.map(([value, n, name]) => el("option", { value, selected: value === path }, `${count(n)} in ${name}`)))),
+        paths[0] &&
+          el(
+            "label.evidence",
+            "Data file ",
+            el(
+              "select.select.wide-select",
+              { onchange: (event) => ask({ path: event.target.value }) },
+              paths.map(([value, n, name]) =>
+                el("option", { value, selected: value === path }, `${count(n)} in ${name}`)
+              ),
+            ),
+          ),
       );
       picture.hidden = !shown;
       fill(facts, blocks(model, said), unread && button(unread, () => ask({ path, footer: true })));
@@ -111,7 +141,9 @@ export function vectorsView(model) {
       const last = Math.min(size, first + width) - 1;
       const percent = Number(((100 * n) / (last - first + 1)).toPrecision(2));
       const group = borders.filter((start) => start <= first).length;
-      const words = first === last ? `Position ${count(first)}: ${n ? "deleted" : "not deleted"}` : `Positions ${count(first)} to ${count(last)}: ${count(n)} deleted (${percent} %)`;
+      const words = first === last
+        ? `Position ${count(first)}: ${n ? "deleted" : "not deleted"}`
+        : `Positions ${count(first)} to ${count(last)}: ${count(n)} deleted (${percent} %)`;
       legend.textContent = group ? `${words}, row group ${group - 1}` : words;
     },
     pointerleave: paint,

@@ -1,6 +1,6 @@
 // A forest as a view of a canvas shows it: cards, joined by lines; in less detail from afar.
 
-import { SIZE } from "./layout.js";
+import { SIZE } from "./arrangement.js";
 import { fitted, trace, write } from "./theme.js";
 
 // From this scale on cards have words.
@@ -29,7 +29,9 @@ export function cardPainter(colours, styles) {
         if (parent) edge(c, parent, x - 6, y + Math.min(h, SIZE.height) / 2, top, bottom);
         if (!outside({ x: x - 6, y: y - 6, w: w + 12 }, h + 12)) c.roundRect(x - 6, y - 6, w + 12, h + 12, 8);
       }
-      for (const row of map.rows) for (const kid of row.kids) if (!kid.blocked) edge(c, row, kid.x, kid.y + SIZE.height / 2, top, bottom);
+      for (const row of map.rows) {
+        for (const kid of row.kids) if (!kid.blocked) edge(c, row, kid.x, kid.y + SIZE.height / 2, top, bottom);
+      }
     };
     trace(c, lines, { stroke: colours.line, width: Math.max(1, 0.6 / scale) });
     if (scale < ICONS) return dots(c, outside, scale, map, state);
@@ -56,7 +58,8 @@ export function cardPainter(colours, styles) {
       for (const { x, y, w } of rows) c.fillRect(x, y, w, Math.max(least, SIZE.height - 10));
     }
     const told = map.rows.filter(({ id }) => id === state.selected || state.hits.has(id));
-    const frames = () => told.forEach(({ x, y, w }) => c.rect(x - least, y - least, w + 2 * least, SIZE.height + 2 * least));
+    const frames = () =>
+      told.forEach(({ x, y, w }) => c.rect(x - least, y - least, w + 2 * least, SIZE.height + 2 * least));
     trace(c, frames, { stroke: colours.accent, width: 2 / scale });
   }
   // Of a node: the name of its colour.
@@ -79,7 +82,9 @@ export function cardPainter(colours, styles) {
       dash: marks.includes("removed") || more || pruned ? [4, 3] : [],
     });
     if (hits.has(id)) trace(c, () => c.rect(x + 8, y + h - 3, w - 16, 3), { fill: colours.accent });
-    if (id === focus) trace(c, () => c.roundRect(x - 3.5, y - 3.5, w + 7, h + 7, 9), { stroke: colours.accent, width: 2 });
+    if (id === focus) {
+      trace(c, () => c.roundRect(x - 3.5, y - 3.5, w + 7, h + 7, 9), { stroke: colours.accent, width: 2 });
+    }
     c.globalAlpha = dim ? 0.72 : 1;
     drawIcon(c, node.kind, x + 9, y + 12, pruned);
     c.globalAlpha = 1;
@@ -93,7 +98,16 @@ export function cardPainter(colours, styles) {
       if (note) write(c, fitted(c, note, w - 45, small), x + 32, y + 31.5, colours.muted, small);
     }
     const right = x + w - (node.leaf ? 6 : 13);
-    signs.forEach((name, i) => write(c, styles[name].sign, right - 11 * (signs.length - i), y + 17, colours.tint(name), `bold 13px ${colours.font}`));
+    signs.forEach((name, i) =>
+      write(
+        c,
+        styles[name].sign,
+        right - 11 * (signs.length - i),
+        y + 17,
+        colours.tint(name),
+        `bold 13px ${colours.font}`,
+      )
+    );
     if (!node.leaf) twisty(c, row);
   }
   function twisty(c, { node, x, y, w, open }) {

@@ -8,7 +8,7 @@ const SIGN = /[\u2400-\u2421\u27e8]/; // may stand for what Python does not send
 const DEFUSED = /(?:^|[,\n])"?'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
 // `page` and `cell` return the page that is shown and the cell that was chosen in it; `say` tells what was done.
-export function outlet(model, { grid, page, cell, say }) {
+export function gridExport(model, { grid, page, cell, say }) {
   const wants = new Map(); // what waits for an answer, by its number
 
   // Asks Python for what no page has; the answer is a message.

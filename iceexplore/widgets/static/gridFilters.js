@@ -17,8 +17,18 @@ const has = (filters, filter) => filters.some((one) => same(one, filter));
 export function filterBar(model, { label, page, current, ask, say }) {
   const column = select("Column to filter", () => (drawInput(), text.focus(), typed()));
   const operator = select("How to compare", () => (drawInput(), typed()), OPERATORS.map((op) => [op, spoken(op)]));
-  const text = el("input.input", { type: "search", ariaLabel: `Filter ${label}`, maxlength: 1000, oninput: typed, onkeydown: typing });
-  const add = el("button.button", { ariaLabel: "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep }, "+");
+  const text = el("input.input", {
+    type: "search",
+    ariaLabel: `Filter ${label}`,
+    maxlength: 1000,
+    oninput: typed,
+    onkeydown: typing,
+  });
+  const add = el("button.button", {
+    ariaLabel: "Add another filter",
+    title: "Keep this filter, add another (Enter)",
+    onclick: keep,
+  }, "+");
   const chips = el("div.chips");
   const bar = el("div.grid-bar", column, operator, text, add);
   let draft = null; // the filter that is being typed
@@ -107,9 +117,15 @@ export function filterBar(model, { label, page, current, ask, say }) {
   function drawChips() {
     const chip = (filter) => {
       const { column, op, value } = filter;
-      const words = [column === null ? "any column" : columns()[column]?.name, spoken(op), needsText(op) && value].filter(Boolean).join(" ");
+      const words = [column === null ? "any column" : columns()[column]?.name, spoken(op), needsText(op) && value]
+        .filter(Boolean).join(" ");
       const remove = () => (ask({ filters: asked().filter((other) => other !== filter) }), text.focus());
-      return el("button.chip", { ariaLabel: `Remove filter: ${words}`, onclick: remove }, el("span", words), el("span", { ariaHidden: true }, "×"));
+      return el(
+        "button.chip",
+        { ariaLabel: `Remove filter: ${words}`, onclick: remove },
+        el("span", words),
+        el("span", { ariaHidden: true }, "×"),
+      );
     };
     fill(chips, kept().map(chip));
   }

@@ -1,14 +1,19 @@
 // A forest to look at: a picture that pans, zooms and folds, and the same as rows for the keyboard and screen readers;
 // search, the way to what is selected, a legend, and files of it.
 
-import { canvasView } from "./canvas.js";
+import { canvasView } from "./treeCanvas.js";
 import { choose, el, fill, focusedIn, keepFocus, saveFile, signButton } from "./dom.js";
-import { findBar } from "./find.js";
-import { layout } from "./layout.js";
-import { markSign, rowsView } from "./rows.js";
+import { findBar } from "./treeSearch.js";
+import { arrange } from "./arrangement.js";
+import { markSign, rowsView } from "./treeRows.js";
 
 // What they are called, how their names end, their type.
-const FILES = { png: ["PNG", "png", "image/png"], svg: ["SVG", "svg", "image/svg+xml"], mermaid: ["Mermaid", "mmd", "text/plain"], dot: ["DOT", "gv", "text/vnd.graphviz"] };
+const FILES = {
+  png: ["PNG", "png", "image/png"],
+  svg: ["SVG", "svg", "image/svg+xml"],
+  mermaid: ["Mermaid", "mmd", "text/plain"],
+  dot: ["DOT", "gv", "text/vnd.graphviz"],
+};
 
 // Options, all of them optional:
 //   prefix                   of the traits nodes, roots and expanded: {id: node}, [id], [id]; a node is {kind, label, note,
@@ -17,7 +22,17 @@ const FILES = { png: ["PNG", "png", "image/png"], svg: ["SVG", "svg", "image/svg
 //   selected()               the id of the selected node; watch: names of other traits that this depends on
 //   select(id)               what a click does
 //   list                     whether the rows are shown at first, not the picture
-export function mapView(model, { prefix = "", label, watch = [], selected = () => model.selection.node, select = (id) => choose(model, { node: id }), list: listed } = {}) {
+export function treeView(
+  model,
+  {
+    prefix = "",
+    label,
+    watch = [],
+    selected = () => model.selection.node,
+    select = (id) => choose(model, { node: id }),
+    list: listed,
+  } = {},
+) {
   // Whether Python searches (traits search, found) and writes files (traits wanted, written).
   const python = !prefix && model.search !== undefined;
   const styles = model.styles;
@@ -57,8 +72,19 @@ export function mapView(model, { prefix = "", label, watch = [], selected = () =
   const way = el("ol.trail");
   const legend = el("div.legend");
   const asList = signButton("List", "Show as a list", () => setList(!list()), { ariaPressed: false });
-  const zooms = el("span.group.zooms", signButton("−", "Zoom out of the tree", farther), signButton("+", "Zoom into the tree", nearer), signButton("Fit", "Fit the tree", picture.fit));
-  const formats = el("span.group", { hidden: true }, Object.entries(FILES).map(([format, [title]]) => (python || format === "png") && signButton(title, `Save as ${title}`, () => save(format))));
+  const zooms = el(
+    "span.group.zooms",
+    signButton("−", "Zoom out of the tree", farther),
+    signButton("+", "Zoom into the tree", nearer),
+    signButton("Fit", "Fit the tree", picture.fit),
+  );
+  const formats = el(
+    "span.group",
+    { hidden: true },
+    Object.entries(FILES).map(([format, [title]]) =>
+      (python || format === "png") && signButton(title, `Save as ${title}`, () => save(format))
+    ),
+  );
   const saver = signButton("Save…", "Save the picture", () => setSaving(formats.hidden), { ariaExpanded: false });
   const find = findBar(model, { python, label, nodes, go, back: () => rows.focus(), found: (hits) => mark({ hits }) });
   const tools = el("div.tools", find.element, el("span.group.end", zooms, asList, saver, formats));
@@ -70,7 +96,13 @@ export function mapView(model, { prefix = "", label, watch = [], selected = () =
     const far = 60;
     const move = { ArrowLeft: [far, 0], ArrowRight: [-far, 0], ArrowUp: [0, far], ArrowDown: [0, -far] }[event.key];
     const acts = { "+": nearer, "=": nearer, "-": farther, 0: picture.fit, Escape: picture.hideTip };
-    const act = event.key === "/" ? find.focus : list() ? null : event.shiftKey && move ? () => picture.pan(...move) : acts[event.key];
+    const act = event.key === "/"
+      ? find.focus
+      : list()
+      ? null
+      : event.shiftKey && move
+      ? () => picture.pan(...move)
+      : acts[event.key];
     act?.();
     return Boolean(act);
   }
@@ -113,10 +145,14 @@ export function mapView(model, { prefix = "", label, watch = [], selected = () =
     const now = selected();
     const next = traits.map((name) => model[name]);
     mark({ selected: now });
-    if (next[0] !== drawn[0]) parents = new Map(Object.entries(next[0]).flatMap(([id, { children }]) => (children ?? []).map((child) => [child, id])));
+    if (next[0] !== drawn[0]) {
+      parents = new Map(
+        Object.entries(next[0]).flatMap(([id, { children }]) => (children ?? []).map((child) => [child, id])),
+      );
+    }
     if (next.some((value, i) => value !== drawn[i])) {
       drawn = next;
-      placed = layout(...next);
+      placed = arrange(...next);
       picture.show(placed, placed.byId.has(toggled) ? toggled : now);
       rows.show({ rows: placed.rows });
       find.look();
@@ -129,7 +165,12 @@ export function mapView(model, { prefix = "", label, watch = [], selected = () =
     for (let at = id; nodes()[at] && !steps.includes(at); at = parents.get(at)) steps.unshift(at);
     const items = steps.map((step) => {
       const { label } = nodes()[step];
-      return el("li", step === id ? el("span", { ariaCurrent: "location", tabindex: -1 }, label) : signButton(label, `Go to ${label}`, () => go(step)));
+      return el(
+        "li",
+        step === id
+          ? el("span", { ariaCurrent: "location", tabindex: -1 }, label)
+          : signButton(label, `Go to ${label}`, () => go(step)),
+      );
     });
     keepFocus(way, () => fill(way, items), here);
   }
@@ -138,7 +179,12 @@ export function mapView(model, { prefix = "", label, watch = [], selected = () =
   function drawLegend() {
     const { against, text, counts } = model.compared;
     const signs = ([mark, words]) => el("span.counted", markSign(styles, mark, { ariaHidden: true }), words);
-    const parts = against && [el("span", text), ...Object.entries(counts).map(signs), signButton("×", "Stop comparing", () => choose(model, { against: "" }), { class: "end" })];
+    const parts = against &&
+      [
+        el("span", text),
+        ...Object.entries(counts).map(signs),
+        signButton("×", "Stop comparing", () => choose(model, { against: "" }), { class: "end" }),
+      ];
     keepFocus(legend, () => fill(legend, parts), here);
   }
 

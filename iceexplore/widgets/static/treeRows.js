@@ -36,7 +36,9 @@ export function rowsView(model, { styles, label, on }) {
     Object.assign(state, next);
     if (next.rows) at = new Map(next.rows.map(({ id }, i) => [id, i]));
     // The tab stop is where somebody walks, else at what is selected.
-    if (!focusedIn(sheet) || !at.has(focus)) focus = [state.selected, focus, state.rows[0]?.id].find((id) => at.has(id));
+    if (!focusedIn(sheet) || !at.has(focus)) {
+      focus = [state.selected, focus, state.rows[0]?.id].find((id) => at.has(id));
+    }
     draw();
     if (next.rows) sheet.style.height = `${next.rows.length * ROW}px`;
   }
@@ -97,7 +99,11 @@ export function rowsView(model, { styles, label, on }) {
     return [
       el("span.twisty", { ariaHidden: true }),
       icon(styles, kind),
-      el("span.words", el("span.label", { class: kind === "more" ? "more" : pale && "carried" }, label), notes && el("span.note", notes)),
+      el(
+        "span.words",
+        el("span.label", { class: kind === "more" ? "more" : pale && "carried" }, label),
+        notes && el("span.note", notes),
+      ),
       ...marks.map((mark) => markSign(styles, mark, { role: "img", ariaLabel: SPEAK[mark] ?? mark })),
     ];
   }
@@ -124,7 +130,9 @@ export function rowsView(model, { styles, label, on }) {
     wait(() => (typed = ""), 700);
     typed += letter.toLowerCase();
     const from = at.get(focus) + (typed.length > 1 ? 0 : 1);
-    const found = [...state.rows.slice(from), ...state.rows.slice(0, from)].find(({ node }) => node.label.toLowerCase().startsWith(typed));
+    const found = [...state.rows.slice(from), ...state.rows.slice(0, from)].find(({ node }) =>
+      node.label.toLowerCase().startsWith(typed)
+    );
     if (found) moveTo(found.id);
   }
 

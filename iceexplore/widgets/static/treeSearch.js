@@ -6,7 +6,13 @@ const SEARCHED = 250; // ms after the last letter
 
 // `on` has nodes(), go(id), back() (where the focus goes on Escape), found(set of ids), python.
 export function findBar(model, on) {
-  const input = el("input.find", { type: "search", placeholder: "Find path, id, partition", ariaLabel: "Find in the tree: path, id or partition value", spellcheck: "false", autocomplete: "off" });
+  const input = el("input.find", {
+    type: "search",
+    placeholder: "Find path, id, partition",
+    ariaLabel: "Find in the tree: path, id or partition value",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
   const said = el("span.count-found", { role: "status" });
   const steps = [signButton("‹", "Previous match", () => move(-1)), signButton("›", "Next match", () => move(1))];
   const box = el("div.finder", { role: "search", ariaLabel: on.label && `Find: ${on.label}` }, input, said, steps);
@@ -39,7 +45,8 @@ export function findBar(model, on) {
     const words = text().trim().toLowerCase();
     if (!words && !hits.length) return draw();
     const here = hits[at];
-    const holds = ([id, { kind, label, note, tooltip }]) => kind !== "more" && [id, label, note, tooltip].join("\n").toLowerCase().includes(words);
+    const holds = ([id, { kind, label, note, tooltip }]) =>
+      kind !== "more" && [id, label, note, tooltip].join("\n").toLowerCase().includes(words);
     const there = Object.entries(on.nodes()).filter(holds).map(([id]) => id);
     hits = words ? [...new Set([...there, ...(found().hits ?? [])])] : [];
     at = hits.indexOf(here);

@@ -6,7 +6,7 @@ const COLUMNS = 8;
 
 // The rows that are seen, in order, also by id, and what they take: { rows, byId, blocks, width, height }. A row is
 // { id, node, parent (its id), level (from 1), index, of, open, kids, x, y, w, and blocked, where it stands in a block }.
-export function layout(nodes, roots, expanded) {
+export function arrange(nodes, roots, expanded) {
   const open = new Set(expanded);
   const byId = new Map();
   // By level, as what follows.
@@ -24,7 +24,10 @@ export function layout(nodes, roots, expanded) {
       const row = { id, node, parent, level, index, of: known.length, open: !node.leaf && open.has(id), kids: [] };
       byId.set(id, row);
       const letters = Math.max(node.label.length, 0.88 * node.note.length);
-      widths[level] = Math.max(widths[level] ?? SIZE.least, Math.min(SIZE.most, 62 + 6.3 * letters + 11 * node.marks.length));
+      widths[level] = Math.max(
+        widths[level] ?? SIZE.least,
+        Math.min(SIZE.most, 62 + 6.3 * letters + 11 * node.marks.length),
+      );
       if (row.open && node.children) row.kids = see(node.children, id, level + 1);
       return row;
     });
@@ -47,7 +50,13 @@ export function layout(nodes, roots, expanded) {
     });
     const end = top + lines * step;
     if (columns === 1) return end;
-    blocks.push({ parent, x: xs[level], y: top, w: Math.ceil(run.length / lines) * across - SIZE.y, h: end - top - SIZE.y });
+    blocks.push({
+      parent,
+      x: xs[level],
+      y: top,
+      w: Math.ceil(run.length / lines) * across - SIZE.y,
+      h: end - top - SIZE.y,
+    });
     return end + SIZE.y;
   }
   function place(siblings, parent, top) {

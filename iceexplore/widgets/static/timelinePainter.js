@@ -10,16 +10,33 @@ const BIN = 3;
 
 // Paints a history: `seen` are the places in `all` of the snapshots that are in view, `x` and `base` are where a snapshot
 // and a lane are, `top` is where the lanes begin, `most` the largest change.
-export function paintHistory(c, colours, styles, { all, seen, x, base, most, top, width, height, measure, now, other, hovered }) {
+export function paintHistory(
+  c,
+  colours,
+  styles,
+  { all, seen, x, base, most, top, width, height, measure, now, other, hovered },
+) {
   const dense = width / seen.length < DENSE;
   c.clearRect(0, 0, width, height);
-  if (other >= 0 && now >= 0) trace(c, () => c.rect(Math.min(x(now), x(other)), top, Math.abs(x(now) - x(other)), height - top), { fill: colours.chosen, alpha: 0.5 });
+  if (other >= 0 && now >= 0) {
+    trace(c, () => c.rect(Math.min(x(now), x(other)), top, Math.abs(x(now) - x(other)), height - top), {
+      fill: colours.chosen,
+      alpha: 0.5,
+    });
+  }
   if (other >= 0) pole(other, { stroke: colours.muted, dash: [3, 3] });
   if (now >= 0) pole(now, { stroke: colours.accent });
   links({ stroke: colours.muted, alpha: 0.55 }, true);
   links({ stroke: colours.muted, alpha: 0.55, dash: [2, 3] }, false);
   marks();
-  for (const i of [hovered, other, now]) if (i >= 0) trace(c, () => c.arc(x(i), base(all[i].lane), 8, 0, 7), { stroke: i === other ? colours.muted : colours.accent, width: i === now ? 2 : 1.25 });
+  for (const i of [hovered, other, now]) {
+    if (i >= 0) {
+      trace(c, () => c.arc(x(i), base(all[i].lane), 8, 0, 7), {
+        stroke: i === other ? colours.muted : colours.accent,
+        width: i === now ? 2 : 1.25,
+      });
+    }
+  }
   flags();
 
   function pole(i, look, from = top, to = height) {
@@ -62,12 +79,20 @@ export function paintHistory(c, colours, styles, { all, seen, x, base, most, top
         for (const [dx, dy] of corners) c.lineTo(px + dx * r, y + dy * r);
         c.closePath();
       };
-      trace(c, shape, dense ? { fill: colour } : { fill: reached && styles[name] ? colour : colours.paper, stroke: colour, width: 1.4 });
+      trace(
+        c,
+        shape,
+        dense
+          ? { fill: colour }
+          : { fill: reached && styles[name] ? colour : colours.paper, stroke: colour, width: 1.4 },
+      );
     }
   }
   // The names of refs where there is room: main, branches, tags.
   function flags() {
-    const named = seen.flatMap((i) => all[i].refs.map((name, n) => ({ i, name, kind: n >= all[i].branches ? 2 : name === "main" ? 0 : 1 })));
+    const named = seen.flatMap((i) =>
+      all[i].refs.map((name, n) => ({ i, name, kind: n >= all[i].branches ? 2 : name === "main" ? 0 : 1 }))
+    );
     named.sort((a, b) => a.kind - b.kind || b.i - a.i);
     const taken = [];
     const font = `11px ${colours.font}`;
@@ -86,7 +111,11 @@ export function paintHistory(c, colours, styles, { all, seen, x, base, most, top
       taken.push([left, left + wide, top]);
       if (!lane) pole(i, { stroke: colours.muted, alpha: 0.5 }, 16, base(0) - 7);
       const tag = kind === 2;
-      trace(c, () => c.roundRect(left, top + 0.5, wide, 15, tag ? 2 : 7.5), { fill: colours.paper, stroke: colours.muted, dash: tag ? [3, 2] : [] });
+      trace(c, () => c.roundRect(left, top + 0.5, wide, 15, tag ? 2 : 7.5), {
+        fill: colours.paper,
+        stroke: colours.muted,
+        dash: tag ? [3, 2] : [],
+      });
       write(c, text, left + 6, top + 8.5, kind ? colours.muted : colours.ink, font);
     }
   }

@@ -1,9 +1,9 @@
 // The picture of a forest: cards on a canvas that pans and zooms, beside an overview.
 
-import { cardPainter, ICONS, WORDS } from "./cards.js";
+import { cardPainter, ICONS, WORDS } from "./treeCards.js";
 import { clamp, el, listen, timer } from "./dom.js";
 import { gestures } from "./gestures.js";
-import { SIZE } from "./layout.js";
+import { SIZE } from "./arrangement.js";
 import { framed, inks, stretch } from "./theme.js";
 
 const FARTHEST = 0.03;
@@ -94,7 +94,14 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
   // The place of a card on the screen.
   function where(id) {
     const row = map.byId.get(id);
-    return row && { x: row.x * view.scale + view.x, y: row.y * view.scale + view.y, width: row.w * view.scale, height: SIZE.height * view.scale, scale: view.scale };
+    return row &&
+      {
+        x: row.x * view.scale + view.x,
+        y: row.y * view.scale + view.y,
+        width: row.w * view.scale,
+        height: SIZE.height * view.scale,
+        scale: view.scale,
+      };
   }
   // Shows a card: with as little as moves it into view, or at a size at which it can be read.
   function reveal(id) {
@@ -115,7 +122,9 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     const empty = !map.rows.length;
     map = next;
     old = true;
-    if (was && now) Object.assign(view, { x: view.x + (was.x - now.x) * view.scale, y: view.y + (was.y - now.y) * view.scale });
+    if (was && now) {
+      Object.assign(view, { x: view.x + (was.x - now.x) * view.scale, y: view.y + (was.y - now.y) * view.scale });
+    }
     if (!view.width) return;
     if (empty) home();
     limit();
@@ -123,9 +132,12 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
   }
   function hit({ offsetX, offsetY }) {
     const [x, y] = [(offsetX - view.x) / view.scale, (offsetY - view.y) / view.scale];
-    return map.rows.find((row) => x >= row.x && x <= row.x + row.w + (row.node.leaf ? 0 : 13) && y >= row.y && y <= row.y + SIZE.height);
+    return map.rows.find((row) =>
+      x >= row.x && x <= row.x + row.w + (row.node.leaf ? 0 : 13) && y >= row.y && y <= row.y + SIZE.height
+    );
   }
-  const onTwisty = (row, { offsetX }) => !row.node.leaf && view.scale >= ICONS && (offsetX - view.x) / view.scale > row.x + row.w - 12;
+  const onTwisty = (row, { offsetX }) =>
+    !row.node.leaf && view.scale >= ICONS && (offsetX - view.x) / view.scale > row.x + row.w - 12;
 
   // Drawing ----------------------------------------------------------------------------------------------------------
 
@@ -146,7 +158,8 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     old = false;
     const [left, top] = [4 - (view.x / view.scale) * k, 4 - (view.y / view.scale) * k];
     const [right, bottom] = [left + (view.width / view.scale) * k, top + (view.height / view.scale) * k];
-    frame.style.inset = [top, overview.width - right, overview.height - bottom, left].map((px) => `max(0px, ${px}px)`).join(" ");
+    frame.style.inset = [top, overview.width - right, overview.height - bottom, left].map((px) => `max(0px, ${px}px)`)
+      .join(" ");
   }
   function drawOverview(k) {
     overview.width = Math.max(28, map.width * k + 8);
@@ -221,7 +234,10 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     const [width, height] = [map.width + 2 * EDGE, map.height + 2 * EDGE];
     const scale = Math.min(2, 12000 / width, 12000 / height);
     const file = el("canvas", { width: Math.ceil(width * scale), height: Math.ceil(height * scale) });
-    cards.paint(file, { x: EDGE * scale, y: EDGE * scale, scale, width: file.width, height: file.height }, { map, state });
+    cards.paint(file, { x: EDGE * scale, y: EDGE * scale, scale, width: file.width, height: file.height }, {
+      map,
+      state,
+    });
     return new Promise((done) => file.toBlob(done, "image/png"));
   }
 
