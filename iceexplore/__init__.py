@@ -105,6 +105,7 @@ _LAZY = {
 _PACKAGES = (
     "commits",
     "deletes",
+    "doctor",
     "errors",
     "expressions",
     "formats",

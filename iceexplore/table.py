@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     import iceexplore.commits
     from iceexplore.commits import Changes, Committer, Cost, LayoutOptions, Replay, Retained, Sandbox, Saved
+    from iceexplore.doctor import Report
     from iceexplore.inspect import Inspect
     from iceexplore.metadata import PartitionSpec, Schema, Snapshot, SortOrder, TableMetadata
     from iceexplore.planning import ScanPlan
@@ -912,6 +913,57 @@ class Table:
         if spark is None:
             return graph.to_frame(verify_local(self._state, level=level))
         return verify(self._state, spark, level=level)
+
+    def check(
+        self,
+        level: Literal["metadata", "files", "rows"] = "metadata",
+        *,
+        spark: Any = None,
+        snapshots: Any = "current",
+        only: Any = None,
+        skip: Any = (),
+        baseline: Any = None,
+    ) -> Report:
+        """Find what is broken in the table, since when, and what it means for readers.
+
+        Parameters
+        ----------
+        level
+            ``"metadata"`` reads the metadata file, the folder around it, manifest lists and manifests, and checks that
+            the files exist. ``"files"`` also opens every data and delete file, as `verify` does. ``"rows"`` also reads
+            all rows.
+        spark
+            A Spark session whose workers open the files; without one, threads of this process do.
+        snapshots
+            ``"current"`` (the state that is shown), ``"all"``, or a list of snapshots, their ids, refs or tables.
+        only, skip
+            Problem codes (`iceexplore.errors.PROBLEM_KINDS`) to report alone, or to leave out.
+        baseline
+            An earlier report; its findings are left out.
+
+        Returns
+        -------
+        Report
+            The findings, worst first; ``report.ok`` is True if none is worse than untidy.
+
+        Raises
+        ------
+        OptionError
+            An unknown level or code.
+        SnapshotNotFoundError
+            The table lacks one of the ``snapshots``.
+        """
+        from iceexplore.doctor import examine
+        from iceexplore.on_spark import verify, verify_local
+
+        def opened(state: graph.TableState, how: Literal["footers", "data"]) -> Any:
+            if spark is None:
+                return verify_local(state, level=how)
+            return verify(state, spark, level=how).toArrow()
+
+        return examine(
+            self._state, level=level, verify=opened, snapshots=snapshots, only=only, skip=skip, baseline=baseline
+        )
 
     # Commits ---------------------------------------------------------------------------------------------------------
 

@@ -20,8 +20,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 #: Top to bottom, as in ARCHITECTURE.md: a package stands only on those below it.
 HOUSE = (
-    "faces", "widgets", "labs", "on_spark", "verification", "commits", "writing", "reading", "planning", "expressions",
-    "inspect", "graph", "manifests", "deletes", "formats", "metadata", "storage", "render", "errors",
+    "faces", "widgets", "labs", "on_spark", "doctor", "verification", "commits", "writing", "reading", "planning",
+    "expressions", "inspect", "graph", "manifests", "deletes", "formats", "metadata", "storage", "render", "errors",
 )  # fmt: skip
 
 #: Modules in a folder: beyond, it holds more than one theme.

@@ -38,7 +38,8 @@ from iceexplore.errors._exceptions import (
     UnsupportedError,
     visible,
 )
-from iceexplore.errors._kinds import PROBLEM_KINDS, ProblemKind, Severity
+from iceexplore.errors._kinds import PROBLEM_KINDS, Effect, ProblemKind, Severity
+from iceexplore.errors._modes import narrowed
 from iceexplore.errors._problems import Problem, Problems, problem
 from iceexplore.errors._renamed import renamed_arguments, renamed_method
 from iceexplore.errors._warnings import warn_caller
@@ -47,6 +48,7 @@ __all__ = [
     "AccessDeniedError",
     "CatalogError",
     "CommitConflictError",
+    "Effect",
     "FileMissingError",
     "FormatError",
     "IceexploreError",
@@ -70,6 +72,7 @@ __all__ = [
     "known_arguments",
     "mapping_of",
     "moved_names",
+    "narrowed",
     "nearest",
     "problem",
     "renamed_arguments",

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["PROBLEM_KINDS", "ProblemKind", "Severity"]
+__all__ = ["Effect", "PROBLEM_KINDS", "ProblemKind", "Severity"]
 
+#: What the reader did: something cannot be shown; it is shown, but wrong or suspicious; for information.
 Severity = Literal["error", "warning", "info"]
+#: What readers of the table meet: they fail, return wrong rows or figures, are slow; or nothing but order is lost.
+Effect = Literal["fail", "wrong", "slow", "untidy"]
 
 
 @dataclass(frozen=True)
@@ -16,15 +19,35 @@ class ProblemKind:
 
     Attributes
     ----------
+    effect
+        What readers of the table meet: the severity of the doctor's findings.
+    modes
+        The ways tables break that the code covers, as numbered in ``docs/doctor.md``.
+    advice
+        What it means for readers, and what to do: ``Readers …; do this.``
     strict
         True where strict reading raises even a warning, because what is shown may be wrong.
     """
 
     code: str
     severity: Severity
+    effect: Effect
+    modes: tuple[int, ...]
     title: str
     advice: str
     strict: bool = False
+
+    @property
+    def means(self) -> str:
+        """What it means for readers; empty where the advice has only what to do."""
+        head, semicolon, _ = self.advice.partition("; ")
+        return f"{head}." if semicolon else ""
+
+    @property
+    def remedy(self) -> str:
+        """What to do."""
+        rest = self.advice.partition("; ")[2] or self.advice
+        return rest[:1].upper() + rest[1:]
 
 
 def _kinds(*kinds: ProblemKind) -> dict[str, ProblemKind]:
@@ -33,47 +56,71 @@ def _kinds(*kinds: ProblemKind) -> dict[str, ProblemKind]:
 
 #: Every problem code, sorted. A code never changes its meaning.
 PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
-    ProblemKind("access-denied", "error", "The storage refused access", "Check credentials and permissions (403)."),
-    ProblemKind("avro-no-field-ids", "warning", "Avro fields have no field ids", "Read by name; the writer should set field-id."),
-    ProblemKind("bounds-untrue", "error", "A lower or upper bound excludes values of the column", "Readers that prune by it miss rows; rewrite the file or its manifest entry."),
-    ProblemKind("count-mismatch", "warning", "A recorded count does not match the actual count", "Readers may skip the file or plan it wrongly."),
-    ProblemKind("data-no-field-ids", "warning", "A data file has no field ids", "Set schema.name-mapping.default, or rewrite the file."),
-    ProblemKind("delete-dangling", "warning", "A delete references a data file that does not exist", "Rewrite the delete files; if the table's paths changed, rewrite the paths in its deletes too."),
-    ProblemKind("delete-path", "warning", "A delete spells its data file's path differently", "Most engines would not apply it; rewrite the table's paths."),
-    ProblemKind("delete-position", "error", "A deleted position is outside its data file", "Readers may fail or delete other rows; rewrite the deletes."),
-    ProblemKind("delete-scope", "warning", "A delete cannot apply to the data file it references", "Engines may refuse the table; remove or rewrite the delete."),
-    ProblemKind("dv-twice", "error", "A data file has several deletion vectors", "Readers apply one of them, or refuse the table; merge them."),
-    ProblemKind("entry-invalid", "warning", "A manifest entry breaks the rules of its content type", "Readers may refuse the manifest or skip entries; rewrite it."),
-    ProblemKind("equality-ids-invalid", "error", "An equality delete uses columns that do not exist", "Readers refuse the table; restore the column or rewrite the deletes."),
-    ProblemKind("field-id-twice", "error", "Columns of a data file share a field id", "Readers use one of them; rewrite the file."),
-    ProblemKind("field-id-unknown", "warning", "A data file has field ids that the table never assigned", "Check whether the file belongs to this table."),
-    ProblemKind("file-corrupt", "error", "A file is damaged or has an unexpected format", "Restore the file or go back to a snapshot without it."),
-    ProblemKind("file-missing", "error", "A file that the table references is missing", "Restore the file or go back to a snapshot without it."),
-    ProblemKind("file-truncated", "error", "A file ends too early", "Restore the file from a backup."),
-    ProblemKind("file-twice", "error", "A data file is live more than once", "Its rows are read once per entry; remove the extra entries."),
-    ProblemKind("location-invalid", "warning", "A location is invalid", "Readers may refuse the file or look for it elsewhere."),
-    ProblemKind("location-guessed", "warning", "A file was found only by the end of its path", "It may be a different file; compare its path with its neighbours' and pass moved= to map old locations to new ones.", strict=True),
-    ProblemKind("manifest-dv-invalid", "error", "A manifest deletion vector is wrong", "Readers may return removed entries, or refuse the table."),
-    ProblemKind("manifest-salvaged", "warning", "Only part of a manifest could be read", "Entries after the damaged part are not shown."),
-    ProblemKind("memory-limit", "error", "Decoding a file would exceed the memory limit", "If you trust the file, raise the limit: iceexplore.memory_limit('8 GiB')."),
-    ProblemKind("metadata-ambiguous", "warning", "Several metadata files could be the newest", "Pick one with ix.open(..., version=...)."),
-    ProblemKind("metadata-invalid", "error", "Table metadata breaks the spec", "Compare with an older metadata file: t.at(version=...)."),
-    ProblemKind("null-in-required", "error", "A required column has nulls", "Readers may fail; make the column optional, or rewrite the file."),
-    ProblemKind("outside-roots", "error", "A location outside the table's roots was refused", "If you trust the table: ix.open(..., allow=[...])."),
-    ProblemKind("last-updated-beyond", "error", "Rows claim an update later than their file was added", "Incremental readers that use _last_updated_sequence_number miss these rows; rewrite the file."),
-    ProblemKind("partition-untrue", "error", "Rows do not belong to the partition of their file", "Readers that prune by partition miss rows; rewrite the file."),
-    ProblemKind("puffin-bare-vector", "warning", "A deletion vector is not in a Puffin file", "Most engines refuse the file; rewrite the deletes."),
-    ProblemKind("puffin-blob-invalid", "warning", "A Puffin footer describes a blob wrongly", "Engines may skip or misread the blob."),
-    ProblemKind("row-ids-beyond", "error", "Rows have row ids that the table has not assigned yet", "Future rows get the same ids; rewrite the file, or raise next-row-id."),
-    ProblemKind("row-ids-twice", "error", "Several rows have the same row id", "Readers that track rows by _row_id take them for one row; rewrite one of the files."),
-    ProblemKind("sequence-number", "warning", "Impossible sequence number", "Readers may apply deletes wrongly; rewrite the manifest."),
-    ProblemKind("sort-order-untrue", "warning", "Rows are not in the order that their file claims", "Engines that trust it may merge wrongly; rewrite the file."),
-    ProblemKind("split-offsets-invalid", "warning", "Split offsets do not match the starts of row groups", "Readers that split files by them miss rows or fail; rewrite the manifest entry."),
-    ProblemKind("storage-failed", "error", "The storage failed", "Try again; check the endpoint and the network."),
-    ProblemKind("stored-type", "error", "A column is stored with a type that does not fit the table's", "Engines fail or read wrong values; rewrite the file."),
-    ProblemKind("summary-untrue", "warning", "A manifest's summary is narrower than its content", "Filters skip the manifest, and rows go missing; rewrite the manifests.", strict=True),
-    ProblemKind("table-uuid-differs", "warning", "Metadata files of one table have different table-uuids", "Two tables may share the folder: find out whose files these are before you remove any."),
-    ProblemKind("totals-differ", "warning", "Counts of live files or rows contradict each other", "Rows may be missing or reappear; compare with a backup or an older snapshot.", strict=True),
-    ProblemKind("unsupported", "warning", "The table uses an unsupported feature", "Everything else is shown."),
-    ProblemKind("value-undecodable", "warning", "A stored value cannot be decoded as its type", "Readers may fail or prune wrongly."),
+    ProblemKind("access-denied", "error", "fail", (), "The storage refused access", "Check credentials and permissions (403)."),
+    ProblemKind("avro-no-field-ids", "warning", "fail", (40,), "Avro fields have no field ids", "Read by name; the writer should set field-id."),
+    ProblemKind("bounds-untrue", "error", "wrong", (34, 61, 63), "A lower or upper bound excludes values of the column", "Readers that prune by it miss rows; rewrite the file or its manifest entry."),
+    ProblemKind("count-mismatch", "warning", "wrong", (33,), "A recorded count does not match the actual count", "Readers may skip the file or plan it wrongly."),
+    ProblemKind("data-no-field-ids", "warning", "wrong", (42,), "A data file has no field ids", "Set schema.name-mapping.default, or rewrite the file."),
+    ProblemKind("delete-dangling", "warning", "untidy", (45,), "A delete references a data file that does not exist", "Rewrite the delete files; if the table's paths changed, rewrite the paths in its deletes too."),
+    ProblemKind("delete-no-effect", "warning", "wrong", (68,), "Delete files apply to no data file", "Rows that were meant to be deleted are returned; rewrite the deletes for the data files' partition spec."),
+    ProblemKind("delete-path", "warning", "wrong", (44,), "A delete spells its data file's path differently", "Most engines would not apply it; rewrite the table's paths."),
+    ProblemKind("delete-position", "error", "wrong", (48,), "A deleted position is outside its data file", "Readers may fail or delete other rows; rewrite the deletes."),
+    ProblemKind("delete-scope", "warning", "wrong", (48,), "A delete cannot apply to the data file it references", "Engines may refuse the table; remove or rewrite the delete."),
+    ProblemKind("dv-twice", "error", "wrong", (47,), "A data file has several deletion vectors", "Readers apply one of them, or refuse the table; merge them."),
+    ProblemKind("entry-invalid", "warning", "fail", (52,), "A manifest entry breaks the rules of its content type", "Readers may refuse the manifest or skip entries; rewrite it."),
+    ProblemKind("equality-ids-invalid", "error", "fail", (49,), "An equality delete uses columns that do not exist", "Readers refuse the table; restore the column or rewrite the deletes."),
+    ProblemKind("field-id-reserved", "error", "fail", (72,), "A column has a field id that must not be used", "Readers mix it up with another column; write the column with a new id."),
+    ProblemKind("field-id-twice", "error", "wrong", (21,), "Columns of a data file share a field id", "Readers use one of them; rewrite the file."),
+    ProblemKind("field-id-unknown", "warning", "untidy", (), "A data file has field ids that the table never assigned", "Check whether the file belongs to this table."),
+    ProblemKind("file-corrupt", "error", "fail", (10,), "A file is damaged or has an unexpected format", "Restore the file or go back to a snapshot without it."),
+    ProblemKind("file-missing", "error", "fail", (1,), "A file that the table references is missing", "Restore the file or go back to a snapshot without it."),
+    ProblemKind("file-overwritten", "error", "wrong", (32,), "Entries of one file contradict each other", "Readers use a wrong size or count, and fail or skip rows; register the file again with its real numbers."),
+    ProblemKind("file-truncated", "error", "fail", (10,), "A file ends too early", "Restore the file from a backup."),
+    ProblemKind("file-twice", "error", "wrong", (31,), "A data file is live more than once", "Its rows are read once per entry; remove the extra entries."),
+    ProblemKind("header-incomplete", "warning", "untidy", (84,), "A manifest's header lacks required keys", "Some engines need them and fail; rewrite the manifests."),
+    ProblemKind("header-version-missing", "error", "wrong", (73,), "A delete manifest's header does not tell that it is one", "Engines that go by the header return delete files as data; rewrite the manifests."),
+    ProblemKind("hint-invalid", "warning", "fail", (12,), "The version hint names no metadata file", "Engines that use it cannot open the table; write the newest version's number to version-hint.text."),
+    ProblemKind("hint-missing", "warning", "untidy", (12,), "The version hint is missing", "Some engines cannot open the table by its folder; write the newest version's number to version-hint.text."),
+    ProblemKind("hint-stale", "warning", "wrong", (12, 67), "The version hint names an old metadata file", "Engines that trust it return old rows, and a commit by one of them loses newer ones; write the newest version's number to version-hint.text."),
+    ProblemKind("last-updated-beyond", "error", "wrong", (65,), "Rows claim an update later than their file was added", "Incremental readers that use _last_updated_sequence_number miss these rows; rewrite the file."),
+    ProblemKind("location-guessed", "warning", "untidy", (11,), "A file was found only by the end of its path", "It may be a different file; compare its path with its neighbours' and pass moved= to map old locations to new ones.", strict=True),
+    ProblemKind("location-invalid", "warning", "fail", (85,), "A location is invalid", "Readers may refuse the file or look for it elsewhere."),
+    ProblemKind("manifest-dv-invalid", "error", "wrong", (51,), "A manifest deletion vector is wrong", "Readers may return removed entries, or refuse the table."),
+    ProblemKind("manifest-salvaged", "warning", "wrong", (78,), "Only part of a manifest could be read", "Entries after the damaged part are not shown."),
+    ProblemKind("manifests-fragmented", "info", "slow", (30,), "The table has many small manifests", "Every scan opens them; run rewrite_manifests."),
+    ProblemKind("memory-limit", "error", "fail", (), "Decoding a file would exceed the memory limit", "If you trust the file, raise the limit: iceexplore.memory_limit('8 GiB')."),
+    ProblemKind("metadata-ambiguous", "warning", "wrong", (67,), "Several metadata files could be the newest", "Pick one with ix.open(..., version=...)."),
+    ProblemKind("metadata-compression", "warning", "fail", (13,), "The name and the content of a metadata file differ in compression", "Java chooses the codec by the name and fails; rename the file or write it anew."),
+    ProblemKind("metadata-incomplete", "info", "untidy", (71,), "The metadata file lacks optional parts that writers should fill", "Most readers manage; the next commit of a correct writer fills them."),
+    ProblemKind("metadata-invalid", "error", "fail", (), "Table metadata breaks the spec", "Compare with an older metadata file: t.at(version=...)."),
+    ProblemKind("metadata-large", "info", "slow", (14,), "The metadata file is large", "Every reader loads it first; expire snapshots, and remove unused schemas."),
+    ProblemKind("metadata-newer", "warning", "wrong", (67, 5), "A newer metadata file exists", "Readers see an old state, and maintenance may remove newer files; point the catalog or the version hint to the newest file."),
+    ProblemKind("metadata-times", "warning", "untidy", (82,), "Times in the metadata file contradict each other", "Time travel by time may choose the wrong snapshot; travel by snapshot id."),
+    ProblemKind("metrics-missing", "info", "slow", (36, 64), "Data files lack column metrics", "Filters read every one of them; rewrite the data files."),
+    ProblemKind("null-in-required", "error", "fail", (), "A required column has nulls", "Readers may fail; make the column optional, or rewrite the file."),
+    ProblemKind("outside-roots", "error", "fail", (11,), "A location outside the table's roots was refused", "If you trust the table: ix.open(..., allow=[...])."),
+    ProblemKind("partition-untrue", "error", "wrong", (38,), "Rows do not belong to the partition of their file", "Readers that prune by partition miss rows; rewrite the file."),
+    ProblemKind("puffin-bare-vector", "warning", "fail", (48,), "A deletion vector is not in a Puffin file", "Most engines refuse the file; rewrite the deletes."),
+    ProblemKind("puffin-blob-invalid", "warning", "fail", (48,), "A Puffin footer describes a blob wrongly", "Engines may skip or misread the blob."),
+    ProblemKind("root-other-snapshot", "error", "wrong", (66,), "A snapshot names the manifest list of another one", "Readers return the rows of another commit or attempt; restore the snapshot's own list, or go back to its parent."),
+    ProblemKind("row-ids-beyond", "error", "wrong", (23, 65), "Rows have row ids that the table has not assigned yet", "Future rows get the same ids; rewrite the file, or raise next-row-id."),
+    ProblemKind("row-ids-twice", "error", "wrong", (23, 60, 65), "Several rows have the same row id", "Readers that track rows by _row_id take them for one row; rewrite one of the files."),
+    ProblemKind("sequence-number", "warning", "wrong", (28,), "Impossible sequence number", "Readers may apply deletes wrongly; rewrite the manifest."),
+    ProblemKind("snapshot-id-rounded", "warning", "untidy", (), "Snapshot ids were rounded", "Entries of the snapshot cannot be told from older ones; write the exact ids into the metadata file."),
+    ProblemKind("snapshot-lost", "error", "wrong", (15, 83), "A committed snapshot was lost", "Rows of that commit are missing; cherry-pick the snapshot from the older metadata file."),
+    ProblemKind("sort-order-untrue", "warning", "untidy", (), "Rows are not in the order that their file claims", "Engines that trust it may merge wrongly; rewrite the file."),
+    ProblemKind("spec-source-dropped", "warning", "untidy", (22,), "A partition spec uses a dropped column", "Some engines cannot bind the old spec; upgrade them, or rewrite the data files of that spec."),
+    ProblemKind("split-offsets-invalid", "warning", "fail", (37,), "Split offsets do not match the starts of row groups", "Readers that split files by them miss rows or fail; rewrite the manifest entry."),
+    ProblemKind("statistics-missing", "warning", "untidy", (8,), "A statistics file is missing", "Engines that use it fail or plan without it; remove it from the table, or compute statistics again."),
+    ProblemKind("statistics-untrue", "warning", "untidy", (8,), "A statistics file has another size than recorded", "Engines look for its footer in the wrong place; compute statistics again."),
+    ProblemKind("statistics-unused", "info", "untidy", (8,), "A statistics file belongs to no snapshot", "It is kept for nothing; remove it from the table."),
+    ProblemKind("storage-failed", "error", "fail", (), "The storage failed", "Try again; check the endpoint and the network."),
+    ProblemKind("stored-type", "error", "fail", (), "A column is stored with a type that does not fit the table's", "Engines fail or read wrong values; rewrite the file."),
+    ProblemKind("summary-missing", "info", "slow", (26,), "Manifests have no partition summaries", "Filters cannot skip them; run rewrite_manifests."),
+    ProblemKind("summary-untrue", "warning", "wrong", (59,), "A manifest's summary is narrower than its content", "Filters skip the manifest, and rows go missing; rewrite the manifests.", strict=True),
+    ProblemKind("table-moved", "info", "untidy", (11,), "The table was moved, and its metadata has the old paths", "Other engines look in the old place; rewrite the paths (rewrite_table_path)."),
+    ProblemKind("table-uuid-differs", "warning", "untidy", (9,), "Metadata files of one table have different table-uuids", "Two tables may share the folder: find out whose files these are before you remove any."),
+    ProblemKind("totals-differ", "warning", "wrong", (29, 70), "Counts of live files or rows contradict each other", "Rows may be missing or reappear; compare with a backup or an older snapshot.", strict=True),
+    ProblemKind("unsupported", "warning", "untidy", (), "The table uses an unsupported feature", "Everything else is shown."),
+    ProblemKind("value-undecodable", "warning", "wrong", (62,), "A stored value cannot be decoded as its type", "Readers may fail or prune wrongly."),
 )

@@ -258,6 +258,11 @@ class TableMetadata:
         return self.format_version >= 2
 
     @property
+    def requires_snapshot_parts(self) -> bool:
+        """True if snapshots must have a summary and a schema id, and tables refs and summaries (from 2 on)."""
+        return self.format_version >= 2
+
+    @property
     def has_deletion_vectors(self) -> bool:
         """True if this format version has deletion vectors (from 3 on)."""
         return self.format_version >= 3

@@ -1,0 +1,125 @@
+"""Fold findings under the fault that causes them: one fault, one finding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from iceexplore.doctor.model._finding import Finding, with_follows
+from iceexplore.storage import canonical
+
+__all__ = ["folded"]
+
+#: Codes that a manifest or list that cannot be read explains: it hides the files that other entries refer to.
+_EXPLAINED_BY_LOSS = frozenset(
+    {
+        "delete-dangling",
+        "totals-differ",
+        "delete-no-effect",
+        "summary-untrue",
+        "manifest-dv-invalid",
+        "count-mismatch",
+        "manifest-salvaged",
+    }
+)
+_LOSS = frozenset({"file-missing", "file-corrupt", "file-truncated", "manifest-salvaged"})
+#: What a wrong number or entry explains: patterns of the cause's code and field, and codes.
+_BY_NUMBER: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
+    (re.compile(pattern), frozenset(codes.split()))
+    for pattern, codes in (
+        ("metadata-invalid next-row-id", "row-ids-beyond"),
+        ("metadata-invalid (last-)?sequence-number", "sequence-number"),
+        ("count-mismatch (103 )?record_count", "row-ids-twice row-ids-beyond totals-differ file-overwritten"),
+        ("count-mismatch 50[456] .*", "totals-differ"),
+        ("file-overwritten .*", "file-twice totals-differ count-mismatch"),
+        ("file-twice .*", "row-ids-twice totals-differ dv-twice"),
+        ("dv-twice .*", "totals-differ"),
+    )
+)
+
+
+def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Finding]:
+    """Return root causes, with the findings that they explain in `Finding.follows`.
+
+    Parameters
+    ----------
+    manifests
+        The canonical locations of all examined manifests and roots: only their loss hides entries.
+    """
+    merged = _merged(findings)
+    # A lost manifest explains more than a wrong number does, and a cause may itself follow from another one.
+    causes = [one for one in merged if _is_cause(one, manifests)]
+    causes.sort(key=lambda one: not _is_lost_manifest(one, manifests))
+    of: dict[int, int] = {}
+    for number, one in enumerate(merged):
+        cause = next((c for c in causes if _explains(c, one, manifests) and not _explains(one, c, manifests)), None)
+        if cause is not None:
+            of[number] = next(i for i, other in enumerate(merged) if other is cause)
+    roots: dict[int, Finding] = {i: one for i, one in enumerate(merged) if i not in of}
+    for number, at in of.items():
+        while at in of:
+            at = of[at]
+        roots[at] = with_follows(roots[at], [merged[number]])
+    return list(roots.values())
+
+
+def _is_lost_manifest(one: Finding, manifests: frozenset[str]) -> bool:
+    return one.code in _LOSS and canonical(one.location) in manifests
+
+
+def _explained_by(one: Finding) -> frozenset[str]:
+    key = f"{one.code} {one.field or ''}"
+    return next((codes for pattern, codes in _BY_NUMBER if pattern.fullmatch(key)), frozenset())
+
+
+def _is_cause(one: Finding, manifests: frozenset[str]) -> bool:
+    if one.code == "manifest-salvaged":
+        return False  # it follows from the fault that ended reading
+    return (_is_lost_manifest(one, manifests) and "#entry" not in one.where) or bool(_explained_by(one))
+
+
+def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:
+    if cause is one or (cause.snapshots and one.snapshots and not set(cause.snapshots) & set(one.snapshots)):
+        return False
+    if _is_lost_manifest(cause, manifests):
+        # a snapshot's totals are compared with the counts in its list, which a lost manifest does not change
+        return one.code in _EXPLAINED_BY_LOSS and not (one.field or "").startswith("total-")
+    return one.code in _explained_by(cause)
+
+
+def _merged(findings: Sequence[Finding]) -> list[Finding]:
+    """Join findings of one code, field and mode at many places: the first stays, with their number and first places."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for one in findings:
+        # the same place reported twice is one finding; many files with the same fault are one finding, too
+        groups.setdefault((one.code, one.field, one.modes, one.severity, _kind_of_place(one)), []).append(one)
+    out = []
+    for group in groups.values():
+        first = group[0]
+        places = tuple(dict.fromkeys(place for one in group for place in one.places))
+        seen = {one.where for one in group}
+        count = max(
+            len(seen),
+            sum(one.count for one in group if one.count > 1) + sum(one.count == 1 for one in group)
+            if len(seen) > 1
+            else first.count,
+        )
+        out.append(
+            replace(
+                first,
+                count=count,
+                places=places[:10],
+                snapshots=tuple(dict.fromkeys(s for one in group for s in one.snapshots)),
+                refs=tuple(dict.fromkeys(r for one in group for r in one.refs)),
+            )
+        )
+    return out
+
+
+def _kind_of_place(one: Finding) -> str:
+    """Return what separates places that are different faults: each part of the document is one of its own."""
+    file, _, part = one.where.partition("#")
+    if part and not part.startswith("entry"):
+        return one.where if not part.startswith("snapshot") else file
+    return ""

@@ -1,0 +1,144 @@
+"""Examine a table: run the checks of a level, fold what follows from one fault, and return a report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from iceexplore.doctor._causes import folded
+from iceexplore.doctor.checks._cross import check_entries
+from iceexplore.doctor.checks._document import check_document
+from iceexplore.doctor.checks._existence import check_existence
+from iceexplore.doctor.checks._files import Verify, check_files
+from iceexplore.doctor.checks._folder import check_folder
+from iceexplore.doctor.checks._leaves import check_leaves
+from iceexplore.doctor.checks._roots import check_roots
+from iceexplore.doctor.examination._examination import Examination, Level, since_snapshot
+from iceexplore.doctor.model._finding import Finding, Since, rank
+from iceexplore.doctor.report._report import Report
+from iceexplore.errors import PROBLEM_KINDS, IceexploreError, OptionError, nearest
+from iceexplore.graph import TableState, resolve_state
+from iceexplore.metadata import Snapshot, in_order
+from iceexplore.storage import canonical
+
+__all__ = ["examine"]
+
+LEVELS: tuple[Level, ...] = ("metadata", "files", "rows")
+_CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
+    ("the metadata file", check_document),
+    ("the folder of metadata files", check_folder),
+    ("manifest lists and roots", check_roots),
+    ("manifests", check_leaves),
+    ("entries against each other", check_entries),
+    ("referenced files exist", check_existence),
+)
+
+
+def examine(
+    state: TableState,
+    *,
+    level: Level = "metadata",
+    verify: Verify | None = None,
+    snapshots: Any = "current",
+    only: Iterable[str] | None = None,
+    skip: Iterable[str] = (),
+    baseline: Report | Iterable[Finding] | None = None,
+) -> Report:
+    """Examine a table and return what was found.
+
+    Parameters
+    ----------
+    level
+        ``"metadata"`` reads the metadata file, the roots and the manifests; ``"files"`` also opens every data and
+        delete file; ``"rows"`` also reads their rows.
+    verify
+        Opens the files of one snapshot; required beyond level ``"metadata"``.
+    snapshots
+        ``"current"``, ``"all"``, or a list of snapshots, their ids, refs or tables.
+    only, skip
+        Codes to report alone, or to leave out.
+    baseline
+        An earlier report: findings that it has are left out.
+
+    Raises
+    ------
+    OptionError
+        An unknown level, code or choice of snapshots.
+    SnapshotNotFoundError
+        The table lacks one of the snapshots.
+    """
+    if level not in LEVELS:
+        raise OptionError(f"level={level!r}: choose one of {', '.join(map(repr, LEVELS))}")
+    wanted, unwanted = _codes("only", only), _codes("skip", skip) or frozenset()
+    start = time.perf_counter()
+    examination = Examination.of(state, _chosen(state, snapshots), level)
+    for name, check in _CHECKS:
+        try:
+            check(examination)
+        except IceexploreError as error:
+            examination.cannot_know(name, str(error))
+    if level != "metadata":
+        assert verify is not None
+        check_files(examination, verify)
+    manifests = frozenset(
+        {
+            *(canonical(r.location) for r in examination.roots.values()),
+            *(canonical(place) for place, _ in examination.files.leaves),
+        }
+    )
+    found = [_dated(examination, one) for one in folded(examination.findings, manifests)]
+    found = [f for f in found if (wanted is None or f.code in wanted) and f.code not in unwanted]
+    if baseline is not None:
+        before = {(f.code, f.where, f.field) for f in baseline}
+        found = [f for f in found if (f.code, f.where, f.field) not in before]
+    return Report(
+        table=state.name,
+        location=state.metadata_location,
+        format_version=state.metadata.format_version,
+        level=level,
+        snapshots=tuple(s.snapshot_id for s in examination.snapshots),
+        findings=tuple(rank(found)),
+        unknown=dict(examination.unknown),
+        seconds=time.perf_counter() - start,
+        metadata=state.metadata,
+    )
+
+
+def _dated(examination: Examination, finding: Finding) -> Finding:
+    """Add the commit that introduced the fault, where the evidence shows it: the oldest affected snapshot."""
+    if finding.since is not None:
+        return finding
+    affected = set(finding.snapshots)
+    line = in_order(examination.state.metadata.snapshots)
+    oldest = next((s for s in line if s.snapshot_id in affected), None)
+    if oldest is None:
+        since = Since(metadata_file=finding.location) if finding.location.endswith((".json", ".gz")) else None
+        return replace(finding, since=since)
+    return replace(finding, since=since_snapshot(oldest))
+
+
+def _codes(name: str, codes: Iterable[str] | None) -> frozenset[str] | None:
+    if codes is None:
+        return None
+    given = [codes] if isinstance(codes, str) else list(codes)
+    for code in given:
+        if code not in PROBLEM_KINDS:
+            raise OptionError(f"{name}={code!r} is not a problem code; {nearest(code, list(PROBLEM_KINDS))}")
+    return frozenset(given)
+
+
+def _chosen(state: TableState, snapshots: Any) -> Sequence[Snapshot]:
+    if isinstance(snapshots, str) and snapshots == "current":
+        return [] if state.snapshot is None else [state.snapshot]
+    if isinstance(snapshots, str) and snapshots == "all":
+        return list({s.snapshot_id: s for s in state.metadata.snapshots}.values())
+    if isinstance(snapshots, str) or not isinstance(snapshots, Iterable):
+        raise OptionError(f"snapshots={snapshots!r}: give 'current', 'all' or a list of snapshots, ids or refs")
+    found: dict[int, Snapshot] = {}
+    for one in snapshots:
+        snapshot = resolve_state(state, one).snapshot
+        if snapshot is not None:
+            found[snapshot.snapshot_id] = snapshot
+    return list(found.values())

@@ -1,0 +1,232 @@
+"""Check entries of different manifests against each other: files twice, deletes without data, row ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.doctor.examination._examination import Examination
+from iceexplore.doctor.model._finding import Finding, finding_of
+from iceexplore.errors import problem
+from iceexplore.manifests import ContentType
+from iceexplore.metadata import Snapshot
+
+__all__ = ["check_entries"]
+
+Rows = npt.NDArray[np.int64]
+
+
+def check_entries(examination: Examination) -> None:
+    """Report contradictions between entries, for each examined snapshot; what several have alike is one finding."""
+    made: dict[tuple[str, str], Finding] = {}
+    for finding in (*_overwritten(examination), *_each_snapshot(examination)):
+        key = finding.code, finding.where
+        old = made.get(key)
+        if old is None:
+            made[key] = finding
+        else:
+            made[key] = replace(old, snapshots=tuple(dict.fromkeys((*old.snapshots, *finding.snapshots))))
+    for finding in made.values():
+        examination.report(finding)
+
+
+def _each_snapshot(examination: Examination) -> Iterator[Finding]:
+    files = examination.files
+    entries = files.entries
+    leaf = np.asarray(entries["leaf"])
+    alive = np.asarray(pc.fill_null(entries["live"], False))
+    for snapshot in examination.snapshots:
+        mine = np.array([snapshot.snapshot_id in of for _, of in files.leaves], bool)
+        if not len(mine):
+            continue
+        rows = np.flatnonzero(alive & mine[leaf])
+        yield from _twice(examination, snapshot, rows)
+        yield from _vectors(examination, snapshot, rows)
+        yield from _row_ids(examination, snapshot, rows)
+        yield from _specs(examination, snapshot, rows)
+
+
+def _of_type(examination: Examination, rows: Rows, *kinds: ContentType) -> Rows:
+    values = np.asarray(pc.fill_null(examination.files.entries["content_type"], int(ContentType.DATA)))
+    return rows[np.isin(values[rows], [int(k) for k in kinds])]
+
+
+def _texts(examination: Examination, name: str, rows: Rows) -> pa.Array:
+    return examination.files.entries[name].take(pa.array(rows, pa.int64())).combine_chunks()
+
+
+def _twice(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
+    data = _of_type(examination, rows, ContentType.DATA)
+    places = _texts(examination, "location", data)
+    counts = pc.value_counts(places.drop_null())
+    again = counts.filter(pc.greater(counts.field("counts"), 1))
+    if not len(again):
+        return
+    hit = data[np.flatnonzero(np.asarray(pc.is_in(places, again.field("values"))))]
+    first = again[0].as_py()
+    text = f"{first['values']} is live {first['counts']} times: readers return its rows that many times."
+    item = problem(
+        "file-twice",
+        examination.files.place(int(hit[0])),
+        text,
+        field="100 file_path",
+        found=first["counts"],
+        expected=1,
+    )
+    yield finding_of(item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(again))
+
+
+def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
+    """Check for two live deletion vectors of one data file, and for vectors whose data file is not live."""
+    deletes = _of_type(examination, rows, ContentType.POSITION_DELETE)
+    named = _texts(examination, "referenced_file", deletes)
+    vector = np.asarray(pc.is_valid(named)) & _is_vector(examination, deletes)
+    deletes, named = deletes[vector], named.filter(pa.array(vector))
+    if not len(deletes):
+        return
+    counts = pc.value_counts(named)
+    again = counts.filter(pc.greater(counts.field("counts"), 1))
+    if len(again):
+        hit = deletes[np.flatnonzero(np.asarray(pc.is_in(named, again.field("values"))))]
+        first = again[0].as_py()
+        text = f"{first['values']} has {first['counts']} live deletion vectors (spec: at most one)."
+        item = problem(
+            "dv-twice",
+            examination.files.place(int(hit[0])),
+            text,
+            field="143 referenced_data_file",
+            found=first["counts"],
+            expected=1,
+        )
+        yield finding_of(item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(again))
+    data = _texts(examination, "location", _of_type(examination, rows, ContentType.DATA))
+    lost = np.flatnonzero(~np.asarray(pc.is_in(named, data)))
+    if len(lost):
+        hit = deletes[lost]
+        text = (
+            f"The deletion vector of {named[int(lost[0])].as_py()} is live, but that data file is not: it was not "
+            "removed with its data file."
+        )
+        item = problem("delete-dangling", examination.files.place(int(hit[0])), text, field="143 referenced_data_file")
+        yield finding_of(
+            item, modes=(46, 55), snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(hit)
+        )
+
+
+def _is_vector(examination: Examination, rows: Rows) -> npt.NDArray[np.bool_]:
+    entries = examination.files.entries
+    formats = pc.fill_null(pc.equal(entries["file_format"], "puffin"), False)
+    vectors = pc.or_(formats, entries["deletion_vector"].is_valid())
+    return np.asarray(vectors)[rows]
+
+
+def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
+    """Check row id ranges (142 first_row_id): negative, beyond next-row-id, or overlapping."""
+    metadata = examination.state.metadata
+    if not metadata.has_row_lineage:
+        return
+    data = _of_type(examination, rows, ContentType.DATA)
+    first, count = (_texts(examination, name, data) for name in ("first_row_id", "record_count"))
+    known = np.flatnonzero(np.asarray(pc.and_(pc.is_valid(first), pc.is_valid(count))))
+    if not len(known):
+        return
+    data = data[known]
+    starts = np.asarray(first.take(pa.array(known)), np.int64)
+    ends = starts + np.asarray(count.take(pa.array(known)), np.int64)
+
+    def found(
+        code: str, mask: npt.NDArray[np.bool_], text: str, modes: tuple[int, ...], expected: object
+    ) -> Iterator[Finding]:
+        hit = np.flatnonzero(mask)
+        if len(hit):
+            row = int(hit[0])
+            item = problem(
+                code,
+                examination.files.place(int(data[row])),
+                text,
+                field="142 first_row_id",
+                found=int(starts[row]),
+                expected=expected,
+            )
+            yield finding_of(
+                item,
+                modes=modes,
+                snapshots=(snapshot.snapshot_id,),
+                places=examination.places(data[hit]),
+                count=len(hit),
+            )
+
+    yield from found("row-ids-twice", starts < 0, "A data file has a negative first row id.", (60,), "0 or more")
+    following = metadata.next_row_id
+    if following is not None:
+        text = f"Data files have row ids at or above next-row-id {following}: new rows get the same ids."
+        yield from found("row-ids-beyond", ends > following, text, (23,), f"below {following}")
+    order = np.argsort(starts, kind="stable")
+    reach = np.maximum.accumulate(ends[order])
+    taken = np.zeros(len(order), bool)
+    taken[order[1:]] = starts[order][1:] < reach[:-1]
+    text = "Data files claim row ids that another live data file has: readers that track rows take two rows for one."
+    yield from found("row-ids-twice", taken & (starts >= 0), text, (23, 60, 65), "ids of its own")
+
+
+def _specs(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
+    """Check for delete files of a partitioned spec that no live data file they are newer than has."""
+    metadata = examination.state.metadata
+    partitioned = {s.spec_id for s in metadata.partition_specs if not s.is_unpartitioned}
+    deletes = _of_type(examination, rows, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+    deletes = deletes[~_is_vector(examination, deletes)]
+    data = _of_type(examination, rows, ContentType.DATA)
+    if not len(deletes) or not len(data):
+        return
+    specs = [np.asarray(pc.fill_null(_texts(examination, "partition_spec_id", some), -1)) for some in (deletes, data)]
+    alone = np.isin(specs[0], list(partitioned)) & ~np.isin(specs[0], specs[1])
+    if alone.any():
+        hit = deletes[alone]
+        spec = int(specs[0][alone][0])
+        text = (
+            f"{len(hit)} delete files were written for partition spec {spec}, which no live data file has: deletes "
+            "apply only to data files of their own spec and partition, so they delete nothing."
+        )
+        item = problem(
+            "delete-no-effect", examination.files.place(int(hit[0])), text, field="502 partition_spec_id", found=spec
+        )
+        yield finding_of(item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(hit))
+
+
+def _overwritten(examination: Examination) -> Iterator[Finding]:
+    """Check for entries of one location with different sizes or row counts: the file was overwritten in place."""
+    entries = examination.files.entries
+    if not len(entries):
+        return
+    table = entries.select(["location", "file_size_in_bytes", "record_count", "content_type"])
+    data = pc.fill_null(pc.equal(table["content_type"], int(ContentType.DATA)), True)
+    sums = (
+        table.filter(data)
+        .group_by("location")
+        .aggregate([(name, how) for name in ("file_size_in_bytes", "record_count") for how in ("min", "max")])
+    )
+    differs = pc.or_(
+        pc.not_equal(sums["file_size_in_bytes_min"], sums["file_size_in_bytes_max"]),
+        pc.not_equal(sums["record_count_min"], sums["record_count_max"]),
+    )
+    changed = sums.filter(pc.fill_null(differs, False))
+    if not len(changed):
+        return
+    hit = np.flatnonzero(np.asarray(pc.is_in(entries["location"], changed["location"].combine_chunks())))
+    one = changed.slice(0, 1).to_pylist()[0]
+    sizes, counts = (
+        [one[f"{name}_{how}"] for how in ("min", "max")] for name in ("file_size_in_bytes", "record_count")
+    )
+    found = f"{sizes[0]} and {sizes[1]} bytes, {counts[0]} and {counts[1]} rows"
+    text = f"Entries of {one['location']} differ in size or row count: the file was overwritten, or an entry is wrong."
+    item = problem(
+        "file-overwritten", examination.files.place(int(hit[0])), text, field="104 file_size_in_bytes", found=found
+    )
+    yield finding_of(
+        item, snapshots=examination.files.snapshots(hit), places=examination.places(hit), count=len(changed)
+    )

@@ -1,0 +1,140 @@
+"""Check the metadata file: what reading it reported, and contradictions that readers pass over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from iceexplore.doctor.examination._examination import Examination
+from iceexplore.doctor.model._finding import finding_of
+from iceexplore.errors import Problem, problem
+from iceexplore.metadata import TableMetadata, format_ms
+
+__all__ = ["check_document"]
+
+#: Field ids from here up are reserved (spec, "Reserved Field IDs").
+_RESERVED = 2147483447
+#: Bytes of JSON from which planning a scan spends its time on the metadata file. A default: no property sets it.
+LARGE_METADATA = 16 << 20
+#: Clocks of two writers may differ by this much.
+_CLOCKS_MS = 60_000
+
+
+def check_document(examination: Examination) -> None:
+    """Report faults of the metadata file."""
+    state = examination.state
+    known = {s.snapshot_id for s in state.metadata.snapshots}
+    for item in (p for p in state.problems if p.where.partition("#")[0] == state.metadata_location):
+        part = item.where.partition("#")[2]
+        of = _snapshot_of(part)
+        snapshots = (of,) if of in known else ()
+        if part.startswith("ref "):
+            name = part.removeprefix("ref ")
+            examination.report(item, modes=(16,), snapshots=snapshots, refs=(name,))
+        elif item.field == "next-row-id" and not part:  # a missing key, which Java needs to read the document
+            examination.report(replace(finding_of(item), severity="fail"))
+        else:
+            examination.report(item, snapshots=snapshots)
+    for item in _more(examination):
+        of = _snapshot_of(item.where.partition("#")[2])
+        examination.report(item, snapshots=(of,) if of in known else ())
+
+
+def _snapshot_of(part: str) -> int | None:
+    number = part.removeprefix("snapshot ")
+    return int(number) if part.startswith("snapshot ") and number.lstrip("-").isdigit() else None
+
+
+def _more(examination: Examination) -> Iterator[Problem]:
+    state = examination.state
+    metadata, where = state.metadata, state.metadata_location
+    yield from _times(metadata, where)
+    yield from _snapshots(metadata, where)
+    yield from _columns(metadata, where)
+    yield from _sources(metadata, where)
+    raw = metadata.raw
+    if metadata.requires_snapshot_parts and metadata.current_snapshot_id is not None and "refs" not in raw:
+        text = "The table has no refs: readers take main from current-snapshot-id."
+        yield problem("metadata-incomplete", where, text, field="refs")
+    size = max((r.length for r in state.storage.reads if r.location == where), default=0)
+    if size >= LARGE_METADATA:
+        text = f"The metadata file has {size / 2**20:,.0f} MiB: every reader loads it before it can plan a scan."
+        yield problem("metadata-large", where, text, found=size, expected=f"below {LARGE_METADATA}")
+
+
+def _times(metadata: TableMetadata, where: str) -> Iterator[Problem]:
+    """Compare last-updated-ms with the snapshots and logs, and the snapshots' times with their parents'."""
+    updated = metadata.last_updated_ms
+    newest = max(
+        (
+            *(s.timestamp_ms for s in metadata.snapshots),
+            *(e.timestamp_ms for e in metadata.snapshot_log),
+            *(e.timestamp_ms for e in metadata.metadata_log),
+        ),
+        default=None,
+    )
+    if updated is not None and newest is not None and updated < newest - _CLOCKS_MS:
+        text = f"last-updated-ms is {format_ms(updated)}, but a snapshot or log entry is from {format_ms(newest)}."
+        yield problem(
+            "metadata-times", where, text, field="last-updated-ms", found=updated, expected=f"at least {newest}"
+        )
+    by_id = {s.snapshot_id: s for s in metadata.snapshots}
+    for s in metadata.snapshots:
+        parent = None if s.parent_snapshot_id is None else by_id.get(s.parent_snapshot_id)
+        if parent is not None and s.timestamp_ms < parent.timestamp_ms - _CLOCKS_MS:
+            text = (
+                f"Snapshot {s.snapshot_id} is from {format_ms(s.timestamp_ms)}, before its parent "
+                f"({format_ms(parent.timestamp_ms)}): time travel by time may pick the wrong one."
+            )
+            place = f"{where}#snapshot {s.snapshot_id}"
+            yield problem("metadata-times", place, text, field="timestamp-ms", found=s.timestamp_ms)
+
+
+def _snapshots(metadata: TableMetadata, where: str) -> Iterator[Problem]:
+    for s in metadata.snapshots:
+        place = f"{where}#snapshot {s.snapshot_id}"
+        if s.raw.get("parent-snapshot-id") == -1:
+            text = f"Snapshot {s.snapshot_id} has parent -1 instead of none: readers look for a snapshot -1."
+            yield problem("metadata-incomplete", place, text, field="parent-snapshot-id", found=-1)
+        if s.summary is None:
+            text = f"Snapshot {s.snapshot_id} has no summary."
+            if metadata.requires_snapshot_parts:
+                yield problem("metadata-incomplete", place, text, field="summary")
+        elif s.operation is None:
+            text = f"The summary of snapshot {s.snapshot_id} has no operation."
+            yield problem("metadata-incomplete", place, text, field="operation")
+        if s.schema_id is None and metadata.requires_snapshot_parts:
+            text = f"Snapshot {s.snapshot_id} has no schema-id: it is shown with the table's current schema."
+            yield problem("metadata-incomplete", place, text, field="schema-id")
+
+
+def _columns(metadata: TableMetadata, where: str) -> Iterator[Problem]:
+    last = metadata.last_column_id
+    for schema in metadata.schemas:
+        place = f"{where}#schema {schema.schema_id}"
+        for name, found in schema.walk():
+            number = found.field_id
+            if number == 0 or number >= _RESERVED:
+                text = (
+                    f"Column {name!r} has field id {number}, which is {'not positive' if number == 0 else 'reserved'}."
+                )
+                yield problem("field-id-reserved", place, text, field="id", found=number)
+            elif last is not None and number > last:
+                text = (
+                    f"Column {name!r} has field id {number}, above last-column-id {last}: a new column gets the same."
+                )
+                yield problem("field-id-reserved", place, text, field="last-column-id", found=last, expected=number)
+
+
+def _sources(metadata: TableMetadata, where: str) -> Iterator[Problem]:
+    """Check for partition fields whose source column the current schema lacks."""
+    current = {f.field_id for _, f in metadata.schema().walk()}
+    if not current:
+        return
+    for spec in metadata.partition_specs:
+        gone = [f for f in spec.fields if f.transform != "void" and not set(f.source_ids) <= current]
+        if gone:
+            names = ", ".join(f.name for f in gone)
+            text = f"Partition spec {spec.spec_id} has fields whose source columns were dropped: {names}."
+            place = f"{where}#spec {spec.spec_id}"
+            yield problem("spec-source-dropped", place, text, field="source-id", found=gone[0].source_ids[0])

@@ -1,0 +1,130 @@
+"""Check that the files exist: live data and delete files, and statistics files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.doctor.examination._examination import Examination
+from iceexplore.doctor.model._finding import finding_of
+from iceexplore.errors import FileMissingError, IceexploreError, Problem, problem
+from iceexplore.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata, ancestry
+from iceexplore.storage import is_local
+
+__all__ = ["check_existence"]
+
+#: Files of a remote store that are looked up one by one at level "metadata"; folders are listed on this machine.
+_MOST_LOOKED_UP = 200
+_CHECK = "data and delete files exist"
+
+
+def check_existence(examination: Examination) -> None:
+    """Report files that live entries or the metadata file reference and that do not exist."""
+    for item, snapshot_id in _statistics(examination):
+        examination.report(item, modes=(8,), snapshots=(snapshot_id,))
+    if examination.level != "metadata":
+        return  # the files are opened, which finds the same
+    files = examination.files
+    entries = files.entries
+    rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(entries["live"], entries["location"].is_valid()), False)))
+    if not len(rows):
+        return
+    names = entries["location"].take(pa.array(rows, pa.int64())).combine_chunks()
+    missing = _missing(examination, names)
+    if missing is None:
+        return
+    hit = rows[missing]
+    if not len(hit):
+        return
+    first = entries["location"][int(hit[0])].as_py()
+    which = f"{first} does" if len(hit) == 1 else f"{len(hit):,} files, among them {first}, do"
+    text = f"{which} not exist, but {'a live entry references it' if len(hit) == 1 else 'live entries reference them'}."
+    item = problem("file-missing", files.place(int(hit[0])), text, field="100 file_path")
+    modes = (1, 7) if _expired_before(examination.state.metadata) else (1, 8)
+    examination.report(
+        finding_of(item, modes=modes, snapshots=files.snapshots(hit), places=examination.places(hit), count=len(hit))
+    )
+
+
+def _missing(examination: Examination, names: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
+    """Return the indices of locations without a file; None where that cannot be known at this level."""
+    storage = examination.state.storage
+    unique = pc.unique(names)
+    reals: dict[str, str] = {}
+    for name in unique.to_pylist():
+        try:
+            reals[name] = storage.resolve(name)
+        except IceexploreError:
+            continue  # outside the table's roots: reported when the file is opened
+    if is_local(storage.folder):
+        try:
+            there = {e.real for e in storage.entries(storage.folder, recursive=True, details=False) if not e.is_folder}
+        except IceexploreError as error:
+            examination.cannot_know(_CHECK, str(error))
+            return None
+        gone = [name for name, real in reals.items() if real not in there and _lacks(examination, name)]
+    elif len(reals) <= _MOST_LOOKED_UP:
+        gone = [name for name in reals if _lacks(examination, name)]
+    else:
+        text = f"{len(reals):,} files in a remote store are not looked up at level 'metadata'; use level='files'"
+        examination.cannot_know(_CHECK, text)
+        return None
+    mask = np.asarray(pc.is_in(names, pa.array(gone, pa.string())))
+    return np.flatnonzero(mask)
+
+
+def _lacks(examination: Examination, name: str) -> bool:
+    try:
+        examination.state.storage.stat(name)
+    except FileMissingError:
+        return True
+    except IceexploreError as error:
+        examination.cannot_know(_CHECK, str(error))
+    return False
+
+
+def _expired_before(metadata: TableMetadata) -> bool:
+    """Return whether snapshots have expired: the oldest known ancestor has a parent that the table lacks."""
+    line = list(ancestry(metadata, metadata.snapshot()))
+    return bool(line) and line[-1].parent_snapshot_id not in (None, -1)
+
+
+def _statistics(examination: Examination) -> Iterator[tuple[Problem, int]]:
+    """Check the statistics files of the table: each exists, has the stated size, and belongs to a snapshot."""
+    state = examination.state
+    known = {s.snapshot_id for s in state.metadata.snapshots}
+    kept: list[StatisticsFile | PartitionStatisticsFile] = [*state.metadata.statistics]
+    kept += state.metadata.partition_statistics
+    for file in kept:
+        place = file.statistics_path
+        try:
+            size = state.storage.stat(place).size
+        except FileMissingError:
+            text = f"The statistics file of snapshot {file.snapshot_id} does not exist."
+            yield problem("statistics-missing", place, text, field="statistics-path"), file.snapshot_id
+            continue
+        except IceexploreError as error:
+            examination.cannot_know("statistics files exist", str(error))
+            continue
+        if size is not None and size != file.file_size_in_bytes:
+            text = f"The statistics file has {size:,} bytes, the metadata file states {file.file_size_in_bytes:,}."
+            yield (
+                problem(
+                    "statistics-untrue",
+                    place,
+                    text,
+                    field="file-size-in-bytes",
+                    found=size,
+                    expected=file.file_size_in_bytes,
+                ),
+                file.snapshot_id,
+            )
+        if file.snapshot_id not in known:
+            text = f"A statistics file is kept for snapshot {file.snapshot_id}, which the table does not have."
+            yield (
+                problem("statistics-unused", place, text, field="snapshot-id", found=file.snapshot_id),
+                file.snapshot_id,
+            )

@@ -1,0 +1,51 @@
+"""Open data and delete files and compare them with their metadata: the findings of verification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import pyarrow as pa
+
+from iceexplore.doctor.examination._examination import Examination
+from iceexplore.errors import PROBLEM_KINDS, Problem
+from iceexplore.graph import TableState
+
+__all__ = ["Verify", "check_files"]
+
+#: Runs verification of a state's snapshot at a level ("footers" or "data"); returns rows of its finding schema.
+Verify = Callable[[TableState, Literal["footers", "data"]], pa.Table]
+
+#: The numbers in DOCTOR's list of a file that is missing, by the content of its entry.
+_GONE = {0: (1,), 1: (1,), 2: (1,), None: (2,)}
+
+
+def check_files(examination: Examination, verify: Verify) -> None:
+    """Report what opening the files of each examined snapshot finds; files of several snapshots are reported once."""
+    level: Literal["footers", "data"] = "footers" if examination.level == "files" else "data"
+    known = {(f.code, f.where) for f in examination.findings}
+    made: dict[tuple[str, str, str | None], list[int]] = {}
+    rows: dict[tuple[str, str, str | None], dict[str, object]] = {}
+    state = examination.state
+    for snapshot in examination.snapshots:
+        found = verify(state.showing(snapshot, state.schema, ref=None, travel=None), level)
+        for row in found.to_pylist():
+            place = row["location"] if row["entry"] is None else f"{row['manifest']}#entry {row['entry']}"
+            key = row["code"], place, row["field"]
+            if (row["code"], place) in known or row["code"] not in PROBLEM_KINDS:
+                continue
+            made.setdefault(key, []).append(snapshot.snapshot_id)
+            rows.setdefault(key, row)
+    for (code, place, field), snapshots in made.items():
+        row = rows[code, place, field]
+        text = str(row["text"])
+        if row["location"] and str(row["location"]) not in text and row["entry"] is not None:
+            text = f"{text} File: {row['location']}."
+        item = Problem(code, row["severity"], place, text, field, row["found"], row["expected"])  # type: ignore[arg-type]
+        gone = code == "file-missing"
+        content = row["content"]
+        examination.report(
+            item,
+            snapshots=snapshots,
+            modes=_GONE.get(content, (1,)) if gone else None,  # type: ignore[call-overload]
+        )

@@ -1,0 +1,253 @@
+"""Check the folder of metadata files: the version hint, newer files, other tables' files, and lost commits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from iceexplore.doctor.examination._examination import Examination
+from iceexplore.doctor.model._finding import finding_of
+from iceexplore.errors import FileMissingError, IceexploreError, Problem, problem
+from iceexplore.graph import TableState
+from iceexplore.metadata import format_ms
+from iceexplore.storage import MetadataVersion, list_versions, parse_document, same_location
+
+__all__ = ["check_folder"]
+
+HINT = "version-hint.text"
+#: Metadata files that are opened: the newest before and after the current one.
+_MOST_OPENED = 20
+_BY_VERSION = re.compile(r"v\d+(?:\.gz)?\.metadata\.json(?:\.gz)?")
+
+
+def check_folder(examination: Examination) -> None:
+    """Report what other metadata files in the folder, and the version hint, contradict."""
+    state = examination.state
+    for item in state.problems:
+        # found while choosing a metadata file: hints, ambiguous or unreadable files
+        if item.where.partition("#")[0] != state.metadata_location and _in_folder(state, item.where):
+            examination.report(item, modes=(12,) if item.where.endswith(HINT) else None)
+    if state.storage.is_extracted:
+        return
+    try:
+        versions = list_versions(state.opened)
+    except IceexploreError as error:
+        examination.cannot_know("metadata files in the folder", str(error))
+        return
+    for item in (*_hint(state, versions), *_compression(state), *_moved(state)):
+        examination.report(item)
+    documents = _documents(examination, versions)
+    for item in (*_uuids(state, documents), *_newer(state, documents), *_lost(state, documents)):
+        examination.report(item)
+
+
+def _in_folder(state: TableState, where: str) -> bool:
+    folder = state.metadata_location.rpartition("/")[0]
+    return where.rpartition("/")[0] == folder and (where.endswith((HINT, ".json", ".gz")))
+
+
+# The hint -------------------------------------------------------------------------------------------------------------
+
+
+def _hint(state: TableState, versions: Sequence[MetadataVersion]) -> Iterator[Problem]:
+    """Compare the hint with the newest metadata file of a file-system table; a catalog's table needs none."""
+    name = state.metadata_location.rpartition("/")[2]
+    if not _BY_VERSION.fullmatch(name) or state.opened.catalog_table is not None:
+        return
+    storage = state.storage
+    folder = storage.folder_of(state.metadata_location)
+    place = f"{state.metadata_location.rpartition('/')[0]}/{HINT}"
+    newest = max((v.number for v in versions if v.number is not None and _BY_VERSION.fullmatch(v.name)), default=None)
+    try:
+        text = storage.read_real(f"{folder}/{HINT}", kind="metadata", most=64 << 10).decode("utf-8", "replace").strip()
+    except FileMissingError:
+        missing = "There is no version-hint.text: some engines cannot open the table, others list the folder each time."
+        yield problem("hint-missing", place, missing, expected=newest)
+        return
+    except IceexploreError as error:
+        yield problem("hint-invalid", place, f"version-hint.text cannot be read: {error}", expected=newest)
+        return
+    if not text:
+        missing = "version-hint.text is empty: some engines cannot open the table, others list the folder each time."
+        yield problem("hint-missing", place, missing, expected=newest)
+        return
+    if not text.isdigit():
+        yield problem(
+            "hint-invalid", place, "version-hint.text holds no version number.", found=text[:80], expected=newest
+        )
+        return
+    number = int(text[:18])
+    known = {v.number for v in versions}
+    if number not in known:
+        yield problem(
+            "hint-invalid",
+            place,
+            "version-hint.text names a version that does not exist.",
+            found=number,
+            expected=newest,
+        )
+    elif newest is not None and number < newest:
+        missing = f"version-hint.text names version {number}, but {newest} exists: readers that trust it see old rows."
+        yield problem("hint-stale", place, missing, found=number, expected=newest)
+
+
+def _compression(state: TableState) -> Iterator[Problem]:
+    """Compare the metadata file's name with its content: Java chooses the codec by the name."""
+    location = state.metadata_location
+    try:
+        head = state.storage.read(location, kind="metadata", offset=0, length=4)
+    except (IceexploreError, TypeError):
+        return
+    packed = bytes(head[:2]) == b"\x1f\x8b"
+    named = ".gz" in location.rpartition("/")[2]
+    if packed != named:
+        has, lacks = ("gzip", "does not say so") if packed else ("plain JSON", "names gzip")
+        text = f"The metadata file is {has}, but its name {lacks}: Java chooses the codec by the name, and fails."
+        yield problem("metadata-compression", location, text, found=has, expected="gzip" if named else "plain JSON")
+
+
+def _moved(state: TableState) -> Iterator[Problem]:
+    moved = dict(state.storage.moved)
+    if moved:
+        old, new = next(iter(moved.items()))
+        text = "The table was copied or moved, but its metadata has the old absolute paths: other engines look there."
+        yield problem("table-moved", state.metadata_location, text, found=old, expected=new)
+
+
+# Other metadata files -------------------------------------------------------------------------------------------------
+
+Document = tuple[MetadataVersion, dict[str, Any]]
+
+
+def _documents(examination: Examination, versions: Sequence[MetadataVersion]) -> list[Document]:
+    """Return the other metadata files nearest to the current one, parsed; unreadable ones are left out."""
+    state = examination.state
+    others = [v for v in versions if not same_location(v.location, state.metadata_location) and v.size is not None]
+    number = state.opened.version
+    if number is not None:
+        others.sort(key=lambda v: abs((v.number if v.number is not None else number) - number))
+    if len(others) > _MOST_OPENED:
+        text = f"only the {_MOST_OPENED} nearest of {len(others)} other metadata files were opened"
+        examination.cannot_know("metadata files far from the current one", text)
+    found: list[Document] = []
+    for version in others[:_MOST_OPENED]:
+        try:
+            document, _ = parse_document(state.storage.read(version.location, kind="metadata"), version.location)
+        except IceexploreError as error:
+            item = problem(
+                "file-corrupt",
+                version.location,
+                f"An older or newer metadata file cannot be read: {error}",
+                severity="warning",
+            )
+            examination.report(replace(finding_of(item, modes=(10, 13)), severity="untidy"))
+            continue
+        found.append((version, document))
+    return found
+
+
+def _uuids(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]:
+    own = (state.metadata.table_uuid or "").lower()
+    for version, document in documents:
+        uuid = document.get("table-uuid")
+        if own and isinstance(uuid, str) and uuid.lower() != own:
+            text = (
+                f"{version.name}, in the same folder, has another table-uuid: two tables share the folder, or the "
+                "table was dropped and created again. Cleaning up one of them may remove files of the other."
+            )
+            yield problem("table-uuid-differs", version.location, text, field="table-uuid", found=uuid, expected=own)
+            return
+
+
+def _newer(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]:
+    """Report metadata files that have the current one in their history: the catalog or hint points to an old state."""
+    number = state.opened.version
+    for version, document in documents:
+        log = document.get("metadata-log")
+        names = [e.get("metadata-file") for e in log if isinstance(e, dict)] if isinstance(log, list) else []
+        follows = any(isinstance(n, str) and same_location(n, state.metadata_location) for n in names)
+        if not follows or document.get("table-uuid") != state.metadata.raw.get("table-uuid"):
+            continue
+        if number is not None and version.number is not None and version.number < number:
+            continue
+        lacking = _snapshot_ids(document) - {s.snapshot_id for s in state.metadata.snapshots}
+        text = (
+            f"{version.name} was written after this metadata file and continues its history"
+            + (f" with {len(lacking)} more snapshots" if lacking else "")
+            + ": the catalog or version hint points to an old state, and maintenance may remove newer files."
+        )
+        yield problem("metadata-newer", state.metadata_location, text, found=version.name)
+        return
+
+
+def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]:
+    """Report current snapshots of the metadata log's files that the next file does not have at all.
+
+    No commit removes the snapshot that a branch points to: expiring keeps it, and rolling back keeps it until it is
+    expired later. So a file whose successor lacks its current snapshot was overwritten by a commit that did not see it.
+    """
+    logged = [e.metadata_file for e in state.metadata.metadata_log]
+    by_place = {version.location: document for version, document in documents}
+
+    def document_of(location: str) -> dict[str, Any] | None:
+        return next((d for place, d in by_place.items() if same_location(place, location)), None)
+
+    chain = [document_of(location) for location in logged] + [dict(state.metadata.raw)]
+    for before, after, location in zip(chain, chain[1:], logged, strict=False):
+        if before is None or after is None or before.get("table-uuid") != after.get("table-uuid"):
+            continue
+        current = before.get("current-snapshot-id")
+        if not isinstance(current, int) or current == -1 or current in _snapshot_ids(after):
+            continue
+        yield _lost_problem(state, location, before, current)
+        return
+    yield from _unlogged(state, documents, logged)
+
+
+def _unlogged(state: TableState, documents: Sequence[Document], logged: Sequence[str]) -> Iterator[Problem]:
+    """Report files beside the metadata log that hold a snapshot which the table lost: two commits on one base."""
+    known = {s.snapshot_id for s in state.metadata.snapshots} | {e.snapshot_id for e in state.metadata.snapshot_log}
+    oldest = min((s.timestamp_ms for s in state.metadata.snapshots), default=None)
+    number = state.opened.version
+    for version, document in documents:
+        if any(same_location(version.location, place) for place in logged):
+            continue
+        if document.get("table-uuid") != state.metadata.raw.get("table-uuid"):
+            continue
+        if number is None or version.number is None or version.number > number:
+            continue
+        current = document.get("current-snapshot-id")
+        snapshot = next((s for s in _snapshots(document) if s.get("snapshot-id") == current), None)
+        when = None if snapshot is None else snapshot.get("timestamp-ms")
+        if not isinstance(current, int) or current in known or not isinstance(when, int) or oldest is None:
+            continue
+        if when > oldest and len(logged) and version.number >= _first_number(logged):
+            yield _lost_problem(state, version.location, document, current)
+            return
+
+
+def _first_number(logged: Sequence[str]) -> int:
+    numbers = [int(m[1]) for place in logged if (m := re.match(r"v?(\d+)", place.rpartition("/")[2]))]
+    return min(numbers, default=0)
+
+
+def _lost_problem(state: TableState, location: str, before: dict[str, Any], current: int) -> Problem:
+    snapshot = next((s for s in _snapshots(before) if s.get("snapshot-id") == current), {})
+    when = snapshot.get("timestamp-ms")
+    time = f" of {format_ms(when)}" if isinstance(when, int) else ""
+    text = (
+        f"Snapshot {current}{time} was current in {location.rpartition('/')[2]}, and is not in the table any more, "
+        "although no commit removes a current snapshot: another commit overwrote it unseen, and its changes are lost."
+    )
+    return problem("snapshot-lost", location, text, field="current-snapshot-id", found=current)
+
+
+def _snapshots(document: dict[str, Any]) -> list[dict[str, Any]]:
+    found = document.get("snapshots")
+    return [s for s in found if isinstance(s, dict)] if isinstance(found, list) else []
+
+
+def _snapshot_ids(document: dict[str, Any]) -> set[int]:
+    return {i for s in _snapshots(document) if isinstance(i := s.get("snapshot-id"), int)}

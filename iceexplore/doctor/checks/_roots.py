@@ -1,0 +1,109 @@
+"""Check manifest lists and root manifests: what reading them reported, and what they say about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.doctor.examination._examination import Examination
+from iceexplore.errors import Problem, problem
+from iceexplore.graph import live_manifests
+from iceexplore.manifests import Manifest, whole
+from iceexplore.metadata import Snapshot
+
+__all__ = ["check_roots"]
+
+#: Manifests that are far below the target size from which planning suffers (``commit.manifest.min-count-to-merge``).
+_MIN_TO_MERGE = 100
+_TARGET_MANIFEST = 8 << 20
+
+
+def check_roots(examination: Examination) -> None:
+    """Report faults of the examined snapshots' roots."""
+    state = examination.state
+    current = state.snapshot
+    for snapshot in examination.snapshots:
+        root = examination.roots[snapshot.snapshot_id]
+        is_current = current is not None and snapshot.snapshot_id == current.snapshot_id
+        for item in root.problems:
+            gone = item.code == "file-missing" and item.where == root.location
+            examination.report(
+                item,
+                snapshots=(snapshot.snapshot_id,),
+                modes=((3,) if is_current else (4,)) if gone else None,
+            )
+        for item in (*_other_attempt(root, snapshot), *_summaries(examination, root)):
+            examination.report(item, snapshots=(snapshot.snapshot_id,))
+    if current is not None and current.snapshot_id in examination.roots:
+        for item in _fragments(examination, examination.roots[current.snapshot_id]):
+            examination.report(item, snapshots=(current.snapshot_id,))
+
+
+def _other_attempt(root: Manifest, snapshot: Snapshot) -> Iterator[Problem]:
+    """Compare the snapshot id in the list's header with the snapshot that names it."""
+    number = root.header.metadata.get("snapshot-id")
+    if not number or not number.lstrip("-").isdigit() or len(number) > 20:
+        return
+    written, named = int(number), snapshot.snapshot_id
+    if written % 2**64 == named % 2**64:  # an unsigned id in the header is the same number
+        return
+    if float(written) == float(named):
+        text = (
+            f"The id of snapshot {named} is {written} in its manifest list: a tool that keeps numbers as floats "
+            "wrote the metadata file. Entries keep the exact id."
+        )
+        yield problem("snapshot-id-rounded", root.location, text, field="snapshot-id", found=named, expected=written)
+    else:
+        text = (
+            f"The manifest list of snapshot {snapshot.snapshot_id} was written for snapshot {number}: it belongs to "
+            "another commit, or to another attempt of this one."
+        )
+        yield problem(
+            "root-other-snapshot", root.location, text, field="snapshot-id", found=number, expected=snapshot.snapshot_id
+        )
+
+
+def _summaries(examination: Examination, root: Manifest) -> Iterator[Problem]:
+    """Check for manifests of a partitioned spec without partition summaries (507)."""
+    if root.dialect.has_root_manifest or not len(root):
+        return
+    specs = {s.spec_id: len(s.fields) for s in examination.state.metadata.partition_specs if s.fields}
+    rows = live_manifests(root)
+    entries = root.entries.select(["ordinal", "partition_spec_id", "partition_summaries"]).take(
+        pa.array(rows, pa.int64())
+    )
+    due = pc.is_in(entries["partition_spec_id"], pa.array(list(specs), pa.int32()))
+    lengths = pc.fill_null(pc.list_value_length(whole(entries["partition_summaries"])), 0)
+    lacking = np.flatnonzero(np.asarray(pc.and_(whole(due), pc.equal(lengths, 0))))
+    if len(lacking) and examination.state.metadata.requires_snapshot_parts:
+        text = (
+            f"{len(lacking)} of {len(rows)} manifests have no partition summaries in the manifest list: every filter "
+            "reads them, and commits that carry them over keep it so."
+        )
+        place = f"{root.location}#entry {entries['ordinal'][int(lacking[0])].as_py()}"
+        yield problem("summary-missing", place, text, field="507 partitions")
+
+
+def _fragments(examination: Examination, root: Manifest) -> Iterator[Problem]:
+    properties = examination.state.metadata.properties
+    target = _number(properties.get("commit.manifest.target-size-bytes"), _TARGET_MANIFEST)
+    least = _number(properties.get("commit.manifest.min-count-to-merge"), _MIN_TO_MERGE)
+    rows = live_manifests(root)
+    if not rows:
+        return
+    sizes = pc.fill_null(root.entries["file_size_in_bytes"].take(pa.array(rows, pa.int64())), target)
+    small = pc.sum(pc.less(sizes, target // 2)).as_py() or 0
+    if small >= least:
+        source = "from the table's properties" if "commit.manifest.min-count-to-merge" in properties else "a default"
+        text = (
+            f"{small:,} of {len(rows):,} manifests are smaller than half the target size of {target:,} bytes: planning "
+            f"opens each of them (threshold: {least}, {source})."
+        )
+        yield problem("manifests-fragmented", root.location, text, found=small, expected=f"below {least}")
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and text.isdigit() and len(text) < 19 else default

@@ -1,0 +1,229 @@
+"""One examination of a table: the snapshots that are looked at, their manifests, read once, and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.doctor.model._finding import MOST_PLACES, Finding, Since, finding_of
+from iceexplore.errors import IceexploreError, Problem, Problems
+from iceexplore.graph import Removals, TableState, live_manifests
+from iceexplore.manifests import ContentType, Manifest, ManifestReader, live
+from iceexplore.metadata import Snapshot, in_order
+from iceexplore.storage import canonical
+
+__all__ = ["Examination", "LeafPlace", "Level", "LiveFiles", "engine_of", "since_snapshot"]
+
+Level = Literal["metadata", "files", "rows"]
+
+#: Columns of entries that cross-file checks compare; one Arrow table of all examined manifests is kept.
+_KEPT = (
+    "ordinal",
+    "status",
+    "content_type",
+    "location",
+    "file_format",
+    "deletion_vector",
+    "record_count",
+    "file_size_in_bytes",
+    "snapshot_id",
+    "sequence_number",
+    "partition_spec_id",
+    "referenced_file",
+    "first_row_id",
+)
+
+
+@dataclass(frozen=True)
+class LeafPlace:
+    """One leaf manifest, and the roots that list it.
+
+    Attributes
+    ----------
+    root, row
+        The first of these roots, and its row.
+    snapshots
+        The ids of the snapshots of all of them.
+    """
+
+    root: Manifest
+    row: int
+    snapshots: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LiveFiles:
+    """The entries of all examined leaf manifests.
+
+    Attributes
+    ----------
+    entries
+        A table of some columns of `iceexplore.manifests.ENTRY_SCHEMA`, plus ``leaf`` (int32: index in ``leaves``) and
+        ``live`` (bool).
+    leaves
+        The manifests' locations, and the snapshots that list each of them.
+    """
+
+    entries: pa.Table
+    leaves: tuple[tuple[str, tuple[int, ...]], ...]
+
+    def place(self, row: int) -> str:
+        """Return the place of one row: manifest and entry."""
+        leaf = self.leaves[self.entries["leaf"][row].as_py()][0]
+        return f"{leaf}#entry {self.entries['ordinal'][row].as_py()}"
+
+    def snapshots(self, rows: Iterable[int]) -> tuple[int, ...]:
+        """Return the ids of the snapshots that list the manifests of these rows, in no order."""
+        leaves = pc.unique(self.entries["leaf"].take(pa.array(list(rows), pa.int64()))).to_pylist()
+        return tuple({s for leaf in leaves for s in self.leaves[leaf][1]})
+
+
+@dataclass
+class Examination:
+    """The state of one run of the doctor.
+
+    Parameters
+    ----------
+    state
+        The table, with a list of problems of its own: they become findings.
+    snapshots
+        The snapshots to look at, oldest first.
+    level
+        How deep to look.
+    """
+
+    state: TableState
+    snapshots: tuple[Snapshot, ...]
+    level: Level
+    findings: list[Finding] = field(default_factory=list)
+    #: What could not be checked: the name of the check, and why.
+    unknown: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, state: TableState, snapshots: Sequence[Snapshot], level: Level) -> Examination:
+        """Begin an examination; what was met while reading the metadata file is found again."""
+        problems = Problems(state.problems)
+        reader = ManifestReader(state.storage, state.metadata, problems)
+        return cls(replace(state, problems=problems, reader=reader), tuple(in_order(snapshots)), level)
+
+    # What the checks report -------------------------------------------------------------------------------------------
+
+    def report(self, item: Problem | Finding, **how: Any) -> None:
+        """Add a finding, or a problem as one: see `finding_of`."""
+        made = item if isinstance(item, Finding) else finding_of(item, **how)
+        if made.snapshots and not made.refs:
+            made = replace(made, refs=self.refs_of(made.snapshots))
+        self.findings.append(made)
+
+    def cannot_know(self, check: str, why: str) -> None:
+        """Record that a check could not be made."""
+        self.unknown.setdefault(check, why)
+
+    # What the checks look at ------------------------------------------------------------------------------------------
+
+    def refs_of(self, snapshots: Iterable[int]) -> tuple[str, ...]:
+        """Return the branches and tags that point to one of these snapshots."""
+        wanted = set(snapshots)
+        return tuple(name for name, ref in self.state.metadata.refs.items() if ref.snapshot_id in wanted)
+
+    @cached_property
+    def roots(self) -> dict[int, Manifest]:
+        """The manifest list or root manifest of each snapshot, by snapshot id; damaged ones have no entries."""
+        return {s.snapshot_id: self.state.reader.root(s) for s in self.snapshots}
+
+    @cached_property
+    def leaf_places(self) -> tuple[LeafPlace, ...]:
+        """Every leaf manifest that a root lists as live, with the snapshots that list it.
+
+        Once, except that a V4 leaf counts once for each set of entries that manifest DVs remove from it.
+        """
+        first: dict[tuple[str, frozenset[str]], tuple[Manifest, int]] = {}
+        listing: dict[tuple[str, frozenset[str]], list[int]] = {}
+        for snapshot_id, root in self.roots.items():
+            rows = live_manifests(root)
+            removals = Removals(root)
+            names = root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
+            for row, name in zip(rows, names, strict=True):
+                if not name:
+                    continue
+                key = canonical(name), removals.of(name).identity
+                first.setdefault(key, (root, row))
+                listing.setdefault(key, []).append(snapshot_id)
+        return tuple(LeafPlace(*first[key], tuple(dict.fromkeys(listing[key]))) for key in first)
+
+    def leaves(self, parts: frozenset[str] = frozenset({"entries"})) -> Iterator[tuple[Manifest, tuple[int, ...]]]:
+        """Yield every examined leaf manifest and the snapshots that list it; a V4 root's own files come first."""
+        for snapshot_id, root in self.roots.items():
+            own = self.state.reader.direct(root)
+            if own is not None:
+                yield own, (snapshot_id,)
+        places = self.leaf_places
+        found = self.state.reader.leaves_of(((p.root, p.row) for p in places), parts)
+        for place, leaf in zip(places, found, strict=True):
+            yield leaf, place.snapshots
+
+    @cached_property
+    def files(self) -> LiveFiles:
+        """The entries of all examined leaves, collected in one pass."""
+        tables: list[pa.Table] = []
+        leaves: list[tuple[str, tuple[int, ...]]] = []
+        for leaf, snapshots in self.leaves():
+            table = leaf.entries.select(list(_KEPT))
+            mask = live(leaf.entries)
+            table = table.append_column("leaf", pa.repeat(pa.scalar(len(leaves), pa.int32()), len(table)))
+            tables.append(table.append_column("live", mask))
+            leaves.append((leaf.location, snapshots))
+        if not tables:
+            return LiveFiles(_no_entries(), ())
+        return LiveFiles(pa.concat_tables(tables, promote_options="permissive").combine_chunks(), tuple(leaves))
+
+    def live_data(self) -> npt.NDArray[np.int64]:
+        """Return the rows of `files` that are live data files."""
+        entries = self.files.entries
+        kinds = pc.equal(pc.fill_null(entries["content_type"], int(ContentType.DATA)), int(ContentType.DATA))
+        return np.flatnonzero(np.asarray(pc.fill_null(pc.and_(entries["live"], kinds), False)))
+
+    def places(self, rows: npt.NDArray[np.int64]) -> tuple[str, ...]:
+        """Return the first places of some rows of `files`."""
+        return tuple(self.files.place(int(row)) for row in rows[:MOST_PLACES])
+
+    def since_of(self, snapshots: Iterable[int]) -> Since | None:
+        """Return the oldest of the affected snapshots as the commit that introduced a fault."""
+        wanted = set(snapshots)
+        oldest = next((s for s in in_order(self.state.metadata.snapshots) if s.snapshot_id in wanted), None)
+        return None if oldest is None else since_snapshot(oldest)
+
+
+def since_snapshot(snapshot: Snapshot) -> Since:
+    """Return the commit of a snapshot."""
+    return Since(snapshot.snapshot_id, snapshot.timestamp_ms, snapshot.operation, engine_of(snapshot))
+
+
+def engine_of(snapshot: Snapshot) -> str | None:
+    """Return the engine that wrote a snapshot, as its summary names it: ``spark 4.1.4``; None if it does not."""
+    summary = snapshot.summary or {}
+    name = summary.get("engine-name") or ("spark" if "spark.app.id" in summary else None)
+    version = summary.get("engine-version")
+    return None if name is None else f"{name} {version}" if version else name
+
+
+def attempt(examination: Examination, check: str, run: Any) -> None:
+    """Run a check; an error of this library means that it could not be made."""
+    try:
+        run(examination)
+    except IceexploreError as error:
+        examination.cannot_know(check, str(error))
+
+
+def _no_entries() -> pa.Table:
+    from iceexplore.manifests import ENTRY_SCHEMA
+
+    table = ENTRY_SCHEMA.empty_table().select(list(_KEPT))
+    return table.append_column("leaf", pa.array([], pa.int32())).append_column("live", pa.array([], pa.bool_()))

@@ -1,0 +1,163 @@
+"""A finding: one fault, where it is, what it means for readers, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from iceexplore.errors import PROBLEM_KINDS, Effect, Problem, narrowed, visible
+
+__all__ = ["EFFECTS", "Finding", "Since", "finding_of", "rank"]
+
+#: Severities of findings, worst first: readers fail, return wrong rows, are slow, or nothing but order is lost.
+EFFECTS: tuple[Effect, ...] = ("fail", "wrong", "slow", "untidy")
+#: Places that a finding lists; `Finding.count` counts them all.
+MOST_PLACES = 10
+
+
+@dataclass(frozen=True)
+class Since:
+    """The commit that introduced a fault.
+
+    Attributes
+    ----------
+    snapshot_id
+        The oldest snapshot that is affected, None if the fault is older than all snapshots of the table or belongs
+        to a metadata file.
+    timestamp_ms
+        Its time, in milliseconds since the epoch (UTC).
+    operation, engine
+        From its summary; None where the summary lacks them.
+    metadata_file
+        The metadata file that has the fault first, for faults of the JSON document.
+    """
+
+    snapshot_id: int | None = None
+    timestamp_ms: int | None = None
+    operation: str | None = None
+    engine: str | None = None
+    metadata_file: str | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fault of a table.
+
+    Attributes
+    ----------
+    code
+        A key of `iceexplore.errors.PROBLEM_KINDS`, which never changes its meaning.
+    modes
+        The ways tables break that the finding is an instance of, as numbered in ``docs/doctor.md``.
+    severity
+        ``fail`` (readers fail), ``wrong`` (readers return wrong rows or figures), ``slow``, ``untidy``.
+    where
+        The first place: a location, possibly with ``#entry 3`` or ``#snapshot 17`` after it.
+    field, found, expected
+        Evidence, with fields named as in the spec; None where there is none.
+    text
+        The fault in a sentence.
+    means
+        What it means for readers, with the engines that are known to fail or to return wrong rows.
+    advice
+        What to do.
+    count
+        The number of places.
+    places
+        The first ten places.
+    snapshots, refs
+        Ids of the affected snapshots, and the branches and tags that point to one of them.
+    since
+        The commit that introduced the fault; None where that was not looked for or is unknown.
+    follows
+        Findings that this fault causes; they are not listed by themselves.
+    """
+
+    code: str
+    modes: tuple[int, ...]
+    severity: Effect
+    where: str
+    text: str
+    field: str | None = None
+    found: str | None = None
+    expected: str | None = None
+    means: str = ""
+    advice: str = ""
+    count: int = 1
+    places: tuple[str, ...] = ()
+    snapshots: tuple[int, ...] = ()
+    refs: tuple[str, ...] = ()
+    since: Since | None = None
+    follows: tuple[Finding, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of the code."""
+        return PROBLEM_KINDS[self.code].title
+
+    @property
+    def location(self) -> str:
+        """The file of the first place."""
+        return self.where.partition("#")[0]
+
+    def __str__(self) -> str:
+        evidence = "".join(
+            f" ({name} {value})"
+            for name, value in (("found", self.found), ("expected", self.expected))
+            if value is not None
+        )
+        times = "" if self.count == 1 else f" ({self.count:,} places)"
+        return visible(f"{self.severity}: {self.text}{evidence}{times} [{self.code}] {self.where}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: text, numbers, lists and dictionaries, as ``report.to_json()`` writes them."""
+        values = asdict(self)
+        values["title"] = self.title
+        values["follows"] = [one.to_dict() for one in self.follows]
+        for name in ("modes", "places", "snapshots", "refs"):
+            values[name] = list(values[name])
+        return values
+
+
+def finding_of(
+    item: Problem,
+    *,
+    modes: Iterable[int] | None = None,
+    snapshots: Iterable[int] = (),
+    refs: Iterable[str] = (),
+    places: Iterable[str] = (),
+    count: int = 1,
+) -> Finding:
+    """Return a problem as a finding; effect, modes, meaning and advice come from the registry of codes."""
+    kind = PROBLEM_KINDS[item.code]
+    effect, known = narrowed(item.code, item.field, item.severity)
+    return Finding(
+        code=item.code,
+        modes=tuple(known if modes is None else modes),
+        severity=effect,
+        where=item.where,
+        text=item.text,
+        field=item.field,
+        found=item.found,
+        expected=item.expected,
+        means=kind.means,
+        advice=kind.remedy,
+        count=count,
+        places=tuple(places)[:MOST_PLACES] or (item.where,),
+        snapshots=tuple(snapshots),
+        refs=tuple(refs),
+    )
+
+
+def rank(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings worst first: by severity, then by the number of affected refs, snapshots and places."""
+    return sorted(
+        findings,
+        key=lambda f: (EFFECTS.index(f.severity), -len(f.refs), -len(f.snapshots), -f.count, f.code, f.where),
+    )
+
+
+def with_follows(finding: Finding, more: Iterable[Finding]) -> Finding:
+    """Return the finding with further consequences."""
+    return replace(finding, follows=(*finding.follows, *more))

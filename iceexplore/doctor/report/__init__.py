@@ -1,0 +1,1 @@
+"""The report of an examination, as text, HTML, JSON and data frames."""

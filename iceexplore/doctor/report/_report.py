@@ -1,0 +1,154 @@
+"""A report: findings ranked by what they do to readers, and what could not be checked."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.doctor.model._finding import EFFECTS, Finding
+from iceexplore.doctor.report._text import report_html, report_page, report_text
+from iceexplore.metadata import TableMetadata, in_order
+from iceexplore.render import shown_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["JSON_VERSION", "Report"]
+
+#: The version of the JSON that `Report.to_json` writes; it changes when a key is renamed or removed.
+JSON_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the doctor found in a table. Iterable over its findings, the worst first.
+
+    Attributes
+    ----------
+    table, location
+        The table's name, and the metadata file that was examined.
+    level
+        ``metadata``, ``files`` or ``rows``.
+    snapshots
+        The ids of the examined snapshots, oldest first.
+    findings
+        Root causes; what follows from each is in its ``follows``.
+    unknown
+        Checks that could not be made, with the reasons.
+    seconds
+        How long the examination took.
+    """
+
+    table: str
+    location: str
+    format_version: int
+    level: str
+    snapshots: tuple[int, ...]
+    findings: tuple[Finding, ...]
+    unknown: Mapping[str, str]
+    seconds: float
+    metadata: TableMetadata = field(repr=False, compare=False)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __bool__(self) -> bool:
+        return True  # a report without findings is a report
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing is worse than untidy: readers neither fail, nor return wrong rows, nor are slow."""
+        return all(f.severity == "untidy" for f in self.findings)
+
+    @property
+    def exit_code(self) -> int:
+        """0 if `ok`, 1 otherwise: the exit status of ``iceexplore check``."""
+        return 0 if self.ok else 1
+
+    def by_severity(self) -> dict[str, int]:
+        """Return the number of findings of each severity, worst first; severities without any are left out."""
+        counts = Counter(f.severity for f in self.findings)
+        return {name: counts[name] for name in EFFECTS if counts[name]}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per finding; ``caused_by`` is the number of the root cause that a finding follows from."""
+        import pandas as pd
+
+        columns = (
+            "severity", "code", "title", "text", "where", "field", "found", "expected", "count", "modes", "snapshots",
+            "refs", "since_snapshot_id", "since", "operation", "engine", "means", "advice", "caused_by",
+        )  # fmt: skip
+        rows = []
+        for number, one in enumerate(self.findings):
+            rows.append(_row(one, None))
+            rows += [_row(more, number) for more in one.follows]
+        frame = pd.DataFrame([[row[name] for name in columns] for row in rows], columns=list(columns))
+        frame["since"] = pd.to_datetime(frame["since"], unit="ms", utc=True)
+        for name in ("since_snapshot_id", "caused_by"):
+            frame[name] = frame[name].astype("Int64")
+        return shown_frame(frame)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        return {
+            "version": JSON_VERSION,
+            "table": self.table,
+            "metadata_location": self.location,
+            "format_version": self.format_version,
+            "level": self.level,
+            "snapshots": list(self.snapshots),
+            "ok": self.ok,
+            "findings": [f.to_dict() for f in self.findings],
+            "not_checked": dict(self.unknown),
+            "seconds": round(self.seconds, 3),
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return the report as JSON (ASCII, so that no terminal or page is tricked by what a name contains)."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def timeline(self) -> pd.DataFrame:
+        """Return a row per snapshot, oldest first, with the codes of findings that begin there and that affect it."""
+        import pandas as pd
+
+        rows = []
+        for s in in_order(self.metadata.snapshots):
+            begun = [f.code for f in self.findings if f.since is not None and f.since.snapshot_id == s.snapshot_id]
+            here = [f.code for f in self.findings if s.snapshot_id in f.snapshots]
+            rows.append((s.snapshot_id, s.timestamp_ms, s.operation, begun, here))
+        frame = pd.DataFrame(rows, columns=["snapshot_id", "committed_at", "operation", "begins", "affected_by"])
+        frame["committed_at"] = pd.to_datetime(frame["committed_at"], unit="ms", utc=True)
+        return shown_frame(frame)
+
+    def __repr__(self) -> str:
+        return report_text(self)
+
+    def _repr_html_(self) -> str:
+        return report_html(self)
+
+    def to_html(self) -> str:
+        """Return the report as a page of its own: offline, without scripts, with a policy that forbids requests."""
+        return report_page(self)
+
+
+def _row(one: Finding, caused_by: int | None) -> dict[str, Any]:
+    since = one.since
+    return {
+        **{name: getattr(one, name) for name in (
+            "severity", "code", "title", "text", "where", "field", "found", "expected", "count", "means", "advice",
+        )},
+        "modes": list(one.modes),
+        "snapshots": list(one.snapshots),
+        "refs": list(one.refs),
+        "since_snapshot_id": None if since is None else since.snapshot_id,
+        "since": None if since is None else since.timestamp_ms,
+        "operation": None if since is None else since.operation,
+        "engine": None if since is None else since.engine,
+        "caused_by": caused_by,
+    }  # fmt: skip
