@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from iceexplore.metadata import TRANSFORMS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "iceexplore"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -225,6 +227,77 @@ def test_comparisons_of_versions_are_found(text: str, found: bool) -> None:
 def test_versions_and_dialects_are_asked_for_what_they_have(path: Path) -> None:
     wrong = [f"line {node.lineno}" for node in ast.walk(tree_of(path)) if compares_versions(node)]  # type: ignore[attr-defined]
     assert not wrong, "ask Dialect or TableMetadata what the version has"
+
+
+#: Names of partition transforms in metadata and in Spark; only `metadata/transforms` knows what they do.
+TRANSFORM_NAMES = {name for cls in TRANSFORMS for name in (cls.name, cls.spark_name) if name is not None}
+#: Equal words that mean something else: a metrics mode, a type of Spark, a kind of expression in V4's JSON.
+OTHER_MEANINGS = {
+    ("writing/_column_metrics.py", "truncate"),
+    ("writing/_type_strings.py", "void"),
+    ("graph/redaction/_words.py", "identity"),
+}
+#: Functions that compare their argument, or look it up.
+COMPARING = {
+    "count",
+    "endswith",
+    "frozenset",
+    "get",
+    "index",
+    "pop",
+    "removeprefix",
+    "removesuffix",
+    "set",
+    "startswith",
+}
+
+
+def names_of_transforms(node: ast.AST | None) -> Iterator[str]:
+    """Yield the names of transforms in a text or a display of texts: ``"bucket"`` for ``"bucket[16]"``."""
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        for element in node.elts:
+            yield from names_of_transforms(element)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        name = node.value.partition("[")[0]
+        if name in TRANSFORM_NAMES:
+            yield name
+
+
+def compared_transforms(node: ast.AST) -> Iterator[str]:
+    """Yield the names of transforms that an expression or pattern compares with, or that a set or dictionary holds."""
+    places: list[ast.AST | None] = []
+    match node:
+        case ast.Compare(left, _, others):
+            places = [left, *others]
+        case ast.MatchValue(value):
+            places = [value]
+        case ast.Dict(keys):
+            places = [*keys]
+        case ast.Set():
+            places = [node]
+        case ast.Call(ast.Attribute(attr=name) | ast.Name(name), arguments) if name in COMPARING:
+            places = [*arguments]
+    for place in places:
+        yield from names_of_transforms(place)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("f.transform == 'void'", ["void"]), ("name in ('year', 'month')", ["year", "month"]),
+     ("frozenset(('day', 'hour'))", ["day", "hour"]), ("{'identity': 1}", ["identity"]), ("{'days', 'x'}", ["days"]),
+     ("f.transform.startswith('bucket[')", ["bucket"]), ("t != 'bucket[16]'", ["bucket"]),
+     ("match t:\n    case 'truncate' | 'x': ...", ["truncate"]), ("human(kind, 'identity', x)", []),
+     ("kind == 'unknown'", []), ("text == 'truncated'", [])],
+)  # fmt: skip
+def test_comparisons_with_transforms_are_found(text: str, found: list[str]) -> None:
+    assert [name for node in ast.walk(ast.parse(text)) for name in compared_transforms(node)] == found
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if PACKAGE / "metadata" / "transforms" not in p.parents], ids=ids)
+def test_transforms_are_asked_for_what_they_do(path: Path) -> None:
+    place = path.relative_to(PACKAGE).as_posix()
+    found = {(place, name) for node in ast.walk(tree_of(path)) for name in compared_transforms(node)}
+    assert not found - OTHER_MEANINGS, "ask the Transform (metadata/transforms), not for its name"
 
 
 def test_folders_hold_a_theme_each() -> None:

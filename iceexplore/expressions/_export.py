@@ -10,7 +10,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from iceexplore.expressions._model import Always, And, Expression, Or, Predicate
-from iceexplore.metadata import Type, human_value, type_base
+from iceexplore.metadata import Type, format_value, type_base
 
 __all__ = ["expression_pyiceberg", "expression_sql", "literal_sql", "name_sql", "path_of"]
 
@@ -131,7 +131,7 @@ def literal_sql(value: Any, kind: Type | None, dialect: str = "spark") -> str:
         return f"'{UUID(bytes=value)}'" if base == "uuid" else f"X'{value.hex().upper()}'"
     if kind is None or base in ("int", "long"):
         return str(value)
-    text = human_value(kind, "identity", value)
+    text = format_value(kind, value)
     match base:
         case "date":
             return f"DATE '{text}'"

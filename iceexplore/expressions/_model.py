@@ -11,17 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-from iceexplore.metadata import Type, type_base
+from iceexplore.metadata import Op, Type, type_base
 
 __all__ = ["ALWAYS", "Always", "And", "Expression", "NEVER", "Op", "Or", "Predicate", "all_of", "any_of", "negated",
            "predicates"]  # fmt: skip
-
-Op: TypeAlias = Literal[
-    "<", "<=", ">", ">=", "=", "!=", "in", "not-in", "is-null", "not-null", "is-nan", "not-nan", "starts-with",
-    "not-starts-with",
-]  # fmt: skip
 
 _NEGATED: dict[str, Op] = {
     "<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "=", "in": "not-in", "not-in": "in",

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from iceexplore.inspect._shown import conform, shown_type
 from iceexplore.manifests import Manifest
-from iceexplore.metadata import PartitionSpec, TableMetadata, is_known_transform, result_type
+from iceexplore.metadata import PartitionSpec, TableMetadata, parse_transform
 
 __all__ = ["PartitionUnion", "partition_union"]
 
@@ -58,11 +58,12 @@ def partition_union(metadata: TableMetadata) -> PartitionUnion:
             if source is None:
                 continue
             names.setdefault(field.field_id, field.name)
-            if field.field_id in types and not (void[field.field_id] and field.transform != "void"):
+            transform = parse_transform(field.transform)
+            if field.field_id in types and not (void[field.field_id] and not transform.is_void):
                 continue
-            void[field.field_id] = field.transform == "void"
-            known = is_known_transform(field.transform)
-            types[field.field_id] = shown_type(result_type(field.transform, source[1].type)) if known else pa.string()
+            void[field.field_id] = transform.is_void
+            kind = shown_type(transform.result_type(source[1].type)) if transform.is_known else pa.string()
+            types[field.field_id] = kind
     ids = tuple(sorted(types))
     taken: set[str] = set()
     fields = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iceexplore.metadata._dialect import Dialect
 from iceexplore.metadata._order import ancestry, in_order
+from iceexplore.metadata._partitioning import check_names, check_sources, partition_type
 from iceexplore.metadata._shown import format_ms
 from iceexplore.metadata._text import format_sort_order, format_spec, format_transform, spark_type_string
 from iceexplore.metadata._travel import schema_at
@@ -29,12 +30,22 @@ from iceexplore.metadata.document._name_mapping import name_mapping, parse_name_
 from iceexplore.metadata.document._parts import parse_sort_order, parse_spec
 from iceexplore.metadata.document._table_metadata import LATEST_FORMAT_VERSION, parse_table_metadata
 from iceexplore.metadata.document._types import parse_schema, parse_type, schema_to_json, type_to_json
-from iceexplore.metadata.transforms._arrays import INSTANT_UNITS, apply_transform, integers_of
-from iceexplore.metadata.transforms._human import human_value
-from iceexplore.metadata.transforms._names import is_known_transform, partition_type, result_type, transform_parts
-from iceexplore.metadata.transforms._scalars import transform_of, wrapped_result
-from iceexplore.metadata.transforms._sources import check_names, check_sources
+from iceexplore.metadata.transforms._bucket import BucketTransform
+from iceexplore.metadata.transforms._identity import IdentityTransform
+from iceexplore.metadata.transforms._projection import Op
+from iceexplore.metadata.transforms._registry import (
+    TRANSFORM_PATTERN,
+    TRANSFORMS,
+    apply_transform,
+    human_value,
+    is_known_transform,
+    parse_transform,
+    result_type,
+)
 from iceexplore.metadata.transforms._terms import resolve_term
+from iceexplore.metadata.transforms._times import TimeTransform
+from iceexplore.metadata.transforms._transform import Preimage, Transform
+from iceexplore.metadata.transforms._truncate import TruncateTransform
 from iceexplore.metadata.types._arrow import arrow_type
 from iceexplore.metadata.types._parameters import (
     PLAIN_TYPES,
@@ -57,23 +68,29 @@ from iceexplore.metadata.values._decimals import decimal_of, unscaled
 from iceexplore.metadata.values._decode import decode_values
 from iceexplore.metadata.values._defaults import default_from_json, default_to_json
 from iceexplore.metadata.values._encode import encode_values
+from iceexplore.metadata.values._human import format_value
 from iceexplore.metadata.values._single_value import decode_value, encode_value
-from iceexplore.metadata.values._temporal import parse_date, time_nanos
+from iceexplore.metadata.values._stored_integers import integers_of
+from iceexplore.metadata.values._temporal import INSTANT_UNITS, parse_date, time_nanos
 
 __all__ = [
     "BlobMetadata",
+    "BucketTransform",
     "Dialect",
     "Expression",
     "INSTANT_UNITS",
+    "IdentityTransform",
     "LATEST_FORMAT_VERSION",
     "ListType",
     "MapType",
     "MetadataLogEntry",
     "NestedField",
+    "Op",
     "PLAIN_TYPES",
     "PartitionField",
     "PartitionSpec",
     "PartitionStatisticsFile",
+    "Preimage",
     "PrimitiveType",
     "PropertyChange",
     "Ref",
@@ -86,7 +103,12 @@ __all__ = [
     "SpecChange",
     "StatisticsFile",
     "StructType",
+    "TRANSFORMS",
+    "TRANSFORM_PATTERN",
     "TableMetadata",
+    "TimeTransform",
+    "Transform",
+    "TruncateTransform",
     "Type",
     "ancestry",
     "apply_transform",
@@ -106,6 +128,7 @@ __all__ = [
     "format_sort_order",
     "format_spec",
     "format_transform",
+    "format_value",
     "has_nanosecond_timestamps",
     "human_value",
     "in_order",
@@ -120,6 +143,7 @@ __all__ = [
     "parse_sort_order",
     "parse_spec",
     "parse_table_metadata",
+    "parse_transform",
     "parse_type",
     "parse_version",
     "partition_type",
@@ -132,10 +156,7 @@ __all__ = [
     "spark_type_string",
     "spec_changes",
     "time_nanos",
-    "transform_of",
-    "transform_parts",
     "type_base",
     "type_to_json",
     "unscaled",
-    "wrapped_result",
 ]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 from iceexplore.metadata.document._model import PartitionSpec, SortOrder, TableMetadata
-from iceexplore.metadata.transforms._names import transform_parts
+from iceexplore.metadata.transforms._registry import parse_transform
 from iceexplore.metadata.types._parameters import type_base
 from iceexplore.metadata.types._types import ListType, MapType, Schema, StructType, Type
 
 __all__ = ["format_sort_order", "format_spec", "format_transform", "spark_type_string"]
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
-_PLURALS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 _SPARK_TYPES = {
     "fixed": "binary",
     "long": "bigint",
@@ -48,15 +47,7 @@ def format_transform(transform: str, source_ids: tuple[int, ...], names: Schema 
     """Format a transform: ``ts``, ``days(ts)``, ``bucket(16, id)``; ``#7`` for a column id without a name."""
     by_id = names.by_id() if isinstance(names, Schema) else names.all_fields()
     columns = ", ".join(_quoted(by_id[i][0]) if i in by_id else f"#{i}" for i in source_ids) or "?"
-    name, width = transform_parts(transform)
-    if name == "identity":
-        return columns
-    if name == "bucket":
-        return f"bucket({width}, {columns})"
-    if name == "truncate":
-        # Spark takes both orders; ALTER TABLE documents width first.
-        return f"truncate({width}, {columns})"
-    return f"{_PLURALS.get(name, name)}({columns})"
+    return parse_transform(transform).to_sql(columns)
 
 
 def spark_type_string(type_: Type) -> str:

@@ -272,7 +272,7 @@ def _constants(state: TableState, file: EntryBatch, entry: Mapping[str, Any]) ->
     out = {}
     for column in partition_columns(state.metadata, spec):
         at = file.partition.type.get_field_index(column.key)
-        if column.field.transform == "identity" and column.source is not None and at >= 0:
+        if column.transform.is_identity and column.source is not None and at >= 0:
             value = pc.struct_field(file.partition, [at])[0]
             if value.is_valid or column.source.field_id not in out:
                 out[column.source.field_id] = value

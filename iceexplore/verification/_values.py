@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, whole
-from iceexplore.metadata import NestedField, Schema, StructType, Type, apply_transform, transform_parts, type_base
+from iceexplore.metadata import NestedField, Schema, StructType, Type, apply_transform, type_base
 from iceexplore.planning import PartitionColumn, comparable, partition_columns
 from iceexplore.reading import LAST_UPDATED, ROW_ID, read_data_file, with_ancestors
 from iceexplore.verification._findings import Checked, Place
@@ -187,9 +187,7 @@ def _partitions(state: TableState, file: EntryBatch, entry: Mapping[str, Any]) -
     return [
         c
         for c in partition_columns(state.metadata, spec)
-        if c.source is not None
-        and transform_parts(c.field.transform)[0] != "void"
-        and file.partition.type.get_field_index(c.key) >= 0
+        if c.source is not None and not c.transform.is_void and file.partition.type.get_field_index(c.key) >= 0
     ]
 
 

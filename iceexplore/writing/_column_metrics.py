@@ -20,7 +20,7 @@ from iceexplore.metadata import (
     TableMetadata,
     Type,
     arrow_type,
-    transform_parts,
+    parse_transform,
     type_base,
 )
 
@@ -83,7 +83,7 @@ def stat_columns(metadata: TableMetadata, schema: Schema) -> list[StatColumn]:
     if text.isascii() and text.isdecimal():
         inferred = int(text)
     spec = metadata.spec()
-    whole = {f.source_id for f in spec.fields if transform_parts(f.transform)[0] == "identity"} if spec else set()
+    whole = {f.source_id for f in spec.fields if parse_transform(f.transform).is_identity} if spec else set()
     out = []
     for i, (path, field, repeated) in enumerate(_leaves((), schema.fields, False)):
         if type_base(field.type) == "unknown":

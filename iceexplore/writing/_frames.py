@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
-from iceexplore.metadata import NestedField, Schema, StructType, apply_transform, arrow_type
+from iceexplore.metadata import NestedField, Schema, StructType, arrow_type
 from iceexplore.planning import PartitionColumn, partition_columns
 from iceexplore.writing._fit_schema import fit_columns
 from iceexplore.writing._foreign_frames import foreign_frame
@@ -159,7 +159,7 @@ def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[Partitio
     out = []
     for column in columns:
         kind = arrow_type(column.type)
-        if column.field.transform == "void":
+        if column.transform.is_void:
             out.append(pa.nulls(table.num_rows, kind))
             continue
         if column.source is None:
@@ -169,7 +169,7 @@ def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[Partitio
             raise OptionError(
                 f"partition field {column.field.name} needs its source column {column.source.name}, which is not given"
             )
-        out.append(apply_transform(column.field.transform, column.source.type, values).cast(kind))
+        out.append(column.transform.apply(column.source.type, values).cast(kind))
     return out
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import DateType, IntegerType, LongType, TimestampType, TimeType
 
-from iceexplore.metadata import PrimitiveType, arrow_type
-from iceexplore.metadata.transforms._arrays import apply_transform
+from iceexplore.metadata import PrimitiveType, apply_transform, arrow_type
 
 KINDS: dict[str, tuple[Any, int, int]] = {
     "int": (IntegerType(), -(2**31), 2**31 - 1),

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iceexplore.metadata import PrimitiveType, human_value, is_known_transform, result_type, transform_parts
+from iceexplore.metadata import PrimitiveType, human_value, is_known_transform, parse_transform, result_type
 
 MICROS = 1512123175038194  # 2017-12-01T10:12:55.038194
 
@@ -116,7 +116,7 @@ def test_result_types() -> None:
     }  # fmt: skip
     assert str(result_type("identity", None)) == "unknown"
     assert str(result_type("day", None)) == "date"
-    assert transform_parts("Bucket[16]") == ("bucket", 16)
+    assert str(parse_transform("Bucket[16]")) == "bucket[16]"
     assert not is_known_transform("zorder[3]")
     assert not is_known_transform("bucket")
     assert is_known_transform("truncate[2]")

@@ -17,7 +17,12 @@ from iceexplore.errors import OptionError
 from iceexplore.formats import ParquetFooter, read_parquet_footer
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches
-from iceexplore.metadata import PartitionSpec, Type, apply_transform, name_mapping, transform_parts, type_base
+from iceexplore.metadata import (
+    PartitionSpec,
+    Type,
+    name_mapping,
+    type_base,
+)
 from iceexplore.planning import PartitionColumn, partition_columns, tuples_of, typed_values
 from iceexplore.writing import StatColumn, bounds_as, parquet_path, stat_columns, stats_arrays
 
@@ -198,7 +203,7 @@ def _partition(
     out = []
     for column in columns:
         name = column.field.name
-        if transform_parts(column.field.transform)[0] == "void":
+        if column.transform.is_void:
             out.append(tuples_of([column], [{}]))
         elif name in folders:
             text = folders[name]
@@ -215,8 +220,7 @@ def _folder_value(column: PartitionColumn, text: str) -> Any:
     import base64
 
     base = type_base(column.type)
-    name = transform_parts(column.field.transform)[0]
-    if name not in ("identity", "truncate"):
+    if not column.transform.keeps_type:
         return text
     try:
         match base:
@@ -250,9 +254,10 @@ def _from_bounds(path: str, column: PartitionColumn, facts: dict[int, _Facts], r
         raise OptionError(unknown)
     floating = pa.types.is_floating(found.bounds.type)
     ends = found.bounds[0].as_py() == found.bounds[1].as_py() if floating else found.bounds[0] == found.bounds[1]
-    bucket = transform_parts(column.field.transform)[0] == "bucket"
-    values = apply_transform(column.field.transform, source.type, found.bounds)
-    # The ends of a range do not determine the buckets between them, and footers do not record NaN in floats.
-    if floating or (bucket and not ends) or not values[0].is_valid or values[0] != values[1]:
+    transform = column.transform
+    values = transform.apply(source.type, found.bounds)
+    # Unless order is preserved, the ends of a range do not determine the results between them (buckets), and footers
+    # do not record NaN in floats.
+    if floating or (not transform.preserves_order and not ends) or not values[0].is_valid or values[0] != values[1]:
         raise OptionError(unknown)
     return pa.StructArray.from_arrays([values[:1]], fields=[pa.field(column.key, values.type)])

@@ -16,7 +16,7 @@ from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, stats_type
-from iceexplore.metadata import PartitionSpec, apply_transform, arrow_type, fixed_length, is_known_transform, type_base
+from iceexplore.metadata import PartitionSpec, arrow_type, fixed_length, is_known_transform, type_base
 from iceexplore.planning import PartitionColumn, partition_columns, tuples_of
 from iceexplore.reading import SYNTHETIC_FOLDER
 from iceexplore.writing import StatColumn, partition_path, stat_columns, truncate_lower, truncate_upper
@@ -143,7 +143,7 @@ def _tuples(
         if source.field_id not in chosen:
             low, high = line_of(source.type, source.field_id, now_ms)
             chosen[source.field_id] = values_on(source.type, rng.integers(low, high, count, endpoint=True))
-        arrays.append(apply_transform(column.field.transform, source.type, chosen[source.field_id]))
+        arrays.append(column.transform.apply(source.type, chosen[source.field_id]))
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
 

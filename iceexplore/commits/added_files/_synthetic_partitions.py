@@ -10,19 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.added_files._synthetic_values import DAY, Numbers, line_of, values_on
+from iceexplore.commits.added_files._synthetic_values import Numbers, line_of, values_on
 from iceexplore.errors import OptionError
 from iceexplore.metadata import (
-    INSTANT_UNITS,
     NestedField,
-    Type,
-    apply_transform,
+    Preimage,
     arrow_type,
-    decimal_parameters,
     integers_of,
-    transform_parts,
     type_base,
-    unscaled,
 )
 from iceexplore.planning import PartitionColumn
 
@@ -78,7 +73,7 @@ def constraints_of(
         source = columns[places[0]].source
         assert source is not None
         given = [(columns[i], pc.struct_field(tuples, [i])) for i in places]
-        given = [(c, v) for c, v in given if transform_parts(c.field.transform)[0] != "void"]
+        given = [(c, v) for c, v in given if not c.transform.is_void]
         if given:
             out[number] = _constraint(source, given, len(tuples), now_ms, rng)
     return out
@@ -91,7 +86,7 @@ def _constraint(
     now_ms: int,
     rng: np.random.Generator,
 ) -> Constraint:
-    nulls = [np.asarray(v.is_null()) for c, v in given if _is_plain(c)]
+    nulls = [np.asarray(v.is_null()) for c, v in given if c.transform.is_known]
     null = nulls[0] if nulls else np.zeros(count, dtype=bool)
     for other in nulls[1:]:
         if not np.array_equal(null, other):
@@ -100,109 +95,58 @@ def _constraint(
     if source.required and null.any():
         raise _impossible(source, given, int(np.flatnonzero(null)[0]), "the column is required")
     first, last = line_of(source.type, source.field_id, now_ms)
-    narrow = any(transform_parts(c.field.transform)[0] not in ("bucket", "void") and _is_plain(c) for c, _ in given)
-    bucketed = any(transform_parts(c.field.transform)[0] == "bucket" for c, _ in given)
-    if bucketed and not narrow and type_base(source.type) in ("int", "long"):
+    known = [(c, v, _preimage(c, source, v)) for c, v in given if c.transform.is_known]
+    buckets = [(c, v) for c, v, found in known if found is None]
+    if buckets and len(buckets) == len(known) and type_base(source.type) in ("int", "long"):
         last = 2**31 - 1  # finding values for many buckets needs a wide range
     made = Constraint(
         null, np.full(count, first, np.int64), np.full(count, last, np.int64), pa.nulls(count, arrow_type(source.type))
     )
     unbounded = True
-    for column, values in given:
-        unbounded = _narrowed(made, source.type, column, values, unbounded)
+    for column, _, found in known:
+        if found is not None:
+            unbounded = _narrowed(made, found, column, unbounded)
     exact = np.asarray(made.exact.is_valid())
-    for column, values in given:
-        if exact.any() and _is_plain(column):
-            got = apply_transform(column.field.transform, source.type, made.exact)
+    for column, values, _ in known:
+        if exact.any():
+            got = column.transform.apply(source.type, made.exact)
             same = np.asarray(pc.fill_null(pc.equal(got, values.cast(got.type)), True))
             if not same.all():
                 raise _impossible(source, given, int(np.flatnonzero(~same)[0]), "they come from different values")
     if (wrong := np.flatnonzero((made.low > made.high) & ~null & ~exact)).size:
         raise _impossible(source, given, int(wrong[0]), "no value matches all of them")
-    buckets = [(c, v) for c, v in given if transform_parts(c.field.transform)[0] == "bucket"]
     if buckets:
         made.pools = _pools(made, source, buckets, rng)
     return made
 
 
-def _is_plain(column: PartitionColumn) -> bool:
-    """Return whether the transform is null if and only if its column is null."""
-    name, width = transform_parts(column.field.transform)
-    return width is not None or name in ("identity", "year", "month", "day", "hour")
+def _preimage(column: PartitionColumn, source: NestedField, values: pa.Array) -> Preimage | None:
+    try:
+        return column.transform.preimage(source.type, values)
+    except ValueError as error:
+        raise OptionError(f"partition field {column.field.name}: {error}") from None
 
 
-def _narrowed(made: Constraint, kind: Type, column: PartitionColumn, values: pa.Array, unbounded: bool) -> bool:
+def _narrowed(made: Constraint, found: Preimage, column: PartitionColumn, unbounded: bool) -> bool:
     """Narrow a constraint by one partition field; return whether its interval is still the type's default."""
-    name, width = transform_parts(column.field.transform)
-    base = type_base(kind)
-    if name == "identity":
-        made.exact = pc.coalesce(values.cast(made.exact.type), made.exact)
-    elif name in ("year", "month", "day", "hour"):
-        low, high = _instants(name, base, integers_of(values), column)
-        return _cut(made, low, high, unbounded)
-    elif name == "truncate" and width and base in ("int", "long"):
-        start = integers_of(values)
-        top = 2**31 - 1 if base == "int" else 2**63 - 1
-        return _cut(made, start, np.minimum(start, top - width + 1) + width - 1, unbounded)
-    elif name == "truncate" and width and base == "decimal":
-        scale = (decimal_parameters(kind) or (1, 0))[1]
-        numbers = [0 if v is None else unscaled(v, scale) for v in values.to_pylist()]
-        if any(not -(2**63) <= n < 2**63 - width for n in numbers):
-            raise OptionError(f"partition field {column.field.name}: synthetic decimals have at most 18 digits")
-        start = np.array(numbers, dtype=np.int64)
-        return _cut(made, start, start + width - 1, unbounded)
-    elif name == "truncate" and width and base in ("string", "binary"):
-        _prefixed(made, values, width, column)
+    if found.exact is not None:
+        made.exact = pc.coalesce(found.exact, made.exact)
+    if found.prefix is not None:
+        made.prefix = found.prefix if made.prefix is None else _longer(made.prefix, found.prefix, column)
+    if found.low is not None and found.high is not None:
+        made.low = found.low if unbounded else np.maximum(made.low, found.low)
+        made.high = found.high if unbounded else np.minimum(made.high, found.high)
+        return False
     return unbounded
 
 
-def _cut(made: Constraint, low: Numbers, high: Numbers, unbounded: bool) -> bool:
-    made.low = low if unbounded else np.maximum(made.low, low)
-    made.high = high if unbounded else np.minimum(made.high, high)
-    return False
-
-
-def _instants(name: str, base: str, numbers: Numbers, column: PartitionColumn) -> tuple[Numbers, Numbers]:
-    """Return the first and last date or instant of each year, month, day or hour."""
-    unit = INSTANT_UNITS.get(base, 1)
-    if name in ("year", "month"):
-        code = "Y" if name == "year" else "M"
-        if len(numbers) and np.abs(numbers).max() > 12 * 300_000:
-            raise OptionError(f"partition field {column.field.name}: the date is too far from 1970")
-        days = numbers.astype(f"datetime64[{code}]").astype("datetime64[D]").astype(np.int64)
-        ends = (numbers + 1).astype(f"datetime64[{code}]").astype("datetime64[D]").astype(np.int64)
-        size = 1 if base == "date" else DAY * unit
-        low, high = _times(days, size, column), _times(ends, size, column) - 1
-        return low, high
-    size = 1 if base == "date" else (DAY if name == "day" else 3600) * unit
-    return _times(numbers, size, column), _times(numbers + 1, size, column) - 1
-
-
-def _times(numbers: Numbers, size: int, column: PartitionColumn) -> Numbers:
-    if len(numbers) and max(abs(int(numbers.min())), abs(int(numbers.max()))) * size >= 2**63:
-        raise OptionError(f"partition field {column.field.name}: out of the range of the column's type")
-    return numbers * size
-
-
-def _prefixed(made: Constraint, values: pa.Array, width: int, column: PartitionColumn) -> None:
-    """Constrain strings: values of the full width are prefixes, shorter ones are exact values."""
-    text = pa.types.is_string(values.type)
-    length = pc.utf8_length(values) if text else pc.binary_length(values)
-    if (long := pc.fill_null(pc.greater(length, width), False)).true_count:
-        at = long.to_pylist().index(True)
-        raise OptionError(
-            f"partition field {column.field.name}: {values[at].as_py()!r} is not a value of {column.field.transform}"
-        )
-    whole = pc.less(length, width)
-    made.exact = pc.coalesce(made.exact, pc.if_else(whole, values, pa.scalar(None, values.type)))
-    if made.prefix is None:
-        made.prefix = pc.fill_null(values, "" if text else b"")
-        return
-    pairs = list(zip(made.prefix.to_pylist(), pc.fill_null(values, "" if text else b"").to_pylist(), strict=True))
+def _longer(some: pa.Array, others: pa.Array, column: PartitionColumn) -> pa.Array:
+    """Return the longer of two prefixes of the same values."""
+    pairs = list(zip(some.to_pylist(), others.to_pylist(), strict=True))
     for a, b in pairs:
         if not (a.startswith(b) or b.startswith(a)):
             raise OptionError(f"partition field {column.field.name}: no value starts with both {a!r} and {b!r}")
-    made.prefix = pa.array([max(pair, key=len) for pair in pairs], values.type)
+    return pa.array([max(pair, key=len) for pair in pairs], some.type)
 
 
 def _pools(
@@ -226,7 +170,7 @@ def _pools(
             numbers = np.arange(low, high + 1) if everything else rng.integers(low, high, size, endpoint=True)
             heads = None if prefix is None else pa.array([prefix] * len(numbers), made.exact.type)
             values = values_on(source.type, numbers, heads)
-            got = [integers_of(apply_transform(c.field.transform, source.type, values)) for c, _ in buckets]
+            got = [integers_of(c.transform.apply(source.type, values)) for c, _ in buckets]
             for number, key in zip(numbers.tolist(), zip(*(g.tolist() for g in got), strict=True), strict=True):
                 if key in found and len(found[key]) < _KEPT:
                     found[key].add(number)

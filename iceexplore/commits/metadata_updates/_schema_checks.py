@@ -20,7 +20,7 @@ from iceexplore.metadata import (
     default_from_json,
     default_to_json,
     is_promotion,
-    transform_parts,
+    parse_transform,
     type_base,
 )
 from iceexplore.reading import CHANGE_FIELDS, METADATA_COLUMNS
@@ -70,8 +70,6 @@ def refuse_reserved_columns(state: TableState) -> None:
 
 
 _SINCE_V3 = frozenset(("geography", "geometry", "timestamp_ns", "timestamptz_ns", "unknown", "variant"))
-#: Transforms that have the same value for a timestamp as for the date of its day.
-_SAME_FOR_TIMESTAMP = frozenset(("year", "month", "day", "void"))
 
 
 def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: bool) -> None:
@@ -180,7 +178,7 @@ def check_promotion(name: str, field: NestedField, new: Type, metadata: TableMet
         return
     for spec in metadata.partition_specs:
         for part in spec.fields:
-            if field.field_id in part.source_ids and transform_parts(part.transform)[0] not in _SAME_FOR_TIMESTAMP:
+            if field.field_id in part.source_ids and not parse_transform(part.transform).same_for_timestamps:
                 raise RuleError(
                     "type-promotion",
                     f"{name!r} cannot change from {old} to {new}: partition field {part.name!r} "

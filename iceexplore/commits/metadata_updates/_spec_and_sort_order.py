@@ -11,6 +11,7 @@ from iceexplore.commits.metadata_updates._schema import without_history
 from iceexplore.commits.metadata_updates._upgrade import uses_expressions, with_expressions, with_lists
 from iceexplore.errors import FormatError, OptionError, RuleError, items_of, mapping_of, texts_of
 from iceexplore.metadata import (
+    TRANSFORMS,
     PartitionField,
     PartitionSpec,
     Schema,
@@ -19,14 +20,12 @@ from iceexplore.metadata import (
     TableMetadata,
     check_names,
     check_sources,
+    parse_transform,
     resolve_term,
-    transform_parts,
 )
 
 __all__ = ["evolve_spec", "set_sort_order"]
 
-_TIME = frozenset(("year", "month", "day", "hour"))
-_SUFFIXES = {"identity": "", "bucket": "_bucket_{}", "truncate": "_trunc_{}", "void": "_null"}
 _SORT = re.compile(r"(.*?)(?:\s+(asc|desc))?(?:\s+nulls[\s-]+(first|last))?\s*", re.IGNORECASE | re.DOTALL)
 
 #: A field of the new spec: its record, and its JSON if it is an old one.
@@ -110,7 +109,7 @@ def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
     except (OptionError, RuleError):
         transform, source = "", -1
     for field in spec.fields:
-        if field.source_ids == (source,) and transform_parts(field.transform) == transform_parts(transform):
+        if _is(field, transform, source):
             return field
     known = ", ".join(f.name for f in spec.fields) or "none"
     raise RuleError("partition-fields", f"the spec has no field {text!r}; fields: {known}")
@@ -133,7 +132,7 @@ def _renamed(spec: PartitionSpec, rename: Mapping[str, str], gone: set[int]) -> 
 
 
 def _make_way(field: PartitionField | None, names: dict[int, str]) -> None:
-    if field is not None and field.transform == "void" and field.field_id not in names:
+    if field is not None and parse_transform(field.transform).is_void and field.field_id not in names:
         names[field.field_id] = f"{field.name}_{field.field_id}"
 
 
@@ -161,13 +160,16 @@ def _added(
         double = same or next((f for f in out if _is(f, transform, source)), None)
         if double is not None:
             raise RuleError("partition-fields", f"{text!r} is already partition field {double.name!r}")
-        if transform in _TIME and any(f.source_ids == (source,) and f.transform in _TIME for f in out):
-            raise RuleError("partition-fields", f"{text!r}: add only one of year, month, day and hour of a column")
+        times = [f for f in out if f.source_ids == (source,) and parse_transform(f.transform).is_time]
+        if times and parse_transform(transform).is_time:
+            *some, last = [cls.name for cls in TRANSFORMS if cls.is_time]
+            one_of = f"{', '.join(some)} and {last}"
+            raise RuleError("partition-fields", f"{text!r}: add only one of {one_of} of a column")
         field = _recycled(metadata, transform, source, name)
         if field is None:
             last_id += 1
             field = PartitionField(
-                last_id, _default_name(transform, column) if name is None else name, transform, (source,)
+                last_id, parse_transform(transform).default_name(column) if name is None else name, transform, (source,)
             )
         holder = next((f for f in base.fields if f.name == field.name), None)
         if holder is not None and holder.field_id in gone:
@@ -179,7 +181,7 @@ def _added(
 
 
 def _is(field: PartitionField, transform: str, source: int) -> bool:
-    return field.source_ids == (source,) and transform_parts(field.transform) == transform_parts(transform)
+    return field.source_ids == (source,) and parse_transform(field.transform) == parse_transform(transform)
 
 
 def _recycled(metadata: TableMetadata, transform: str, source: int, name: str | None) -> PartitionField | None:
@@ -190,12 +192,6 @@ def _recycled(metadata: TableMetadata, transform: str, source: int, name: str | 
             if _is(field, transform, source) and name in (None, field.name):
                 return field
     return None
-
-
-def _default_name(transform: str, column: str) -> str:
-    """Return the default name, as Java's ``PartitionNameGenerator``."""
-    name, width = transform_parts(transform)
-    return column + _SUFFIXES.get(name, f"_{name}").format(width)
 
 
 def _kept(parts: Iterable[Part], gone: set[int], names: Mapping[int, str], version: int) -> list[Part]:
@@ -223,7 +219,8 @@ def _check(spec: PartitionSpec, schema: Schema, version: int) -> None:
                 "partition-names", f"partition fields need unique names; {field.name!r} is empty or used twice"
             )
         seen.add(field.name)
-        if field.name in columns and transform_parts(field.transform)[0] not in ("identity", "void"):
+        transform = parse_transform(field.transform)
+        if field.name in columns and not (transform.is_identity or transform.is_void):
             raise RuleError(
                 "partition-names",
                 f"partition field {field.name!r} ({field.transform}) has the name of a column: give it another name",
@@ -264,8 +261,8 @@ def _with_spec(document: Json, metadata: TableMetadata, new: PartitionSpec, fiel
 
 def _equivalent(one: PartitionSpec, other: PartitionSpec) -> bool:
     """Return whether two specs have the same sources, transforms and names field by field (spec, "Partitioning")."""
-    return [(f.source_ids, transform_parts(f.transform), f.name) for f in one.fields] == [
-        (f.source_ids, transform_parts(f.transform), f.name) for f in other.fields
+    return [(f.source_ids, parse_transform(f.transform), f.name) for f in one.fields] == [
+        (f.source_ids, parse_transform(f.transform), f.name) for f in other.fields
     ]
 
 

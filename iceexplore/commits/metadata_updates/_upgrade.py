@@ -11,7 +11,7 @@ from typing import Any
 
 from iceexplore.commits.metadata_updates._document import Json, entries, format_version, whole_number, with_values
 from iceexplore.errors import FormatError, RuleError
-from iceexplore.metadata import parse_schema, transform_parts
+from iceexplore.metadata import parse_schema, parse_transform
 
 __all__ = ["upgrade", "uses_expressions", "with_expressions", "with_lists"]
 
@@ -137,7 +137,7 @@ def with_expressions(document: Mapping[str, Any], fields: list[Json]) -> tuple[J
     last = _last_id(document, known)
     out: list[Json] = []
     for field in _with_field_ids(fields):
-        if "expr-id" in field or transform_parts(str(field.get("transform")))[0] == "identity":
+        if "expr-id" in field or parse_transform(str(field.get("transform"))).is_identity:
             out.append(field)
             continue
         _check_field(field)

@@ -128,7 +128,7 @@ def equality_deletes(state: TableState, given: Any, partition: Mapping[str, Any]
         parts: list[tuple[pa.StructArray | None, pa.Table]] = [
             (tuples_of(of_spec, [partition], "equality_partition"), table)
         ]
-    elif all(c.field.transform == "void" or (c.source is not None and c.source.field_id in ids) for c in of_spec):
+    elif all(c.transform.is_void or (c.source is not None and c.source.field_id in ids) for c in of_spec):
         parts = list(split_by_partition(table, state.schema, of_spec))
     else:
         plain = next((s for s in state.metadata.partition_specs if not s.fields), None)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from iceexplore.commits.rules._entries import Rows, RuleBreak, flagged
 from iceexplore.commits.rules._view import LeafView
 from iceexplore.manifests import Manifest, Status
-from iceexplore.metadata import PartitionField, TableMetadata
+from iceexplore.metadata import PartitionField, TableMetadata, parse_transform
 
 __all__ = ["count_breaks", "cover_breaks", "partition_breaks", "summary_breaks"]
 
@@ -89,7 +89,7 @@ def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
     out: dict[int, list[str]] = {}
     for spec in metadata.partition_specs:
         for field in spec.fields:
-            if field.transform == "identity":
+            if parse_transform(field.transform).is_identity:
                 out.setdefault(field.source_ids[0], []).append(str(field.field_id))
     for expression in metadata.expressions:
         if expression.partition_field_id is not None:
@@ -147,7 +147,7 @@ def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]
         if not rows.any():
             continue
         for field in spec.fields:
-            if field.transform != "void" and field.source_ids:
+            if not parse_transform(field.transform).is_void and field.source_ids:
                 out += _field_breaks(leaf, tuples, field, rows, metadata)
     return out
 
@@ -156,7 +156,7 @@ def _field_breaks(
     leaf: Manifest, tuples: pa.StructArray | None, field: PartitionField, rows: np.ndarray, metadata: TableMetadata
 ) -> Iterator[RuleBreak]:
     expression = next((e.expr_id for e in metadata.expressions if e.partition_field_id == field.field_id), None)
-    stats = leaf.stats(field.source_ids[0] if field.transform == "identity" else expression or -1)
+    stats = leaf.stats(field.source_ids[0] if parse_transform(field.transform).is_identity else expression or -1)
     try:
         two = np.asarray(pc.fill_null(pc.not_equal(stats.lower, stats.upper), False))
     except _UNORDERED:

@@ -21,13 +21,13 @@ from iceexplore.graph.redaction._words import (
     LOCATION_PROPERTIES,
     PROPERTIES,
     SUMMARY_WORDS,
-    TRANSFORM,
     TYPE,
     UUID,
     WHOLE,
     WORDS,
     is_setting,
 )
+from iceexplore.metadata import TRANSFORM_PATTERN
 
 __all__ = ["DocumentRedactor", "to_json"]
 
@@ -204,7 +204,7 @@ def _uuid(self: DocumentRedactor, value: str) -> str:
 
 
 def _transform(self: DocumentRedactor, value: str) -> str:
-    return value if TRANSFORM.fullmatch(value) else self.redaction.token(value)
+    return value if TRANSFORM_PATTERN.fullmatch(value) else self.redaction.token(value)
 
 
 def _secret(self: DocumentRedactor, value: Any) -> Walk:

@@ -16,7 +16,6 @@ __all__ = [
     "LOCATION_PROPERTIES",
     "PROPERTIES",
     "SUMMARY_WORDS",
-    "TRANSFORM",
     "TYPE",
     "UUID",
     "WHOLE",
@@ -30,9 +29,6 @@ TYPE = re.compile(
     r"boolean|int|long|float|double|date|time|timestamp|timestamptz|timestamp_ns|timestamptz_ns|string|uuid|binary"
     r"|variant|unknown|geometry|geography|fixed\[\s*\d{1,9}\s*\]|decimal\(\s*\d{1,3}\s*,\s*-?\d{1,3}\s*\)"
     r"|(?:geometry|geography)\((?:OGC:CRS84|(?:EPSG|srid):\d{1,6})(?:,\s*(?:spherical|vincenty|thomas|andoyer|karney))?\)"
-)
-TRANSFORM = re.compile(
-    r"identity|year|month|day|hour|years|months|days|hours|void|(?:bucket|truncate)\[\s*\d{1,10}\s*\]"
 )
 
 WORDS = frozenset(

@@ -18,7 +18,7 @@ from iceexplore.graph.tree._labels import Labels, file_lines, kind_of_entry, man
 from iceexplore.graph.tree._nodes import TreeNode
 from iceexplore.graph.tree._ranges import partition_ranges, plain, range_text
 from iceexplore.manifests import ContentType, Manifest, Status, whole
-from iceexplore.metadata import PartitionSpec, Snapshot, human_value, result_type
+from iceexplore.metadata import PartitionSpec, Snapshot, human_value, parse_transform, result_type
 from iceexplore.render import Mark
 
 __all__ = ["EntryNodes", "ProblemIndex", "Rows", "is_manifest"]
@@ -270,7 +270,7 @@ class EntryNodes:
             for i, (text, record) in enumerate(zip(out, records, strict=True)):
                 spec = self._spec(record) if record["content_type"] in FILES else None
                 part = next((p for p in spec.fields if str(p.field_id) == f.name), None) if spec else None
-                if part is None or part.transform == "void":
+                if part is None or parse_transform(part.transform).is_void:
                     continue
                 value = plain(column[i]) if taken[i].is_valid else None
                 text[part.name] = human_value(self._result_type(part.transform, part.source_ids), part.transform, value)

@@ -15,6 +15,7 @@ from iceexplore.metadata import (
     TableMetadata,
     decode_values,
     human_value,
+    parse_transform,
     result_type,
 )
 
@@ -58,7 +59,7 @@ def partition_ranges(
 
 def stats_id(field: PartitionField, expressions: Sequence[Expression]) -> int | None:
     """Return the id under which V4 statistics have a partition field's values: that of the column, or an expression."""
-    if field.transform == "identity" and field.source_ids:
+    if parse_transform(field.transform).is_identity and field.source_ids:
         return field.source_id
     return next((e.expr_id for e in expressions if e.partition_field_id == field.field_id), None)
 
@@ -67,7 +68,7 @@ def _aggregated(
     root: Manifest, field: PartitionField, rows: pa.Array, kind: Any, expressions: Sequence[Expression]
 ) -> list[dict[str, Any] | None]:
     found = stats_id(field, expressions)
-    if field.transform == "void" or found is None:
+    if parse_transform(field.transform).is_void or found is None:
         return [None] * len(rows)
     stats = root.stats(found)
     bounds = [stats.lower.take(rows), stats.upper.take(rows)]
@@ -104,7 +105,7 @@ def _summaries(record: Mapping[str, Any], metadata: TableMetadata, columns: Mapp
     summaries = record["partition_summaries"] or []
     out: list[dict[str, Any]] = []
     for field, summary in zip(spec.fields if spec else (), summaries, strict=False):
-        if summary is None or field.transform == "void":
+        if summary is None or parse_transform(field.transform).is_void:
             continue
         kind = _kind(field, columns)
         raw = [summary["lower_bound"], summary["upper_bound"]]

@@ -32,7 +32,7 @@ from iceexplore.metadata import (
     decode_values,
     human_value,
     is_known_transform,
-    result_type,
+    parse_transform,
     type_base,
 )
 
@@ -154,7 +154,7 @@ class RootClaims:
 
     def _number(self, field: PartitionField) -> int | None:
         """Return the id of the column or expression with a partition field's V4 statistics; None if there is none."""
-        if field.transform == "identity":
+        if parse_transform(field.transform).is_identity:
             return field.source_id
         made = (
             e.expr_id
@@ -177,7 +177,7 @@ class RootClaims:
         for field in fields:
             number = self._number(field) if len(field.source_ids) == 1 and is_known_transform(field.transform) else None
             claim = None if number is None else self._column(number)
-            if claim is not None and field.transform != "void":
+            if claim is not None and not parse_transform(field.transform).is_void:
                 out.append((field, number, claim))
         return out
 
@@ -204,9 +204,10 @@ class RootClaims:
         out: list[tuple[PartitionField, int | None, _Claim]] = []
         for i, field in enumerate(fields):
             source = self._meaning.types.get(field.source_ids[0]) if field.source_ids else None
-            if source is None or field.transform == "void" or not is_known_transform(field.transform):
+            transform = parse_transform(field.transform)
+            if source is None or transform.is_void or not transform.is_known:
                 continue
-            kind = result_type(field.transform, source)
+            kind = transform.result_type(source)
             if pa.types.is_null(arrow_type(kind)):
                 continue
             at = pc.add(pc.multiply(places, len(fields)), i)

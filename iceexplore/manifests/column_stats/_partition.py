@@ -20,6 +20,7 @@ from iceexplore.metadata import (
     arrow_type,
     decode_values,
     is_known_transform,
+    parse_transform,
     result_type,
 )
 
@@ -94,7 +95,7 @@ def _one(
 
 def _lacking(table: pa.Table, reader_schema: ReaderSchema, field: PartitionField, location: str) -> list[Problem]:
     """Return a problem for a manifest without a field of its spec; none for a void field, as that is always null."""
-    if not table.num_rows or field.transform == "void":
+    if not table.num_rows or parse_transform(field.transform).is_void:
         return []
     text = f"The manifest has no partition field {field.name!r} of its spec: filters and deletes may miss its files."
     found = ", ".join(f"{column.name} ({column.field_id})" for column in reader_schema.partition) or "none"

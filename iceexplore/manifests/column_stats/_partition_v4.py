@@ -27,8 +27,8 @@ from iceexplore.metadata import (
     Type,
     arrow_type,
     is_known_transform,
+    parse_transform,
     result_type,
-    transform_parts,
 )
 
 __all__ = ["expression_of", "rebuilt_partition"]
@@ -72,9 +72,11 @@ def rebuilt_partition(
         partitioned |= rows
         for field in specs[spec_id].fields:
             before = fields.get(field.field_id)
-            if before is not None and "void" in (field.transform, before[0].transform):
-                # A field dropped in v1 keeps its id with a void transform and is null (spec, "Partition Evolution").
-                fields[field.field_id] = before if field.transform == "void" else (field, rows)
+            # A field dropped in v1 keeps its id with a void transform and is null (spec, "Partition Evolution").
+            if before is not None and parse_transform(field.transform).is_void:
+                continue
+            if before is not None and parse_transform(before[0].transform).is_void:
+                fields[field.field_id] = (field, rows)
                 continue
             fields[field.field_id] = (field, rows if before is None else before[1] | rows)
     if not fields:
@@ -198,26 +200,29 @@ def _one(
 def _places(field: PartitionField, meaning: TableTypes) -> list[tuple[int, str]]:
     """Return statistics that may hold a field's values: (column or expression id, statistic), most reliable first."""
     expressions = meaning.expressions
-    name = transform_parts(field.transform)[0]
-    if name == "void":
+    transform = parse_transform(field.transform)
+    if transform.is_void:
         return []
     places = []
     expression = expression_of(field, expressions)
     if expression is not None:
         places += [(expression.expr_id, "lower"), (expression.expr_id, "upper")]
     if len(field.source_ids) == 1:
-        if name != "identity" or not _shares_source(field, meaning):
+        if not transform.is_identity or not _shares_source(field, meaning):
             places.append((field.source_id, "derived_value"))
-        if name == "identity":
+        if transform.is_identity:
             places += [(field.source_id, "lower"), (field.source_id, "upper")]
     return places
 
 
 def _shares_source(field: PartitionField, meaning: TableTypes) -> bool:
     """Return whether a spec has another field with the same source, which a ``derived_value`` may then belong to."""
+
+    def differs(other: PartitionField) -> bool:
+        return other.transform != field.transform and not parse_transform(other.transform).is_void
+
     return any(
-        field in spec.fields
-        and any(f.source_ids == field.source_ids and f.transform not in (field.transform, "void") for f in spec.fields)
+        field in spec.fields and any(f.source_ids == field.source_ids and differs(f) for f in spec.fields)
         for spec in meaning.specs.values()
     )
 

@@ -10,7 +10,14 @@ from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests.encode._partition_tuple import field_type, tuple_column
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ContentType
-from iceexplore.metadata import Expression, PartitionField, PartitionSpec, TableMetadata, arrow_type, transform_parts
+from iceexplore.metadata import (
+    Expression,
+    PartitionField,
+    PartitionSpec,
+    TableMetadata,
+    arrow_type,
+    parse_transform,
+)
 
 __all__ = [
     "Parts",
@@ -40,12 +47,13 @@ def base_id(column_id: int) -> int | None:
 
 def is_identity(field: PartitionField) -> bool:
     """Return whether the partition value is the source column's own value, and so equals the column's bounds."""
-    return transform_parts(field.transform)[0] == "identity"
+    return parse_transform(field.transform).is_identity
 
 
 def derives(field: PartitionField) -> bool:
     """Return whether the partition value needs a derived column: not identity, and not void (which is always null)."""
-    return transform_parts(field.transform)[0] not in ("identity", "void")
+    transform = parse_transform(field.transform)
+    return not (transform.is_identity or transform.is_void)
 
 
 def find_expression(metadata: TableMetadata, field: PartitionField) -> Expression | None:

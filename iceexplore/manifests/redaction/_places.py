@@ -19,6 +19,7 @@ from iceexplore.manifests.model._field_ids import (
     SUMMARY_NAMES,
     stats_of,
 )
+from iceexplore.metadata import parse_transform
 
 __all__ = [
     "FIELD_NAMES",
@@ -239,14 +240,14 @@ def value_keys(metadata: Any) -> tuple[dict[int, Any], dict[int, Any], dict[int,
     for spec in metadata.partition_specs:
         for field in spec.fields:
             source = field.source_ids[0] if len(field.source_ids) == 1 else None
-            identity = field.transform == "identity" and source is not None
+            identity = parse_transform(field.transform).is_identity and source is not None
             key = ("source", source) if identity else ("field", field.field_id)
             by_field[field.field_id] = key
             if source is not None:
                 if identity:
                     by_stats[source] = key
                     derived.setdefault(source, key)
-                elif field.transform != "void":
+                elif not parse_transform(field.transform).is_void:
                     derived[source] = key
             expression = getattr(field, "expr_id", None)
             if expression is None:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from iceexplore.metadata._text import format_transform
 from iceexplore.metadata.document._model import PartitionField, PartitionSpec, TableMetadata
+from iceexplore.metadata.transforms._registry import parse_transform
 from iceexplore.metadata.types._types import Schema
 
 __all__ = ["PropertyChange", "SpecChange", "properties_changes", "spec_changes"]
@@ -45,8 +46,8 @@ def spec_changes(
     transform replaced by ``void`` as dropped (spec, "Partition Evolution"). ``names`` resolves column names.
     """
     schema = Schema(0, ()) if names is None else names
-    before = {f.field_id: f for f in old.fields if f.transform != "void"}
-    after = {f.field_id: f for f in new.fields if f.transform != "void"}
+    before = {f.field_id: f for f in old.fields if not parse_transform(f.transform).is_void}
+    after = {f.field_id: f for f in new.fields if not parse_transform(f.transform).is_void}
     changes: list[SpecChange] = []
     for field_id, field in after.items():
         was = before.get(field_id)
@@ -71,7 +72,7 @@ def spec_changes(
 
 
 def _meaning(field: PartitionField) -> tuple[object, ...]:
-    return field.transform.lower(), field.source_ids
+    return parse_transform(field.transform), field.source_ids
 
 
 def _field_text(field: PartitionField, names: Schema | TableMetadata) -> str:

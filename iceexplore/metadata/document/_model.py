@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from iceexplore.metadata.document._json_object import signed
+from iceexplore.metadata.transforms._registry import parse_transform
 from iceexplore.metadata.types._types import Schema
 from iceexplore.render import card_html, card_of, card_text, line_of
 
@@ -67,7 +68,7 @@ class PartitionSpec:
     @property
     def is_unpartitioned(self) -> bool:
         """True if it has no field, or only void transforms (Java: ``PartitionSpec.isUnpartitioned``)."""
-        return all(f.transform == "void" for f in self.fields)
+        return all(parse_transform(f.transform).is_void for f in self.fields)
 
     def __repr__(self) -> str:
         return line_of(self)

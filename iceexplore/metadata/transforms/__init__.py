@@ -1,1 +1,1 @@
-"""Partition transforms: names, values, arrays and the sources they accept."""
+"""Partition transforms, a class each: what they accept, their results, projections and texts."""

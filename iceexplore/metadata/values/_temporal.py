@@ -16,6 +16,7 @@ from iceexplore.errors import FormatError
 
 __all__ = [
     "DAY_MICROS",
+    "INSTANT_UNITS",
     "TIMESTAMP_UNITS",
     "civil_from_days",
     "date_value",
@@ -39,6 +40,8 @@ TIMESTAMP_UNITS = {
     "timestamp_ns": (1_000_000_000, False),
     "timestamptz_ns": (1_000_000_000, True),
 }
+#: Units per second of the timestamp types.
+INSTANT_UNITS = {name: units for name, (units, _) in TIMESTAMP_UNITS.items()}
 
 _EPOCH = datetime(1970, 1, 1)
 _MIN_DAY = date.min.toordinal() - date(1970, 1, 1).toordinal()

@@ -65,7 +65,7 @@ def identity_sources(state: TableState) -> frozenset[int]:
         c.source.field_id
         for spec in state.metadata.partition_specs
         for c in partition_columns(state.metadata, spec)
-        if c.field.transform == "identity" and c.source is not None
+        if c.transform.is_identity and c.source is not None
     )
 
 

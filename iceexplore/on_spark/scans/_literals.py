@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from iceexplore.expressions import Always, And, Expression, Or, Predicate, predicates
-from iceexplore.metadata import Type, human_value, type_base
+from iceexplore.metadata import Type, format_value, type_base
 from iceexplore.on_spark.transport._columns import spark_type
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def literal(value: Any, kind: Type, version: tuple[int, int]) -> Column:
         case "timestamptz":
             return f.timestamp_micros(f.lit(int(value)).cast("bigint"))
         case "timestamp":
-            return f.lit(str(human_value(kind, "identity", value))).cast("timestamp_ntz")
+            return f.lit(str(format_value(kind, value))).cast("timestamp_ntz")
         case "string":
             return f.lit(value)
     return f.lit(value).cast(target)

@@ -238,7 +238,7 @@ class _GroupScan:
             spec = self.state.metadata.spec(number) if number is not None else None
             for column in partition_columns(self.state.metadata, spec) if spec is not None else ():
                 source = column.source
-                if column.field.transform != "identity" or source is None or source.field_id != field.field_id:
+                if not column.transform.is_identity or source is None or source.field_id != field.field_id:
                     continue
                 at = -1 if held is None else held.type.get_field_index(column.key)
                 if held is None or at < 0:

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from iceexplore.expressions import Expression, Predicate, predicates
 from iceexplore.manifests import EntryBatch, whole
-from iceexplore.metadata import TableMetadata, type_base
-from iceexplore.planning.advice._partitioning import candidates, replaced
+from iceexplore.metadata import TableMetadata, Transform, parse_transform
+from iceexplore.planning.advice._partitioning import candidates
 from iceexplore.planning.advice._ranges import Wanted, wanted_of
 from iceexplore.planning.advice._spread import Files, Mask, Reading, Shares, Spread, sorted_reading
 from iceexplore.planning.advice._statistics import cut_bounds, missing_bounds
@@ -200,7 +200,7 @@ def _estimates(
         rare = "few rows share a value" if distinct is None else f"about {distinct:,.0f} values, equally often"
         assumes.append(rare)
     have = _transforms(scene.metadata, term.field_id)
-    if "identity" in have:
+    if any(transform.is_identity for transform in have):
         if not _of_older_specs(scene):
             out.notes.append(f"{name}: the table is already partitioned by it")
     else:
@@ -225,7 +225,7 @@ def _partitioning(
     spread: Spread,
     wanted: Wanted,
     distinct: float | None,
-    have: dict[str, str],
+    have: dict[Transform, str],
     *,
     guessed: bool,
 ) -> Iterator[Suggestion]:
@@ -236,10 +236,9 @@ def _partitioning(
     for found in candidates(
         term.type, spread, scene.files, scene.left, wanted, distinct, () if old else have, guessed=guessed
     ):
-        made = found.transform.format(term.name)
+        made = found.transform.to_sql(term.name)
         assumes = _EVEN + (f"; {found.assumes}" if found.assumes else "")
-        text = type_base(term.type) == "string"
-        if found.name in have or any(replaced(there, found.name, text=text) for there in have):
+        if found.transform in have or any(there.refines(found.transform, term.type) for there in have):
             if old:
                 yield Suggestion(
                     "old-spec", "rewrite files of older specs",
@@ -250,7 +249,7 @@ def _partitioning(
                     ),
                 )  # fmt: skip
             continue
-        coarser = next((name for transform, name in have.items() if replaced(found.name, transform, text=text)), None)
+        coarser = next((name for there, name in have.items() if found.transform.refines(there, term.type)), None)
         yield Suggestion(
             "partition", f"partition by {made}",
             f"partitioned by {made} this filter would read {amount(found.after.files, 'file')} instead of "
@@ -282,11 +281,11 @@ def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: 
     return f"{name}: sorted by it, this filter would read {amount(ordered.files, 'file')}; it reads {now.files:,} now"
 
 
-def _transforms(metadata: TableMetadata, field_id: int) -> dict[str, str]:
+def _transforms(metadata: TableMetadata, field_id: int) -> dict[Transform, str]:
     """Return the default spec's partition fields on a column: names by transform."""
     spec = metadata.spec()
     fields = [] if spec is None else partition_columns(metadata, spec)
-    return {c.field.transform: c.field.name for c in fields if c.source is not None and c.source.field_id == field_id}
+    return {c.transform: c.field.name for c in fields if c.source is not None and c.source.field_id == field_id}
 
 
 def _of_older_specs(scene: Scene) -> int:
@@ -299,4 +298,4 @@ def _sorted_by(metadata: TableMetadata, field_id: int) -> bool:
     """Return whether the table's sort order begins with a column."""
     order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)
     return bool(order and order.fields and order.fields[0].source_ids[:1] == (field_id,)
-                and order.fields[0].transform == "identity")  # fmt: skip
+                and parse_transform(order.fields[0].transform).is_identity)  # fmt: skip

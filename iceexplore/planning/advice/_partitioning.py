@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from iceexplore.metadata import Type, type_base
+from iceexplore.metadata import (
+    TRANSFORMS,
+    BucketTransform,
+    IdentityTransform,
+    TimeTransform,
+    Transform,
+    TruncateTransform,
+    Type,
+    type_base,
+)
 from iceexplore.planning.advice._axis import Axis, Floats
 from iceexplore.planning.advice._ranges import Span, Wanted
 from iceexplore.planning.advice._spread import Files, Mask, Reading, Shares, Spread
 
-__all__ = [
-    "Candidate",
-    "candidates",
-    "replaced",
-]
-
-#: Units of a time column, finest first.
-TIMES = ("hours", "days", "months", "years")
-_CODES = {"hours": "h", "days": "D", "months": "M", "years": "Y"}
+__all__ = ["Candidate", "candidates"]
 
 
 @dataclass(frozen=True)
@@ -51,22 +51,27 @@ def text_units(axis: Axis, length: int) -> Units:
     return number_units(axis.base ** (axis.digits - length))
 
 
-def time_units(base: str, unit: str) -> Units:
-    """Return hours to years of a stored date or timestamp, since 1970."""
-    stored = "D" if base == "date" else "ns" if "_ns" in base else "us"
-    code = _CODES[unit]
+def time_units(transform: TimeTransform, kind: Type) -> Units:
+    """Return the units of a transform of stored dates or timestamps, since 1970."""
 
     def number(values: Floats) -> Floats:
-        times = np.clip(values, -9e18, 9e18).astype(np.int64).view(f"datetime64[{stored}]")
-        return np.asarray(times.astype(f"datetime64[{code}]").astype(np.int64)).astype(np.float64)
+        return transform.numbers(kind, np.clip(values, -9e18, 9e18).astype(np.int64)).astype(np.float64)
 
     def start(numbers: Floats) -> Floats:
-        limit = np.array([-9e18, 9e18]).astype(np.int64).view(f"datetime64[{stored}]")
-        least, most = limit.astype(f"datetime64[{code}]").astype(np.int64) + np.array([1, -1])
-        times = np.clip(numbers, least, most).astype(np.int64).view(f"datetime64[{code}]")
-        return np.asarray(times.astype(f"datetime64[{stored}]").astype(np.int64)).astype(np.float64)
+        least, most = transform.numbers(kind, np.array([-9e18, 9e18]).astype(np.int64)) + np.array([1, -1])
+        return transform.starts(kind, np.clip(numbers, least, most).astype(np.int64)).astype(np.float64)
 
     return Units(number, start)
+
+
+def _time_transforms(kind: Type) -> list[TimeTransform]:
+    """Return the units that Spark has for a type, finest first."""
+    found = [
+        made
+        for cls in TRANSFORMS
+        if issubclass(cls, TimeTransform) and cls.spark_name and (made := cls()).accepts(kind)
+    ]
+    return sorted(found, key=lambda t: -sum(t.refines(other, kind) for other in found))
 
 
 #: Types accepted by the bucket transform, with enough distinct values to make it useful (spec, "Partition Transforms").
@@ -75,7 +80,6 @@ _BUCKETS = frozenset(
      "timestamptz_ns", "time")
 )  # fmt: skip
 _MAX_BUCKETS = 512
-_SIZED = re.compile(r"(bucket|truncate)\[([1-9][0-9]{0,9})\]\Z")
 #: Files may shrink to this share of today's average size; smaller files cost more than pruning saves.
 _SMALLEST = 0.5
 _SINGLE_VALUES = 200
@@ -90,9 +94,7 @@ class Candidate:
     Attributes
     ----------
     transform
-        Transform in Spark's DDL with a placeholder for the column: ``days({})``, ``bucket(16, {})``, ``{}``.
-    name
-        Iceberg's name of the transform: ``day``, ``bucket[16]``, ``identity``.
+        The field's transform.
     after
         What the filter would read.
     files
@@ -101,8 +103,7 @@ class Candidate:
         Assumptions of the estimate besides an even spread.
     """
 
-    transform: str
-    name: str
+    transform: Transform
     after: Reading
     files: int
     assumes: str = ""
@@ -115,7 +116,7 @@ def candidates(
     left: Mask,
     wanted: Wanted,
     distinct: float | None,
-    have: Collection[str] = (),
+    have: Collection[Transform] = (),
     *,
     guessed: bool = False,
 ) -> Iterator[Candidate]:
@@ -137,17 +138,14 @@ def candidates(
         ``distinct`` is a guess: there may be several times as many values, rare ones.
     """
     base = type_base(kind)
-    if "identity" in have or not left.any():
+    if any(transform.is_identity for transform in have) or not left.any():
         return
-    times = base == "date" or base.startswith("timestamp")
-    if times:
-        for unit in TIMES:
-            if unit == "hours" and base == "date":
-                continue
-            found = _cut(spread, every, left, wanted, time_units(base, unit))
-            if found is not None:
-                yield Candidate(f"{unit}({{}})", unit.removesuffix("s"), *found)
-                break  # the finest unit that does not make files too small
+    times = _time_transforms(kind)
+    for unit in times:
+        found = _cut(spread, every, left, wanted, time_units(unit, kind))
+        if found is not None:
+            yield Candidate(unit, *found)
+            break  # the finest unit that does not make files too small
     step = spread.axis.step
     numbers = step > 0 and base in ("int", "long", "decimal", "boolean")
     width = (float(np.nanmax(spread.high) - np.nanmin(spread.low)) / step + 1) if numbers else None
@@ -162,15 +160,15 @@ def candidates(
             found = _hashed(every, left, points, round(values)) if fits else None
             assumes = f"the column has about {values:,.0f} values, equally often"
         if found is not None:
-            yield Candidate("{}", "identity", *found, assumes)
+            yield Candidate(IdentityTransform(), *found, assumes)
     elif points and base in _BUCKETS:
-        old = max((_size(transform, "bucket") or 1 for transform in have), default=1)
+        old = max((t.width or 1 for t in have if isinstance(t, BucketTransform)), default=1)
         buckets = _buckets(every, left)
         if buckets > 1 and buckets * old <= _MAX_BUCKETS and (values is None or values >= 4 * buckets * old):
             found = _hashed(every, left, points, buckets)
             if found is not None:
                 assumes = "the column has many different values, and bucket spreads them evenly"
-                yield Candidate(f"bucket({buckets * old}, {{}})", f"bucket[{buckets * old}]", *found, assumes)
+                yield Candidate(BucketTransform(buckets * old), *found, assumes)
     if points:
         return
     parts = max(1.0, float(np.median(every.counts)))
@@ -178,44 +176,14 @@ def candidates(
         size = int(10 ** np.ceil(np.log10(max(1.0, width / parts))))
         found = _cut(spread, every, left, wanted, number_units(step * size)) if size > 1 else None
         if found is not None:
-            yield Candidate(f"truncate({size}, {{}})", f"truncate[{size}]", *found)
+            yield Candidate(TruncateTransform(size), *found)
     elif base == "string" and spread.axis.plain:
         for length in range(spread.axis.digits, 0, -1):
             found = _cut(spread, every, left, wanted, text_units(spread.axis, length))
             if found is not None:
                 size = spread.axis.skip + length
-                yield Candidate(
-                    f"truncate({size}, {{}})", f"truncate[{size}]", *found, "beginnings occur equally often"
-                )
+                yield Candidate(TruncateTransform(size), *found, "beginnings occur equally often")
                 break
-
-
-def replaced(new: str, old: str, *, text: bool = False) -> bool:
-    """Return whether a transform makes another one on the same column redundant: it is finer and implies the other.
-
-    Parameters
-    ----------
-    text
-        The column has text values: a longer ``truncate`` is the finer one.
-    """
-    times = [t.removesuffix("s") for t in TIMES]
-    if new in times and old in times:
-        return times.index(new) < times.index(old)
-    if new == "identity":
-        return old != "identity"
-    for kind in ("bucket", "truncate"):
-        a, b = _size(new, kind), _size(old, kind)
-        if a is not None and b is not None:
-            if kind == "bucket":
-                return a > b and a % b == 0
-            return a > b if text else a < b and b % a == 0
-    return False
-
-
-def _size(transform: str, kind: str) -> int | None:
-    """Return the number in brackets if the transform is of this kind; a table may have unusual transforms."""
-    found = _SIZED.match(transform)
-    return int(found[2]) if found is not None and found[1] == kind else None
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from iceexplore.metadata import Transform
 from iceexplore.planning.advice._spread import Files, Reading
 
 __all__ = [
@@ -61,17 +62,19 @@ def sort(table: str, column: str, files: Files, *, ordered: bool = False) -> tup
     )  # fmt: skip
 
 
-def add_partition_field(table: str, column: str, transform: str, instead_of: str | None = None) -> tuple[str, ...]:
+def add_partition_field(
+    table: str, column: str, transform: Transform, instead_of: str | None = None
+) -> tuple[str, ...]:
     """Return statements that add a partition field and rewrite existing data with it.
 
     Parameters
     ----------
     transform
-        The transform, with ``{}`` for the column.
+        The field's transform.
     instead_of
         Name of a partition field that the new one makes redundant.
     """
-    made = transform.format(sql_name(column))
+    made = transform.to_sql(sql_name(column))
     change = (
         f"REPLACE PARTITION FIELD {sql_name(instead_of)} WITH {made}" if instead_of else f"ADD PARTITION FIELD {made}"
     )

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from iceexplore.errors import renamed_arguments
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, bool_array, whole
-from iceexplore.metadata import human_value
+from iceexplore.metadata import format_value
 from iceexplore.planning.delete_index._codes import Mask
 from iceexplore.planning.delete_index._delete_files import DeleteFiles, live_deletes, path_bounds
 from iceexplore.planning.delete_index._match import DeleteIndex
@@ -77,7 +77,7 @@ class Reasons:
     @staticmethod
     def _range(stats: dict[str, Any], kind: Any) -> str:
         values = (stats["lower"], stats["upper"])
-        return " to ".join("?" if v is None else human_value(kind, "identity", v) for v in values)
+        return " to ".join("?" if v is None else format_value(kind, v) for v in values)
 
     def alone(self, delete: int, live: dict[str, str]) -> Reason:
         """Explain why a delete is in scope of no data file of the plan.

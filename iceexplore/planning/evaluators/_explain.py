@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from iceexplore.expressions import Always, And, Expression, Or, Predicate
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, Manifest
-from iceexplore.metadata import TableMetadata, Type, human_value, type_base
+from iceexplore.metadata import TableMetadata, Type, human_value, parse_transform, type_base
 from iceexplore.planning.evaluators._column_metrics import Mask
 from iceexplore.planning.evaluators._file_evaluator import FileMetricsSources, MetricsSource, MetricsSources
 from iceexplore.planning.evaluators._filter import Filter, same_partition
@@ -69,7 +69,7 @@ def metrics_as_text(
         quoted = source.type is not None and type_base(source.type) == "string"
         known = _ranged(subject or source.name, shown(lower, quoted), shown(upper, quoted))
     text = term_text(p)
-    if partition and source.inclusive is not None and source.transform != "identity":
+    if partition and source.inclusive is not None and not parse_transform(source.transform).is_identity:
         want = _question(source.inclusive, source.name, source.transform, source.type)
         text = f"rows of {text} are where {want}"
     else:
@@ -104,7 +104,7 @@ def _question(p: Predicate, name: str, transform: str, kind: Type | None) -> str
     word = _WORDS.get(p.op, p.op)
     if not p.literals:
         return f"{name} {word}"
-    texts = _literals(p.literals[:_NAMED], transform, p.type if transform == "identity" else kind)
+    texts = _literals(p.literals[:_NAMED], transform, p.type if parse_transform(transform).is_identity else kind)
     more = f" and {len(p.literals) - _NAMED:,} more" if len(p.literals) > _NAMED else ""
     return f"{name} {word} {', '.join(texts)}{more}"
 

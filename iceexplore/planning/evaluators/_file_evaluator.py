@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from iceexplore.expressions import Expression, Predicate
 from iceexplore.manifests import EntryBatch, whole
-from iceexplore.metadata import PartitionSpec, TableMetadata, Type, wrapped_result
+from iceexplore.metadata import PartitionSpec, TableMetadata, Type, parse_transform
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, Mask, comparable, known
 from iceexplore.planning.evaluators._metrics_evaluator import all_masks, any_mask, may_match, must_match, walk
 from iceexplore.planning.evaluators._partition_values import PartitionColumn, partition_columns
@@ -117,10 +117,11 @@ def trusted_rows(
     In Java, truncating the lowest integers wraps around to one of the highest. Tuples with that number, and ranges that
     include it, prove nothing. A promoted column may have the wrapped number of either type.
     """
-    if not transform.startswith("truncate"):
+    parsed = parse_transform(transform)
+    if not parsed.may_overflow:
         return where
     fields = (s.find(field_id) for s in metadata.schemas)
-    for number in {wrapped_result(transform, f.type) for f in fields if f is not None} - {None}:
+    for number in {parsed.wrapped_result(f.type) for f in fields if f is not None} - {None}:
         if not pa.types.is_integer(evidence.lower.type):
             continue
         low, high = (side.cast(pa.int64()) for side in (evidence.lower, evidence.upper))
@@ -228,7 +229,8 @@ class FileMetricsSources:
             return mine
         lower, upper = (pc.struct_field(stats, [stats.type.get_field_index(n)]) for n in ("lower", "upper"))
         doubted: Mask = found.all_null & (np.asarray(lower.is_valid()) | np.asarray(upper.is_valid()))
-        if transform == "identity" and lower.type == found.lower.type and not pa.types.is_nested(lower.type):
+        comparable_types = lower.type == found.lower.type and not pa.types.is_nested(lower.type)
+        if comparable_types and parse_transform(transform).is_identity:
             low, high, value = (comparable(side) for side in (lower, upper, found.lower))
             doubted |= known(pc.equal(value, low)) & known(pc.less(low, high))
         if not doubted.any():

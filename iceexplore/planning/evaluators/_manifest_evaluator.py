@@ -20,6 +20,7 @@ from iceexplore.metadata import (
     arrow_type,
     decode_values,
     is_known_transform,
+    parse_transform,
     partition_type,
     result_type,
 )
@@ -114,7 +115,7 @@ class ManifestMetricsSources:
         if found is not None:
             out.append(MetricsSource(p, None, found, None, "statistics", p.name, "identity", p.type))
         for e in self._metadata.expressions:
-            if e.source_ids != (p.field_id,) or p.type is None or e.transform == "identity":
+            if e.source_ids != (p.field_id,) or p.type is None or parse_transform(e.transform).is_identity:
                 continue
             may = project(p, e.transform, p.type, strict=False)
             found = None if may is None else self._column(e.expr_id)
@@ -175,7 +176,7 @@ class ManifestMetricsSources:
                 for e in self._metadata.expressions
                 if (e.source_ids, e.transform) == (f.source_ids, f.transform)
             )
-            number = f.source_id if f.transform == "identity" else next(expressions, None)
+            number = f.source_id if parse_transform(f.transform).is_identity else next(expressions, None)
             found = None if number is None else self._column(number)
             if found is not None:
                 out[str(f.field_id)] = found

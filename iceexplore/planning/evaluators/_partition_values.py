@@ -19,12 +19,13 @@ from iceexplore.metadata import (
     PartitionField,
     PartitionSpec,
     TableMetadata,
+    Transform,
     Type,
     arrow_type,
     decode_values,
     encode_value,
+    parse_transform,
     partition_type,
-    transform_parts,
     type_base,
 )
 
@@ -43,6 +44,11 @@ class PartitionColumn:
     def key(self) -> str:
         """Return the name of the field in a batch's partition struct: its field id as text."""
         return str(self.field.field_id)
+
+    @property
+    def transform(self) -> Transform:
+        """The field's transform."""
+        return parse_transform(self.field.transform)
 
 
 def partition_columns(metadata: TableMetadata, spec: PartitionSpec) -> list[PartitionColumn]:
@@ -77,7 +83,7 @@ def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str
                 raise OptionError(f"{what}[{i}]: no partition field {key!r}; {nearest(str(key), names)}")
         for column in columns:
             name = column.field.name
-            void = transform_parts(column.field.transform)[0] == "void"
+            void = column.transform.is_void
             if name not in row and not void:
                 raise OptionError(f"{what}[{i}] lacks partition field {name!r}; give None for null")
             values[name].append(_stored(column, row.get(name), f"{what}[{i}][{name!r}]"))
@@ -90,58 +96,10 @@ def _stored(column: PartitionColumn, value: Any, where: str) -> Any:
     """Return the number or value that Iceberg stores for a transform's result."""
     if value is None:
         return None
-    name, width = transform_parts(column.field.transform)
     try:
-        match name:
-            case "void":
-                raise ValueError("a void field is always null")
-            case "bucket":
-                number = _whole(value)
-                if not 0 <= number < (width or 0):
-                    raise ValueError(f"buckets are 0 to {(width or 0) - 1}")
-                return number
-            case "year":
-                return _year(value)
-            case "month":
-                if isinstance(value, str):
-                    year, month = value.split("-")
-                    return (int(year) - 1970) * 12 + _within(int(month), 1, 12) - 1
-                return (value.year - 1970) * 12 + value.month - 1 if isinstance(value, date) else _whole(value)
-            case "hour":
-                if isinstance(value, str):
-                    value = datetime.strptime(value, "%Y-%m-%d-%H" if "T" not in value else "%Y-%m-%dT%H")
-                if isinstance(value, datetime):
-                    days = (value.date() - date(1970, 1, 1)).days
-                    return days * 24 + value.hour
-                return _whole(value)
-            case "day" if isinstance(value, datetime):
-                return value.date()
+        return column.transform.parse_value(value)
     except (ValueError, TypeError) as error:
         raise OptionError(f"{where} = {value!r} is not a value of {column.field.transform}: {error}") from None
-    return value
-
-
-def _within(value: int, low: int, high: int) -> int:
-    if not low <= value <= high:
-        raise ValueError(f"{value} is not between {low} and {high}")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or (not isinstance(value, str) and value != int(value)):
-        raise ValueError("not a whole number")
-    return int(value)
-
-
-def _year(value: Any) -> int:
-    if isinstance(value, date):
-        return value.year - 1970
-    if isinstance(value, str):
-        return int(value) - 1970
-    number = _whole(value)
-    if 1000 <= number <= 9999:
-        raise ValueError(f"stored years count from 1970, {number} would be {number + 1970}; write {str(number)!r}")
-    return number
 
 
 def typed_values(kind: Type, values: Sequence[Any], what: str) -> pa.Array:

@@ -1,15 +1,14 @@
-"""Format columns of values as `human_value` does, without a Python object per value where the type allows."""
+"""Format columns as `Transform.to_human_string` does, without a Python object per value where the type allows."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.metadata import PrimitiveType, Type, arrow_type, human_value, transform_parts, type_base
+from iceexplore.metadata import PrimitiveType, Type, arrow_type, parse_transform, type_base
 
 __all__ = ["human_texts", "shown"]
 
-_SPECIAL = frozenset(("year", "month", "day", "hour"))
 #: Seconds of the years 1 to 9999, which Arrow prints in ISO 8601.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 #: Longer values are cut off in sentences.
@@ -29,7 +28,7 @@ def human_texts(values: pa.Array, kind: Type | None, transform: str = "identity"
     found = values.type
     if pa.types.is_null(found):
         return pa.nulls(len(values), pa.string())
-    if transform_parts(transform)[0] not in _SPECIAL:
+    if not parse_transform(transform).own_text:
         if pa.types.is_string(found):
             return values
         if pa.types.is_integer(found) and (kind is None or type_base(kind) in ("int", "long")):
@@ -65,7 +64,8 @@ def _by_value(values: pa.Array, kind: Type | None, transform: str) -> pa.StringA
     if type_ is None:
         texts = [str(v) for v in distinct.to_pylist()]
     else:
-        texts = [human_value(type_, transform, v) for v in distinct.to_pylist()]
+        to_text = parse_transform(transform).to_human_string
+        texts = [to_text(type_, v) for v in distinct.to_pylist()]
     return pa.array(texts, pa.string()).take(encoded.indices)
 
 

@@ -61,7 +61,7 @@ def _by_partition(state: TableState, files: EntryBatch) -> Groups:
             continue
         parts = []
         for column in partition_columns(state.metadata, spec):
-            if column.field.transform == "void" or column.key not in groups:
+            if column.transform.is_void or column.key not in groups:
                 continue
             kind = column.type if column.source is None else column.source.type
             texts = _texts(groups[column.key].take(pa.array(mine)), kind, column.field.transform)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from iceexplore.expressions import COMPARABLE, Column, Columns, literal_sql, name_sql
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest
-from iceexplore.metadata import ListType, MapType, StructType, Type, human_value, type_base
+from iceexplore.metadata import ListType, MapType, StructType, Type, format_value, type_base
 from iceexplore.planning.evaluators._column_metrics import comparable
 
 __all__ = ["Examples", "examples_of"]
@@ -99,7 +99,7 @@ def _text(value: Any, kind: Type) -> str | None:
     if isinstance(value, int) and base == "boolean":
         return str(bool(value)).lower()
     if isinstance(value, int) and base in _TEMPORAL:
-        return f"'{human_value(kind, 'identity', value)}'"
+        return f"'{format_value(kind, value)}'"
     text = literal_sql(value, kind, "sql")
     return text if len(text) <= _LONGEST and text.isprintable() else None
 

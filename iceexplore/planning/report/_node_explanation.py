@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from iceexplore.expressions import predicates
 from iceexplore.manifests import EntryBatch, whole
-from iceexplore.metadata import type_base
+from iceexplore.metadata import parse_transform, type_base
 from iceexplore.planning.evaluators._explain import explain_files, explain_manifests, term_text
 from iceexplore.planning.evaluators._file_evaluator import FileMetricsSources, MetricsSource, MetricsSources
 from iceexplore.planning.evaluators._manifest_evaluator import ManifestMetricsSources
@@ -185,7 +185,7 @@ def _verdict(w: MetricsSource) -> Verdict:
 def _known(w: MetricsSource) -> str:
     """Describe the evidence of one source about the first row."""
     e = w.evidence.take([0])
-    quoted = w.type is not None and type_base(w.type) == "string" and w.transform == "identity"
+    quoted = w.type is not None and type_base(w.type) == "string" and parse_transform(w.transform).is_identity
     low, high = (shown(human_texts(b, w.type, w.transform), quoted)[0].as_py() for b in (e.lower, e.upper))
     if bool(e.all_null[0]):
         return f"{w.name} is {'null' if e.exact else 'always null'}"

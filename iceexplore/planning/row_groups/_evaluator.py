@@ -13,7 +13,7 @@ from iceexplore.errors import IceexploreError
 from iceexplore.expressions import Always, And, Expression, Or, Predicate
 from iceexplore.formats import ChunkBounds, ParquetLeaf, RowGroups
 from iceexplore.graph import TableState
-from iceexplore.metadata import NestedField, arrow_type, human_value
+from iceexplore.metadata import NestedField, arrow_type, format_value
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics
 from iceexplore.planning.evaluators._metrics_evaluator import may_match
 from iceexplore.planning.row_groups._bloom_filter import read_bloom_filter
@@ -193,7 +193,7 @@ def _perhaps(p: Predicate, column: Column, i: int, bloom: tuple[TableState, str]
 
 
 def _not_hashed(p: Predicate, column: Column) -> str:
-    shown = ", ".join(human_value(column.field.type, "identity", x) for x in p.literals[:5])
+    shown = ", ".join(format_value(column.field.type, x) for x in p.literals[:5])
     more = f" and {len(p.literals) - 5:,} more" if len(p.literals) > 5 else ""
     return f"the Bloom filter of {p.name or column.field.name} does not contain {shown}{more}"
 
@@ -220,7 +220,7 @@ def _reason(p: Predicate, column: Column, i: int, by: str, why: str) -> Reason:
 
 def _shown(column: Column, i: int) -> tuple[str | None, str | None]:
     bounds = (column.evidence.lower[i], column.evidence.upper[i])
-    low, high = (None if not b.is_valid else human_value(column.field.type, "identity", b.as_py()) for b in bounds)
+    low, high = (None if not b.is_valid else format_value(column.field.type, b.as_py()) for b in bounds)
     return low, high
 
 

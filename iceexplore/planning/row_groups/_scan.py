@@ -12,7 +12,7 @@ from iceexplore.errors import IceexploreError
 from iceexplore.expressions import Expression, Predicate, predicates
 from iceexplore.formats import DEFAULT_FORMAT, ParquetLeaf, RowGroups, format_named
 from iceexplore.graph import TableState
-from iceexplore.metadata import NestedField, Schema, StructType, name_mapping
+from iceexplore.metadata import NestedField, Schema, StructType, name_mapping, parse_transform
 from iceexplore.planning.model._tasks import FileTasks
 from iceexplore.planning.row_groups._evaluator import Column, Judged, judge_groups, lacking_column, stored_column
 from iceexplore.storage import in_order, progress
@@ -185,7 +185,7 @@ def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None
     out = {}
     for f in spec.fields:
         child = partition.type.get_field_index(str(f.field_id))
-        if f.transform == "identity" and child >= 0 and f.source_id is not None:
+        if parse_transform(f.transform).is_identity and child >= 0 and f.source_id is not None:
             out[f.source_id] = partition.field(child)[at]
     return out
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from iceexplore.errors import OptionError, nearest
-from iceexplore.metadata import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, TableMetadata
+from iceexplore.metadata import (
+    ListType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    Schema,
+    StructType,
+    TableMetadata,
+)
 from iceexplore.planning import partition_columns
 
 __all__ = [
@@ -132,7 +140,7 @@ def partition_field(metadata: TableMetadata) -> NestedField:
     for spec in sorted(metadata.partition_specs, key=lambda s: (s.spec_id != metadata.default_spec_id, -s.spec_id)):
         for column in partition_columns(metadata, spec):
             number = column.field.field_id
-            if column.field.transform != "void":
+            if not column.transform.is_void:
                 found.setdefault(number, NestedField(number, column.field.name, column.type))
     taken: set[str] = set()
     fields = []

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from iceexplore.graph import TableState, direct_places, live_manifests
 from iceexplore.manifests import Manifest, whole
-from iceexplore.metadata import human_value, result_type
+from iceexplore.metadata import human_value, parse_transform, result_type
 from iceexplore.widgets.core._ids import ref_id
 
 __all__ = ["Search"]
@@ -102,7 +102,7 @@ class Search:
     def _values(self, field_id: str, column: pa.Array) -> npt.NDArray[np.bool_]:
         """Return which values of a partition field, as displayed, contain the text."""
         known = [f for spec in self._state.metadata.partition_specs for f in spec.fields if str(f.field_id) == field_id]
-        if not known or known[-1].transform == "void":
+        if not known or parse_transform(known[-1].transform).is_void:
             return np.zeros(len(column), dtype=np.bool_)
         part = known[-1]
         coded = column.dictionary_encode()

@@ -26,8 +26,7 @@ from iceexplore.commits import CommitWriter, LayoutOptions, append, is_synthetic
 from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, OutsideRootsError, RuleError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
-from iceexplore.metadata import arrow_type, parse_type
-from iceexplore.metadata.transforms._arrays import apply_transform
+from iceexplore.metadata import apply_transform, arrow_type, parse_type
 from tests.commits.operations_table import BY_KIND, NOW, Commits, frame, sandbox, table
 from tests.helpers.folders import fresh
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from iceexplore.expressions import Expression, Op, Predicate, any_of
 from iceexplore.manifests import stats_type
-from iceexplore.metadata import PrimitiveType
+from iceexplore.metadata import PrimitiveType, parse_transform
 from iceexplore.planning.advice._axis import Axis
 from iceexplore.planning.advice._columns import distinct_by_bytes
-from iceexplore.planning.advice._partitioning import candidates, replaced
+from iceexplore.planning.advice._partitioning import candidates
 from iceexplore.planning.advice._ranges import wanted_of
 from iceexplore.planning.advice._spread import Files, Shares, Spread, sorted_reading
 
@@ -91,7 +91,8 @@ def test_estimates_stay_within_what_there_is(data: st.DataObject) -> None:
         have = data.draw(
             st.sets(st.sampled_from(["bucket[x]", "bucket[0]", "bucket[4]", "truncate[-1]", "week", "day"]))
         )
-        fields = list(candidates(PrimitiveType(name), spread, files, every, wanted, distinct, have))
+        transforms = set(map(parse_transform, have))
+        fields = list(candidates(PrimitiveType(name), spread, files, every, wanted, distinct, transforms))
     assert 0 <= found.files <= len(files.rows)
     assert 0 <= found.bytes <= files.bytes.sum() * (1 + 1e-9) + 1
     for field in fields:
@@ -124,29 +125,6 @@ def test_texts_are_counted_in_the_letters_that_occur() -> None:
     for value in (100, 2500, 5000, 9000):
         share = (axis.number(f"user-{value:04d}") - low) / (high - low)
         assert share == pytest.approx(value / 10_000, abs=0.02)
-
-
-def test_what_makes_what_needless() -> None:
-    assert replaced("day", "month")
-    assert not replaced("month", "day")
-    assert replaced("bucket[32]", "bucket[16]")
-    assert not replaced("bucket[24]", "bucket[16]")
-    assert replaced("truncate[10]", "truncate[100]")
-    assert not replaced("truncate[10]", "truncate[100]", text=True)
-    assert replaced("truncate[12]", "truncate[3]", text=True)
-    assert replaced("identity", "bucket[4]")
-    assert not replaced("day", "bucket[4]")
-    for strange in (
-        "bucket[x]",
-        "bucket[0]",
-        "bucket[-4]",
-        "bucket",
-        "bucket[²]",
-        "",
-        "truncate[9999999999999999999999]",
-    ):
-        assert not replaced("bucket[4]", strange)
-        assert not replaced(strange, "bucket[4]")
 
 
 def _key(value: Any) -> Any:

@@ -1,41 +1,32 @@
-"""Check the source columns of partition fields and sort fields (spec, "Partitioning", "Sorting")."""
+"""Partition specs and sort orders against schemas: types of partition tuples, valid sources and names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from iceexplore.errors import RuleError
-from iceexplore.metadata.document._model import PartitionField, PartitionSpec, SortOrder
-from iceexplore.metadata.transforms._names import is_known_transform, transform_parts
-from iceexplore.metadata.types._parameters import type_base
-from iceexplore.metadata.types._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
+from iceexplore.metadata.document._model import PartitionField, PartitionSpec, SortOrder, TableMetadata
+from iceexplore.metadata.transforms._registry import parse_transform
+from iceexplore.metadata.types._types import ListType, MapType, NestedField, Schema, StructType
 
-__all__ = ["check_names", "check_sources", "column_names", "reachable", "transform_fits"]
-
-_TIMESTAMPS = frozenset(("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"))
-_BUCKET = _TIMESTAMPS | {"binary", "date", "decimal", "fixed", "int", "long", "string", "time", "uuid"}
-_SOURCES = {
-    "bucket": _BUCKET,
-    "truncate": frozenset(("binary", "decimal", "int", "long", "string")),
-    "year": _TIMESTAMPS | {"date"},
-    "month": _TIMESTAMPS | {"date"},
-    "day": _TIMESTAMPS | {"date"},
-    "hour": _TIMESTAMPS,
-}
+__all__ = ["check_names", "check_sources", "partition_type"]
 
 
-def transform_fits(transform: str, type_: Type) -> bool:
-    """Return whether a transform accepts a type (spec, "Partition Transforms"); True for unknown transforms."""
-    name, _ = transform_parts(transform)
-    if name == "void" or not is_known_transform(transform):
-        return True
-    if not isinstance(type_, PrimitiveType):
-        return False
-    base = type_base(type_)
-    return base in _SOURCES[name] if name in _SOURCES else base not in ("geography", "geometry", "variant")
+def partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
+    """Return the struct type of a spec's partition tuples, with the result types of its transforms.
+
+    Source columns are looked up in every schema of the table, the current one first: a spec outlives its columns.
+    """
+    columns = metadata.all_fields()
+    fields = []
+    for f in spec.fields:
+        column = columns.get(f.source_id) if f.source_ids else None
+        kind = parse_transform(f.transform).result_type(column[1].type if column else None)
+        fields.append(NestedField(f.field_id, f.name, kind))
+    return StructType(tuple(fields))
 
 
-def reachable(schema: Schema) -> dict[int, tuple[str, NestedField]]:
+def _reachable(schema: Schema) -> dict[int, tuple[str, NestedField]]:
     """Return full name and field by id of each column that is not inside a list or map."""
     out: dict[int, tuple[str, NestedField]] = {}
 
@@ -50,11 +41,6 @@ def reachable(schema: Schema) -> dict[int, tuple[str, NestedField]]:
     return out
 
 
-def column_names(schema: Schema) -> dict[str, int]:
-    """Return the id of every column by its full name."""
-    return {name: field.field_id for name, field in schema.walk()}
-
-
 def check_sources(schema: Schema, of: PartitionSpec | SortOrder) -> None:
     """Refuse a spec or sort order with an invalid source: dropped, in a list or map, or of a wrong type.
 
@@ -66,10 +52,11 @@ def check_sources(schema: Schema, of: PartitionSpec | SortOrder) -> None:
         ``partition-source`` or ``sort-source``.
     """
     rule = "partition-source" if isinstance(of, PartitionSpec) else "sort-source"
-    columns, everything = reachable(schema), schema.by_id()
+    columns, everything = _reachable(schema), schema.by_id()
     for field in of.fields:
         what = f"partition field {field.name!r}" if isinstance(field, PartitionField) else "a sort field"
-        if transform_parts(field.transform)[0] == "void":
+        transform = parse_transform(field.transform)
+        if transform.is_void:
             continue
         for source_id in field.source_ids:
             if source_id not in everything:
@@ -81,7 +68,7 @@ def check_sources(schema: Schema, of: PartitionSpec | SortOrder) -> None:
             name, column = everything[source_id]
             if source_id not in columns or isinstance(column.type, (ListType, MapType, StructType)):
                 raise RuleError(rule, f"{what}: {name!r} must be a primitive outside lists and maps")
-            if not transform_fits(field.transform, column.type):
+            if not transform.accepts(column.type):
                 raise RuleError(rule, f"{what}: {field.transform} does not accept {column.type} ({name!r})")
 
 
@@ -96,7 +83,7 @@ def check_names(schema: Schema, spec: PartitionSpec) -> None:
     RuleError
         ``partition-names``.
     """
-    names = column_names(schema)
+    names = {name: field.field_id for name, field in schema.walk()}
     ids = set(names.values())
     for field in spec.fields:
         column = names.get(field.name)

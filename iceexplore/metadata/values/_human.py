@@ -1,4 +1,4 @@
-"""Format partition values as Java's ``Transform.toHumanString``, which partition paths also use."""
+"""Format values as Java does for people (``Transform.toHumanString``) and in partition paths."""
 
 from __future__ import annotations
 
@@ -10,52 +10,35 @@ from uuid import UUID
 
 import numpy as np
 
-from iceexplore.metadata.transforms._names import transform_parts
 from iceexplore.metadata.types._parameters import type_base
 from iceexplore.metadata.types._types import Type
 from iceexplore.metadata.values import _temporal as temporal
 
-__all__ = ["human_value"]
+__all__ = ["day_text", "format_value", "year_text"]
 
 _BYTES = (bytes, bytearray, memoryview)
 
 
-def human_value(type_: Type, transform: str, value: Any) -> str:
-    """Format a partition value (or, with ``identity``, any value) as Java's ``toHumanString``.
+def format_value(type_: Type, value: Any) -> str:
+    """Format a value as Java's ``Transform.toHumanString`` of the identity transform.
 
     Parameters
     ----------
-    type_
-        The type of the value: of the source column for identity and truncate. Other transforms have a fixed result
-        type.
-    transform
-        ``identity``, ``bucket[16]``, ``month`` ...; an unknown one formats the value by its type.
     value
         A value from Arrow or `decode_value`, or the stored integer; None gives ``null``.
 
     Returns
     -------
     str
-        ``2024-01`` for a month, ``2024-01-01-05`` for an hour, base64 for bytes, ISO 8601 for times. Never raises: a
-        value that does not fit is formatted as it is.
+        Base64 for bytes, ISO 8601 for times. Never raises: a value that does not fit is formatted as it is.
     """
     if value is None:
         return "null"
-    name, _ = transform_parts(transform)
-    base = "int" if name == "bucket" else type_base(type_)
+    base = type_base(type_)
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         ordinal = int(value)
-        match name:
-            case "year":
-                return _year(1970 + ordinal)
-            case "month":
-                return f"{_year(1970 + ordinal // 12)}-{ordinal % 12 + 1:02d}"
-            case "day":
-                return _day(ordinal)
-            case "hour":
-                return f"{_day(ordinal // 24)}-{ordinal % 24:02d}"
         if base == "date":
-            return _day(ordinal)
+            return day_text(ordinal)
         if base == "time":
             return _clock(ordinal) if 0 <= ordinal < temporal.DAY_MICROS else str(ordinal)
         if base in temporal.TIMESTAMP_UNITS:
@@ -75,7 +58,7 @@ def _by_value(base: str, value: Any) -> str:
         case datetime() | Decimal() | UUID():
             return str(value)
         case date() | np.datetime64():
-            return _day(temporal.days_of(value))
+            return day_text(temporal.days_of(value))
         case time():
             return _clock(temporal.micros_of_time(value))
     if isinstance(value, _BYTES):
@@ -86,14 +69,16 @@ def _by_value(base: str, value: Any) -> str:
     return str(value)
 
 
-def _year(year: int) -> str:
+def year_text(year: int) -> str:
+    """Format a year with at least four characters."""
     # Java: String.format("%04d"), whose width counts the sign.
     return f"{year:04d}"
 
 
-def _day(days: int) -> str:
+def day_text(days: int) -> str:
+    """Format days since 1970-01-01 as ISO 8601."""
     year, month, day = temporal.civil_from_days(days)
-    return f"{_year(year)}-{month:02d}-{day:02d}"
+    return f"{year_text(year)}-{month:02d}-{day:02d}"
 
 
 def _clock(micros: int) -> str:

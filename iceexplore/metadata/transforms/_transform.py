@@ -1,0 +1,284 @@
+"""The interface of partition transforms (spec, "Partition Transforms"); each transform is a subclass.
+
+Code outside of this folder asks a transform for what it does or has, never for its name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.errors import OptionError
+from iceexplore.metadata.transforms._projection import Op, Projection
+from iceexplore.metadata.types._arrow import arrow_type
+from iceexplore.metadata.types._parameters import type_base
+from iceexplore.metadata.types._types import PrimitiveType, Type
+from iceexplore.metadata.values._human import format_value
+
+__all__ = ["Preimage", "Transform", "UnknownTransform", "WidthTransform", "base_in", "whole_number"]
+
+
+@dataclass(frozen=True, eq=False)
+class Preimage:
+    """The source values of some results, one set per result: an interval, a single value, or all with a prefix.
+
+    Attributes
+    ----------
+    low, high
+        First and last stored number (days, microseconds, unscaled decimals ...); None without an interval.
+    exact
+        The only value; null if there are several. None if no result has a single one.
+    prefix
+        The beginning of every text or binary; None if nothing is known of it.
+    """
+
+    low: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    high: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    exact: pa.Array | None = None
+    prefix: pa.Array | None = None
+
+
+@dataclass(frozen=True)
+class Transform(ABC):
+    """A partition transform: a function from a column's values to partition values; null for null.
+
+    ``str()`` returns it in the spec's notation, ``bucket[16]``. Transforms are immutable and hashable.
+
+    Attributes
+    ----------
+    name
+        Name in the spec.
+    spark_name
+        Name of the function in Spark SQL if it differs. None if it is the same, or if Spark has none.
+    aliases
+        Further names that users may write.
+    width_name
+        What the number in brackets is; None for a transform without one.
+    is_known
+        False for a transform that the spec (v1 to v3) does not define.
+    is_identity
+        True if the result is the source value.
+    is_void
+        True if the result is always null.
+    is_time
+        True if results are units of time since 1970. A spec has at most one such field per column.
+    preserves_order
+        True if a greater source value never has a smaller result.
+    keeps_type
+        True if results are values of the source's type.
+    own_text
+        True if results look different from other values of the result type (`to_human_string`).
+    same_for_timestamps
+        True if a date has the same result as the timestamps of its day, so that its column may become one.
+    may_overflow
+        True if Java's results for the least values are wrong (`wrapped_result`).
+    """
+
+    name: ClassVar[str]
+    spark_name: ClassVar[str | None] = None
+    aliases: ClassVar[tuple[str, ...]] = ()
+    width_name: ClassVar[str | None] = None
+    is_known: ClassVar[bool] = True
+    is_identity: ClassVar[bool] = False
+    is_void: ClassVar[bool] = False
+    is_time: ClassVar[bool] = False
+    preserves_order: ClassVar[bool] = False
+    keeps_type: ClassVar[bool] = False
+    own_text: ClassVar[bool] = False
+    same_for_timestamps: ClassVar[bool] = False
+    may_overflow: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    @abstractmethod
+    def accepts(self, source: Type) -> bool:
+        """Return whether a column of this type can be transformed."""
+
+    @abstractmethod
+    def result_type(self, source: Type | None) -> Type:
+        """Return the type of results; ``source`` is None where the source column is in no schema any more."""
+
+    def apply(self, source: Type, values: pa.Array | pa.ChunkedArray) -> pa.Array:
+        """Return the partition values of a column's values; nulls stay null.
+
+        Parameters
+        ----------
+        source
+            The column's type; ``values`` are of its Arrow type.
+
+        Returns
+        -------
+        pyarrow.Array
+            An array of the Arrow type of `result_type`.
+
+        Raises
+        ------
+        OptionError
+            The transform is unknown or does not accept this type, or a result does not fit the result type.
+        """
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        return self._apply(source, values).cast(arrow_type(self.result_type(source)))
+
+    def _apply(self, source: Type, values: pa.Array) -> pa.Array:
+        """Return the results for an array; they may be of a type that can be cast to that of the result."""
+        raise OptionError(f"transform {str(self)!r} of {source} is not supported")
+
+    def scalar_function(self, source: Type) -> Callable[[Any], Any] | None:
+        """Return the function from a stored value (days, microseconds, ...) to the stored result, without overflow.
+
+        None where the transform is unknown, is always null, does not accept the type, or has no hash for it. Numbers
+        beyond the type's range are accepted: the successor of the greatest value can be truncated, too.
+        """
+        return None
+
+    def project(self, op: Op, literals: tuple[Any, ...], source: Type, *, strict: bool) -> Projection | None:
+        """Return the predicate on the partition value that a predicate on the column implies, or is implied by.
+
+        The inclusive projection is true for the partition of every row that satisfies the predicate: where it is false,
+        no row matches. The strict projection is false for the partition of every row that does not: where it is true,
+        all rows match. They follow Iceberg's ``Transform.project`` and ``projectStrict``.
+
+        Parameters
+        ----------
+        literals
+            Stored values of the column's type.
+        strict
+            Return the strict projection instead of the inclusive one.
+
+        Returns
+        -------
+        Projection or None
+            None if nothing can be derived.
+        """
+        apply = self.scalar_function(source)
+        if apply is None or op in ("is-nan", "not-nan"):
+            return None  # floating-point columns have only identity partition fields
+        if op in ("is-null", "not-null"):
+            return Projection(op, (), self.result_type(source))
+        return self._project(op, literals, source, apply, strict=strict)
+
+    def _project(
+        self, op: Op, literals: tuple[Any, ...], source: Type, apply: Callable[[Any], Any], *, strict: bool
+    ) -> Projection | None:
+        """Return the projection of a comparison; ``apply`` is the transform of a literal."""
+        return None
+
+    def to_human_string(self, type_: Type, value: Any) -> str:
+        """Format a result as Java's ``toHumanString``, which partition paths also use; None gives ``null``.
+
+        Parameters
+        ----------
+        type_
+            The result type. Other types are accepted where the transform has only one result type.
+        value
+            A value from Arrow or `decode_value`, or the stored integer.
+        """
+        return format_value(type_, value)
+
+    def parse_value(self, value: Any) -> Any:
+        """Return the stored result that a user gave, such as ``"2024-05"`` for a month.
+
+        Raises
+        ------
+        ValueError, TypeError
+            It cannot be a result of this transform.
+        """
+        return value
+
+    def preimage(self, source: Type, values: pa.Array) -> Preimage | None:
+        """Return the source values of some results; an element whose result is null is arbitrary.
+
+        None if they can only be found by trying (bucket), which needs results that are whole numbers.
+
+        Raises
+        ------
+        ValueError
+            There is no such result, or its source values are beyond the type's range.
+        """
+        return None
+
+    def default_name(self, column: str) -> str:
+        """Return the default name of a partition field on a column, as Java's ``PartitionNameGenerator``."""
+        return f"{column}_{self.name}"
+
+    def to_sql(self, column: str) -> str:
+        """Format the transform of a column in Spark's syntax: ``ts``, ``days(ts)``, ``bucket(16, id)``."""
+        return f"{self.spark_name or self.name}({column})"
+
+    def refines(self, other: Transform, source: Type) -> bool:
+        """Return whether this one makes another transform of the column redundant: it is finer and implies the other.
+
+        Rows with the same result then have the same result of the other transform.
+        """
+        return False
+
+    def wrapped_result(self, source: Type) -> int | None:
+        """Return about the greatest of the wrong results that Java has for the least values; None if there are none."""
+        return None
+
+
+@dataclass(frozen=True)
+class WidthTransform(Transform):
+    """A transform with a number in brackets. Of 0, which a damaged table may have, nothing is computed."""
+
+    width: int
+
+    def __str__(self) -> str:
+        return f"{self.name}[{self.width}]"
+
+    def to_sql(self, column: str) -> str:
+        """Format the transform of a column in Spark's syntax; Spark documents the width first."""
+        return f"{self.name}({self.width}, {column})"
+
+
+@dataclass(frozen=True)
+class UnknownTransform(Transform):
+    """A transform that is not in the spec, for example another engine's: its results are shown, and prove nothing."""
+
+    text: str
+    name: ClassVar[str] = "unknown"
+    is_known: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return self.text
+
+    def accepts(self, source: Type) -> bool:
+        """Return True: nothing is known."""
+        return True
+
+    def result_type(self, source: Type | None) -> Type:
+        """Return ``string`` (Java: ``UnknownTransform``)."""
+        return PrimitiveType("string")
+
+    def default_name(self, column: str) -> str:
+        """Return the column's name and the transform's."""
+        return f"{column}_{self.text}"
+
+    def to_sql(self, column: str) -> str:
+        """Format the transform as a function."""
+        return f"{self.text}({column})"
+
+
+def base_in(source: Type, accepted: frozenset[str]) -> bool:
+    """Return whether a type is a primitive whose name without parameters is one of these."""
+    return isinstance(source, PrimitiveType) and type_base(source) in accepted
+
+
+def whole_number(value: Any) -> int:
+    """Return a whole number that a user gave as a number or text.
+
+    Raises
+    ------
+    ValueError, TypeError
+        It is none.
+    """
+    if isinstance(value, bool) or (not isinstance(value, str) and value != int(value)):
+        raise ValueError("not a whole number")
+    return int(value)
