@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore import commits, labs
-from iceexplore.errors import OptionError, known_arguments, renamed_method
+from iceexplore.errors import OptionError, renamed_method
 from iceexplore.metadata import Snapshot
 from iceexplore.table import CommittedTable
 
@@ -138,6 +138,7 @@ class Lab(CommittedTable):
     """
 
     _sandbox: labs.LabCommitter
+    _kind = "lab"
 
     def fork(self) -> Lab:
         """Return a second writer to the same table."""
@@ -164,7 +165,7 @@ class Lab(CommittedTable):
         UnsupportedError, StorageError
             Spark's workers cannot reach the folder, or see another folder there.
         """
-        return self._files(lambda w: commits.append(w.base, w, labs.write_rows(w.base, w, rows)), ref, adds_only=True)
+        return self._files("append", ref, rows)
 
     def delete(self, where: Any, *, spark: Any = None, ref: str = "main") -> Snapshot | None:
         """Delete the rows that match a filter; ``"true"`` deletes all. Files that match by metadata are not read.
@@ -181,8 +182,7 @@ class Lab(CommittedTable):
         UnsupportedError, StorageError
             As for `append`; or the rows exceed this process's memory limit.
         """
-        engine = labs.engine_of(spark)
-        return self._files_if_any(lambda w: labs.delete_rows(w.base, w, where, engine=engine), ref)
+        return self._files_if_any("delete", ref, where, spark=spark)
 
     def update(
         self,
@@ -211,8 +211,7 @@ class Lab(CommittedTable):
         UnsupportedError, StorageError
             As for `delete`; with ``spark`` also column names that differ only in case.
         """
-        engine = labs.engine_of(spark)
-        return self._files_if_any(lambda w: labs.update_rows(w.base, w, set, where, engine=engine), ref)
+        return self._files_if_any("update", ref, set, where, spark=spark)
 
     def merge(
         self,
@@ -248,9 +247,7 @@ class Lab(CommittedTable):
         UnsupportedError, StorageError
             As for `delete`.
         """
-        return self._files_if_any(
-            lambda w: labs.merge_rows(w.base, w, rows, on, matched=matched, not_matched=not_matched, where=where), ref
-        )
+        return self._files_if_any("merge", ref, rows, on, matched=matched, not_matched=not_matched, where=where)
 
     def overwrite(self, rows: Any, where: Any = None, *, ref: str = "main") -> Snapshot:
         """Delete the rows that match a filter, by default all, and add others (as `append`), in one commit.
@@ -264,8 +261,7 @@ class Lab(CommittedTable):
         UnsupportedError, StorageError
             As for `delete`.
         """
-        engine = labs.engine_of(rows=rows)
-        return self._files(lambda w: labs.overwrite_rows(w.base, w, rows, where, engine=engine), ref)
+        return self._files("overwrite", ref, rows, where)
 
     def compact(self, where: Any = None, *, spark: Any = None, ref: str = "main", **how: Any) -> Snapshot | None:
         """Rewrite data files into fewer, without deleted rows (operation ``replace``).
@@ -293,14 +289,7 @@ class Lab(CommittedTable):
         UnsupportedError, StorageError
             As for `delete`.
         """
-        known_arguments("compact", how, commits.compact, ("state", "writer", "where", "rewrite"))
-        if how.pop("read", None) is False:
-            raise OptionError("read=False creates files without rows and is only for simulations")
-        if spark is not None:
-            labs.engine_of(spark)
-            return self._files_if_any(lambda w: labs.compact_on_spark(spark, w.base, w, where=where, **how), ref)
-        # Simulations merge files with missing data by metadata alone; in a lab that would lose the rows.
-        return self._files_if_any(lambda w: commits.compact(w.base, w, where=where, read=True, **how), ref)
+        return self._files_if_any("compact", ref, where, spark=spark, **how)
 
     # Unneeded files ---------------------------------------------------------------------------------------------------
 
@@ -388,6 +377,13 @@ class Lab(CommittedTable):
     remove_leftovers = renamed_method("remove_orphan_files", "remove_leftovers")
 
     # ------------------------------------------------------------------------------------------------------------------
+
+    def _making(self, operation: commits.CommitOperation, /, *given: Any, **arguments: Any) -> commits.MakeChange:
+        make = labs.ROW_OPERATIONS.get(operation.name, operation.make)
+        return make(*given, **arguments)
+
+    def _commit_options(self, operation: commits.CommitOperation) -> dict[str, Any]:
+        return {"adds_only": operation.adds_only}
 
     def _upgraded(self) -> commits.DocumentChange:
         mark = {labs.LAB_PROPERTY: labs.layout_text(self.options)}

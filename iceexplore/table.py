@@ -18,13 +18,10 @@ from iceexplore._samples import sample_path
 from iceexplore.errors import (
     OptionError,
     Problems,
-    known_arguments,
     renamed_arguments,
     renamed_method,
     text_of,
-    texts_of,
     version_of,
-    whole_numbers_of,
 )
 
 if TYPE_CHECKING:
@@ -43,15 +40,6 @@ if TYPE_CHECKING:
     from iceexplore.widgets import Explorer
 
 __all__ = ["CommittedTable", "Simulation", "Table", "empty", "open", "sample", "simulate"]
-
-#: What `commits.set_ref` takes besides a ref's retention.
-_NO_RETENTION = ("document", "name", "snapshot_id", "type", "timestamp_ms")
-_SCHEMA_PINS = ("schema", "current-schema-id", "last-column-id")
-_SPEC_PINS = (*_SCHEMA_PINS, "partition-spec", "default-spec-id", "last-partition-id")
-
-
-#: Arguments of the operations that the methods pass themselves, so that callers cannot.
-_OURS = ("state", "writer", "files", "delete", "deletes", "how")
 
 
 def open(  # noqa: A001  (ix.open is the face; the module never needs the built-in)
@@ -1046,6 +1034,8 @@ class Table:
 class CommittedTable(Table):
     """A table that commits change: it always shows its newest state. Tables from `table` and `at` do not change."""
 
+    _kind: ix.commits.TableKind
+
     def __init__(self, sandbox: Committer) -> None:
         super().__init__(sandbox.state)
         self._sandbox: Committer = sandbox
@@ -1116,7 +1106,7 @@ class CommittedTable(Table):
 
         Return None, without a commit, if the table has no manifests.
         """
-        return self._files_if_any(lambda w: ix.commits.rewrite_manifests(w.base, w, manifests), ref)
+        return self._files_if_any("rewrite_manifests", ref, manifests)
 
     def rewrite_position_deletes(self, paths: Any = None, *, ref: str = "main") -> Snapshot | None:
         """Merge position delete files (version 2), or convert them to deletion vectors (from version 3 on).
@@ -1129,7 +1119,7 @@ class CommittedTable(Table):
         RuleError
             ``deletes-need-v2``: the table has format version 1.
         """
-        return self._files_if_any(lambda w: ix.commits.rewrite_position_deletes(w.base, w, paths), ref)
+        return self._files_if_any("rewrite_position_deletes", ref, paths)
 
     def cherry_pick(self, snapshot: Any) -> Snapshot:
         """Apply the changes of a snapshot that is not in ``main``; if it is a child of the current one, fast-forward.
@@ -1143,9 +1133,10 @@ class CommittedTable(Table):
         assert found is not None
         picked = found.snapshot_id
         if ix.commits.cherry_pick_summary(self._state.opened.document, snapshot_id=picked) is not None:
-            return self._files(lambda w: ix.commits.cherry_pick(w.base, w, picked), "main")
-        self._document(
-            lambda d, ms: ix.commits.set_current_snapshot(d, snapshot_id=picked, timestamp_ms=ms), "cherry_pick"
+            return self._files("cherry_pick", "main", picked)
+        self._commit_document(
+            ix.commits.operation("cherry_pick"),
+            lambda d, ms: ix.commits.set_current_snapshot(d, snapshot_id=picked, timestamp_ms=ms),
         )
         return found
 
@@ -1178,20 +1169,10 @@ class CommittedTable(Table):
         RuleError
             ``expire-referenced``, ``expire-gc``.
         """
-        wanted = None if ids is None else whole_numbers_of("ids", ids)
-        before = None if older_than is None else graph.to_ms(older_than)
-        before = 0 if before is None and wanted is not None else before
-        expired = ix.commits.Expired()
-
-        def expire(document: Mapping[str, Any], ms: int) -> dict[str, Any]:
-            nonlocal expired  # of the last attempt, which is the one that was committed
-            document, expired = ix.commits.expire_snapshots(
-                document, ids=wanted, older_than_ms=before, retain_last=retain_last, now_ms=ms
-            )
-            return document
-
-        self._document(expire, "expire_snapshots")
-        return expired
+        operation = ix.commits.operation("expire_snapshots")
+        change = ix.commits.Expiration(ids, older_than=older_than, retain_last=retain_last)
+        self._commit_document(operation, change)
+        return change.expired
 
     def rollback(self, snapshot: Any = None, *, timestamp: object = None) -> Snapshot | None:
         """Make an ancestor current again: the given snapshot, or the newest one before a time.
@@ -1201,13 +1182,8 @@ class CommittedTable(Table):
         RuleError
             ``rollback-ancestor``: the snapshot is not an ancestor of the current one.
         """
-        if (snapshot is None) == (timestamp is None):
-            raise OptionError("rollback() takes either snapshot or timestamp")
-        before = None if timestamp is None else graph.to_ms(timestamp)
         to = None if snapshot is None else self._snapshot_id(snapshot, "rollback()")
-        return self._document(
-            lambda d, ms: ix.commits.rollback(d, snapshot_id=to, older_than_ms=before, timestamp_ms=ms), "rollback"
-        )
+        return self._document("rollback", to, timestamp=timestamp)
 
     def branch(self, name: str, at: Any = None, **retention: int) -> Snapshot | None:
         """Create a branch, or move it to another snapshot.
@@ -1227,7 +1203,7 @@ class CommittedTable(Table):
 
     def remove_ref(self, name: str) -> Snapshot | None:
         """Remove a branch or tag."""
-        return self._document(lambda d, ms: ix.commits.remove_ref(d, name=name), "remove_ref")
+        return self._document("remove_ref", name)
 
     def fast_forward(self, name: str, to: str) -> Snapshot | None:
         """Move a branch to the snapshot of another ref.
@@ -1237,9 +1213,7 @@ class CommittedTable(Table):
         RuleError
             ``fast-forward-ancestor``: the branch is not an ancestor of the other ref.
         """
-        return self._document(
-            lambda d, ms: ix.commits.fast_forward(d, name=name, to=to, timestamp_ms=ms), "fast_forward"
-        )
+        return self._document("fast_forward", name, to)
 
     def set_properties(
         self, properties: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()
@@ -1251,25 +1225,22 @@ class CommittedTable(Table):
         RuleError
             ``reserved-property``: the name is reserved.
         """
-        gone = texts_of("remove", remove, "['owner']")
-        return self._document(lambda d, ms: ix.commits.set_properties(d, set=properties, remove=gone), "set_properties")
+        return self._document("set_properties", properties, remove=remove)
 
     def evolve_schema(self, **changes: Any) -> Snapshot | None:
         """Evolve the schema: ``add``, ``drop``, ``rename``, ``update``, ``move``, ``require``, ``doc``, defaults.
 
         See `iceexplore.commits.evolve_schema`. Changes that the spec forbids raise a `RuleError` with the rule's name.
         """
-        known_arguments("evolve_schema", changes, ix.commits.evolve_schema, ("document",))
-        return self._document(lambda d, ms: ix.commits.evolve_schema(d, **changes), "evolve_schema", _SCHEMA_PINS)
+        return self._document("evolve_schema", **changes)
 
     def evolve_spec(self, **changes: Any) -> Snapshot | None:
         """Evolve the partition spec: ``add=["day(ts)"]``, ``remove``, ``rename`` (`iceexplore.commits.evolve_spec`)."""
-        known_arguments("evolve_spec", changes, ix.commits.evolve_spec, ("document",))
-        return self._document(lambda d, ms: ix.commits.evolve_spec(d, **changes), "evolve_spec", _SPEC_PINS)
+        return self._document("evolve_spec", **changes)
 
     def set_sort_order(self, *fields: str) -> Snapshot | None:
         """Set the default sort order: ``"ts desc"``, ``"bucket(16, id)"``; without fields, unsorted."""
-        return self._document(lambda d, ms: ix.commits.set_sort_order(d, fields=fields), "set_sort_order", _SCHEMA_PINS)
+        return self._document("set_sort_order", *fields)
 
     def upgrade(self, format_version: int, **layout: Any) -> Snapshot | None:
         """Upgrade the table's format version in a separate metadata file; later commits have the new layout.
@@ -1290,7 +1261,7 @@ class CommittedTable(Table):
             ix.commits.upgrade(self._state.opened.document, format_version)
         self._sandbox.options = ix.commits.options_for(self._state, format_version, layout)
         try:
-            return self._document(self._upgraded(), "upgrade")
+            return self._commit_document(ix.commits.operation("upgrade"), self._upgraded())
         except BaseException:
             self._sandbox.options = old
             raise
@@ -1301,24 +1272,46 @@ class CommittedTable(Table):
         """Return a further change of the metadata document that an upgrade makes."""
         return None
 
-    def _files(self, make: ix.commits.MakeChange, ref: str, **how: Any) -> Snapshot:
+    def _files(self, name: str, ref: str, /, *given: Any, **arguments: Any) -> Snapshot:
+        """Commit a change of files, made by the operation of this name."""
+        operation = ix.commits.operation(name)
+        operation.check(arguments, self._kind)
+        return self._commit_files(operation, self._making(operation, *given, **arguments), ref)
+
+    def _files_if_any(self, name: str, ref: str, /, *given: Any, **arguments: Any) -> Snapshot | None:
+        """Commit a change of files, or return None if there is nothing to change."""
+        try:
+            return self._files(name, ref, *given, **arguments)
+        except ix.commits.NothingToDo:
+            self._state = self._sandbox.state
+            return None
+
+    def _making(self, operation: ix.commits.CommitOperation, /, *given: Any, **arguments: Any) -> ix.commits.MakeChange:
+        """Return the function that makes an operation's change in this kind of table."""
+        return operation.make(*given, **arguments)
+
+    def _commit_files(self, operation: ix.commits.CommitOperation, make: ix.commits.MakeChange, ref: str) -> Snapshot:
+        how = self._commit_options(operation)
         made = self._sandbox.commit(make, ref=text_of("ref", ref, "the name of a branch"), **how)
         self._state = self._sandbox.state
         assert made is not None
         return made
 
-    def _files_if_any(self, make: ix.commits.MakeChange, ref: str) -> Snapshot | None:
-        """Commit a change of files, or return None if there is nothing to change."""
-        try:
-            return self._files(make, ref)
-        except ix.commits.NothingToDo:
-            self._state = self._sandbox.state
-            return None
+    def _commit_options(self, operation: ix.commits.CommitOperation) -> dict[str, Any]:
+        """Return what the committer of this kind of table takes besides."""
+        return {}
 
-    def _document(
-        self, change: ix.commits.DocumentChange | None, what: str, pins: tuple[str, ...] = ()
+    def _document(self, name: str, /, *given: Any, **arguments: Any) -> Snapshot | None:
+        """Commit a change of metadata, made by the operation of this name."""
+        operation = ix.commits.operation(name)
+        operation.check(arguments, self._kind)
+        assert operation.update is not None
+        return self._commit_document(operation, operation.update(*given, **arguments))
+
+    def _commit_document(
+        self, operation: ix.commits.CommitOperation, change: ix.commits.DocumentChange | None
     ) -> Snapshot | None:
-        found = self._sandbox.commit(document_change=change, what=what, pins=pins)
+        found = self._sandbox.commit(document_change=change, what=operation.name, pins=operation.pins)
         self._state = self._sandbox.state
         return found
 
@@ -1333,15 +1326,11 @@ class CommittedTable(Table):
     def _set_ref(
         self, name: str, kind: Literal["branch", "tag"], at: Any, retention: Mapping[str, int]
     ) -> Snapshot | None:
-        known_arguments(kind, retention, ix.commits.set_ref, _NO_RETENTION)
+        ix.commits.operation(kind).check(retention, self._kind)
         snapshot = self._state.snapshot if at is None else self._resolve(at, f"{kind}()").snapshot
         if snapshot is None:
             raise OptionError(f"{kind} {name!r}: the table has no snapshot yet, and a ref names one")
-        made = snapshot.snapshot_id
-        self._document(
-            lambda d, ms: ix.commits.set_ref(d, name=name, snapshot_id=made, type=kind, timestamp_ms=ms, **retention),
-            kind,
-        )
+        self._document(kind, name, snapshot.snapshot_id, **retention)
         return snapshot
 
 
@@ -1357,6 +1346,7 @@ class Simulation(CommittedTable):
     """
 
     _sandbox: Sandbox
+    _kind = "simulation"
 
     # Metadata --------------------------------------------------------------------------------------------------------
 
@@ -1402,8 +1392,7 @@ class Simulation(CommittedTable):
         OptionError
             The files do not fit the schema or the partition spec.
         """
-        known_arguments("append", how, ix.commits.new_files, _OURS)
-        return self._files(lambda w: ix.commits.append(w.base, w, files, **how), ref)
+        return self._files("append", ref, files, **how)
 
     def delete_files(self, paths: Any, *, ref: str = "main") -> Snapshot:
         """Remove data files by their locations, together with their deletion vectors.
@@ -1413,7 +1402,7 @@ class Simulation(CommittedTable):
         RuleError
             ``files-exist``: a file is not live.
         """
-        return self._files(lambda w: ix.commits.delete_files(w.base, w, paths), ref)
+        return self._files("delete_files", ref, paths)
 
     def overwrite(self, files: Any = None, *, delete: Any = None, ref: str = "main", **how: Any) -> Snapshot:
         """Replace data files (``delete=`` locations, or ``where=`` and ``partition=``) with others in one commit.
@@ -1423,8 +1412,7 @@ class Simulation(CommittedTable):
         how
             ``isolation``, and the options of ``files`` as for `append`.
         """
-        known_arguments("overwrite", how, ix.commits.overwrite, _OURS, ix.commits.new_files)
-        return self._files(lambda w: ix.commits.overwrite(w.base, w, files, delete=delete, **how), ref)
+        return self._files("overwrite", ref, files, delete=delete, **how)
 
     def row_delta(
         self, files: Any = None, *, deletes: Mapping[Any, Any] | None = None, ref: str = "main", **how: Any
@@ -1441,8 +1429,7 @@ class Simulation(CommittedTable):
         RuleError
             ``deletes-need-v2``, ``dv-in-range`` (a position beyond the end of a file), ``files-exist``.
         """
-        known_arguments("row_delta", how, ix.commits.row_delta, _OURS, ix.commits.new_files)
-        return self._files(lambda w: ix.commits.row_delta(w.base, w, files, deletes=deletes, **how), ref)
+        return self._files("row_delta", ref, files, deletes=deletes, **how)
 
     def delete_where(
         self, where: Any = None, *, partition: Mapping[str, Any] | None = None, ref: str = "main"
@@ -1454,7 +1441,7 @@ class Simulation(CommittedTable):
         RuleError
             ``whole-files``: only some rows of a file match.
         """
-        return self._files(lambda w: ix.commits.delete_where(w.base, w, where, partition=partition), ref)
+        return self._files("delete_where", ref, where, partition=partition)
 
     def compact(self, paths: Any = None, *, ref: str = "main", **how: Any) -> Snapshot | None:
         """Replace data files with fewer that have the same rows (operation ``replace``).
@@ -1467,5 +1454,4 @@ class Simulation(CommittedTable):
             As for `iceexplore.commits.compact`: locations, or ``where``, ``partition`` and ``small_than`` to choose
             files; ``files`` per partition; ``read=False`` merges metadata without reading data.
         """
-        known_arguments("compact", how, ix.commits.compact, ("state", "writer", "paths", "rewrite"))
-        return self._files_if_any(lambda w: ix.commits.compact(w.base, w, paths, **how), ref)
+        return self._files_if_any("compact", ref, paths, **how)

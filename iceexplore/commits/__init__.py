@@ -47,6 +47,9 @@ from iceexplore.commits.model._options import (
     option_docs,
 )
 from iceexplore.commits.model._writer import CommitWriter, WritableStorage
+from iceexplore.commits.operations._metadata import Expiration
+from iceexplore.commits.operations._operation import CommitOperation, Parameter, TableKind
+from iceexplore.commits.operations._registry import OPERATIONS, operation, operations
 from iceexplore.commits.operations._rewrite_data_files import RewriteGroups, compact, compacted_files
 from iceexplore.commits.operations._rewrite_metadata import cherry_pick, rewrite_manifests, rewrite_position_deletes
 from iceexplore.commits.operations._row_delta import row_delta
@@ -78,12 +81,14 @@ __all__ = [
     "Change",
     "ChangeScenarios",
     "Changes",
+    "CommitOperation",
     "CommitRecord",
     "CommitWriter",
     "Committer",
     "Cost",
     "DocumentChange",
     "DvEncoding",
+    "Expiration",
     "Expired",
     "FolderFiles",
     "Isolation",
@@ -94,8 +99,10 @@ __all__ = [
     "MetadataNames",
     "MetadataRead",
     "NothingToDo",
+    "OPERATIONS",
     "Operation",
     "OptionDoc",
+    "Parameter",
     "PartitionStorage",
     "PlanCost",
     "Pointer",
@@ -110,6 +117,7 @@ __all__ = [
     "Saved",
     "Selection",
     "Side",
+    "TableKind",
     "WritableStorage",
     "add_snapshot",
     "append",
@@ -141,6 +149,8 @@ __all__ = [
     "new_table",
     "new_table_document",
     "next_document",
+    "operation",
+    "operations",
     "option_docs",
     "options_for",
     "overwrite",

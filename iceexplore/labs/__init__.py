@@ -13,12 +13,14 @@ from iceexplore.labs._leftovers import (
 from iceexplore.labs._merge import merge_rows
 from iceexplore.labs._open import create_lab, open_lab
 from iceexplore.labs._operations import delete_rows, engine_of, overwrite_rows, update_rows
+from iceexplore.labs._row_operations import ROW_OPERATIONS
 from iceexplore.labs._spark_rows import compact_on_spark
 from iceexplore.labs._write import write_rows
 
 __all__ = [
     "LAB_PROPERTY",
     "LabCommitter",
+    "ROW_OPERATIONS",
     "compact_on_spark",
     "create_lab",
     "delete_rows",

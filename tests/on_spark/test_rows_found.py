@@ -100,7 +100,8 @@ def test_files_are_rewritten_and_sorted(tmp_path: Path, version: int, files: int
         return concat_batches(made)
 
     paths = lab.inspect.data_files()["file_path"].tolist()
-    lab._files(lambda w: compact(w.base, w, paths, files=files, rewrite=rewrite), "main")
+    compacting = ix.commits.operation("compact")
+    lab._commit_files(compacting, lambda w: compact(w.base, w, paths, files=files, rewrite=rewrite), "main")
     assert lab.to_arrow(columns=["*", *lineage]).sort_by("id").equals(before)
     data = lab.inspect.data_files()
     assert len(data) == (5 if files == 2 and version == 1 else 3 * files)  # copy-on-write has put two together
@@ -112,7 +113,7 @@ def test_files_are_rewritten_and_sorted(tmp_path: Path, version: int, files: int
     assert not len(lab.verify(level="data")) and not len(lab.orphan_files(running=True))
     assert (lab.snapshots[-1].summary or {})["operation"] == "replace" == lab.snapshots[-1].operation
     with pytest.raises(ix.OptionError, match="read=False"):
-        lab._files(lambda w: compact(w.base, w, files=1, read=False, rewrite=rewrite), "main")
+        lab._commit_files(compacting, lambda w: compact(w.base, w, files=1, read=False, rewrite=rewrite), "main")
 
 
 def test_a_table_in_memory_makes_large_positions_small() -> None:

@@ -1,8 +1,13 @@
-"""The operations of the commit lab: their form fields, and the simulation calls that they translate to."""
+"""The operations of the commit lab: their form fields, and the simulation calls that they translate to.
+
+Each form calls operations of `iceexplore.commits.OPERATIONS`; `FORMS_OF` lists those that share a form, and `NO_FORM`
+those without one. Other operations get a plain form.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from iceexplore.errors import OptionError
@@ -15,12 +20,12 @@ from iceexplore.widgets.commit_lab._form import (
     Values,
     branch_field,
     checked_values,
-    given,
     live_data,
 )
-from iceexplore.widgets.commit_lab._metadata_operations import EVOLUTIONS
+from iceexplore.widgets.commit_lab._metadata_operations import evolutions
+from iceexplore.widgets.commit_lab._registered import call, field_of, form, plain_form
 
-__all__ = ["OPERATIONS", "RIVALS", "calls_of", "operation", "rival_calls"]
+__all__ = ["FORMS_OF", "NO_FORM", "OPERATIONS", "RIVALS", "calls_of", "operation", "rival_calls"]
 
 _MOST_NAMED = 1000  # the most files that a call names one by one
 _FIELDS_NAMED, _LONG_NAME = 6, 60  # the most partition fields in a hint, and characters of each
@@ -42,24 +47,21 @@ def _partitions(state: TableState) -> tuple[Field, ...]:
     left = [f"and {len(named) - _FIELDS_NAMED} more"] if len(named) > _FIELDS_NAMED else []
     names = ", ".join([*named[:_FIELDS_NAMED], *left])  # a longer hint would push the button Apply out of view
     text = f"JSON, a dictionary or a list of them: {{{names}}}. Empty for the table's newest partitions in turn."
-    return (Field("partitions", "Partitions", "json", "", text),)
+    return (field_of("append", "partitions", "Partitions", text),)
 
 
 def _add_fields(state: TableState) -> tuple[Field, ...]:
-    real = Field("materialize", "Write real data", "flag", False, "Random rows as Parquet in the simulation's folder.")
+    real = field_of("append", "materialize", "Write real data", "Random rows as Parquet in the simulation's folder.")
     return (*_made_up(3, "Data files"), *_partitions(state), real, *branch_field(state))
 
 
 def _append(state: TableState, values: Values) -> Calls:
-    how = given(values, partitions=None) if "partitions" in values else {}
-    if isinstance(how.get("partitions"), Mapping):
-        how["partitions"] = [how["partitions"]]
-    how |= given(values, materialize=False)
-    return (Call("append", (values["files"],), {"rows": values["rows"], **how, **_branch(values)}),)
+    how = {"partitions": _listed(values.get("partitions")), "materialize": values["materialize"]}
+    return (call("append", files=values["files"], rows=values["rows"], **how, ref=values.get("ref")),)
 
 
-def _branch(values: Values) -> dict[str, Any]:
-    return given(values, ref="main") if "ref" in values else {}
+def _listed(partitions: Any) -> Any:
+    return [partitions] if isinstance(partitions, Mapping) else partitions
 
 
 _WHERE = "A filter such as fare > 10, which selects files that may contain such rows; empty for all files."
@@ -88,14 +90,13 @@ def _delta(state: TableState, values: Values) -> Calls:
         if not isinstance(values["values"], Mapping):
             raise OptionError('values: give a dictionary by column: {"id": [1, 2]}')
         how["equality"] = dict(values["values"])
-    return (Call("row_delta", *_added(values, how)),)
+    return (call("row_delta", **_adding(values, how)),)
 
 
-def _added(values: Values, how: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _adding(values: Values, how: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call that may add files."""
-    if values["files"]:
-        return (values["files"],), {**how, "rows": values["rows"], **_branch(values)}
-    return (), {**how, **_branch(values)}
+    files = values["files"] or None
+    return {"files": files, **how, "rows": values["rows"] if files else None, "ref": values.get("ref")}
 
 
 def _positions(text: str) -> list[int]:
@@ -142,16 +143,15 @@ def _gone_fields(state: TableState, *, by: str) -> tuple[Field, ...]:
 
 def _delete(state: TableState, values: Values) -> Calls:
     if values["by"] == "files":
-        return (Call("delete_files", (live_data(state, values["of"]),), _branch(values)),)
+        return (call("delete_files", paths=live_data(state, values["of"]), ref=values.get("ref")),)
     if not values["where"]:
         raise OptionError("where: give a filter, such as region = 'eu'; true removes everything")
-    return (Call("delete_where", (values["where"],), _branch(values)),)
+    return (call("delete_where", where=values["where"], ref=values.get("ref")),)
 
 
 def _overwrite_fields(state: TableState) -> tuple[Field, ...]:
-    levels = (("serializable", "serializable"), ("snapshot", "snapshot"))
     text = "serializable: data added concurrently by another writer is a conflict; snapshot: it is not."
-    isolation = Field("isolation", "Isolation", "choice", "serializable", text, levels)
+    isolation = field_of("overwrite", "isolation", "Isolation", text)
     more = (*_made_up(1), *_partitions(state), isolation, *branch_field(state))
     return (*_gone_fields(state, by="files"), *more)
 
@@ -163,22 +163,22 @@ def _overwrite(state: TableState, values: Values) -> Calls:
     else:
         how["where"] = values["where"] or "true"
     if values["files"] and values.get("partitions"):
-        chosen = values["partitions"]
-        how["partitions"] = [chosen] if isinstance(chosen, Mapping) else chosen
-    return (Call("overwrite", *_added(values, how | given(values, isolation="serializable"))),)
+        how["partitions"] = _listed(values["partitions"])
+    how["isolation"] = values["isolation"]
+    return (call("overwrite", **_adding(values, how)),)
 
 
 def _compact_fields(state: TableState) -> tuple[Field, ...]:
     return (
-        Field("where", "Only files that may match", "text", "", _WHERE),
-        Field("small_than", "Only files below", "int", None, "Bytes; empty for any size.", least=1),
-        Field("files", "Files per partition", "int", 1, least=1, most=100_000),
+        field_of("compact", "where", "Only files that may match", _WHERE),
+        field_of("compact", "small_than", "Only files below", "Bytes; empty for any size.", least=1),
+        field_of("compact", "files", "Files per partition", "", most=100_000),
         *branch_field(state),
     )
 
 
 def _compact(state: TableState, values: Values) -> Calls:
-    return (Call("compact", (), given(values, where="", small_than=None, files=1) | _branch(values)),)
+    return (call("compact", **values),)
 
 
 def _manifest_fields(state: TableState) -> tuple[Field, ...]:
@@ -187,62 +187,102 @@ def _manifest_fields(state: TableState) -> tuple[Field, ...]:
 
 
 def _manifests(state: TableState, values: Values) -> Calls:
-    call = Call("rewrite_manifests", (), _branch(values))
+    rewrite = call("rewrite_manifests", ref=values.get("ref"))
     if not values["flush"]:
-        return (call,)
-    return (Call("set_layout", (), {"flush_data_files": 0, "flush_delete_files": 0}), call)
+        return (rewrite,)
+    return (Call("set_layout", (), {"flush_data_files": 0, "flush_delete_files": 0}), rewrite)
 
 
 def _vector_fields(state: TableState) -> tuple[Field, ...] | None:
     return branch_field(state) if state.metadata.has_deletes else None
 
 
-#: Every operation, by name, in the order in which they are offered.
-OPERATIONS: dict[str, Operation] = {
-    o.name: o
-    for o in (
-        Operation(
-            "append", "Append data files",
+#: Operations of the registry that share a form, by the form's name.
+FORMS_OF: dict[str, tuple[str, ...]] = {
+    "delete": ("delete_files", "delete_where"),
+    "ref": ("branch", "tag", "remove_ref"),
+}
+
+#: Operations of simulations that the commit panel does not offer, with the reason.
+NO_FORM: dict[str, str] = {
+    "cherry_pick": "It takes a snapshot of another line of history, and the tree shows those of the branch.",
+    "fast_forward": "Branch or tag moves a branch to the snapshot shown.",
+    "set_sort_order": "Synthetic files have no rows, so the order changes nothing in the tree.",
+}
+
+
+def _file_forms() -> tuple[Operation, ...]:
+    return (
+        form(
+            "append",
             "V4 adds them to the root until it has more than flush_data_files, so a commit writes one file. "
             "Below V4 each append writes a manifest and a manifest list.",
             _add_fields, _append,
         ),
-        Operation(
-            "row_delta", "Delete rows",
+        form(
+            "row_delta",
             "Data files are kept. Positions become position delete files in version 2, deletion vectors from 3 on, "
             "each merged with the one before it. Adding files in the same commit makes it an update.",
             _delta_fields, _delta,
         ),
-        Operation(
-            "overwrite", "Overwrite data files",
+        form(
+            "overwrite",
             "Removes some files and adds others in one commit. In V4 a manifest DV removes a file from a leaf, "
             "so the leaf is not rewritten.",
             _overwrite_fields, _overwrite,
         ),
-        Operation(
-            "delete", "Delete data files",
+        form(
+            "delete",
             "Removes whole files by changing metadata. In V4 this takes a row of the root, or a manifest DV of a leaf.",
             lambda state: (*_gone_fields(state, by="files"), *branch_field(state)), _delete,
+            title="Delete data files",
         ),
-        Operation(
-            "compact", "Compact data files",
+        form(
+            "compact",
             "Rewrites the files of a partition as fewer ones without deleted rows. Synthetic files stay synthetic.",
             _compact_fields, _compact,
         ),
-        Operation(
-            "rewrite_manifests", "Rewrite manifests",
+        form(
+            "rewrite_manifests",
             "Rewrites leaves that are small, old or have a manifest DV; the data is not touched. "
             "In V4 any commit may do this as well.",
             _manifest_fields, _manifests,
         ),
-        Operation(
-            "rewrite_position_deletes", "Convert position deletes to vectors",
+        form(
+            "rewrite_position_deletes",
             "Reads position delete files of version 2 and writes deletion vectors (from version 3 on).",
-            _vector_fields, lambda state, values: (Call("rewrite_position_deletes", (), _branch(values)),),
+            _vector_fields, lambda state, values: (call("rewrite_position_deletes", **values),),
         ),
-        *EVOLUTIONS,
-    )
-}  # fmt: skip
+    )  # fmt: skip
+
+
+class _Forms(Mapping[str, Operation]):
+    """The form of every operation, built when first used, because importing `iceexplore.commits` is slow."""
+
+    @cached_property
+    def _by_name(self) -> dict[str, Operation]:
+        from iceexplore.commits import OPERATIONS as REGISTERED
+
+        files, metadata = _file_forms(), evolutions()
+        written = {called for f in (*files, *metadata) for called in FORMS_OF.get(f.name, (f.name,))}
+        missing = [o for o in REGISTERED.values() if o.simulation is not None and o.name not in {*written, *NO_FORM}]
+        plain = [(o, found) for o in missing if (found := plain_form(o)) is not None]
+        of_files = [found for o, found in plain if o.changes == "files"]
+        others = [found for o, found in plain if o.changes != "files"]
+        return {f.name: f for f in (*files, *of_files, *metadata, *others)}
+
+    def __getitem__(self, name: str) -> Operation:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+
+#: Every form, by name, in the order in which they are offered.
+OPERATIONS: Mapping[str, Operation] = _Forms()
 
 
 def operation(name: str) -> Operation:

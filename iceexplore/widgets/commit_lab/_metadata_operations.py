@@ -8,9 +8,10 @@ from typing import Any
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, format_ms
 from iceexplore.metadata import ancestry
-from iceexplore.widgets.commit_lab._form import Call, Calls, Field, Operation, Values
+from iceexplore.widgets.commit_lab._form import Calls, Field, Operation, Values
+from iceexplore.widgets.commit_lab._registered import call, field_of, form
 
-__all__ = ["EVOLUTIONS"]
+__all__ = ["evolutions"]
 
 _ANY_AGE = "9999-12-31"
 
@@ -49,7 +50,7 @@ def _schema(state: TableState, values: Values) -> Calls:
         "drop": {"drop": [column]},
         "update": {"update": {column: values["type"]}},
     }
-    return (Call("evolve_schema", (), changes[values["change"]]),)
+    return (call("evolve_schema", **changes[values["change"]]),)
 
 
 def _spec_fields(state: TableState) -> tuple[Field, ...]:
@@ -75,7 +76,7 @@ def _spec(state: TableState, values: Values) -> Calls:
         "remove": {"remove": [values["field"]]},
         "rename": {"rename": {values["field"]: values["to"]}},
     }
-    return (Call("evolve_spec", (), changes[values["change"]]),)
+    return (call("evolve_spec", **changes[values["change"]]),)
 
 
 def _property_fields(state: TableState) -> tuple[Field, ...]:
@@ -90,8 +91,8 @@ def _property(state: TableState, values: Values) -> Calls:
     if not values["name"]:
         raise OptionError("name: give the property's name")
     if values["remove"]:
-        return (Call("set_properties", (), {"remove": [values["name"]]}),)
-    return (Call("set_properties", ({values["name"]: values["value"]},)),)
+        return (call("set_properties", remove=[values["name"]]),)
+    return (call("set_properties", properties={values["name"]: values["value"]}),)
 
 
 def _ref_fields(state: TableState) -> tuple[Field, ...]:
@@ -110,20 +111,20 @@ def _ref(state: TableState, values: Values) -> Calls:
     name = values["ref"] if values["change"] == "remove_ref" else values["name"]
     if not name:
         raise OptionError("name: give the branch's or tag's name")
-    return (Call(values["change"], (name,)),)
+    return (call(values["change"], name=name),)
 
 
 def _expire_fields(state: TableState) -> tuple[Field, ...]:
     text = "An ISO date or time; empty for any age. Snapshots that branches and tags name are kept."
     return (
-        Field("retain_last", "Newest to keep", "int", 1, "Per branch.", least=1, most=1_000_000),
-        Field("older_than", "Only older than", "text", "", text),
+        field_of("expire_snapshots", "retain_last", "Newest to keep", "Per branch.", default=1, most=1_000_000),
+        field_of("expire_snapshots", "older_than", "Only older than", text),
     )
 
 
 def _expire(state: TableState, values: Values) -> Calls:
     how = {"older_than": values["older_than"] or _ANY_AGE, "retain_last": values["retain_last"]}
-    return (Call("expire_snapshots", (), how),)
+    return (call("expire_snapshots", **how),)
 
 
 def _ancestors(state: TableState) -> list[tuple[str, str]]:
@@ -146,38 +147,42 @@ def _upgrade_fields(state: TableState) -> tuple[Field, ...] | None:
     return (Field("to", "To", "choice", higher[-1][0], choices=higher),) if higher else None
 
 
-EVOLUTIONS: tuple[Operation, ...] = (
-    Operation(
-        "expire_snapshots", "Expire snapshots",
-        "Removes snapshots from the metadata, but no files. A root that no snapshot names is no longer needed.",
-        _expire_fields, _expire,
-    ),
-    Operation(
-        "evolve_schema", "Change the schema",
-        "Columns are identified by id, so a rename rewrites no data. Changes that the spec forbids are refused.",
-        _schema_fields, _schema,
-    ),
-    Operation(
-        "evolve_spec", "Change the partitioning",
-        "Sets a new spec for future files; other files keep theirs. In V4 a new field is an expression of the table.",
-        _spec_fields, _spec,
-    ),
-    Operation(
-        "set_properties", "Set a property",
-        "Sets or removes a property of the table in the metadata file.", _property_fields, _property,
-    ),
-    Operation(
-        "ref", "Branch or tag",
-        "Names a snapshot. Commits to another branch do not move main.", _ref_fields, _ref,
-    ),
-    Operation(
-        "rollback", "Roll back",
-        "Makes an earlier snapshot the current one again; the later ones stay until they expire.",
-        _rollback_fields, lambda state, values: (Call("rollback", (int(values["to"]),)),),
-    ),
-    Operation(
-        "upgrade", "Upgrade the table",
-        "Writes only a new metadata file. Manifests stay unchanged; the next commit to V4 writes the first root.",
-        _upgrade_fields, lambda state, values: (Call("upgrade", (int(values["to"]),)),),
-    ),
-)  # fmt: skip
+def evolutions() -> tuple[Operation, ...]:
+    """Return the forms, in the order in which they are offered."""
+    return (
+        form(
+            "expire_snapshots",
+            "Removes snapshots from the metadata, but no files. A root that no snapshot names is no longer needed.",
+            _expire_fields, _expire,
+        ),
+        form(
+            "evolve_schema",
+            "Columns are identified by id, so a rename rewrites no data. Changes that the spec forbids are refused.",
+            _schema_fields, _schema,
+        ),
+        form(
+            "evolve_spec",
+            "Sets a new spec for future files; other files keep theirs. "
+            "In V4 a new field is an expression of the table.",
+            _spec_fields, _spec,
+        ),
+        form(
+            "set_properties",
+            "Sets or removes a property of the table in the metadata file.", _property_fields, _property,
+        ),
+        form(
+            "ref",
+            "Names a snapshot. Commits to another branch do not move main.", _ref_fields, _ref,
+            title="Branch or tag",
+        ),
+        form(
+            "rollback",
+            "Makes an earlier snapshot the current one again; the later ones stay until they expire.",
+            _rollback_fields, lambda state, values: (call("rollback", snapshot=int(values["to"])),),
+        ),
+        form(
+            "upgrade",
+            "Writes only a new metadata file. Manifests stay unchanged; the next commit to V4 writes the first root.",
+            _upgrade_fields, lambda state, values: (call("upgrade", format_version=int(values["to"])),),
+        ),
+    )  # fmt: skip

@@ -142,7 +142,7 @@ def replace(s: Simulation, old: list[str], new: str, kind: str, *, keep_sequence
         row = entry(at(new), 20, **({"sequence_number": 1} if keep_sequence else {}))
         return Change("replace", batch([row], [kind]), remove_data=tuple(map(at, old)))
 
-    s._files(make, "main")
+    s._commit_files(ix.commits.operation("compact"), make, "main")
 
 
 # Deletes --------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,101 @@
+"""Operations that change only the metadata document: their arguments, checked, as a change of the document.
+
+Arguments are checked before the commit begins; the change runs once per attempt, on the document of that attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+from iceexplore.commits.metadata_updates import _document, _expire, _refs, _schema, _spec_and_sort_order
+from iceexplore.commits.metadata_updates._expired import Expired
+from iceexplore.commits.transaction._committer import DocumentChange
+from iceexplore.errors import OptionError, texts_of, whole_numbers_of
+from iceexplore.graph import to_ms
+
+__all__ = [
+    "Expiration",
+    "evolve_schema",
+    "evolve_spec",
+    "fast_forward",
+    "remove_ref",
+    "rollback",
+    "set_properties",
+    "set_ref",
+    "set_sort_order",
+]
+
+
+class Expiration:
+    """A change of the document that expires the given snapshots, or else those older than a time.
+
+    Attributes
+    ----------
+    expired
+        The result of the last attempt, which is the one that was committed.
+    """
+
+    def __init__(
+        self, ids: Iterable[int] | None = None, *, older_than: object = None, retain_last: int | None = None
+    ) -> None:
+        self._ids = None if ids is None else whole_numbers_of("ids", ids)
+        before = None if older_than is None else to_ms(older_than)
+        self._before = 0 if before is None and self._ids is not None else before
+        self._retain_last = retain_last
+        self.expired = Expired()
+
+    def __call__(self, document: Mapping[str, Any], ms: int) -> Mapping[str, Any]:
+        """Return the document without the expired snapshots."""
+        document, self.expired = _expire.expire_snapshots(
+            document, ids=self._ids, older_than_ms=self._before, retain_last=self._retain_last, now_ms=ms
+        )
+        return document
+
+
+def rollback(snapshot: int | None = None, *, timestamp: object = None) -> DocumentChange:
+    """Make an ancestor current again: the snapshot with this id, or the newest one before a time."""
+    if (snapshot is None) == (timestamp is None):
+        raise OptionError("rollback() takes either snapshot or timestamp")
+    before = None if timestamp is None else to_ms(timestamp)
+    return lambda d, ms: _refs.rollback(d, snapshot_id=snapshot, older_than_ms=before, timestamp_ms=ms)
+
+
+def set_ref(kind: Literal["branch", "tag"]) -> Callable[..., DocumentChange]:
+    """Return the function that creates or moves a branch, or a tag, to the snapshot with the id ``at``."""
+
+    def change(name: str, at: int, **retention: Any) -> DocumentChange:
+        return lambda d, ms: _refs.set_ref(d, name=name, snapshot_id=at, type=kind, timestamp_ms=ms, **retention)
+
+    return change
+
+
+def remove_ref(name: str) -> DocumentChange:
+    """Remove a branch or tag."""
+    return lambda d, _: _refs.remove_ref(d, name=name)
+
+
+def fast_forward(name: str, to: str) -> DocumentChange:
+    """Move a branch to the snapshot of another ref."""
+    return lambda d, ms: _refs.fast_forward(d, name=name, to=to, timestamp_ms=ms)
+
+
+def set_properties(properties: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()) -> DocumentChange:
+    """Set and remove table properties."""
+    gone = texts_of("remove", remove, "['owner']")
+    return lambda d, _: _document.set_properties(d, set=properties, remove=gone)
+
+
+def evolve_schema(**changes: Any) -> DocumentChange:
+    """Evolve the schema, with the arguments of `iceexplore.commits.evolve_schema`."""
+    return lambda d, _: _schema.evolve_schema(d, **changes)
+
+
+def evolve_spec(**changes: Any) -> DocumentChange:
+    """Evolve the partition spec, with the arguments of `iceexplore.commits.evolve_spec`."""
+    return lambda d, _: _spec_and_sort_order.evolve_spec(d, **changes)
+
+
+def set_sort_order(*fields: str) -> DocumentChange:
+    """Set the default sort order; no fields make it unsorted."""
+    return lambda d, _: _spec_and_sort_order.set_sort_order(d, fields=fields)

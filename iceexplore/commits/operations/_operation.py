@@ -1,0 +1,195 @@
+"""What a commit operation is: its name, its parameters, and the function that makes its change."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from iceexplore.commits.model._change import Change
+from iceexplore.commits.transaction._committer import DocumentChange, MakeChange
+from iceexplore.errors import OptionError, nearest
+from iceexplore.render import Card, CardTable, card_html, card_text
+
+__all__ = ["CommitOperation", "NO_DEFAULT", "Parameter", "ParameterKind", "TableKind"]
+
+#: The tables that take commits.
+TableKind = Literal["simulation", "lab"]
+
+#: What a parameter takes: ``files`` are data files to add, ``locations`` files of the table, ``rows`` real rows;
+#: ``filter`` is text or an expression, ``snapshot`` a Snapshot, an id, a ref or a Table, ``session`` a Spark session.
+ParameterKind = Literal[
+    "branch", "choice", "files", "filter", "flag", "int", "locations", "mapping", "number", "options", "rows",
+    "session", "snapshot", "snapshots", "text", "texts", "time",
+]  # fmt: skip
+
+#: The default of a required parameter.
+NO_DEFAULT: Any = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a commit operation, as the methods of `Simulation` and `Lab` have it.
+
+    Attributes
+    ----------
+    help
+        One sentence.
+    default
+        `NO_DEFAULT` if it is required.
+    choices
+        The values of a ``choice``. None is valid besides them if it is the default or ``optional``.
+    least
+        The minimum of a number.
+    since
+        The first format version that allows it.
+    passed
+        How a method takes it: by position or name, only by name, or as an option that it hands on (``**how``), whose
+        name `CommitOperation.check` checks.
+    many
+        Whether it takes any number of values: ``*fields``, ``**layout``.
+    """
+
+    name: str
+    kind: ParameterKind
+    help: str
+    default: Any = NO_DEFAULT
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+    least: int | None = None
+    since: int = 1
+    passed: Literal["position", "name", "option"] = "position"
+    many: bool = False
+
+    @property
+    def required(self) -> bool:
+        """Whether a call must give it."""
+        return self.default is NO_DEFAULT and not self.many
+
+    def __str__(self) -> str:
+        if self.many:
+            return ("**" if self.kind == "options" else "*") + self.name
+        return self.name if self.required else f"{self.name}={self.default!r}"
+
+
+@dataclass(frozen=True, repr=False)
+class CommitOperation:
+    """An operation that commits: a method of `Simulation`, of `Lab`, or of both, and a form of the commit panel.
+
+    Attributes
+    ----------
+    name
+        Stable; the name of the method.
+    title
+        A few words, as a menu shows it.
+    help
+        What it does, in one sentence.
+    changes
+        ``files`` (a new snapshot), ``metadata`` (only the metadata file), or ``refs`` (branches, tags, and the
+        current snapshot).
+    simulation, lab
+        The parameters of the method; None if such a table does not have the operation. They may differ: a lab writes
+        real rows.
+    since
+        The first format version that allows it.
+    nothing
+        Why it may find nothing to commit; its method then returns None. Empty if it always commits.
+    adds_only
+        Whether it only adds files, and so does not depend on what is in the table.
+    change
+        Makes the change of files, ``change(state, writer, ...)`` with the arguments of a simulation's method. What a
+        lab does with rows is in `iceexplore.labs.ROW_OPERATIONS`.
+    update
+        Makes the change of metadata, ``update(...)`` with the arguments of the method; snapshots are given as ids.
+    pins
+        Keys of the metadata that concurrent commits must not have changed (`Committer.commit`).
+    """
+
+    name: str
+    title: str
+    help: str
+    changes: Literal["files", "metadata", "refs"]
+    simulation: tuple[Parameter, ...] | None = None
+    lab: tuple[Parameter, ...] | None = None
+    since: int = 1
+    nothing: str = ""
+    adds_only: bool = False
+    change: Callable[..., Change] | None = None
+    update: Callable[..., DocumentChange] | None = None
+    pins: tuple[str, ...] = ()
+
+    def parameters(self, of: TableKind) -> tuple[Parameter, ...]:
+        """Return the parameters of a simulation's method, or of a lab's.
+
+        Raises
+        ------
+        OptionError
+            Such a table does not have the operation.
+        """
+        found = self.simulation if of == "simulation" else self.lab
+        if found is None:
+            raise OptionError(f"a {of} has no operation {self.name!r}")
+        return found
+
+    def parameter(self, name: str, of: TableKind = "simulation") -> Parameter:
+        """Return a parameter by name.
+
+        Raises
+        ------
+        OptionError
+            There is none; the nearest names are listed.
+        """
+        self.check([name], of)
+        return next(p for p in self.parameters(of) if p.name == name)
+
+    def make(self, *given: Any, **arguments: Any) -> MakeChange:
+        """Return the function that makes the change of files with these arguments, for a commit."""
+        change = self.change
+        assert change is not None, f"{self.name} changes no files"
+        return lambda writer: change(writer.base, writer, *given, **arguments)
+
+    def check(self, names: Iterable[str], of: TableKind) -> None:
+        """Refuse names of arguments that the operation does not take, before they are passed on.
+
+        Raises
+        ------
+        OptionError
+            A name is unknown; the message lists the nearest options.
+        """
+        taken = self.parameters(of)
+        known = {p.name for p in taken}
+        for name in names:
+            if name not in known:
+                options = [p.name for p in taken if p.passed == "option"]
+                raise OptionError(f"{self.name} has no argument {name!r}; {nearest(name, options)}")
+
+    def signature(self, of: TableKind) -> str:
+        """Return the call with its parameters, as in Python: ``delete_where(where=None, *, partition=None)``."""
+        taken = self.parameters(of)
+        shown = [str(p) for p in taken if p.passed == "position"]
+        named = [str(p) for p in taken if p.passed != "position"]
+        mark = ["*"] if named and not any(text.startswith("*") for text in (*shown, named[0])) else []
+        return f"{self.name}({', '.join(shown + mark + named)})"
+
+    def _card(self) -> Card:
+        tables = []
+        for of, parameters in (("simulation", self.simulation), ("lab", self.lab)):
+            rows = tuple(
+                (p.name, p.kind, "" if p.default is NO_DEFAULT else repr(p.default), p.help) for p in parameters or ()
+            )
+            if rows:
+                tables.append(CardTable(f"In a {of}", ("parameter", "kind", "default", "meaning"), rows,
+                                        code=frozenset((0, 2))))  # fmt: skip
+        facts = (
+            ("changes", self.changes),
+            ("format versions", "all" if self.since == 1 else f"{self.since} and later"),
+            ("nothing to do", self.nothing and f"None: {self.nothing}"),
+        )
+        return Card(self.name, subtitle=self.help, facts=tuple(f for f in facts if f[1]), tables=tuple(tables))
+
+    def __repr__(self) -> str:
+        return card_text(self._card())
+
+    def _repr_html_(self) -> str:
+        return card_html(self._card())

@@ -1,0 +1,366 @@
+"""The registry of commit operations: what simulations and labs can commit, with the parameters of each.
+
+The methods of `Simulation` and `Lab` commit through these objects, and the commit panel makes its forms from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict
+
+import pyarrow as pa
+
+from iceexplore.commits.operations import _metadata as metadata
+from iceexplore.commits.operations._operation import CommitOperation, Parameter
+from iceexplore.commits.operations._rewrite_data_files import compact
+from iceexplore.commits.operations._rewrite_metadata import cherry_pick, rewrite_manifests, rewrite_position_deletes
+from iceexplore.commits.operations._row_delta import row_delta
+from iceexplore.commits.operations._whole_files import append, delete_files, delete_where, overwrite
+from iceexplore.errors import OptionError, nearest
+from iceexplore.graph import to_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["OPERATIONS", "operation", "operations"]
+
+_SCHEMA_PINS = ("schema", "current-schema-id", "last-column-id")
+_SPEC_PINS = (*_SCHEMA_PINS, "partition-spec", "default-spec-id", "last-partition-id")
+_NO_ROW = "no row matches"
+
+
+def _named(*parameters: Parameter) -> tuple[Parameter, ...]:
+    """Return parameters that are given by name."""
+    return tuple(replace(p, passed="name") for p in parameters)
+
+
+def _options(*parameters: Parameter) -> tuple[Parameter, ...]:
+    """Return parameters that a method hands on."""
+    return tuple(replace(p, passed="option") for p in parameters)
+
+
+# Parameters of several operations -------------------------------------------------------------------------------------
+
+_REF = _named(Parameter("ref", "branch", "The branch to commit to.", "main"))
+_FILES = Parameter(
+    "files", "files", "Data files to add: a number, dictionaries, paths of Parquet files, or a data frame."
+)
+_FILES_OR_NONE = replace(_FILES, default=None)
+_ROWS = Parameter("rows", "rows", "Rows to add: a data frame, an Arrow table, columns, or dictionaries.")
+_SPARK = _named(Parameter("spark", "session", "A Spark session, whose workers read and write the files.", None))
+_WHERE = Parameter("where", "filter", "Only files that may contain matching rows.", None)
+_PARTITION = Parameter("partition", "mapping", "Values by partition field; fields left out match anything.", None)
+_ISOLATION = Parameter(
+    "isolation", "choice", "Whether data added concurrently by another writer conflicts.", "serializable",
+    choices=("serializable", "snapshot"),
+)  # fmt: skip
+#: How files to add are made; see `new_files`.
+_NEW_FILES = _options(
+    Parameter("rows", "int", "For a number of files: the rows of each, or a list of as many numbers.", None, least=0),
+    Parameter("partitions", "mapping", "For a number of files: a list of their partitions, taken in turn.", None),
+    Parameter("bytes_per_row", "number", "For a number of files: their size.", None, least=0),
+    Parameter("materialize", "flag", "For a number of files: write random data instead of synthetic files.", False),
+    Parameter("check_duplicates", "flag", "Check whether the table already has the files.", True),
+)
+_COMPACT = (
+    Parameter("small_than", "int", "Only files below this size, in bytes.", None, least=0),
+    Parameter("files", "int", "How many files to write per partition.", 1, least=1),
+)
+_RETENTION = (Parameter("max_ref_age_ms", "int", "Remove the ref when its snapshot is older.", None, least=1),)
+_EXPIRE = (
+    Parameter("ids", "snapshots", "Snapshots to expire whatever their age.", None),
+    *_named(
+        Parameter("older_than", "time", "Expire snapshots older than this.", None),
+        Parameter("retain_last", "int", "Keep at least this number of snapshots of each branch.", None, least=1),
+    ),
+)
+
+
+class _Both(TypedDict):
+    simulation: tuple[Parameter, ...]
+    lab: tuple[Parameter, ...]
+
+
+def _both(*parameters: Parameter) -> _Both:
+    """Return the same parameters for simulations and labs."""
+    return {"simulation": parameters, "lab": parameters}
+
+
+# The operations -------------------------------------------------------------------------------------------------------
+
+_FILE_OPERATIONS = (
+    CommitOperation(
+        "append", "Append data files", "Adds data files, or rows as data files.", "files",
+        simulation=(_FILES, *_REF, *_NEW_FILES),
+        lab=(_ROWS, *_REF),
+        adds_only=True,
+        change=append,
+    ),
+    CommitOperation(
+        "row_delta", "Delete rows", "Deletes rows by position or by value, and adds data files.", "files",
+        simulation=(
+            _FILES_OR_NONE,
+            *_named(Parameter("deletes", "mapping", "Positions of rows, by data file.", None, since=2)),
+            *_REF,
+            *_options(
+                Parameter("equality", "mapping", "Values by column: deletes rows with these values.", None, since=2),
+                Parameter("equality_partition", "mapping", "The partition of the equality deletes.", None, since=2),
+                _ISOLATION,
+            ),
+            *_NEW_FILES,
+        ),
+        change=row_delta,
+    ),
+    CommitOperation(
+        "overwrite", "Overwrite data files", "Replaces data files, or matching rows, with others in one commit.",
+        "files",
+        simulation=(
+            _FILES_OR_NONE,
+            *_named(Parameter("delete", "locations", "Data files to remove.", None)),
+            *_REF,
+            *_options(replace(_WHERE, help="Remove files all of whose rows match."), _PARTITION, _ISOLATION),
+            *_NEW_FILES,
+        ),
+        lab=(_ROWS, replace(_WHERE, help="Delete the matching rows; by default all."), *_REF),
+        change=overwrite,
+    ),
+    CommitOperation(
+        "delete_files", "Delete data files", "Removes data files by location, with their deletion vectors.", "files",
+        simulation=(Parameter("paths", "locations", "Data files to remove."), *_REF),
+        change=delete_files,
+    ),
+    CommitOperation(
+        "delete_where", "Delete data files by a filter",
+        "Removes the data files all of whose rows match, using metadata only.", "files",
+        simulation=(replace(_WHERE, help="Remove files all of whose rows match."), *_named(_PARTITION), *_REF),
+        change=delete_where,
+    ),
+    CommitOperation(
+        "compact", "Compact data files", "Rewrites data files into fewer, without deleted rows.", "files",
+        simulation=(
+            Parameter("paths", "locations", "Data files to rewrite; by default all.", None),
+            *_REF,
+            *_options(
+                _WHERE,
+                _PARTITION,
+                *_COMPACT,
+                Parameter("read", "flag", "Read the data; by default where it exists.", None),
+            ),
+        ),
+        lab=(
+            _WHERE,
+            *_SPARK,
+            *_REF,
+            *_options(
+                Parameter("paths", "locations", "Data files to rewrite; by default all.", None),
+                _PARTITION,
+                *_COMPACT,
+                Parameter("read", "flag", "Labs always read the data: False is refused.", None),
+            ),
+        ),
+        nothing="no partition has more files than it would get",
+        change=compact,
+    ),
+    CommitOperation(
+        "rewrite_manifests", "Rewrite manifests", "Rewrites manifests without changing the data.", "files",
+        **_both(Parameter("manifests", "locations", "By default the layout chooses.", None), *_REF),
+        nothing="the table has no manifests",
+        change=rewrite_manifests,
+    ),
+    CommitOperation(
+        "rewrite_position_deletes", "Convert position deletes to vectors",
+        "Merges position delete files (version 2) or converts them to deletion vectors (from version 3 on).", "files",
+        **_both(Parameter("paths", "locations", "Position delete files; by default all.", None), *_REF),
+        since=2,
+        nothing="no position delete files to merge",
+        change=rewrite_position_deletes,
+    ),
+    CommitOperation(
+        "cherry_pick", "Cherry-pick a snapshot", "Applies the changes of a snapshot that is not in main.", "files",
+        **_both(Parameter("snapshot", "snapshot", "The snapshot to pick.")),
+        change=cherry_pick,
+    ),
+)  # fmt: skip
+
+#: Operations on rows: only labs have them, and their functions are in `iceexplore.labs.ROW_OPERATIONS`.
+_ROW_OPERATIONS = (
+    CommitOperation(
+        "delete", "Delete rows by a filter", "Deletes the matching rows.", "files",
+        lab=(Parameter("where", "filter", "The rows to delete; 'true' deletes all."), *_SPARK, *_REF),
+        nothing=_NO_ROW,
+    ),
+    CommitOperation(
+        "update", "Update rows", "Sets columns to other values in the matching rows.", "files",
+        lab=(
+            Parameter("set", "mapping", "Values, or functions of the rows, by column."),
+            replace(_WHERE, help="The rows to update; by default all."),
+            *_SPARK,
+            *_REF,
+        ),
+        nothing=_NO_ROW,
+    ),
+    CommitOperation(
+        "merge", "Merge rows", "Merges rows into the table by key.", "files",
+        lab=(
+            _ROWS,
+            Parameter("on", "texts", "Columns that must be equal for a match."),
+            *_named(
+                Parameter("matched", "choice", "What to do with matching rows of the table.", "update",
+                          choices=("update", "delete"), optional=True),
+                Parameter("not_matched", "choice", "What to do with rows without a match.", "insert",
+                          choices=("insert",), optional=True),
+                replace(_WHERE, help="Only rows of the table that match."),
+            ),
+            *_REF,
+        ),
+        nothing=_NO_ROW,
+    ),
+)  # fmt: skip
+
+_METADATA_OPERATIONS = (
+    CommitOperation(
+        "expire_snapshots", "Expire snapshots",
+        "Removes snapshots from the metadata; a lab also removes the files that only they needed.", "metadata",
+        simulation=_EXPIRE,
+        lab=(*_EXPIRE, *_named(Parameter("files", "flag", "Remove the files, too.", True))),
+        update=metadata.Expiration,
+    ),
+    CommitOperation(
+        "evolve_schema", "Change the schema", "Adds, drops, renames, promotes and moves columns.", "metadata",
+        **_both(*_options(
+            Parameter("add", "mapping", "Types by path.", None),
+            Parameter("drop", "texts", "Columns to drop.", ()),
+            Parameter("rename", "mapping", "New names by path.", None),
+            Parameter("update", "mapping", "Promoted types by path.", None),
+            Parameter("move", "mapping", "first, after x or before x, by path.", None),
+            Parameter("require", "texts", "Added columns to make required.", ()),
+            Parameter("make_optional", "texts", "Columns to make optional.", ()),
+            Parameter("doc", "mapping", "Comments by path.", None),
+            Parameter("initial_default", "mapping", "Values of added columns in old rows, by path.", None, since=3),
+            Parameter("write_default", "mapping", "Values of columns missing from new rows, by path.", None, since=3),
+            Parameter("identifier", "texts", "The identifier fields; None keeps them.", None),
+            Parameter("case_sensitive", "flag", "Whether case matters in names.", True),
+        )),
+        update=metadata.evolve_schema,
+        pins=_SCHEMA_PINS,
+    ),
+    CommitOperation(
+        "evolve_spec", "Change the partitioning", "Sets a new partition spec for future files.", "metadata",
+        **_both(*_options(
+            Parameter("add", "texts", "Columns or transforms of them: day(ts), bucket(16, id).", ()),
+            Parameter("remove", "texts", "Fields to remove.", ()),
+            Parameter("rename", "mapping", "New names by name.", None),
+        )),
+        update=metadata.evolve_spec,
+        pins=_SPEC_PINS,
+    ),
+    CommitOperation(
+        "set_sort_order", "Change the sort order", "Sets the order in which future files are sorted.", "metadata",
+        **_both(Parameter("fields", "texts", "Columns or transforms of them: ts desc; none for unsorted.", many=True)),
+        update=metadata.set_sort_order,
+        pins=_SCHEMA_PINS,
+    ),
+    CommitOperation(
+        "set_properties", "Set a property", "Sets and removes table properties.", "metadata",
+        **_both(
+            Parameter("properties", "mapping", "Values by name.", None),
+            *_named(Parameter("remove", "texts", "Properties to remove.", ())),
+        ),
+        update=metadata.set_properties,
+    ),
+    CommitOperation(
+        "branch", "Create or move a branch", "Creates a branch, or moves it to another snapshot.", "refs",
+        **_both(
+            Parameter("name", "text", "The branch's name."),
+            Parameter("at", "snapshot", "By default the current snapshot.", None),
+            *_options(
+                Parameter("min_snapshots_to_keep", "int", "Snapshots that expiry keeps.", None, least=1),
+                Parameter("max_snapshot_age_ms", "int", "The age from which snapshots expire.", None, least=1),
+                *_RETENTION,
+            ),
+        ),
+        update=metadata.set_ref("branch"),
+    ),
+    CommitOperation(
+        "tag", "Create or move a tag", "Creates a tag of a snapshot, or moves it.", "refs",
+        **_both(
+            Parameter("name", "text", "The tag's name."),
+            Parameter("at", "snapshot", "By default the current snapshot.", None),
+            *_named(*_RETENTION),
+        ),
+        update=metadata.set_ref("tag"),
+    ),
+    CommitOperation(
+        "remove_ref", "Remove a branch or tag", "Removes a branch or tag; its snapshots stay until they expire.",
+        "refs",
+        **_both(Parameter("name", "text", "The branch or tag.")),
+        update=metadata.remove_ref,
+    ),
+    CommitOperation(
+        "fast_forward", "Fast-forward a branch", "Moves a branch to the snapshot of another ref.", "refs",
+        **_both(
+            Parameter("name", "text", "The branch to move."),
+            Parameter("to", "text", "The branch or tag to move it to."),
+        ),
+        update=metadata.fast_forward,
+    ),
+    CommitOperation(
+        "rollback", "Roll back", "Makes an ancestor of the current snapshot current again.", "refs",
+        **_both(
+            Parameter("snapshot", "snapshot", "The ancestor.", None),
+            *_named(Parameter("timestamp", "time", "The newest ancestor older than this.", None)),
+        ),
+        update=metadata.rollback,
+    ),
+    # The committer upgrades the document to the version of its options, so there is no update.
+    CommitOperation(
+        "upgrade", "Upgrade the table", "Raises the format version in a separate metadata file.", "metadata",
+        **_both(
+            Parameter("format_version", "int", "The new format version, 1 to 4.", least=1),
+            *_options(Parameter("layout", "options", "Layout options of later commits; see option_docs().", many=True)),
+        ),
+    ),
+)  # fmt: skip
+
+#: Every operation by name, in the order in which they are listed.
+OPERATIONS: dict[str, CommitOperation] = {
+    o.name: o for o in (*_FILE_OPERATIONS, *_ROW_OPERATIONS, *_METADATA_OPERATIONS)
+}
+
+
+def operation(name: str) -> CommitOperation:
+    """Return the commit operation of this name; in a notebook it displays its parameters.
+
+    Raises
+    ------
+    OptionError
+        There is none; the nearest names are listed.
+    """
+    if not isinstance(name, str) or name not in OPERATIONS:
+        raise OptionError(f"no commit operation {str(name)[:60]!r}; {nearest(str(name), list(OPERATIONS))}")
+    return OPERATIONS[name]
+
+
+def operations() -> pd.DataFrame:
+    """Return the commit operations, one per row.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name``, ``title``, ``help``, ``changes`` (files, metadata, refs), ``since`` (the first format version that
+        allows it), ``simulation`` and ``lab`` (the call in such a table, null if there is none).
+    """
+    rows = [
+        {
+            "name": o.name,
+            "title": o.title,
+            "help": o.help,
+            "changes": o.changes,
+            "since": o.since,
+            "simulation": None if o.simulation is None else o.signature("simulation"),
+            "lab": None if o.lab is None else o.signature("lab"),
+        }
+        for o in OPERATIONS.values()
+    ]
+    schema = pa.schema([(name, pa.int32() if name == "since" else pa.string()) for name in rows[0]])
+    return to_frame(pa.Table.from_pylist(rows, schema=schema))

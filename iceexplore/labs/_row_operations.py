@@ -1,0 +1,70 @@
+"""The commit operations that a lab performs on rows, by name: each returns the function that makes the change.
+
+They take the arguments of `Lab`'s methods, and check the engine before the commit begins. All other operations of a lab
+are those of simulations (`iceexplore.commits.OPERATIONS`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+from iceexplore.commits import MakeChange, append, compact
+from iceexplore.errors import OptionError
+from iceexplore.labs._merge import merge_rows
+from iceexplore.labs._operations import delete_rows, engine_of, overwrite_rows, update_rows
+from iceexplore.labs._spark_rows import compact_on_spark
+from iceexplore.labs._write import write_rows
+
+__all__ = ["ROW_OPERATIONS"]
+
+
+def _append(rows: Any) -> MakeChange:
+    return lambda w: append(w.base, w, write_rows(w.base, w, rows))
+
+
+def _overwrite(rows: Any, where: Any = None) -> MakeChange:
+    engine = engine_of(rows=rows)
+    return lambda w: overwrite_rows(w.base, w, rows, where, engine=engine)
+
+
+def _delete(where: Any, *, spark: Any = None) -> MakeChange:
+    engine = engine_of(spark)
+    return lambda w: delete_rows(w.base, w, where, engine=engine)
+
+
+def _update(set: Mapping[str, Any], where: Any = None, *, spark: Any = None) -> MakeChange:  # noqa: A002
+    engine = engine_of(spark)
+    return lambda w: update_rows(w.base, w, set, where, engine=engine)
+
+
+def _merge(
+    rows: Any,
+    on: str | Iterable[str],
+    *,
+    matched: Literal["update", "delete"] | None = "update",
+    not_matched: Literal["insert"] | None = "insert",
+    where: Any = None,
+) -> MakeChange:
+    return lambda w: merge_rows(w.base, w, rows, on, matched=matched, not_matched=not_matched, where=where)
+
+
+def _compact(where: Any = None, *, spark: Any = None, read: bool | None = None, **how: Any) -> MakeChange:
+    if read is False:
+        raise OptionError("read=False creates files without rows and is only for simulations")
+    if spark is not None:
+        engine_of(spark)
+        return lambda w: compact_on_spark(spark, w.base, w, where=where, **how)
+    # Simulations merge files with missing data by metadata alone; in a lab that would lose the rows.
+    return lambda w: compact(w.base, w, where=where, read=True, **how)
+
+
+#: By the operation's name.
+ROW_OPERATIONS: dict[str, Callable[..., MakeChange]] = {
+    "append": _append,
+    "compact": _compact,
+    "delete": _delete,
+    "merge": _merge,
+    "overwrite": _overwrite,
+    "update": _update,
+}
