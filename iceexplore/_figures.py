@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from iceexplore import commits, graph
-from iceexplore.commits import BentLeaf
+from iceexplore.commits import ViolatingLeaf
 from iceexplore.deletes import new_dv_blob, write_puffin
 from iceexplore.errors import OptionError
 from iceexplore.manifests import ContentType, EntryBatch, Status
@@ -47,8 +47,8 @@ class Figure:
 
     def tree(self) -> graph.ProposalDiagram:
         """Return the drawing, with ``to_svg``, ``to_mermaid``, ``to_graphviz`` and ``to_text``."""
-        bent = f" Violates: {', '.join(self.relaxed)}." if self.relaxed else ""
-        return graph.ProposalDiagram(lambda: replace(self.make(), title=self.title, caption=self.look + bent))
+        violates = f" Violates: {', '.join(self.relaxed)}." if self.relaxed else ""
+        return graph.ProposalDiagram(lambda: replace(self.make(), title=self.title, caption=self.look + violates))
 
     def __repr__(self) -> str:
         return self.tree().to_text()
@@ -208,15 +208,15 @@ def _dv_in_delete_manifest() -> TableDiagram:
     s = _table(flush_data_files=0, flush_delete_files=0)
     s.append(_files("D1", "D2", "D3"))
     s.row_delta(deletes={_file("D2"): [3]})
-    _bent(s, (), {}, "replace")
-    _bent(s, (), {"M3": {"DV2": ([20, 21], Status.ADDED)}})
+    _commit_violating(s, (), {}, "replace")
+    _commit_violating(s, (), {"M3": {"DV2": ([20, 21], Status.ADDED)}})
     both = {"DV3": ([3, 20, 21], Status.EXISTING), "DV4": ([40], Status.ADDED)}
-    _bent(s, (ContentType.DELETE_MANIFEST,), {"M4": both})
+    _commit_violating(s, (ContentType.DELETE_MANIFEST,), {"M4": both})
     names = {f"{_HOME}/metadata/{m}.parquet": m for m in ("M3", "M4")}
     return _drawn(s, last=3, names=names)
 
 
-def _bent(
+def _commit_violating(
     s: Simulation,
     without: tuple[ContentType, ...],
     manifests: Mapping[str, Mapping[str, tuple[list[int], Status]]],
@@ -227,7 +227,7 @@ def _bent(
 
     kept = commits.root_rows(s.state).with_columns(status=int(Status.EXISTING))
     kinds = kept.entries["content_type"].to_pylist()
-    rows: list[EntryBatch | BentLeaf] = [kept.take([i for i, kind in enumerate(kinds) if kind not in without])]
+    rows: list[EntryBatch | ViolatingLeaf] = [kept.take([i for i, kind in enumerate(kinds) if kind not in without])]
     files: dict[str, bytes] = {}
     now = s.snapshot
     assert now is not None
@@ -252,9 +252,9 @@ def _bent(
             }
             for (positions, status), (offset, size) in zip(vectors.values(), places, strict=True)
         ]
-        rows.append(BentLeaf(f"{_HOME}/metadata/{name}.parquet", EntryBatch.of_rows(entries), "delete"))
+        rows.append(ViolatingLeaf(f"{_HOME}/metadata/{name}.parquet", EntryBatch.of_rows(entries), "delete"))
     commits.commit_violating_rules(
-        s._sandbox, rows, relaxed=_BENT_BY_DELETE_MANIFESTS, operation=operation, files=files
+        s._sandbox, rows, relaxed=_VIOLATED_BY_DELETE_MANIFESTS, operation=operation, files=files
     )
     s.refresh()
 
@@ -328,7 +328,7 @@ def _table_structure() -> TableDiagram:
 _EXAMPLES = "Single File Commits, Examples"
 _DISCARDED = "Single File Commits, Discarded Approaches"
 #: DV1 and DV2 are live at the same time; DV3 is new but EXISTING; M2 and M3 vanish, and DV1 and DV2 with them.
-_BENT_BY_DELETE_MANIFESTS = ("added-is-change", "leaf-change-by-dv", "one-dv")
+_VIOLATED_BY_DELETE_MANIFESTS = ("added-is-change", "leaf-change-by-dv", "one-dv")
 
 _FIGURES = Figures(
     (
@@ -342,7 +342,7 @@ _FIGURES = Figures(
         Figure("row-delta-complex", "A row delta with delete manifests", f"{_EXAMPLES}: Row Delta", "The new DV of D1 replaces the old one, which a manifest DV removes from its delete manifest.", _row_delta_complex),
         Figure("compaction-append", "Manifest compaction during an append", f"{_EXAMPLES}: Manifest Compaction", "M3 merges the remaining entries of M1 and M2, all EXISTING; only D7 is ADDED.", _compaction),
         Figure("discarded-several-dvs", "Discarded: several deletion vectors a leaf", _DISCARDED, "Each snapshot's changes are a separate ADDED vector beside the EXISTING one.", _several_dvs, ("one-manifest-dv",)),
-        Figure("discarded-dv-in-delete-manifest", "Discarded: more deletes in another delete manifest", f"{_DISCARDED}: Modifying an existing Delete Vector", "DV2 adds to DV1 in a separate manifest; M4 then separates earlier deletes (DV3) from new ones (DV4).", _dv_in_delete_manifest, _BENT_BY_DELETE_MANIFESTS),
+        Figure("discarded-dv-in-delete-manifest", "Discarded: more deletes in another delete manifest", f"{_DISCARDED}: Modifying an existing Delete Vector", "DV2 adds to DV1 in a separate manifest; M4 then separates earlier deletes (DV3) from new ones (DV4).", _dv_in_delete_manifest, _VIOLATED_BY_DELETE_MANIFESTS),
         Figure("v3-beside-v4", "The same table in v3 and in V4", "Single File Commits, Diagram Source", "A manifest list names manifests only; a root names manifests, files and vectors.", _v3_beside_v4),
         Figure("current-and-proposed", "Current and proposed structure", "Single File Commits, Proposal", "Data and deletes may be listed in the root itself until there are enough of them for a leaf.", _current_and_proposed),
         Figure("table-structure", "The structure of a table", "Iceberg's first design document", "The catalog holds one pointer; each commit writes a new metadata file and swaps it.", _table_structure),

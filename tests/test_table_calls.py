@@ -98,7 +98,11 @@ def test_old_names_of_packages_warn() -> None:
         (ix.reading, "is_made_up", "is_synthetic"),
         (ix.widgets, "Face", "TableWidget"),
         (ix.planning, "Evidence", "ColumnMetrics"),
+        (ix.commits, "BENT_RULES", "VIOLATED_RULES"),
+        (ix.commits, "BentLeaf", "ViolatingLeaf"),
         (ix.commits, "bent_commit", "commit_violating_rules"),
+        (ix.commits, "bent_dv", "manifest_dv_entry"),
+        (ix.commits, "bent_rules", "rules_violated_by"),
         (ix.on_spark, "verify_here", "verify_local"),
     ):
         with pytest.warns(DeprecationWarning, match=f"{old} is deprecated: import {new} from"):
@@ -110,6 +114,8 @@ def test_old_names_of_packages_warn() -> None:
     options: Any = ix.commits.LayoutOptions.of(4)
     with pytest.warns(DeprecationWarning, match=r"use replace\(\)"):
         assert options.but(leaf_entries=7) == options.replace(leaf_entries=7)
+    with pytest.warns(DeprecationWarning, match="use Rule.id"):
+        assert ix.commits.rule("dv-struct").name == "dv-struct"
 
 
 def test_a_renamed_argument_keeps_the_signature() -> None:

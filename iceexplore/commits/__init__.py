@@ -7,14 +7,14 @@ from iceexplore.commits.added_files._new_files import new_files
 from iceexplore.commits.change_detection._changes import Changes, MetadataRead, changes_between, changes_of
 from iceexplore.commits.experiments._change_scenarios import ChangeScenarios, change_scenarios
 from iceexplore.commits.experiments._rule_violations import (
-    BENT_RULES,
-    BentLeaf,
-    bent_dv,
+    VIOLATED_RULES,
+    ViolatingLeaf,
     commit_violating_rules,
+    manifest_dv_entry,
     root_rows,
 )
 from iceexplore.commits.layouts._manifest_list import apply_to_list
-from iceexplore.commits.layouts._root_manifest import apply_to_root, bent_rules
+from iceexplore.commits.layouts._root_manifest import apply_to_root, rules_violated_by
 from iceexplore.commits.layouts._summary import summary_of
 from iceexplore.commits.live_files._find import scoped_to
 from iceexplore.commits.live_files._locate import LOCATED_SCHEMA, locate
@@ -58,7 +58,6 @@ from iceexplore.commits.replaying._replay import replay
 from iceexplore.commits.replaying._result import Replay, ReplayedSnapshot, Side
 from iceexplore.commits.rules._check import check_rules, checked_rules
 from iceexplore.commits.rules._entries import RuleBreak
-from iceexplore.commits.rules._registry import RULES, Rule, rule
 from iceexplore.commits.saving._reachable import snapshot_files
 from iceexplore.commits.saving._save import Saved, save
 from iceexplore.commits.transaction._committer import CommitRecord, Committer, DocumentChange, MakeChange
@@ -70,14 +69,12 @@ from iceexplore.commits.transaction._pointer import (
     publish_by_swap,
 )
 from iceexplore.commits.transaction._sandbox import Sandbox, options_for, start_sandbox
-from iceexplore.errors import moved_names
+from iceexplore.errors import RULES, Rule, moved_names, rule
 from iceexplore.reading import is_synthetic
 
 __all__ = [
     "Affinity",
     "Applied",
-    "BENT_RULES",
-    "BentLeaf",
     "Change",
     "ChangeScenarios",
     "Changes",
@@ -118,13 +115,13 @@ __all__ = [
     "Selection",
     "Side",
     "TableKind",
+    "VIOLATED_RULES",
+    "ViolatingLeaf",
     "WritableStorage",
     "add_snapshot",
     "append",
     "apply_to_list",
     "apply_to_root",
-    "bent_dv",
-    "bent_rules",
     "change_scenarios",
     "changes_between",
     "changes_of",
@@ -145,6 +142,7 @@ __all__ = [
     "fast_forward",
     "is_synthetic",
     "locate",
+    "manifest_dv_entry",
     "new_files",
     "new_table",
     "new_table_document",
@@ -167,6 +165,7 @@ __all__ = [
     "root_rows",
     "row_delta",
     "rule",
+    "rules_violated_by",
     "save",
     "scoped_to",
     "select",
@@ -186,7 +185,11 @@ __getattr__ = moved_names(
     {
         "apply_transform": "iceexplore.metadata",
         "arrow_frame": "iceexplore.writing",
+        "BENT_RULES": "iceexplore.commits:VIOLATED_RULES",
+        "BentLeaf": "iceexplore.commits:ViolatingLeaf",
         "bent_commit": "iceexplore.commits:commit_violating_rules",
+        "bent_dv": "iceexplore.commits:manifest_dv_entry",
+        "bent_rules": "iceexplore.commits:rules_violated_by",
         "files_of_frame": "iceexplore.writing",
         "fit_columns": "iceexplore.writing",
         "foreign_frame": "iceexplore.writing",

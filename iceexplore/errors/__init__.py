@@ -1,4 +1,4 @@
-"""Errors, and the registry of problem codes.
+"""Errors, and the registries of problem codes and of rules.
 
 Trouble comes in two kinds. An *error* stops the operation: every error inherits from `IceexploreError` and
 from the built-in exception it resembles, and its message says what is wrong, where, and what to do. A
@@ -42,6 +42,7 @@ from iceexplore.errors._kinds import PROBLEM_KINDS, Effect, ProblemKind, Severit
 from iceexplore.errors._modes import narrowed
 from iceexplore.errors._problems import Problem, Problems, problem
 from iceexplore.errors._renamed import renamed_arguments, renamed_method
+from iceexplore.errors._rules import RULES, Rule, RuleScope, rule
 from iceexplore.errors._warnings import warn_caller
 
 __all__ = [
@@ -61,7 +62,10 @@ __all__ = [
     "Problem",
     "ProblemKind",
     "Problems",
+    "RULES",
+    "Rule",
     "RuleError",
+    "RuleScope",
     "Severity",
     "SnapshotNotFoundError",
     "StorageError",
@@ -77,6 +81,7 @@ __all__ = [
     "problem",
     "renamed_arguments",
     "renamed_method",
+    "rule",
     "text_of",
     "texts_of",
     "version_of",

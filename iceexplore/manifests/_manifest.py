@@ -63,6 +63,8 @@ class Manifest:
     entries
         Table of `ENTRY_SCHEMA`, after inheritance. In the V4 draft, a row with a file and its deletion vector becomes
         two entries with the same ordinal.
+    stored_rows
+        Number of rows in the file, which may differ from the number of entries.
     problems
         Problems found while reading this file. Parts that are decoded later add to the reader's problems.
     """
@@ -99,7 +101,7 @@ class Manifest:
         self._spec_id = spec_id
         self._report = Problems() if report is None else report
         self.root_row = root_row
-        self._stored = len(entries) if stored is None else stored  # number of rows in the file
+        self.stored_rows = len(entries) if stored is None else stored
         self._contradicted: set[tuple[int, str]] = set()
         #: For a root, its claims about its manifests; for a leaf, those of its root.
         self.claims = claims
@@ -270,7 +272,7 @@ class Manifest:
             load=self._load,
             meaning=self._meaning,
             report=self._report,
-            stored=self._stored,
+            stored=self.stored_rows,
         )
 
     def __len__(self) -> int:
@@ -302,7 +304,7 @@ class Manifest:
     @property
     def _rows(self) -> pa.Array | None:
         """The file's rows of the entries; None if the entries are all rows in order."""
-        if not self._is_v4 or (self.dialect != "v4-draft" and self._stored == len(self)):
+        if not self._is_v4 or (self.dialect != "v4-draft" and self.stored_rows == len(self)):
             return None
         return whole(self.entries["ordinal"])
 
@@ -356,4 +358,4 @@ class Manifest:
             self._report.add_error(error, self.location)
             return None
         # If the file has changed since, its columns would not align with the entries.
-        return part.table if part.table.num_rows == self._stored else None
+        return part.table if part.table.num_rows == self.stored_rows else None

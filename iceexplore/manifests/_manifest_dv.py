@@ -26,6 +26,9 @@ from iceexplore.deletes import (
 from iceexplore.errors import FormatError, IceexploreError, Problem, Problems, problem
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ContentType, Status, live
+from iceexplore.manifests.rules._root_rows import stray_manifest_dvs
+from iceexplore.manifests.rules._rows import Rows
+from iceexplore.manifests.rules._values import beyond_stored
 from iceexplore.storage import canonical
 
 __all__ = [
@@ -133,19 +136,17 @@ def manifest_dvs(entries: pa.Table) -> dict[str, list[int]]:
 
 def stray_problems(entries: pa.Table, location: str) -> list[Problem]:
     """Return a problem for each manifest DV of a manifest that the root does not list: its removals have no effect."""
-    vectors = manifest_dvs(entries)
-    if not vectors:
-        return []
-    named = entries["location"].filter(
-        pc.and_(live(entries), pc.fill_null(pc.is_in(entries["content_type"], _MANIFESTS), False))
-    )
-    leaves = {canonical(leaf) for leaf in named.to_pylist() if leaf}
+    stray = np.flatnonzero(stray_manifest_dvs(Rows(entries)))
+    targets = entries["referenced_file"].take(pa.array(stray)).to_pylist()
+    first: dict[str, int] = {}
+    for row, leaf in zip(stray.tolist(), targets, strict=True):
+        if leaf:
+            first.setdefault(canonical(leaf), row)
     text = "A manifest DV applies to a manifest that this root does not list: it removes nothing."
     how: dict[str, Any] = {"field": "5 MANIFEST_DV", "severity": "warning"}
     return [
-        problem("manifest-dv-invalid", f"{location}#entry {rows[0]}", text, found=leaf, **how)
-        for leaf, rows in vectors.items()
-        if leaf not in leaves
+        problem("manifest-dv-invalid", f"{location}#entry {row}", text, found=leaf, **how)
+        for leaf, row in first.items()
     ]
 
 
@@ -199,7 +200,7 @@ def _within(bitmap: Any, stored: int, where: str, problems: list[Problem]) -> np
     """Return the positions below ``stored`` and report others: never more positions than entries are materialized."""
     from pyroaring import BitMap
 
-    if len(bitmap) and bitmap.max() >= stored:
+    if beyond_stored(bitmap, stored):
         text = f"The manifest DV removes position {bitmap.max()}; its leaf has {stored} entries."
         problems.append(
             problem("manifest-dv-invalid", where, text, field="deletion_vector", found=bitmap.max(), expected=stored)

@@ -10,19 +10,17 @@ from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import stray_problems
 from iceexplore.manifests.checks._entries import root_entry_problems, snapshot_problems
 from iceexplore.manifests.checks._known_numbers import spec_problems, status_problems
-from iceexplore.manifests.checks._v4 import FILE_TYPES, affinity_problems, root_problems
+from iceexplore.manifests.checks._v4 import affinity_problems, root_problems
 from iceexplore.manifests.decode._file import Loader, Part
 from iceexplore.manifests.decode._inherit import inherit_root
-from iceexplore.manifests.model._content_entry import ContentType
 from iceexplore.manifests.model._locations import absolute_entries
 from iceexplore.manifests.model._table_context import TableTypes
+from iceexplore.manifests.rules._rows import FILES, MANIFESTS
 from iceexplore.metadata import Snapshot
 
 __all__ = ["direct_view", "is_direct", "is_manifest", "v4_root"]
 
-#: Dialects whose rows are content entries.
-
-_MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
+_MANIFESTS, _FILES = (pa.array([int(kind) for kind in kinds], pa.int32()) for kinds in (MANIFESTS, FILES))
 
 
 def is_manifest(entries: pa.Table) -> pa.ChunkedArray:
@@ -32,7 +30,7 @@ def is_manifest(entries: pa.Table) -> pa.ChunkedArray:
 
 def is_direct(entries: pa.Table) -> pa.ChunkedArray:
     """Return a mask of the entries that are files."""
-    return pc.is_in(entries["content_type"], FILE_TYPES)
+    return pc.is_in(entries["content_type"], _FILES)
 
 
 def v4_root(

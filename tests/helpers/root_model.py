@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from iceexplore.commits import Change, bent_rules, check_rules
+from iceexplore.commits import Change, check_rules, rules_violated_by
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from tests.helpers.root_table import RootLab, data_file, dv, entries, equality, live_files, path
@@ -125,7 +125,7 @@ class History:
                 assert row["first_row_id"] is not None, (name, self.log)
         for target, name in self.dvs.items():
             assert found[name]["referenced_file"] == path(target)[0]
-        breaks = check_rules(state, relaxed=bent_rules(self.lab.box.options))
+        breaks = check_rules(state, relaxed=rules_violated_by(self.lab.box.options))
         assert not breaks, (breaks, self.log)
         assert not [p for p in state.problems if p.severity == "error"], list(state.problems)
         assert state.snapshot is not None

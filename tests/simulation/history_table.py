@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
-from iceexplore.commits import bent_rules, check_rules
+from iceexplore.commits import check_rules, rules_violated_by
 from iceexplore.errors import CommitConflictError
 from tests.helpers.history_view import Seen, view
 from tests.simulation.history_model import Fresh, Op, Spec, State, made
@@ -216,7 +216,7 @@ class History:
         """The rules, the refs, and that the simulations agree about what is not files."""
         for twin in self.twins:
             state = twin.sim.state
-            breaks = check_rules(state, relaxed=bent_rules(twin.sim.options))
+            breaks = check_rules(state, relaxed=rules_violated_by(twin.sim.options))
             assert not breaks, (breaks, self.log)
             assert not list(state.problems), (list(state.problems), self.log)
             refs = {r.name: r.snapshot_id for r in twin.sim.metadata.refs.values()}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import iceexplore as ix
-from iceexplore import commits
+from iceexplore import commits, manifests
 from iceexplore.errors import StorageError
 from iceexplore.simulation import Simulation
 
@@ -75,12 +75,12 @@ def test_the_copied_files_stay_as_long_as_somebody_needs_them() -> None:
 
 @pytest.mark.parametrize("version", [2, 3, 4])
 def test_what_is_said_to_be_checked_is_what_the_checker_names(version: int) -> None:
-    rules = Path(commits.__file__).parent / "rules"
-    text = "".join(m.read_text() for m in rules.glob("_*.py") if m.name not in ("_check.py", "_registry.py"))
+    folders = [Path(package.__path__[0]) / "rules" for package in (commits, manifests)]
+    text = "".join(m.read_text() for folder in folders for m in folder.glob("_*.py") if m.name != "_check.py")
     found = {name for name in commits.RULES if re.search(f'"{name}"', text)}
     s = ix.empty({"id": "long"}, format_version=version, seed=1)
     assert commits.checked_rules(s.state) == ()
     s.append(1, rows=5)
-    checked = {rule.name for rule in commits.checked_rules(s.state)}
+    checked = {rule.id for rule in commits.checked_rules(s.state)}
     of_lists = {"summaries-cover"}
     assert checked == found - of_lists if version == 4 else of_lists < checked < found

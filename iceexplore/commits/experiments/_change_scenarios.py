@@ -16,7 +16,12 @@ import pyarrow as pa
 
 from iceexplore.commits.change_detection._changes import Changes, bare_leaves, changes_of, is_at
 from iceexplore.commits.change_detection._root import read_root
-from iceexplore.commits.experiments._rule_violations import BentLeaf, bent_dv, commit_violating_rules, root_rows
+from iceexplore.commits.experiments._rule_violations import (
+    ViolatingLeaf,
+    commit_violating_rules,
+    manifest_dv_entry,
+    root_rows,
+)
 from iceexplore.commits.layouts._root_builder import numbers
 from iceexplore.commits.metadata_updates._empty_state import empty_state
 from iceexplore.commits.model._change import Operation
@@ -64,7 +69,7 @@ _SCHEMA = pa.schema(
         ("unambiguous", pa.bool_()),
         ("right_by_entries", pa.bool_()),
         ("opened_by_entries", pa.int64()),
-        ("bends", pa.list_(pa.string())),
+        ("violates", pa.list_(pa.string())),
     ]
 )
 
@@ -80,7 +85,7 @@ class ChangeScenarios:
         ``added`` and ``removed`` count the files that really changed, ``found_*`` those that detection found;
         ``unambiguous`` is true if these are the same and there was no doubt. ``right_by_entries``: whether a reader is
         right that opens every added and removed manifest and uses the statuses of its entries instead of the root's;
-        ``opened_by_entries``: how many manifests that are. ``bends`` lists the rules that the state breaks.
+        ``opened_by_entries``: how many manifests that are. ``violates`` lists the rules that the state breaks.
     """
 
     arrow: pa.Table
@@ -123,7 +128,7 @@ def _shown(row: dict[str, Any]) -> Iterator[str]:
     yield f"+{row['found_added']:,} −{row['found_removed']:,}"
     yield "yes" if row["unambiguous"] else "no"
     yield f"{'right' if row['right_by_entries'] else 'wrong'} ({row['opened_by_entries']})"
-    yield ", ".join(row["bends"])
+    yield ", ".join(row["violates"])
 
 
 def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
@@ -156,7 +161,7 @@ def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     for number, name in enumerate(_NAMES, start=1):
         for form, encoding in _FORMS[number]:
             box = _base(scale, layout, "removed", attached=False)
-            rows.append(_row(name, form, None, False, box, _bent(box, form, scale), encoding))
+            rows.append(_row(name, form, None, False, box, _commit_violating(box, form, scale), encoding))
         for encoding in get_args(DvEncoding):
             for attached in (False, True):
                 box = _base(scale, layout, encoding, attached=attached)
@@ -215,25 +220,25 @@ def _by_rule(box: Sandbox, number: int, scale: int) -> Snapshot:
     return _do(box, lambda w: overwrite(w.base, w, [_given(name) for name in _new(scale)], delete=gone))
 
 
-def _bent(box: Sandbox, form: str, scale: int) -> Snapshot:
+def _commit_violating(box: Sandbox, form: str, scale: int) -> Snapshot:
     """Commit the root as the proposal has it."""
     state = box.state
     old = root_rows(state)
     dropped = old.with_columns(status=int(Status.DELETED), snapshot_id=None)
     manifest = old.entries["content_type"].to_pylist().index(ContentType.DATA_MANIFEST)
-    items: list[EntryBatch | BentLeaf]
+    items: list[EntryBatch | ViolatingLeaf]
     if form == "proposal, option 1":
         items = [dropped]
     elif form == "proposal, option 2":
-        items = [dropped.take([manifest]), bent_dv(old.entries["location"][manifest].as_py(), _rest(scale))]
+        items = [dropped.take([manifest]), manifest_dv_entry(old.entries["location"][manifest].as_py(), _rest(scale))]
     else:
         root = state.root()
         assert root is not None
         leaf = state.reader.leaf(root, manifest, frozenset({"entries", "stats", "partition"}))
         kept = EntryBatch.of(leaf).filter(live(leaf.entries)).with_columns(status=int(Status.EXISTING))
-        items = [BentLeaf(_M2, kept)]
+        items = [ViolatingLeaf(_M2, kept)]
         if form == "proposal, with changes":
-            items = [dropped, BentLeaf(_M2, _with_changes(kept, scale))]
+            items = [dropped, ViolatingLeaf(_M2, _with_changes(kept, scale))]
     operation: Operation = "replace" if form == "proposal" else "overwrite" if "changes" in form else "delete"
     return commit_violating_rules(box, items, relaxed=_RELAXED, operation=operation)
 
@@ -288,7 +293,7 @@ def _row(
         "unambiguous": right and found.unambiguous,
         "right_by_entries": (came, went) == (now - before, before - now),
         "opened_by_entries": opened,
-        "bends": sorted({b.rule for b in check_rules(state, snapshot)}),
+        "violates": sorted({b.rule for b in check_rules(state, snapshot)}),
     }
     box.close()
     return row

@@ -1,7 +1,7 @@
 """Commits that break rules on purpose: root rows and leaves exactly as given, for what the V4 proposal discarded.
 
 They are written as a real root and real leaves by the same writers, and read like any other. Every rule that the result
-breaks must be listed; the snapshot's summary records them (``bent-rules``).
+breaks must be listed; the snapshot's summary records them (``violated-rules``).
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from iceexplore.commits.live_files._locate import readable
 from iceexplore.commits.model._change import Applied, Change, Operation
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.commits.rules._check import check_rules
-from iceexplore.commits.rules._registry import rule
 from iceexplore.commits.transaction._sandbox import Sandbox
-from iceexplore.errors import CommitConflictError, OptionError, RuleError
+from iceexplore.errors import CommitConflictError, OptionError, RuleError, rule
 from iceexplore.graph import TableState
 from iceexplore.manifests import (
     ContentType,
@@ -36,19 +35,19 @@ from iceexplore.manifests import (
 from iceexplore.metadata import Snapshot
 
 __all__ = [
-    "BENT_RULES",
-    "BentLeaf",
-    "bent_dv",
+    "VIOLATED_RULES",
+    "ViolatingLeaf",
     "commit_violating_rules",
+    "manifest_dv_entry",
     "root_rows",
 ]
 
 #: The entry of a snapshot's summary that lists the rules that it breaks.
-BENT_RULES = "bent-rules"
+VIOLATED_RULES = "violated-rules"
 
 
 @dataclass(frozen=True)
-class BentLeaf:
+class ViolatingLeaf:
     """A leaf manifest to write; its row takes this item's place in the root.
 
     Attributes
@@ -71,10 +70,10 @@ class BentLeaf:
 
 
 @dataclass
-class _Bent:
+class _GivenRows:
     """The layout of such a commit."""
 
-    items: Sequence[EntryBatch | BentLeaf]
+    items: Sequence[EntryBatch | ViolatingLeaf]
     files: Mapping[str, bytes]
     summary: dict[str, str] = field(default_factory=dict)
 
@@ -89,10 +88,10 @@ class _Bent:
         for location, data in self.files.items():
             writer.write(location, data, kind="puffin")
         for item in self.items:
-            part = self.written(item, writer) if isinstance(item, BentLeaf) else item
-            rows = item.rows if isinstance(item, BentLeaf) and item.content == "data" else part
+            part = self.written(item, writer) if isinstance(item, ViolatingLeaf) else item
+            rows = item.rows if isinstance(item, ViolatingLeaf) and item.content == "data" else part
             taken = _numberless(rows)
-            if isinstance(item, BentLeaf):
+            if isinstance(item, ViolatingLeaf):
                 part = part.with_columns(first_row_id=first if item.content == "data" else None)
             else:
                 ids = pa.array(first + np.cumsum(taken) - taken, mask=taken == 0)
@@ -105,7 +104,7 @@ class _Bent:
         writer.write(location, data, kind="manifest-list")
         return Applied(location, dict(change.summary) | self.summary, first - (writer.first_row_id or 0))
 
-    def written(self, leaf: BentLeaf, writer: CommitWriter) -> EntryBatch:
+    def written(self, leaf: ViolatingLeaf, writer: CommitWriter) -> EntryBatch:
         """Write a leaf, and return its row in the root."""
         batch = leaf.rows.with_columns(ordinal=pa.array(np.arange(len(leaf.rows))), manifest_dv=None)
         spec_id = int(batch.entries["partition_spec_id"][0].as_py())
@@ -143,7 +142,7 @@ class _Bent:
 
 def commit_violating_rules(
     sandbox: Sandbox,
-    rows: Iterable[EntryBatch | BentLeaf],
+    rows: Iterable[EntryBatch | ViolatingLeaf],
     *,
     relaxed: Collection[str],
     operation: Operation = "overwrite",
@@ -161,9 +160,9 @@ def commit_violating_rules(
     sandbox
         A sandbox of the dialect ``v4-proposal``.
     rows
-        The root's rows in order (`root_rows` returns the existing ones, `bent_dv` creates a manifest DV), and leaves to
-        write. Null snapshot ids and sequence numbers are inherited; data files and leaves without row ids are assigned
-        some.
+        The root's rows in order (`root_rows` returns the existing ones, `manifest_dv_entry` creates a manifest DV), and
+        leaves to write. Null snapshot ids and sequence numbers are inherited; data files and leaves without row ids are
+        assigned some.
     relaxed
         Names of the rules that may be broken.
     files
@@ -186,18 +185,18 @@ def commit_violating_rules(
     if not sandbox.options.has_root_manifest:
         raise OptionError(f"dialect={sandbox.options.dialect!r}: rows are given for a root manifest, of 'v4-proposal'")
     for item in items:
-        if isinstance(item, BentLeaf) and not len(item.rows):
+        if isinstance(item, ViolatingLeaf) and not len(item.rows):
             raise OptionError(f"{item.location}: a root cannot list a manifest without entries")
     change = Change(operation, summary=dict(summary or {}))
-    layout = _Bent(items, dict(files or {}))
+    layout = _GivenRows(items, dict(files or {}))
     broken = _broken(sandbox, change, layout, ref, frozenset(relaxed))
-    layout.summary = {BENT_RULES: ",".join(broken)} if broken else {}
+    layout.summary = {VIOLATED_RULES: ",".join(broken)} if broken else {}
     made = sandbox.commit(lambda writer: change, ref=ref, layout=layout)
     assert made is not None
     return made
 
 
-def _broken(sandbox: Sandbox, change: Change, layout: _Bent, ref: str, relaxed: frozenset[str]) -> list[str]:
+def _broken(sandbox: Sandbox, change: Change, layout: _GivenRows, ref: str, relaxed: frozenset[str]) -> list[str]:
     """Return the rules that a commit would break, found by committing it in a separate sandbox."""
     aside = Sandbox(sandbox.state, sandbox.options, seed=0)
     try:
@@ -232,7 +231,9 @@ def root_rows(state: TableState) -> EntryBatch:
     return EntryBatch(made.entries, made.stats, tuples.take(places))
 
 
-def bent_dv(leaf: str, positions: Iterable[int], status: Status = Status.ADDED, *, spec_id: int = 0) -> EntryBatch:
+def manifest_dv_entry(
+    leaf: str, positions: Iterable[int], status: Status = Status.ADDED, *, spec_id: int = 0
+) -> EntryBatch:
     """Return the row of an inline manifest DV for the leaf at a location."""
     from pyroaring import BitMap
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from iceexplore.commits.layouts._root_builder import DROPPED, Draft, begin, numbers
 from iceexplore.commits.layouts._root_files import add_files, counts_partitions, refuse_change, take_out
 from iceexplore.commits.layouts._root_maintenance import compact_leaves, flush_root
-from iceexplore.commits.layouts._root_manifest_dvs import BENT_BY_ATTACHING, place_dvs
+from iceexplore.commits.layouts._root_manifest_dvs import VIOLATED_BY_ATTACHING, place_dvs
 from iceexplore.commits.layouts._summary import summary_of
 from iceexplore.commits.live_files._locate import live_manifests
 from iceexplore.commits.model._change import Applied, Change
@@ -18,14 +18,14 @@ from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.commits.rules._entries import refuse_broken
 from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, live, whole, write_manifest
 
-__all__ = ["apply_to_root", "bent_rules"]
+__all__ = ["apply_to_root", "rules_violated_by"]
 
 _LEAVES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
-def bent_rules(options: LayoutOptions) -> tuple[str, ...]:
+def rules_violated_by(options: LayoutOptions) -> tuple[str, ...]:
     """Return the rules that a layout breaks on purpose: those in its options, and those that ``dv_attached`` breaks."""
-    return tuple(sorted({*options.relaxed, *(BENT_BY_ATTACHING if options.dv_attached else ())}))
+    return tuple(sorted({*options.relaxed, *(VIOLATED_BY_ATTACHING if options.dv_attached else ())}))
 
 
 def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
@@ -68,7 +68,7 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
         snapshot_id=writer.snapshot_id,
         sequence_number=writer.sequence_number,
         added=added,
-        relaxed=bent_rules(writer.options),
+        relaxed=rules_violated_by(writer.options),
     )
     o, metadata = writer.options, writer.base.metadata
     data = write_manifest(

@@ -7,7 +7,7 @@ Puffin specification, so any reader of DVs can read them.
 
 With ``dv_attached``, the DV with a leaf's whole state is stored in the leaf's own entry, as field 522 of the draft, and
 as there always inline, because an entry has only one location, the leaf's. The other DVs of an encoding (the removed
-DV, the delta) keep separate rows. That breaks the rules `BENT_BY_ATTACHING`.
+DV, the delta) keep separate rows. That breaks the rules `VIOLATED_BY_ATTACHING`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from iceexplore.commits.layouts._root_builder import DROPPED, Draft, NewDv
 from iceexplore.deletes import new_dv_blob, write_puffin
 from iceexplore.manifests import ContentType, EntryBatch, Status, encode_manifest_dv, read_manifest_dv
 
-__all__ = ["BENT_BY_ATTACHING", "change_dvs", "place_dvs"]
+__all__ = ["VIOLATED_BY_ATTACHING", "change_dvs", "place_dvs"]
 
 #: Rules that ``dv_attached`` breaks: a manifest has a deletion_vector, and a leaf's first DV shows no change in the
 #: root.
-BENT_BY_ATTACHING = ("added-is-change", "dv-struct")
+VIOLATED_BY_ATTACHING = ("added-is-change", "dv-struct")
 
 
 def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:

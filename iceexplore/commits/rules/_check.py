@@ -6,36 +6,24 @@ from collections.abc import Collection
 
 from iceexplore.commits.rules._entries import RuleBreak, root_breaks, row_breaks
 from iceexplore.commits.rules._parent import change_breaks
-from iceexplore.commits.rules._registry import RULES, Rule, rule
 from iceexplore.commits.rules._snapshot import leaf_breaks, root_file_breaks, tree_breaks
 from iceexplore.commits.rules._statistics import count_breaks, cover_breaks, partition_breaks, summary_breaks
 from iceexplore.commits.rules._view import LeafView, view_tree
-from iceexplore.errors import FormatError, Problems
+from iceexplore.errors import RULES, FormatError, Problems, Rule, rule
 from iceexplore.graph import TableState
 from iceexplore.manifests import Manifest, ManifestReader
 from iceexplore.metadata import Snapshot
 
 __all__ = ["check_rules", "checked_rules"]
 
-_CHECKED = (
-    "content-fields", "duplicate-file", "dv-in-range", "dv-struct", "leaf-data-content", "leaf-delete-content",
-    "manifest-stats", "no-inline-data-dv", "one-dv", "one-root", "row-ids", "sequence-order", "size-with-location",
-    "two-levels",
-)  # fmt: skip
-_CHECKED_OF_LISTS = ("summaries-cover",)
-_CHECKED_OF_ROOTS = (
-    "added-is-change", "affinity", "compaction-existing", "deleted-entries", "leaf-change-by-dv", "manifest-sequence",
-    "one-manifest-dv", "orphan-dv", "partition-rebuilds", "stats-cover",
-)  # fmt: skip
-
 
 def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[Rule, ...]:
-    """Return the rules that `check_rules` checks in a snapshot, sorted by name; reads only its root."""
+    """Return the rules that `check_rules` checks in a snapshot, sorted by id; reads only its root."""
     root = state.root(snapshot)
     if root is None:
         return ()
-    v4 = root.dialect in ("v4-proposal", "v4-draft")
-    return tuple(RULES[name] for name in sorted((*_CHECKED, *(_CHECKED_OF_ROOTS if v4 else _CHECKED_OF_LISTS))))
+    kind = "root manifest" if root.dialect.has_root_manifest else "manifest list"
+    return tuple(r for r in RULES.values() if r.is_checked and r.only in (None, kind))
 
 
 def check_rules(
@@ -53,7 +41,7 @@ def check_rules(
     snapshot
         By default the state's snapshot.
     relaxed
-        Names of rules that the layout breaks on purpose; their breaks are left out.
+        Ids of rules that the layout breaks on purpose; their breaks are left out.
 
     Returns
     -------
@@ -79,8 +67,8 @@ def check_rules(
     sequence = wanted.sequence_number
 
     def visit(view: LeafView, leaf: Manifest) -> None:
-        out.extend(leaf_breaks(view, leaf, v4=tree_is_v4))
-        out.extend(row_breaks(leaf.entries, where=leaf.location, sequence_number=sequence, old=view.old))
+        out.extend(leaf_breaks(view, leaf))
+        out.extend(row_breaks(leaf.entries, where=leaf.location, sequence_number=sequence, dialect=leaf.dialect))
         out.extend(count_breaks(root, view, leaf))
         if tree_is_v4:
             out.extend(cover_breaks(root, view, leaf, metadata))
@@ -89,11 +77,11 @@ def check_rules(
         if not view.old:
             out.extend(partition_breaks(leaf, metadata))
 
-    tree_is_v4 = root.dialect in ("v4-proposal", "v4-draft")
+    tree_is_v4 = root.dialect.has_root_manifest
     tree = view_tree(reader, wanted, visit)
     out += root_file_breaks(tree)
     if tree.v4:
-        out += row_breaks(root.entries, where=root.location, sequence_number=sequence)
+        out += row_breaks(root.entries, where=root.location, sequence_number=sequence, dialect=root.dialect)
         out += root_breaks(root.entries, where=root.location, snapshot_id=wanted.snapshot_id)
         direct = reader.direct(root)
         if direct is not None:

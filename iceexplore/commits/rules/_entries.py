@@ -9,14 +9,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.rules._registry import rule as named_rule
 from iceexplore.errors import RuleError
+from iceexplore.errors import rule as named_rule
 from iceexplore.manifests import CONTENT_NAMES, ContentType, EntryBatch, Status, bool_array, live, whole
+from iceexplore.manifests.rules import (
+    ENTRY_CHECKS,
+    FILES,
+    MANIFESTS,
+    Mask,
+    Rows,
+    above_file_sequence,
+    later_than,
+    repeated,
+    stray_manifest_dvs,
+)
+from iceexplore.metadata import Dialect
 
-__all__ = ["Rows", "RuleBreak", "flagged", "refuse_broken", "root_breaks", "row_breaks"]
-
-_MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
-_FILES = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+__all__ = ["RuleBreak", "flagged", "refuse_broken", "root_breaks", "row_breaks"]
 
 
 @dataclass(frozen=True)
@@ -41,38 +50,6 @@ class RuleBreak:
         return f"{self.rule}: {self.text} ({self.where})"
 
 
-class Rows:
-    """Columns of a manifest's entries as numpy arrays, for masks."""
-
-    def __init__(self, entries: pa.Table) -> None:
-        self.entries = entries
-        self.kind = _ints(entries["content_type"], -1)
-        self.status = _ints(entries["status"], int(Status.EXISTING))
-        self.live = bool_array(live(entries))
-        self.vector = whole(entries["deletion_vector"])
-        self.has_vector = np.asarray(self.vector.is_valid())
-        self.inline = np.asarray(pc.struct_field(self.vector, "inline_content").is_valid())
-
-    def is_kind(self, *kinds: int) -> np.ndarray:
-        """Return a mask of the rows of these content types."""
-        out: np.ndarray = self.kind == int(kinds[0])
-        for kind in kinds[1:]:
-            out |= self.kind == int(kind)
-        return out
-
-    def null(self, column: str) -> np.ndarray:
-        """Return a mask of the rows whose column is null."""
-        return np.asarray(whole(self.entries[column]).is_null())
-
-    def ints(self, column: str, missing: int = 0) -> np.ndarray:
-        """Return a column of integers as numpy's int64; ``missing`` replaces null."""
-        return _ints(self.entries[column], missing)
-
-
-def _ints(column: pa.ChunkedArray, missing: int) -> np.ndarray:
-    return np.asarray(whole(pc.fill_null(column, missing)), dtype=np.int64)
-
-
 def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Table | None = None) -> list[RuleBreak]:
     """Return at most one break, which names the first row in the mask (with ``entries``, also by its location)."""
     rows = np.flatnonzero(mask)
@@ -88,8 +65,10 @@ def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Tabl
     return [RuleBreak(rule, f"{where}#entry {first}", f"{what}{text}{more}")]
 
 
-def row_breaks(entries: pa.Table, *, where: str, sequence_number: int, old: bool = False) -> list[RuleBreak]:
-    """Return breaks of the rules that each entry of a V4 manifest must keep on its own.
+def row_breaks(
+    entries: pa.Table, *, where: str, sequence_number: int, dialect: str = Dialect.V4_PROPOSAL
+) -> list[RuleBreak]:
+    """Return breaks of the rules that each entry of a manifest must keep on its own.
 
     Parameters
     ----------
@@ -97,38 +76,22 @@ def row_breaks(entries: pa.Table, *, where: str, sequence_number: int, old: bool
         Location of the manifest.
     sequence_number
         The snapshot's sequence number.
-    old
-        Whether the leaf was written before V4: its position delete files have no DV, and equality deletes may be
-        sorted.
+    dialect
+        The manifest's dialect. In a leaf written before V4, position deletes may have no DV and be sorted.
     """
-    r = Rows(entries)
-    vectors = r.is_kind(ContentType.POSITION_DELETE, ContentType.MANIFEST_DV)
-    size, data_dv = r.null("file_size_in_bytes"), r.is_kind(ContentType.POSITION_DELETE)
-    inline_dv = r.is_kind(ContentType.MANIFEST_DV) & r.inline
-    placed = np.asarray(pc.struct_field(r.vector, "offset").is_valid())
-    placed &= np.asarray(pc.struct_field(r.vector, "size_in_bytes").is_valid())
-    equality, first_id = r.is_kind(ContentType.EQUALITY_DELETE), ~r.null("first_row_id")
-    sorted_rows = ~r.null("sort_order_id") & ~r.is_kind(ContentType.DATA) & (not old)
-    sequence, file_sequence = r.ints("sequence_number"), r.ints("file_sequence_number", 1 << 62)
-    checks = [
-        ("dv-struct", vectors & ~r.has_vector & ~(data_dv & old), "it has no deletion_vector"),
-        ("dv-struct", r.has_vector & ~vectors, "it has a deletion_vector"),
-        ("dv-struct", r.has_vector & vectors & ~r.inline & ~placed, "its deletion_vector references no content"),
-        ("no-inline-data-dv", data_dv & r.inline, "its deletion vector is inline"),
-        ("manifest-stats", r.is_kind(*_MANIFESTS) & r.null("manifest_stats"), "it has no manifest_stats"),
-        ("manifest-stats", ~r.is_kind(*_MANIFESTS) & ~r.null("manifest_stats"), "it has manifest_stats"),
-        ("size-with-location", size & ~inline_dv, "file_size_in_bytes is null"),
-        ("size-with-location", ~size & inline_dv, "file_size_in_bytes is set, but it has no separate file"),
-        ("content-fields", sorted_rows, "it has a sort_order_id"),
-        ("content-fields", equality & r.null("equality_ids"), "it has no equality_ids"),
-        ("content-fields", ~equality & ~r.null("equality_ids"), "it has equality_ids"),
-        ("content-fields", first_id & ~r.is_kind(ContentType.DATA, ContentType.DATA_MANIFEST), "it has a first_row_id"),
+    r = Rows(entries, dialect)
+    checks = [(check.rule, check.violated(r), check.text) for check in ENTRY_CHECKS]
+    checks += [
         (
             "sequence-order",
-            sequence > sequence_number,
+            bool_array(later_than(entries, sequence_number)),
             f"its sequence number is above the snapshot's, {sequence_number}",
         ),
-        ("sequence-order", file_sequence < sequence, "its data sequence number is above its file sequence number"),
+        (
+            "sequence-order",
+            bool_array(above_file_sequence(entries)),
+            "its data sequence number is above its file sequence number",
+        ),
     ]
     return [b for name, mask, text in checks for b in flagged(name, where, mask, text, entries)]
 
@@ -139,7 +102,7 @@ def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = 
     ``own``: only breaks by rows of this snapshot, not those that existed before.
     """
     r = Rows(entries)
-    files, manifests = r.is_kind(*_FILES), r.is_kind(*_MANIFESTS)
+    files, manifests = r.is_kind(*FILES), r.is_kind(*MANIFESTS)
     vectors = r.is_kind(ContentType.MANIFEST_DV) & r.live
     mine = r.ints("snapshot_id", -1) == snapshot_id
     both = ~r.null("sequence_number") | ~r.null("file_sequence_number")
@@ -161,26 +124,28 @@ def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = 
     return out + _manifest_dv_breaks(r, where, vectors & mine if own else vectors)
 
 
-def _again(entries: pa.Table, mask: np.ndarray, column: str) -> np.ndarray:
+def _again(entries: pa.Table, mask: Mask, column: str) -> Mask:
     """Return a mask of the rows whose value occurs in an earlier row of ``mask``."""
     rows = np.flatnonzero(mask)
-    values = whole(entries[column].take(pa.array(rows)))
-    codes = np.asarray(pc.fill_null(values.dictionary_encode().indices, -1))
-    _, first = np.unique(codes, return_index=True)
-    again = np.ones(len(rows), dtype=np.bool_)
-    again[first] = False
-    out = np.zeros(len(mask), dtype=np.bool_)
-    out[rows[again & (codes >= 0)]] = True
+    out: Mask = np.zeros(len(mask), dtype=np.bool_)
+    values = entries[column].take(pa.array(rows))
+    twice = repeated(values).field("values")
+    if len(twice):
+        codes = np.asarray(pc.fill_null(whole(pc.index_in(values, value_set=twice)), -1))
+        first = np.unique(codes, return_index=True)[1]
+        again = codes >= 0
+        again[first] = False
+        out[rows[again]] = True
     return out
 
 
 def _manifest_dv_breaks(r: Rows, where: str, vectors: np.ndarray) -> list[RuleBreak]:
+    orphan = stray_manifest_dvs(r) & vectors
     rows = np.flatnonzero(vectors)
-    manifests = np.flatnonzero(r.is_kind(*_MANIFESTS) & r.live)
+    manifests = np.flatnonzero(r.is_kind(*MANIFESTS) & r.live)
     names = whole(r.entries["location"].take(pa.array(manifests)))
     target = whole(pc.index_in(r.entries["referenced_file"].take(pa.array(rows)), value_set=names))
-    orphan, there = np.zeros(len(vectors), np.bool_), np.asarray(target.is_valid())
-    orphan[rows[~there]] = True
+    there = np.asarray(target.is_valid())
     at = np.asarray(target.drop_null(), dtype=np.int64)
     held = rows[there]
     # The delta encoding allows two DVs side by side, one of each status.

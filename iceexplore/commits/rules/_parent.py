@@ -8,14 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.rules._entries import Rows, RuleBreak, flagged
+from iceexplore.commits.rules._entries import RuleBreak, flagged
 from iceexplore.commits.rules._view import LeafView, TreeView, keys_of
 from iceexplore.manifests import ContentType, Status, bool_array, whole
+from iceexplore.manifests.rules import FILES, MANIFESTS, Rows
 
 __all__ = ["change_breaks"]
-
-_FILES = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
-_MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
 def change_breaks(tree: TreeView, parent: TreeView | None) -> Iterator[RuleBreak]:
@@ -54,7 +52,7 @@ def _root_rows(tree: TreeView, before: pa.Array, now: pa.Array) -> Iterator[Rule
     entries, where = tree.root.entries, tree.root.location
     r = Rows(entries)
     known = _there(keys_of(entries), before)
-    files = r.is_kind(*_FILES)
+    files = r.is_kind(*FILES)
     added, existing = files & (r.status == Status.ADDED), files & (r.status == Status.EXISTING)
     yield from flagged("added-is-change", where, added & known, "it is ADDED but was live in the parent", entries)
     yield from flagged(
@@ -66,14 +64,14 @@ def _deleted_rows(tree: TreeView, parent: TreeView | None, before: pa.Array, now
     entries, where = tree.root.entries, tree.root.location
     r = Rows(entries)
     deleted = r.status == Status.DELETED
-    files = deleted & r.is_kind(*_FILES)
+    files = deleted & r.is_kind(*FILES)
     keys = keys_of(entries)
     yield from flagged(
         "deleted-entries", where, files & ~_there(keys, before), "it was not live in the parent", entries
     )
     yield from flagged("deleted-entries", where, files & _there(keys, now), "it is still live", entries)
     leaves = pa.array([] if parent is None else list(parent.leaves), pa.string())
-    manifests = deleted & r.is_kind(*_MANIFESTS) & ~_there(entries["location"], leaves)
+    manifests = deleted & r.is_kind(*MANIFESTS) & ~_there(entries["location"], leaves)
     vectors = deleted & r.is_kind(ContentType.MANIFEST_DV) & ~_there(entries["referenced_file"], leaves)
     yield from flagged("deleted-entries", where, manifests | vectors, "it was not live in the parent", entries)
     if parent is None:

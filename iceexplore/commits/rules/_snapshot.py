@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.rules._entries import Rows, RuleBreak, flagged
+from iceexplore.commits.rules._entries import RuleBreak, flagged
 from iceexplore.commits.rules._view import LeafView, TreeView
-from iceexplore.manifests import ContentType, Manifest, Status, bool_array, whole
+from iceexplore.manifests import ContentType, Manifest, bool_array, whole
+from iceexplore.manifests.rules import Rows, beyond_stored, loosely_affiliated, misplaced, not_allowed, repeated
 from iceexplore.metadata import TableMetadata
+from iceexplore.storage import canonical
 
 __all__ = ["leaf_breaks", "root_file_breaks", "tree_breaks"]
 
@@ -34,17 +36,22 @@ def root_file_breaks(tree: TreeView) -> list[RuleBreak]:
     return out
 
 
-def leaf_breaks(view: LeafView, leaf: Manifest, *, v4: bool) -> list[RuleBreak]:
-    """Check the content types of a leaf's entries."""
-    r, where = Rows(leaf.entries), leaf.location
-    data = r.is_kind(ContentType.DATA)
-    delete = r.is_kind(ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
-    out = flagged("two-levels", where, ~data & ~delete, "it is listed in a leaf", leaf.entries)
-    if view.kind == ContentType.DATA_MANIFEST:
-        out += flagged("leaf-data-content", where, delete, "it is listed in a data manifest", leaf.entries)
-    else:
-        out += flagged("leaf-delete-content", where, data, "it is listed in a delete manifest", leaf.entries)
-    return out
+def leaf_breaks(view: LeafView, leaf: Manifest) -> list[RuleBreak]:
+    """Check the content types of a leaf's entries, and the positions that manifest DVs remove from it."""
+    r, where = Rows(leaf.entries, leaf.dialect), leaf.location
+    listed, name = "data", "leaf-data-content"
+    if view.kind == ContentType.DELETE_MANIFEST:
+        listed, name = "delete", "leaf-delete-content"
+    removed = view.positions()
+    beyond = []
+    if beyond_stored(removed, leaf.stored_rows):
+        text = f"a manifest DV removes position {removed.max()}, but it has {leaf.stored_rows} entries"
+        beyond.append(RuleBreak("dv-in-range", where, text))
+    return [
+        *beyond,
+        *flagged("two-levels", where, not_allowed(r), "it is listed in a leaf", leaf.entries),
+        *flagged(name, where, misplaced(r, view.kind), f"it is listed in a {listed} manifest", leaf.entries),
+    ]
 
 
 def tree_breaks(tree: TreeView, metadata: TableMetadata) -> Iterator[RuleBreak]:
@@ -60,17 +67,11 @@ def tree_breaks(tree: TreeView, metadata: TableMetadata) -> Iterator[RuleBreak]:
     yield from _vector_breaks(tree, data, vectors)
     yield from _row_id_breaks(data, metadata)
     if tree.v4:
-        for view in tree.leaves.values():
-            if view.owner is not None:
-                yield from _affinity_breaks(tree, view, root)
+        yield from _affinity_breaks(tree, root)
 
 
 def _twice(names: pa.ChunkedArray) -> list[str]:
-    counts = pc.value_counts(whole(names)) if len(names) else None
-    if counts is None:
-        return []
-    twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
-    return [str(x) for x in twice.drop_null()[:5].to_pylist()]
+    return [str(name) for name in repeated(names).field("values")[:5].to_pylist()]
 
 
 def _vector_breaks(tree: TreeView, data: pa.Table, vectors: pa.Table) -> Iterator[RuleBreak]:
@@ -110,27 +111,23 @@ def _row_id_breaks(data: pa.Table, metadata: TableMetadata) -> Iterator[RuleBrea
         yield RuleBreak("row-ids", name, f"row ids up to {end.max()} reach beyond next-row-id {metadata.next_row_id}")
 
 
-def _affinity_breaks(tree: TreeView, view: LeafView, root: str) -> Iterator[RuleBreak]:
-    assert view.owner is not None
-    owner = tree.leaves.get(view.owner)
-    if owner is None or owner.kind != ContentType.DATA_MANIFEST:
-        yield RuleBreak(
-            "affinity",
-            f"{root}#entry {view.row}",
-            f"it is affiliated with {view.owner}, which is no live data manifest",
-        )
-        return
-    mine = tree.files.filter(pc.equal(tree.files["leaf"], view.row))
-    theirs = tree.files.filter(pc.equal(tree.files["leaf"], owner.row))
-    vectors = np.asarray(whole(mine["content_type"])) == ContentType.POSITION_DELETE
-    within = np.asarray(whole(pc.is_in(mine["referenced_file"], value_set=whole(theirs["location"]))))
-    wrong = np.flatnonzero(~(vectors & within))
-    if len(wrong):
-        name = mine["location"][int(wrong[0])].as_py()
-        text = f"{name} deletes rows of files outside {view.owner}, with which its manifest is affiliated"
-        yield RuleBreak("affinity", view.location, text)
-
-
-def stored_live(statuses: frozenset[int]) -> frozenset[int]:
-    """Return the statuses of live entries."""
-    return statuses - {int(Status.DELETED), int(Status.REPLACED)}
+def _affinity_breaks(tree: TreeView, root: str) -> Iterator[RuleBreak]:
+    lost = loosely_affiliated(Rows(tree.root.entries))
+    # As when reading, two spellings of a location are one manifest.
+    owners = {canonical(v.location): v for v in tree.leaves.values() if v.kind == ContentType.DATA_MANIFEST}
+    for view in tree.leaves.values():
+        if view.owner is None:
+            continue
+        if lost[view.row]:
+            text = f"it is affiliated with {view.owner}, which is no live data manifest"
+            yield RuleBreak("affinity", f"{root}#entry {view.row}", text)
+            continue
+        mine = tree.files.filter(pc.equal(tree.files["leaf"], view.row))
+        theirs = tree.files.filter(pc.equal(tree.files["leaf"], owners[canonical(view.owner)].row))
+        vectors = np.asarray(whole(mine["content_type"])) == ContentType.POSITION_DELETE
+        within = np.asarray(whole(pc.is_in(mine["referenced_file"], value_set=whole(theirs["location"]))))
+        wrong = np.flatnonzero(~(vectors & within))
+        if len(wrong):
+            name = mine["location"][int(wrong[0])].as_py()
+            text = f"{name} deletes rows of files outside {view.owner}, with which its manifest is affiliated"
+            yield RuleBreak("affinity", view.location, text)

@@ -9,37 +9,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.rules._entries import Rows, RuleBreak, flagged
+from iceexplore.commits.rules._entries import RuleBreak, flagged
 from iceexplore.commits.rules._view import LeafView
-from iceexplore.manifests import Manifest, Status
+from iceexplore.manifests import Manifest
+from iceexplore.manifests.rules import Rows, file_counts, lowest_sequence_number, row_counts
 from iceexplore.metadata import PartitionField, TableMetadata, parse_transform
 
 __all__ = ["count_breaks", "cover_breaks", "partition_breaks", "summary_breaks"]
 
-_COUNTED = {
-    "added": (Status.ADDED,),
-    "existing": (Status.EXISTING, Status.MODIFIED),
-    "deleted": (Status.DELETED, Status.REPLACED),
-}
 _UNORDERED = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 
 
 def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[RuleBreak]:
     """Yield ``manifest-stats`` breaks: counts in the root's row that differ from the leaf; unknown counts are valid."""
     stated: Mapping[str, int | None] = root.entries["manifest_stats"][view.row].as_py() or {}
-    r = Rows(leaf.entries)
-    rows = r.ints("record_count")
     where = f"{root.location}#entry {view.row}"
-    for name, kinds in _COUNTED.items():
-        mask = np.isin(r.status, [int(k) for k in kinds])
-        for column, found in ((f"{name}_files_count", int(mask.sum())), (f"{name}_rows_count", int(rows[mask].sum()))):
-            value = stated.get(column)
-            if value is not None and value != found:
-                yield RuleBreak("manifest-stats", where, f"{column} is {value}, but {view.location} has {found}")
-    lowest = stated.get("min_sequence_number")
-    counted = r.ints("sequence_number", 1 << 62)[~np.isin(r.status, [int(Status.DELETED), int(Status.REPLACED)])]
-    if lowest is not None and len(counted) and int(counted.min()) < lowest:
-        text = f"min_sequence_number is {lowest}, but {view.location} has an entry with {int(counted.min())}"
+    counts = file_counts(leaf.entries, leaf.dialect) | row_counts(leaf.entries, leaf.dialect)
+    for column, found in counts.items():
+        value = stated.get(column)
+        if value is not None and value != found:
+            yield RuleBreak("manifest-stats", where, f"{column} is {value}, but {view.location} has {found}")
+    stated_lowest, lowest = stated.get("min_sequence_number"), lowest_sequence_number(leaf.entries)
+    if stated_lowest is not None and lowest is not None and lowest < stated_lowest:
+        text = f"min_sequence_number is {stated_lowest}, but {view.location} has an entry with {lowest}"
         yield RuleBreak("manifest-stats", where, text)
 
 

@@ -10,13 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.commits.rules._entries import Rows
 from iceexplore.manifests import ContentType, Manifest, ManifestReader, Status, live, read_manifest_dv, whole
+from iceexplore.manifests.rules import MANIFESTS, Rows
 from iceexplore.metadata import Snapshot
 
 __all__ = ["LeafView", "TreeView", "keys_of", "view_tree"]
 
-_MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 _COLUMNS = ("content_type", "status", "location", "referenced_file", "record_count", "first_row_id")
 
 
@@ -93,7 +92,7 @@ def view_tree(
     v4 = root.dialect.has_root_manifest
     rows = Rows(root.entries)
     vectors = _removed(reader, root, rows) if v4 else {}
-    order = np.flatnonzero(rows.live & rows.is_kind(*_MANIFESTS)).tolist()
+    order = np.flatnonzero(rows.live & rows.is_kind(*MANIFESTS)).tolist()
     leaves: dict[str, LeafView] = {}
     parts = [_files(root.entries, -1, files_only=True)]
     for row, leaf in zip(order, reader.leaves(root, order, parts={"entries", "partition", "stats"}), strict=True):
@@ -118,7 +117,7 @@ def view_tree(
 def _removed(reader: ManifestReader, root: Manifest, rows: Rows) -> dict[str, dict[int, Any]]:
     """Return the positions that manifest DVs remove, by leaf and status."""
     out: dict[str, dict[int, Any]] = {}
-    attached = rows.is_kind(*_MANIFESTS) & rows.has_vector
+    attached = rows.is_kind(*MANIFESTS) & rows.has_vector
     for row in np.flatnonzero(rows.live & (rows.is_kind(ContentType.MANIFEST_DV) | attached)).tolist():
         name = "location" if attached[row] else "referenced_file"
         location = root.entries[name][row].as_py()

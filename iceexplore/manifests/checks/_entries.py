@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._content_entry import ContentType, Status, live
+from iceexplore.manifests.rules._counts import lowest_sequence_number
+from iceexplore.manifests.rules._values import later_than, no_items, repeated
 
 __all__ = ["added_problems", "entry_problems", "root_entry_problems", "snapshot_problems", "twice_problems"]
 
@@ -25,7 +27,7 @@ def snapshot_problems(location: str, entries: pa.Table, sequence_number: int) ->
     """Check entries of a manifest list or root, after inheritance, against the snapshot's sequence number (0: none)."""
     if not sequence_number:
         return []
-    later = pc.greater(entries["sequence_number"], sequence_number)
+    later = later_than(entries, sequence_number)
     field = "515 sequence_number"
     return _first(later, entries, location, field, f"a sequence number above the snapshot's. {_LATER}", sequence_number)
 
@@ -92,14 +94,14 @@ def _sequence_problems(
     out: list[Problem] = []
     if stated:
         text = f"a sequence number above its manifest's. {_LATER}"
-        out += _first(pc.greater(numbers, stated), entries, location, _SEQUENCE, text, stated)
+        out += _first(later_than(entries, stated), entries, location, _SEQUENCE, text, stated)
     if numbers.null_count:
         # ADDED entries have inherited theirs by now; the V4 draft does not specify this for MODIFIED ones.
         existing = pc.equal(pc.fill_null(entries["status"], int(Status.EXISTING)), int(Status.EXISTING))
         lacking = pc.and_(numbers.is_null(), pc.and_(existing, alive))
         text = "no sequence number, which existing entries need: it is unknown which deletes apply."
         out += _first(lacking, entries, location, _SEQUENCE, text, None)
-    lowest = pc.min(numbers.filter(alive)).as_py()
+    lowest = lowest_sequence_number(entries)
     if least is not None and lowest is not None and lowest < least:
         text = "A live entry is older than the manifest list states: readers that trust the list skip deletes."
         field = "516 min_sequence_number"
@@ -131,7 +133,7 @@ def _equality_problems(
         return []
     some = entries.filter(equality)
     ids = some["equality_ids"]
-    empty = pc.equal(pc.fill_null(pc.list_value_length(ids), 0), 0)
+    empty = no_items(ids)
     how: dict[str, Any] = {"code": "equality-ids-invalid", "column": "equality_ids"}
     field = "135 equality_ids"
     out = _first(empty, some, location, field, "no equality_ids: there are no columns to compare.", None, **how)
@@ -147,11 +149,9 @@ def _equality_problems(
 def twice_problems(location: str, entries: pa.Table) -> list[Problem]:
     """Check for data files that are live more than once in a manifest; works before and after inheritance."""
     data = pc.fill_null(pc.equal(entries["content_type"], int(ContentType.DATA)), True)
-    places = entries["location"].filter(pc.and_(live(entries), data)).drop_null()
-    if pc.count_distinct(places).as_py() == len(places):
+    again = repeated(entries["location"].filter(pc.and_(live(entries), data)))
+    if not len(again):
         return []
-    counts = pc.value_counts(places)
-    again = counts.filter(pc.greater(counts.field("counts"), 1))
     first = again[0].as_py()
     which = "A data file is" if len(again) == 1 else f"{len(again)} data files are"
     text = f"{which} live more than once in this manifest: readers read the rows as many times."

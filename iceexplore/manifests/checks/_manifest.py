@@ -10,8 +10,12 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._arrow import whole
-from iceexplore.manifests.model._content_entry import ContentType, Status
+from iceexplore.manifests.model._content_entry import ContentType
 from iceexplore.manifests.model._header import ManifestHeader
+from iceexplore.manifests.rules._counts import file_counts, row_counts
+from iceexplore.manifests.rules._leaf_content import misplaced
+from iceexplore.manifests.rules._rows import Rows
+from iceexplore.manifests.rules._values import repeated
 from iceexplore.metadata import TableMetadata, decode_values, partition_type, type_base
 
 __all__ = [
@@ -59,12 +63,12 @@ def summary_problems(location: str, entries: pa.Table, metadata: TableMetadata) 
 
 
 _COUNTS = {
-    Status.ADDED: ("added_files_count", 504),
-    Status.EXISTING: ("existing_files_count", 505),
-    Status.DELETED: ("deleted_files_count", 506),
+    "added_files_count": ("ADDED", 504),
+    "existing_files_count": ("EXISTING", 505),
+    "deleted_files_count": ("DELETED", 506),
 }
-#: Rows of DELETED entries are not counted.
-_ROWS = {Status.ADDED: ("added_rows_count", 512), Status.EXISTING: ("existing_rows_count", 513)}
+#: Rows of DELETED entries are not compared.
+_ROWS = {"added_rows_count": ("ADDED", 512), "existing_rows_count": ("EXISTING", 513)}
 
 
 def length_problems(location: str, stated: int | None, actual: int) -> list[Problem]:
@@ -77,8 +81,7 @@ def length_problems(location: str, stated: int | None, actual: int) -> list[Prob
 
 def repeated_problems(entries: pa.Table) -> list[Problem]:
     """Check for a 500 ``manifest_path`` listed more than once: readers read its files as many times."""
-    counts = pc.value_counts(entries["location"])
-    repeated = counts.filter(pc.greater(counts.field("counts"), 1)).to_pylist()
+    again = repeated(entries["location"]).to_pylist()
     return [
         problem(
             "file-twice",
@@ -88,7 +91,7 @@ def repeated_problems(entries: pa.Table) -> list[Problem]:
             found=item["counts"],
             expected=1,
         )
-        for item in repeated
+        for item in again
         if item["values"]
     ]
 
@@ -98,10 +101,8 @@ def kind_problems(
 ) -> list[Problem]:
     """Compare 517 ``content`` and 502 ``partition_spec_id`` in a v1 to v3 manifest list with the manifest itself."""
     problems: list[Problem] = []
-    deletes = stated == ContentType.DELETE_MANIFEST
-    data = pc.equal(pc.fill_null(entries["content_type"], int(ContentType.DATA)), int(ContentType.DATA))
-    wrong = data if deletes else pc.invert(data)
-    if count := pc.sum(wrong).as_py() or 0:
+    if count := int(misplaced(Rows(entries), stated).sum()):
+        deletes = stated == ContentType.DELETE_MANIFEST
         stated_kind, holds = ("deletes", "data files") if deletes else ("data", "delete files")
         text = f"In the manifest list this is a manifest of {stated_kind}, but {count} of its entries are {holds}."
         problems.append(problem("file-corrupt", location, text, field="517 content", found=stated_kind, expected=holds))
@@ -141,33 +142,25 @@ def count_problems(
 ) -> list[Problem]:
     """Compare counts 504-506 and 512-513 with the entries: readers skip manifests with counts of 0. Null means unknown.
 
-    All stored entries count, regardless of manifest DVs. In the V4 draft rows count, not the deletion vectors in them.
-    The draft does not specify which count includes MODIFIED entries, so manifests with any are not compared.
+    See `file_counts` for the entries that count.
     """
     problems: list[Problem] = []
-    if dialect == "v4-draft":
-        entries = entries.filter(pc.not_equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
-        if pc.any(pc.equal(entries["status"], int(Status.MODIFIED))).as_py():
-            return problems
-    for status, (name, field_id) in _COUNTS.items():
-        claimed = None if stated is None else stated[name]
-        if claimed is None:
-            continue
-        actual = pc.sum(pc.equal(entries["status"], int(status))).as_py() or 0
-        if actual != claimed:
-            text = f"The manifest list states {claimed} {status.name} entries, the manifest has {actual}."
+    if stated is None:
+        return problems
+    counted = file_counts(entries, dialect)
+    for name, (status, field_id) in _COUNTS.items():
+        claimed, actual = stated[name], counted.get(name)
+        if claimed is not None and actual is not None and actual != claimed:
+            text = f"The manifest list states {claimed} {status} entries, the manifest has {actual}."
             problems.append(
                 problem("count-mismatch", location, text, field=f"{field_id} {name}", found=claimed, expected=actual)
             )
-    for status, (name, field_id) in _ROWS.items():
-        claimed = None if stated is None else stated[name]
-        rows = entries["record_count"].filter(pc.fill_null(pc.equal(entries["status"], int(status)), False))
-        if claimed is None or rows.null_count:
-            continue
-        actual = pc.sum(rows).as_py() or 0
-        if actual != claimed:
+    counted = row_counts(entries, dialect)
+    for name, (status, field_id) in _ROWS.items():
+        claimed, actual = stated[name], counted.get(name)
+        if claimed is not None and actual is not None and actual != claimed:
             text = (
-                f"The manifest list states {claimed:,} rows in {status.name} entries, their record counts add up to "
+                f"The manifest list states {claimed:,} rows in {status} entries, their record counts add up to "
                 f"{actual:,}: one of the two is wrong, and so are row counts from metadata."
             )
             problems.append(

@@ -174,11 +174,11 @@ class Report:
         breaks = {b.rule: b for b in reversed(self._breaks)}
         rows = [
             {
-                "rule": rule.name,
-                "result": "broken" if rule.name in breaks else "kept",
+                "rule": rule.id,
+                "result": "broken" if rule.id in breaks else "kept",
                 "what must hold": rule.text,
                 "source": rule.source,
-                "where": f"{breaks[rule.name].where}: {breaks[rule.name].text}" if rule.name in breaks else "",
+                "where": f"{breaks[rule.id].where}: {breaks[rule.id].text}" if rule.id in breaks else "",
             }
             for rule in checked_rules(self.after)
         ]

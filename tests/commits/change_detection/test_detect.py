@@ -19,10 +19,10 @@ import iceexplore as ix
 from iceexplore.commits import (
     Changes,
     add_snapshot,
-    bent_dv,
     changes_between,
     changes_of,
     commit_violating_rules,
+    manifest_dv_entry,
     root_rows,
     snapshot_json,
 )
@@ -365,7 +365,7 @@ def test_files_in_the_root_of_every_kind(tmp_path: Path) -> None:
     assert [r.role for r in found.read] == ["root"]
 
 
-# Roots that bend rules, and damage ------------------------------------------------------------------------------------
+# Roots that violate rules, and damage ---------------------------------------------------------------------------------
 
 
 def existing(lab: RootLab, **columns: Any) -> EntryBatch:
@@ -378,7 +378,9 @@ def test_entries_that_are_back_are_noticed(tmp_path: Path) -> None:
     rows = existing(lab)
     leaf = rows.entries["location"][0].as_py()
     kept = rows.take([i for i, k in enumerate(rows.entries["content_type"].to_pylist()) if k != 5])
-    commit_violating_rules(lab.box, [kept, bent_dv(leaf, [0, 1])], relaxed=("added-is-change", "deleted-entries"))
+    commit_violating_rules(
+        lab.box, [kept, manifest_dv_entry(leaf, [0, 1])], relaxed=("added-is-change", "deleted-entries")
+    )
     found = proven(lab.state, last(lab.state))
     assert not found.unambiguous and "are live again" in " ".join(found.doubts)
     before, now = files(parent_of(lab.state, last(lab.state))), files(lab.state)
@@ -399,7 +401,7 @@ def test_files_whose_status_is_another_snapshots(tmp_path: Path) -> None:
 
 def test_a_vector_for_nothing(tmp_path: Path) -> None:
     lab = lab_with_leaf(tmp_path)
-    stray = bent_dv(f"{lab.folder}/metadata/elsewhere.parquet", [0])
+    stray = manifest_dv_entry(f"{lab.folder}/metadata/elsewhere.parquet", [0])
     commit_violating_rules(lab.box, [existing(lab), stray], relaxed=("orphan-dv",))
     found = proven(lab.state, last(lab.state))
     assert "which is not in the root" in found.doubts[0] and found.files_arrow.num_rows == 0
@@ -410,7 +412,7 @@ def test_a_vector_far_beyond_its_leaf_names_what_is_there(tmp_path: Path) -> Non
     rows = existing(lab)
     leaf = rows.entries["location"][0].as_py()
     kept = rows.take([i for i, k in enumerate(rows.entries["content_type"].to_pylist()) if k != 5])
-    far = bent_dv(leaf, [0, 1, 2, 2**31, 2**32 - 1]).with_columns(record_count=pa.array([3], pa.int64()))
+    far = manifest_dv_entry(leaf, [0, 1, 2, 2**31, 2**32 - 1]).with_columns(record_count=pa.array([3], pa.int64()))
     commit_violating_rules(lab.box, [kept, far], relaxed=("dv-in-range", "added-is-change", "deleted-entries"))
     found = changes_of(lab.state)
     assert found.locations("removed") == list(path("L1"))

@@ -46,31 +46,31 @@ def test_by_rule_every_encoding_is_unambiguous(rows: list[dict[str, Any]]) -> No
             needed = row["encoding"] == "replace" and row["scenario"][0] != "2"
             assert row["read_to_know"] == (["root", "previous root"] if needed else ["root"])
             assert row["root_alone"] is not needed
-            assert bool(row["bends"]) <= row["attached"]
+            assert bool(row["violates"]) <= row["attached"]
 
 
 def test_the_rest_deleted_with_its_manifest_shows_nothing_by_the_root(rows: list[dict[str, Any]]) -> None:
     row = of(rows, 1, "proposal, option 1")
     assert numbers(row) == (0, 3, 0, 0)
-    assert not row["unambiguous"] and row["bends"] == ["leaf-change-by-dv"]
+    assert not row["unambiguous"] and row["violates"] == ["leaf-change-by-dv"]
 
 
 def test_the_rest_deleted_by_a_vector_of_the_change_is_found_with_a_doubt(rows: list[dict[str, Any]]) -> None:
     row = of(rows, 1, "proposal, option 2")
     assert numbers(row) == (0, 3, 0, 3)
-    assert row["right"] and not row["unambiguous"] and row["bends"] == ["leaf-change-by-dv", "orphan-dv"]
+    assert row["right"] and not row["unambiguous"] and row["violates"] == ["leaf-change-by-dv", "orphan-dv"]
 
 
 def test_a_rewritten_manifest_that_is_added_looks_like_an_append(rows: list[dict[str, Any]]) -> None:
     row = of(rows, 2, "proposal")
     assert numbers(row) == (0, 0, 3, 0)
-    assert not row["unambiguous"] and row["bends"] == ["added-is-change"]
+    assert not row["unambiguous"] and row["violates"] == ["added-is-change"]
 
 
 def test_a_rewrite_with_changes_is_misread_by_the_root(rows: list[dict[str, Any]]) -> None:
     row = of(rows, 3, "proposal, with changes")
     assert numbers(row) == (5, 1, 7, 0)
-    assert not row["unambiguous"] and row["bends"] == ["added-is-change", "leaf-change-by-dv"]
+    assert not row["unambiguous"] and row["violates"] == ["added-is-change", "leaf-change-by-dv"]
 
 
 def test_what_the_proposal_means_is_there_for_who_opens_the_manifests(rows: list[dict[str, Any]]) -> None:

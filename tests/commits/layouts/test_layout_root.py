@@ -10,7 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from iceexplore.commits import Change, apply_to_root, bent_rules, check_rules, evolve_spec, locate, set_properties
+from iceexplore.commits import (
+    Change,
+    apply_to_root,
+    check_rules,
+    evolve_spec,
+    locate,
+    rules_violated_by,
+    set_properties,
+)
 from iceexplore.errors import FormatError, IceexploreError, RuleError
 from iceexplore.graph import TableState, state_of, travel
 from iceexplore.manifests import EntryBatch, read_manifest_dv, write_manifest
@@ -204,15 +212,15 @@ def test_encodings_of_manifest_dvs(tmp_path: Path, encoding: str, second: Any, t
 )
 def test_attached_manifest_dvs(tmp_path: Path, encoding: str, second: Any) -> None:
     lab = made(tmp_path, dv_encoding=encoding, dv_attached=True, inline_dv_bytes=0, **LEAVES)
-    bent = bent_rules(lab.box.options)
-    assert bent == ("added-is-change", "dv-struct")
+    violated = rules_violated_by(lab.box.options)
+    assert violated == ("added-is-change", "dv-struct")
     lab.commit(add=[data_file(n) for n in ("D1", "D2", "D3", "D4")])
     lab.commit("delete", remove_data=path("D1"))
     lab.commit("delete", remove_data=path("D2"))
-    assert positions(right(lab.state, relaxed=bent)) == second
-    assert {b.rule for b in check_rules(lab.state)} <= set(bent)
+    assert positions(right(lab.state, relaxed=violated)) == second
+    assert {b.rule for b in check_rules(lab.state)} <= set(violated)
     lab.commit(add=[data_file("E")])
-    assert positions(right(lab.state, relaxed=bent)) == {"EXISTING": [[0, 1]]}
+    assert positions(right(lab.state, relaxed=violated)) == {"EXISTING": [[0, 1]]}
     assert all(row[0] != MANIFEST_DV for row in root_rows(lab.state))
     assert sorted(live_files(lab.state)) == ["D3", "D4", "E"]
 

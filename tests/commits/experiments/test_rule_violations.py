@@ -1,4 +1,4 @@
-"""Commits that bend rules: what is given is what stands there, and no rule is broken that was not named."""
+"""Commits that violate rules: the rows are written exactly as given, and only the listed rules may be broken."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 import pytest
 
 from iceexplore.commits import (
-    BENT_RULES,
-    BentLeaf,
+    VIOLATED_RULES,
     LayoutOptions,
     Sandbox,
-    bent_dv,
+    ViolatingLeaf,
     check_rules,
     commit_violating_rules,
+    manifest_dv_entry,
     root_rows,
 )
 from iceexplore.errors import CommitConflictError, OptionError, RuleError
@@ -74,7 +74,7 @@ def test_the_summary_names_the_rules_that_are_broken_and_no_others(lab: RootLab)
     dropped = root_rows(lab.state).with_columns(status=int(Status.DELETED), snapshot_id=None)
     relaxed = ("leaf-change-by-dv", "one-dv")
     made = commit_violating_rules(lab.box, [dropped], relaxed=relaxed, operation="delete", summary={"why": "a test"})
-    assert made.summary == {"operation": "delete", "why": "a test", BENT_RULES: "leaf-change-by-dv"}
+    assert made.summary == {"operation": "delete", "why": "a test", VIOLATED_RULES: "leaf-change-by-dv"}
     assert {b.rule for b in check_rules(lab.state)} == {"leaf-change-by-dv"}
     assert check_rules(lab.state, relaxed=relaxed) == []
     assert live_files(lab.state) == {}
@@ -94,7 +94,7 @@ def test_leaves_stand_where_they_are_given_with_statuses_as_given(lab: RootLab) 
     kept = existing(lab).filter(pc.equal(existing(lab).entries["content_type"], 0).combine_chunks())
     commit_violating_rules(
         lab.box,
-        [BentLeaf(location, rows), kept],
+        [ViolatingLeaf(location, rows), kept],
         relaxed=("added-is-change", "leaf-change-by-dv"),
         operation="overwrite",
     )
@@ -130,7 +130,7 @@ def test_files_in_the_root_are_given_row_ids(lab: RootLab) -> None:
 
 
 def test_a_manifest_dv_by_hand_removes_entries(lab: RootLab) -> None:
-    vectors = bent_dv(leaf_of(lab), [1, 2])
+    vectors = manifest_dv_entry(leaf_of(lab), [1, 2])
     commit_violating_rules(lab.box, [existing(lab), vectors], relaxed=(), operation="delete")
     assert set(live_files(lab.state)) == {"R1"}
 
@@ -161,7 +161,7 @@ def test_later_commits_go_on_from_it(lab: RootLab) -> None:
     ("how", "text"),
     [
         ({"relaxed": ("no-such-rule",)}, "unknown rule 'no-such-rule'"),
-        ({"rows": [BentLeaf("x", EntryBatch.empty())]}, "without entries"),
+        ({"rows": [ViolatingLeaf("x", EntryBatch.empty())]}, "without entries"),
     ],
 )
 def test_what_makes_no_sense_is_refused(lab: RootLab, how: dict[str, Any], text: str) -> None:

@@ -1,0 +1,154 @@
+"""The registry of rules that manifests and commits must keep, with the source of each.
+
+A rule is looked at from two sides. Reading reports a violation as a `Problem`, of one of the rule's problem codes; a
+commit that would violate it is refused with a `RuleError`, and `iceexplore.commits.check_rules` lists what an existing
+snapshot violates. Both compute the same masks (`iceexplore.manifests.rules`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+from iceexplore.errors._exceptions import OptionError
+
+__all__ = ["RULES", "Rule", "RuleScope", "rule"]
+
+#: What must be read to check a rule: an entry, a manifest and its row in the root, all manifests of a snapshot, or a
+#: snapshot and its parent. Rules on commits and on table metadata are not checked afterwards; they refuse the operation.
+RuleScope = Literal["entry", "manifest", "snapshot", "change", "commit", "metadata"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of the format, or a validation of a commit.
+
+    Attributes
+    ----------
+    id
+        Short, stable, in kebab case. It never changes its meaning.
+    text
+        What must hold, in one sentence.
+    source
+        The document and section, or the Java class, that the rule comes from.
+    scope
+        What must be read to check it; see `RuleScope`.
+    problems
+        The codes (keys of `PROBLEM_KINDS`) of the problems that report violations when manifests are read; empty if
+        only `check_rules` finds them.
+    only
+        The kind of root that the rule is checked under; None for both.
+    """
+
+    id: str
+    text: str
+    source: str
+    scope: RuleScope
+    problems: tuple[str, ...] = ()
+    only: Literal["manifest list", "root manifest"] | None = None
+
+    @property
+    def name(self) -> str:
+        """The id; this old name is deprecated."""
+        warnings.warn("Rule.name is deprecated: use Rule.id", DeprecationWarning, stacklevel=2)
+        return self.id
+
+    @property
+    def is_checked(self) -> bool:
+        """True if `check_rules` checks the rule in a snapshot."""
+        return self.scope not in ("commit", "metadata")
+
+
+def _rules(*rules: Rule) -> dict[str, Rule]:
+    return {r.id: r for r in sorted(rules, key=lambda r: r.id)}
+
+
+_PROPOSAL = "V4 proposal"
+_SPEC = "Iceberg spec"
+
+#: Every rule, sorted by id.
+RULES: dict[str, Rule] = _rules(
+    # Manifests: checked in every snapshot
+    Rule("one-root", "A snapshot has exactly one root manifest.", f"{_PROPOSAL}, Root Manifests", "snapshot", problems=("file-corrupt",)),
+    Rule("two-levels", "Only the root lists manifests; leaves list files.", f"{_PROPOSAL}, Why limit tree depth to 2?", "manifest", problems=("file-corrupt",)),
+    Rule("leaf-data-content", "A leaf data manifest lists only DATA entries.", f"{_PROPOSAL}, Single Manifest Structure", "manifest", problems=("entry-invalid", "file-corrupt")),
+    Rule("leaf-delete-content", "A leaf delete manifest lists only DVs and equality deletes.", f"{_PROPOSAL}, Single Manifest Structure", "manifest", problems=("entry-invalid", "file-corrupt")),
+    Rule("dv-struct", "DVs and manifest DVs have a deletion_vector struct, other entries have none.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("entry-invalid",)),
+    Rule("referenced-file", "DVs and manifest DVs have a referenced_file and a delete manifest may have one; other entries have none.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("entry-invalid",), only="root manifest"),
+    Rule("no-inline-data-dv", "The DV of a data file is a Puffin blob, never inline.", f"{_PROPOSAL}, Why not have inline data DVs?", "entry", problems=("entry-invalid",)),
+    Rule("one-manifest-dv", "A leaf has at most one live manifest DV (two with delta encoding, of different status).", f"{_PROPOSAL}, Commit Procedure", "manifest", problems=("manifest-dv-invalid",), only="root manifest"),
+    Rule("one-dv", "A data file has at most one live DV.", f"{_SPEC}, Deletion Vectors", "snapshot"),
+    Rule("orphan-dv", "A DV references a live data file, a manifest DV a live manifest.", f"{_PROPOSAL}, Removing Data Files", "snapshot", problems=("manifest-dv-invalid",), only="root manifest"),
+    Rule("dv-in-range", "The positions of a DV lie within the file that it references.", f"{_SPEC}, Deletion Vectors", "snapshot", problems=("manifest-dv-invalid",)),
+    Rule("added-is-change", "Entries that change the table's data are ADDED (or DELETED), all others EXISTING.", f"{_PROPOSAL}, Root Manifests", "change", only="root manifest"),
+    Rule("deleted-entries", "Entries that the snapshot removed from the root are listed as DELETED.", f"{_PROPOSAL}, version_info", "change", only="root manifest"),
+    Rule("leaf-change-by-dv", "A manifest DV records a net change to a leaf; the leaf is never removed and added again.", f"{_PROPOSAL}, Commit Procedure", "change", only="root manifest"),
+    Rule("compaction-existing", "Compaction merges entries of earlier commits, never this commit's adds or deletes.", f"{_PROPOSAL}, Manifest Compaction", "change", only="root manifest"),
+    Rule("manifest-stats", "Only manifests have manifest_stats, which describe the leaf as written.", f"{_PROPOSAL}, V4 content entry structure", "manifest", problems=("entry-invalid", "count-mismatch", "totals-differ", "sequence-number")),
+    Rule("size-with-location", "file_size_in_bytes is set if and only if the entry has a separate file.", f"{_PROPOSAL}, V4 content entry structure", "entry"),
+    Rule("manifest-sequence", "A manifest's sequence_number equals its file_sequence_number.", f"{_PROPOSAL}, version_info", "manifest", only="root manifest"),
+    Rule("content-fields", "sort_order_id, equality_ids and first_row_id are set only for the content types that have them.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("equality-ids-invalid",)),
+    Rule("affinity", "A delete manifest affiliated with a leaf lists only deletes for that leaf's files.", f"{_PROPOSAL}, Optional Affinity", "snapshot", problems=("entry-invalid",), only="root manifest"),
+    Rule("stats-cover", "The statistics of a manifest's entry cover those of its entries.", f"{_PROPOSAL}, Goals: Aggregate Metrics", "manifest", problems=("summary-untrue",), only="root manifest"),
+    Rule("summaries-cover", "The partition summaries of a manifest list cover the tuples of its manifests' live entries.", f"{_SPEC}, Manifest Lists", "manifest", problems=("summary-untrue",), only="manifest list"),
+    Rule("partition-rebuilds", "The partition tuple of every file can be derived from its statistics.", f"{_PROPOSAL}, How do we remove partition tuple", "manifest", only="root manifest"),
+    Rule("sequence-order", "No sequence number is above the snapshot's, and no data sequence number is above the file sequence number.", f"{_SPEC}, Sequence Numbers", "entry", problems=("sequence-number",)),
+    Rule("row-ids", "Row id ranges of live data files do not overlap and lie below next-row-id.", f"{_SPEC}, Row Lineage", "snapshot"),
+    Rule("duplicate-file", "A table lists a file only once.", f"{_SPEC}, Manifests", "snapshot", problems=("file-twice",)),
+    # Operations
+    Rule("operation-name", "append only adds files, replace keeps the rows, overwrite adds and removes files, delete only removes files.", f"{_SPEC}, Snapshots", "commit"),
+    Rule("files-exist", "Files to remove or rewrite are live.", f"{_SPEC}, Commit Conflict Resolution and Retry", "commit"),
+    Rule("whole-files", "A metadata delete removes whole files: if any row of a file may match the filter, all of its rows must match.", "Iceberg, ManifestFilterManager", "commit"),
+    Rule("schema-unchanged", "The schema and the partition spec have not changed since the commit was prepared.", f"{_SPEC}, Commit Conflict Resolution and Retry", "commit"),
+    Rule("no-new-conflicting-files", "No concurrent commit added data that a serializable operation should have read.", "Iceberg, MergingSnapshotProducer.validateAddedDataFiles", "commit"),
+    Rule("no-new-deletes", "No concurrent commit added deletes for files that this commit replaces.", "Iceberg, MergingSnapshotProducer.validateNoNewDeletesForDataFiles", "commit"),
+    Rule("data-files-still-there", "Data files that new deletes reference are still live.", "Iceberg, MergingSnapshotProducer.validateDataFilesExist", "commit"),
+    Rule("no-concurrent-dv", "No concurrent commit added a DV for the same data file.", "Iceberg, MergingSnapshotProducer.validateAddedDVs", "commit"),
+    Rule("deletes-need-v2", "Delete files need format version 2, DVs need version 3; version 3 and later add no position delete files.", f"{_SPEC}, Version 2, Version 3", "commit"),
+    Rule("table-unchanged", "A commit replaces only the metadata file that it was built on; the number of attempts is limited.", f"{_SPEC}, Commit Conflict Resolution and Retry", "commit"),
+    # The table metadata's document: snapshots, refs, properties, versions
+    Rule("snapshot-id-unique", "A snapshot id is used only once.", f"{_SPEC}, Snapshots", "metadata"),
+    Rule("sequence-increases", "A new snapshot's sequence number is above the table's last-sequence-number; v1 has no sequence numbers.", f"{_SPEC}, Sequence Numbers", "metadata"),
+    Rule("row-ids-assigned", "A snapshot of v3 and later has first-row-id, the table's next-row-id, and added-rows.", f"{_SPEC}, Snapshot Row IDs", "metadata"),
+    Rule("snapshot-log-order", "The timestamps of the snapshot-log do not decrease, except by up to a minute of clock skew.", "Iceberg, TableMetadata", "metadata"),
+    Rule("main-branch", "main is a branch and is never removed.", f"{_SPEC}, Snapshot References", "metadata"),
+    Rule("ref-type", "Only branches take commits and fast-forwards, and a ref keeps its type.", "Iceberg, UpdateSnapshotReferencesOperation", "metadata"),
+    Rule("ref-retention", "A ref's retention settings are above 0; a tag has only max-ref-age-ms.", f"{_SPEC}, Snapshot References", "metadata"),
+    Rule("rollback-ancestor", "A rollback sets an ancestor of the current snapshot.", "Iceberg, SetSnapshotOperation.rollbackTo", "metadata"),
+    Rule("fast-forward-ancestor", "A branch is an ancestor of the snapshot that it is fast-forwarded to.", "Iceberg, UpdateSnapshotReferencesOperation.fastForward", "metadata"),
+    Rule("cherry-pick", "An append or a partition overwrite can be cherry-picked once; any other snapshot only by fast-forward.", "Iceberg, CherryPickOperation", "metadata"),
+    Rule("expire-referenced", "A snapshot that a ref points to does not expire.", "Iceberg, RemoveSnapshots", "metadata"),
+    Rule("expire-gc", "Snapshots of a table with gc.enabled=false do not expire.", "Iceberg, RemoveSnapshots", "metadata"),
+    Rule("reserved-property", "Table properties have no reserved names, and their values are strings.", "Iceberg, TableProperties.RESERVED_PROPERTIES", "metadata"),
+    Rule("format-version-rises", "The format version never decreases and is at most 4.", "Iceberg, TableMetadata.upgradeFormatVersion", "metadata"),
+    # Schemas, partition specs and sort orders
+    Rule("schema-names", "A name in a schema change identifies one column, and no two columns share a name.", "Iceberg, SchemaUpdate", "metadata"),
+    Rule("reserved-columns", "No table column has the name of a metadata column.", f"{_SPEC}, Reserved Field IDs", "metadata"),
+    Rule("schema-conflict", "A schema change does not drop and change the same column.", "Iceberg, SchemaUpdate", "metadata"),
+    Rule("schema-struct", "Fields are added only to structs and moved only within theirs; a list keeps its element and a map its value.", f"{_SPEC}, Schema Evolution", "metadata"),
+    Rule("schema-map-key", "The key of a map does not change.", "Iceberg, SchemaUpdate", "metadata"),
+    Rule("type-promotion", "A type changes only by a promotion that the format version allows and that keeps partition values.", f"{_SPEC}, Schema Evolution", "metadata"),
+    Rule("required-columns", "A required column is added with defaults and can have values; an optional column does not become required.", f"{_SPEC}, Default values", "metadata"),
+    Rule("default-values", "Defaults fit the type and need format version 3; the initial default never changes.", f"{_SPEC}, Default values", "metadata"),
+    Rule("types-of-version", "The table's format version supports the type of every column.", f"{_SPEC}, Primitive Types", "metadata"),
+    Rule("identifier-fields", "Identifier fields are required primitives, not float or double, in required structs.", f"{_SPEC}, Identifier Field IDs", "metadata"),
+    Rule("partition-source", "The source of a partition field is a primitive that its transform accepts, outside lists and maps.", f"{_SPEC}, Partitioning", "metadata"),
+    Rule("partition-names", "Names of partition fields are unique and differ from other columns' names.", "Iceberg, PartitionSpec.Builder", "metadata"),
+    Rule("partition-fields", "A spec has each pair of source and transform once; only existing fields are removed or renamed.", "Iceberg, BaseUpdatePartitionSpec", "metadata"),
+    Rule("partition-ids-v1", "In v1 the field ids of a spec are 1000, 1001 and so on without a gap.", f"{_SPEC}, Partition Evolution", "metadata"),
+    Rule("sort-source", "The source of a sort field is a primitive that its transform accepts, outside lists and maps.", f"{_SPEC}, Sorting", "metadata"),
+)  # fmt: skip
+
+
+def rule(name: str) -> Rule:
+    """Return the rule with this id.
+
+    Raises
+    ------
+    OptionError
+        The rule is unknown; the message lists all rules.
+    """
+    if name not in RULES:
+        raise OptionError(f"unknown rule {name!r}; rules: {', '.join(RULES)}")
+    return RULES[name]

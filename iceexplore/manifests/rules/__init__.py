@@ -1,0 +1,33 @@
+"""Masks of the entries that violate a rule: reading makes problems of them, and commits make violations.
+
+Each fact is computed by one function. The registry with the texts and sources of all rules is in `iceexplore.errors`.
+"""
+
+from __future__ import annotations
+
+from iceexplore.manifests.rules._counts import file_counts, lowest_sequence_number, row_counts
+from iceexplore.manifests.rules._leaf_content import misplaced, not_allowed
+from iceexplore.manifests.rules._root_rows import loosely_affiliated, stray_manifest_dvs
+from iceexplore.manifests.rules._rows import FILES, MANIFESTS, Mask, Rows
+from iceexplore.manifests.rules._single_entries import ENTRY_CHECKS, EntryCheck
+from iceexplore.manifests.rules._values import above_file_sequence, beyond_stored, later_than, repeated
+
+__all__ = [
+    "ENTRY_CHECKS",
+    "EntryCheck",
+    "FILES",
+    "MANIFESTS",
+    "Mask",
+    "Rows",
+    "above_file_sequence",
+    "beyond_stored",
+    "file_counts",
+    "later_than",
+    "loosely_affiliated",
+    "lowest_sequence_number",
+    "misplaced",
+    "not_allowed",
+    "repeated",
+    "row_counts",
+    "stray_manifest_dvs",
+]

@@ -1,0 +1,50 @@
+"""Masks over single columns, for manifests of every dialect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.manifests.model._arrow import whole
+
+__all__ = ["above_file_sequence", "beyond_stored", "later_than", "no_items", "repeated"]
+
+
+def no_items(lists: pa.ChunkedArray) -> pa.BooleanArray:
+    """Return a mask of the lists that are null or empty."""
+    return whole(pc.equal(pc.fill_null(pc.list_value_length(lists), 0), 0))
+
+
+def later_than(entries: pa.Table, limit: int) -> pa.ChunkedArray:
+    """Return a mask of the entries whose data sequence number is above a limit; null where it is unknown."""
+    return pc.greater(entries["sequence_number"], limit)
+
+
+def above_file_sequence(entries: pa.Table) -> pa.ChunkedArray:
+    """Return a mask of the entries whose data sequence number is above the file sequence number; null if unknown."""
+    return pc.greater(entries["sequence_number"], entries["file_sequence_number"])
+
+
+def repeated(values: pa.ChunkedArray) -> pa.Array:
+    """Return the values that occur more than once, with their number, as structs ``values`` and ``counts``; no nulls.
+
+    The values are in the order of their first occurrence.
+    """
+    known = values.drop_null()
+    if pc.count_distinct(known).as_py() == len(known):  # much faster than counting each
+        known = known.slice(0, 0)
+    counts = pc.value_counts(known)
+    return counts.filter(pc.greater(counts.field("counts"), 1))
+
+
+def beyond_stored(bitmap: Any, stored: int) -> bool:
+    """Return whether a manifest DV (a `pyroaring.BitMap`) removes positions that its leaf does not have.
+
+    Parameters
+    ----------
+    stored
+        The number of entries that the leaf stores.
+    """
+    return bool(len(bitmap)) and bool(bitmap.max() >= stored)
