@@ -1,4 +1,4 @@
-"""Data-file formats: detect Avro, Parquet and ORC by content, and read them within memory limits."""
+"""File formats: recognize them by content, and read data and delete files within memory limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from iceexplore.formats._fields import FIELD_ID, children_of, field_id, plain_fi
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._parquet_chunks import check_chunks
-from iceexplore.formats._parquet_rows import BATCH_ROWS, ParquetRows
 from iceexplore.formats._parquet_size import KeptChunks, StreamLimit, batch_rows, chunk_sizes, whole_bytes
 from iceexplore.formats._rewrite_avro import read_avro, rewritten_avro
 from iceexplore.formats._rewrite_parquet import read_parquet, rewritten_parquet
@@ -33,43 +32,90 @@ from iceexplore.formats._row_groups import (
     RowGroups,
     read_parquet_row_groups,
 )
-from iceexplore.formats._rows import Rows, open_rows, read_rows
-from iceexplore.formats._sniff import HEAD_BYTES, sniff, sniff_file
+from iceexplore.formats._rows import open_rows, read_rows
+from iceexplore.formats._sniff import (
+    ENCRYPTED,
+    HEAD_BYTES,
+    data_file_format,
+    empty_file,
+    sniff,
+    sniff_file,
+    unknown_content,
+)
 from iceexplore.formats._thrift import ThriftStruct, read_struct
+from iceexplore.formats._whole import whole_file
+from iceexplore.formats.data_files import (
+    DATA_FILE_FORMATS,
+    DEFAULT_FORMAT,
+    FILE_FORMATS,
+    PUFFIN,
+    Avro,
+    ColumnRequest,
+    DataFile,
+    DataFileFormat,
+    FileFacts,
+    Orc,
+    Parquet,
+    PathRewrite,
+    Rows,
+    Shape,
+    cannot_rewrite,
+    format_named,
+    format_of_content,
+    format_of_suffix,
+)
 
 __all__ = [
     "AVRO_LOGICAL_TYPES",
     "AVRO_MAGIC",
+    "Avro",
     "AvroHeader",
-    "BATCH_ROWS",
     "Block",
     "BlockIndex",
     "ChunkBounds",
+    "ColumnRequest",
+    "DATA_FILE_FORMATS",
+    "DEFAULT_FORMAT",
+    "DataFile",
+    "DataFileFormat",
+    "ENCRYPTED",
     "FIELD_ID",
+    "FILE_FORMATS",
+    "FileFacts",
     "FooterColumn",
     "HEAD_BYTES",
     "KeptChunks",
+    "Orc",
     "OrcFooter",
+    "PUFFIN",
+    "Parquet",
     "ParquetFooter",
     "ParquetLeaf",
     "ParquetRowGroup",
-    "ParquetRows",
+    "PathRewrite",
     "Records",
     "RowGroups",
     "Rows",
+    "Shape",
     "StreamLimit",
     "ThriftStruct",
     "avro_batches",
     "batch_rows",
     "block_bytes",
+    "cannot_rewrite",
     "check_chunks",
     "children_of",
     "chunk_sizes",
     "container",
+    "data_file_format",
     "decompress_block",
+    "empty_file",
     "encode_records",
     "field_id",
     "foreign",
+    "format_named",
+    "format_of_content",
+    "format_of_suffix",
     "header_bytes",
     "index_blocks",
     "is_bare",
@@ -89,5 +135,7 @@ __all__ = [
     "rewritten_parquet",
     "sniff",
     "sniff_file",
+    "unknown_content",
     "whole_bytes",
+    "whole_file",
 ]

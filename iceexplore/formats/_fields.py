@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["FIELD_ID", "children_of", "field_id", "plain_field"]
+__all__ = ["FIELD_ID", "ORC_FIELD_ID", "children_of", "field_id", "plain_field"]
 
 #: The key under which Arrow keeps a field's id; ORC's and Avro's ids are stored there, too.
 FIELD_ID = b"PARQUET:field_id"
-_ORC_ID = b"iceberg.id"
+#: The attribute with a field's id in ORC (spec, "ORC").
+ORC_FIELD_ID = b"iceberg.id"
 
 
 def field_id(field: pa.Field) -> int | None:
     """Return the field id of an Arrow field, None if it has none."""
     metadata = field.metadata or {}
-    raw = metadata.get(FIELD_ID, metadata.get(_ORC_ID))
+    raw = metadata.get(FIELD_ID, metadata.get(ORC_FIELD_ID))
     try:
         return None if raw is None else int(raw)
     except ValueError:
@@ -22,7 +23,10 @@ def field_id(field: pa.Field) -> int | None:
 
 
 def plain_field(field: pa.Field) -> pa.Field:
-    """Return a field with its id under `FIELD_ID` and no other metadata or extension types, at every depth."""
+    """Return a field with its id under `FIELD_ID`, at every depth without other metadata.
+
+    Its types are without extensions, dictionaries and Arrow's other layouts of lists.
+    """
     number = field_id(field)
     metadata = None if number is None else {FIELD_ID: str(number)}
     return pa.field(field.name, _plain(field.type), field.nullable, metadata)
@@ -35,7 +39,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
         return pa.struct([plain_field(kind.field(i)) for i in range(kind.num_fields)])
     if pa.types.is_map(kind):
         return pa.map_(plain_field(kind.key_field), plain_field(kind.item_field))
-    if pa.types.is_list(kind):
+    if hasattr(kind, "value_field"):  # lists of any layout
         return pa.list_(plain_field(kind.value_field))
     if pa.types.is_dictionary(kind):
         return _plain(kind.value_type)

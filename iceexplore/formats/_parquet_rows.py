@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from iceexplore.errors import FormatError
-from iceexplore.formats._fields import FIELD_ID, children_of, field_id
+from iceexplore.formats._fields import children_of, field_id, plain_field
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._parquet_chunks import check_chunks
 from iceexplore.formats._parquet_size import KeptChunks, StreamLimit, batch_rows, chunk_sizes
@@ -39,7 +39,7 @@ class ParquetRows:
     rows
         Number of rows according to the footer.
     schema
-        The schema as Arrow reads it, in plain types (see `plain`), with field ids under ``PARQUET:field_id``.
+        The schema as Arrow reads it, in plain types (see `plain_field`), with field ids under ``PARQUET:field_id``.
     sparing
         The caller may consume only the first batches: large row groups are fetched only as far as batches need.
     checksums
@@ -71,7 +71,7 @@ class ParquetRows:
             self._limit = StreamLimit(self._budget)
             self.rows = int(self._reader.metadata.num_rows)
             self._groups = self._reader.metadata.num_row_groups
-            self.schema = plain(self._reader.schema_arrow)
+            self.schema = pa.schema([plain_field(f) for f in self._reader.schema_arrow])
             self._paths = [self._reader.schema.column(i).path for i in range(len(self._reader.schema))]
 
     def leaves(self, found: Sequence[pa.Field], wanted: Sequence[NestedField]) -> list[str] | None:
@@ -171,7 +171,7 @@ class ParquetRows:
             most = batch_rows(sizes, most, self._budget, _WHAT)
         found: Any = reader.iter_batches(most, row_groups=groups, columns=leaves, use_threads=threads)
         for batch in found:
-            schema = plain(batch.schema)
+            schema = pa.schema([plain_field(f) for f in batch.schema])
             columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
             self._limit.take(batch.nbytes, _WHAT)
             yield at, pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -211,28 +211,6 @@ class ParquetRows:
         wanted = [i for i, path in enumerate(self._paths) if leaves is None or path in leaves]
         about = [self._reader.metadata.row_group(g) for g in groups]
         return sum(int(g.column(i).total_compressed_size) for g in about for i in wanted)
-
-
-def plain(schema: pa.Schema) -> pa.Schema:
-    """Return a schema without Arrow's alternative layouts (dictionaries, views, large types, extensions)."""
-    return pa.schema([_plain_field(f) for f in schema])
-
-
-def _plain_field(f: pa.Field) -> pa.Field:
-    number = field_id(f)
-    return pa.field(f.name, _plain(f.type), f.nullable, None if number is None else {FIELD_ID: str(number)})
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    if isinstance(kind, pa.BaseExtensionType):
-        return _plain(kind.storage_type)
-    if pa.types.is_struct(kind):
-        return pa.struct([_plain_field(child) for child in children_of(kind)])
-    if pa.types.is_map(kind):
-        return pa.map_(_plain_field(kind.key_field), _plain_field(kind.item_field))
-    if hasattr(kind, "value_field"):
-        return pa.list_(_plain_field(kind.value_field))
-    return _plain(kind.value_type) if pa.types.is_dictionary(kind) else kind
 
 
 def _leaf_count(f: pa.Field) -> int:

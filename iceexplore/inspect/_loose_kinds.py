@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,12 +14,13 @@ import pyarrow as pa
 from iceexplore.deletes import POS_ID, bare_vector_problem, decode_deletion_vector, read_puffin_footer
 from iceexplore.errors import FormatError, IceexploreError, MemoryLimitError, Problem, Problems, UnsupportedError
 from iceexplore.formats import (
-    field_id,
-    index_blocks,
-    read_header,
-    read_orc_footer,
-    read_parquet_footer,
+    DATA_FILE_FORMATS,
+    ENCRYPTED,
+    PUFFIN,
+    DataFileFormat,
+    Shape,
     read_rows,
+    whole_file,
 )
 from iceexplore.inspect._loose_vectors import manifest_vectors
 from iceexplore.manifests import Manifest, open_manifest, role_of
@@ -29,8 +31,6 @@ __all__ = ["Content", "MAX_POSITIONS", "READERS", "vector_content"]
 
 #: Most positions that `LooseFile.arrow` lists (800 MB). A few bytes of runs can set 65,536 of them.
 MAX_POSITIONS = 100_000_000
-#: Most bytes of an Avro, metadata or deletion-vector file, which are read whole.
-MAX_FILE_BYTES = 1 << 31
 #: Most bytes, after decompression, of JSON that is not table metadata.
 MAX_JSON_BYTES = 1 << 28
 
@@ -103,17 +103,10 @@ def vector_content(bitmap: Any, offset: int, size: int, problems: Iterable[Probl
 
 
 def _bare_vector(storage: Storage, location: str) -> Content:
-    blob = _whole(storage, location, "puffin")
+    blob = whole_file(storage, location, "puffin")
     bitmap = decode_deletion_vector(blob, location)
     found = bare_vector_problem(location, 0)
     return vector_content(bitmap, 0, len(blob), [found] if found else [])
-
-
-def _whole(storage: Storage, location: str, kind: str) -> bytes:
-    size = storage.stat(location).size
-    if size is not None and size > MAX_FILE_BYTES:
-        raise UnsupportedError(f"{location} has {size:,} bytes; files of this kind are read up to {MAX_FILE_BYTES:,}")
-    return storage.read(location, kind=kind)
 
 
 def _puffin(storage: Storage, location: str) -> Content:
@@ -138,11 +131,11 @@ def _puffin(storage: Storage, location: str) -> Content:
         ]
         return pa.Table.from_pylist(rows, schema=BLOBS)
 
-    return Content("puffin", header, None, file.problems, records)
+    return Content(PUFFIN.name, header, None, file.problems, records)
 
 
 def _json(storage: Storage, location: str) -> Content:
-    data = _whole(storage, location, "metadata")
+    data = whole_file(storage, location, "metadata")
     try:
         document, notes = parse_document(data, location)
     except MemoryLimitError:
@@ -189,23 +182,17 @@ def _snapshots(metadata: TableMetadata) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SNAPSHOTS)
 
 
-def _avro(storage: Storage, location: str) -> Content:
-    data = _whole(storage, location, "manifest")
-    header = read_header(data, location)
-    fields = header.schema.get("fields") if isinstance(header.schema, dict) else None
-    if _is_manifest([_avro_shape(f) for f in _listed(fields) if isinstance(f, dict)]):
-        return _manifest(storage, location, header.schema)
-    index = index_blocks(data, header, location)
+def _data_file(known: DataFileFormat, storage: Storage, location: str) -> Content:
+    found = known.describe(storage, location)
+    if _is_manifest(found.shapes):
+        return _manifest(storage, location, found.schema)
+    details = found.details()
     problems = Problems()
-    for fault in index.faults:
+    for fault in details.faults:
         problems.add_error(fault, location)
-    facts = {
-        "codec": header.codec,
-        "blocks": len(index.blocks),
-        "rows": index.rows,
-        "metadata": dict(header.metadata),
-    }
-    return Content("avro", facts, header.schema, tuple(problems), lambda: read_rows(storage, location, kind="other"))
+    content = {"content": "position deletes"} if POS_ID in details.ids else {}
+    header = {**details.header, **content, "metadata": dict(details.metadata)}
+    return Content(known.name, header, found.schema, tuple(problems), details.records)
 
 
 def _manifest(storage: Storage, location: str, schema: Any) -> Content:
@@ -245,10 +232,7 @@ def _as_written(storage: Storage, found: Manifest) -> pa.Table:
     return read_rows(storage, found.location, kind="manifest")
 
 
-_Shape = tuple[int | None, str, list[tuple[int | None, str]]]  # (id, name) of a field, and those of its children
-
-
-def _is_manifest(fields: list[_Shape]) -> bool:
+def _is_manifest(fields: Sequence[Shape]) -> bool:
     """Return whether these are fields of a manifest or manifest list.
 
     Ids alone do not decide, as other files have field ids too: a name or a child's id must match as well.
@@ -268,80 +252,16 @@ def _is_manifest(fields: list[_Shape]) -> bool:
     return False
 
 
-def _avro_shape(found: dict[str, Any]) -> _Shape:
-    kind = found.get("type")
-    if isinstance(kind, list):
-        kind = next((k for k in kind if isinstance(k, dict)), None)
-    inner = kind.get("fields") if isinstance(kind, dict) else None
-    children = [(_whole_number(f.get("field-id")), str(f.get("name"))) for f in _listed(inner) if isinstance(f, dict)]
-    return _whole_number(found.get("field-id")), str(found.get("name")), children
-
-
-def _listed(value: Any) -> list[Any]:
-    """Return a header's list; an empty one if a damaged header has something else in its place."""
-    return value if isinstance(value, list) else []
-
-
-def _whole_number(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _arrow_shape(found: pa.Field) -> _Shape:
-    struct = pa.types.is_struct(found.type)
-    children = [found.type.field(i) for i in range(found.type.num_fields)] if struct else []
-    return field_id(found), found.name, [(field_id(c), c.name) for c in children]
-
-
-def _parquet(storage: Storage, location: str) -> Content:
-    footer = read_parquet_footer(storage, location)
-    if footer.schema is not None and _is_manifest([_arrow_shape(f) for f in footer.schema]):
-        return _manifest(storage, location, footer.schema)
-    header = {
-        "rows": footer.rows,
-        "row_groups": footer.row_groups,
-        "columns": len(footer.columns),
-        "created_by": footer.created_by,
-        "format_version": footer.format_version,
-        "footer_size": footer.footer_size,
-        **_content(c.field_id for c in footer.columns),
-        "metadata": dict(footer.key_values),
-    }
-    return Content("parquet", header, footer.schema, (), lambda: footer.chunks)
-
-
-def _orc(storage: Storage, location: str) -> Content:
-    footer = read_orc_footer(storage, location)
-    header = {
-        "rows": footer.rows,
-        "stripes": footer.stripes,
-        "columns": len(footer.columns),
-        "writer": footer.writer,
-        "file_version": footer.file_version,
-        "compression": footer.compression,
-        "footer_size": footer.footer_size,
-        **_content(c.field_id for c in footer.columns),
-        "metadata": dict(footer.key_values),
-    }
-    return Content("orc", header, footer.schema, (), lambda: pa.Table.from_pylist([asdict(c) for c in footer.columns]))
-
-
-def _content(ids: Iterable[int | None]) -> dict[str, str]:
-    return {"content": "position deletes"} if POS_ID in ids else {}
-
-
 def _encrypted(storage: Storage, location: str) -> Content:
     raise UnsupportedError(f"{location} is encrypted and its key is not available")
 
 
 #: Readers by the format that `sniff` returns.
 READERS: dict[str, Callable[[Storage, str], Content]] = {
-    "avro": _avro,
-    "encrypted": _encrypted,
+    **{f.name: partial(_data_file, f) for f in DATA_FILE_FORMATS},
+    **dict.fromkeys(ENCRYPTED, _encrypted),
+    PUFFIN.name: _puffin,
     "deletion-vector": _bare_vector,
     "gzip": _json,
     "json": _json,
-    "orc": _orc,
-    "parquet": _parquet,
-    "parquet-encrypted": _encrypted,
-    "puffin": _puffin,
 }

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from iceexplore.deletes import read_deletion_vector, read_position_deletes
 from iceexplore.errors import FormatError, IceexploreError, problem
-from iceexplore.formats import field_id
+from iceexplore.formats import PUFFIN, field_id
 from iceexplore.graph import TableState
 from iceexplore.inspect._by_leaf import LeafMaker
 from iceexplore.inspect._files import live_position_deletes
@@ -73,7 +73,7 @@ def _positions(state: TableState, row: pa.Table, location: str) -> Iterator[pa.R
     vector = row.column("deletion_vector")[0].as_py() or {}
     offset, size = vector.get("offset"), vector.get("size_in_bytes")
     if offset is None or size is None:
-        if row.column("file_format")[0].as_py() == "puffin":
+        if row.column("file_format")[0].as_py() == PUFFIN.name:
             text = "the manifest entry of a deletion vector lacks its offset or size"
             raise FormatError(text, location=location, field="content_offset")
         table = read_position_deletes(state.storage, location, row.column("file_format")[0].as_py())

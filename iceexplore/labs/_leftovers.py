@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from iceexplore.commits import MetadataNames, snapshot_files
 from iceexplore.errors import FileMissingError, OutsideRootsError, StorageError, whole_number_of
+from iceexplore.formats import PUFFIN, Avro, Parquet, format_of_suffix
 from iceexplore.graph import TableState
 from iceexplore.labs._committer import LabCommitter
 from iceexplore.labs._pointer import HINT, numbered
@@ -173,13 +174,13 @@ def _kind(real: str) -> str:
         return "mark"
     if name.startswith(".") and name.endswith(".tmp"):
         return "temporary"
-    if name.endswith(".puffin"):
+    if name.endswith(PUFFIN.suffixes):
         return "puffin"
     if os.path.basename(folder) == "metadata":
         if name.endswith((".metadata.json", ".metadata.json.gz")):
             return "metadata"
-        return "manifest" if name.endswith((".avro", ".parquet")) else "other"
-    return "data" if name.endswith((".parquet", ".avro", ".orc")) else "other"
+        return "manifest" if name.endswith((*Avro.suffixes, *Parquet.suffixes)) else "other"
+    return "other" if format_of_suffix(name) is None else "data"
 
 
 def remove_unneeded(lab: LabCommitter, before: Collection[str]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.formats import FileFacts
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.inspect import DIRECT, ROOT
 from iceexplore.manifests import EntryBatch, Manifest, live
@@ -24,7 +25,6 @@ from iceexplore.verification import (
     CHECKED_SCHEMA,
     FINDING_SCHEMA,
     Checked,
-    Footer,
     LiveIds,
     Place,
     Puffins,
@@ -191,7 +191,7 @@ def _check(
     level: Level,
     puffins: Puffins,
     out: Checked,
-) -> Footer | None:
+) -> FileFacts | None:
     """Check one file and return its footer; None for a deletion vector or a file that cannot be opened."""
     check_entry(state, place, entry, out)
     vector = entry["deletion_vector"]

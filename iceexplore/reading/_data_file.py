@@ -10,20 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError, problem
-from iceexplore.formats import (
-    BATCH_ROWS,
-    FIELD_ID,
-    ParquetRows,
-    StreamLimit,
-    avro_batches,
-    field_id,
-    foreign,
-    index_blocks,
-    plain_field,
-    read_header,
-    read_rows,
-    sniff_file,
-)
+from iceexplore.formats import FIELD_ID, ColumnRequest, DataFile, data_file_format, field_id, foreign
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField, StructType
@@ -31,7 +18,6 @@ from iceexplore.planning import partition_columns
 from iceexplore.reading.columns._convert import Maker, arrow_field, constant, converter
 from iceexplore.reading.columns._ids import Naming, has_all, has_ids, identified, is_by_name, naming_of, no_ids_problem
 from iceexplore.reading.columns._wanted import DELETED, FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
-from iceexplore.storage import DATA_RATIO, Budget
 
 __all__ = ["SYNTHETIC_FOLDER", "is_synthetic", "read_data_file"]
 
@@ -79,7 +65,7 @@ def read_data_file(
     to
         The Arrow fields of the result, one for each; by default `arrow_fields`.
     row_groups
-        Read only these row groups of a Parquet file; ignored for ORC and Avro.
+        Read only these row groups of a Parquet file; ignored for formats without row groups.
     batch_rows
         Maximum number of rows in a batch. If it is small, only those parts of a Parquet file are fetched that the
         consumed batches need.
@@ -118,19 +104,19 @@ def _batches(
     location = entry["location"]
     try:
         with state.storage.open(location, kind=kind, size=entry["file_size_in_bytes"]) as opened:
-            found = sniff_file(opened)
-            if found == "parquet":
-                sparing = batch_rows is not None and batch_rows < BATCH_ROWS
-                rows = ParquetRows(opened, location, nanoseconds=made.nanoseconds, sparing=sparing, checksums=checksums)
-                check_count(state, entry, rows.rows)
-                plain = made.identified(rows.schema)
-                leaves = rows.leaves(plain, made.fields)
-                yield from rows.batches(leaves, row_groups, batch_rows, entry["record_count"])
-                return
-            if found == "avro":
-                yield from _avro(state, entry, opened, batch_rows)
-                return
-            table = read_rows(state.storage, location, kind=kind, stated=entry["file_format"], file=opened)
+            known = data_file_format(opened, location, entry["file_format"])
+            request = ColumnRequest(
+                made.fields,
+                made.identified,
+                row_groups=row_groups,
+                batch_rows=batch_rows,
+                record_count=entry["record_count"],
+                nanoseconds=made.nanoseconds,
+                checksums=checksums,
+            )
+            found = known.columns(DataFile(state.storage, location, opened, kind), request)
+            check_count(state, entry, found.rows)
+            yield from found.batches
     except FileMissingError:
         if is_synthetic(location):
             raise UnsupportedError(
@@ -138,30 +124,6 @@ def _batches(
                 "for data that can be read"
             ) from None
         raise
-    check_count(state, entry, table.num_rows)
-    start = 0
-    for batch in table.to_batches(max_chunksize=batch_rows):
-        yield start, batch
-        start += batch.num_rows
-
-
-def _avro(
-    state: TableState, entry: Mapping[str, Any], opened: Any, batch_rows: int | None
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the rows of an Avro file in batches, decoding only what is consumed."""
-    location = entry["location"]
-    data = opened.read()
-    limit = StreamLimit(Budget(location, len(data), ratio=DATA_RATIO))
-    with foreign("the Avro file", location):
-        check_count(state, entry, index_blocks(data, read_header(data, location), location).rows)
-        found = avro_batches(data, location, batch_rows) if batch_rows else avro_batches(data, location)
-        schema = pa.schema([plain_field(f) for f in next(found)])
-        start = 0
-        for batch in found:
-            limit.take(batch.nbytes, "the rows")
-            columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
-            yield start, pa.RecordBatch.from_arrays(columns, schema=schema)
-            start += batch.num_rows
 
 
 def check_count(state: TableState, entry: Mapping[str, Any], rows: int) -> None:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError, problem
 from iceexplore.expressions import ALWAYS, Expression, all_of, predicates
+from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField
@@ -25,7 +26,7 @@ from iceexplore.reading.columns._wanted import DELETED, Output, chosen_columns, 
 __all__ = ["FileRows", "NO_DATA", "TaskReader", "few_rows", "outputs_of", "read_tasks"]
 
 #: A format that never contains rows: a writer may list other files among the data files (moonlink's indexes).
-NO_DATA = "puffin"
+NO_DATA = PUFFIN.name
 
 
 #: Rows processed at a time if few are wanted; smaller batches cost more than they save.
@@ -131,7 +132,7 @@ class TaskReader:
         Parameters
         ----------
         row_groups
-            Read only these row groups of a Parquet file; ignored for ORC and Avro.
+            Read only these row groups of a Parquet file; ignored for formats without row groups.
         batch_rows
             Maximum number of rows of the file to process at a time; see `read_data_file`.
 

@@ -3,7 +3,7 @@
 from iceexplore.verification._cross_file import beside, judged, suspects
 from iceexplore.verification._deletes import Puffins, check_equality, check_positions, check_vector
 from iceexplore.verification._findings import CHECKED_SCHEMA, FINDING_SCHEMA, Checked, Place
-from iceexplore.verification._footers import Footer, check_columns, check_entry, check_footer, quiet
+from iceexplore.verification._footers import check_columns, check_entry, check_footer, quiet
 from iceexplore.verification._row_lineage import LiveIds, claim_row_ids
 from iceexplore.verification._values import check_values
 
@@ -11,7 +11,6 @@ __all__ = [
     "CHECKED_SCHEMA",
     "Checked",
     "FINDING_SCHEMA",
-    "Footer",
     "LiveIds",
     "Place",
     "Puffins",

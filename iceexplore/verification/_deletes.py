@@ -17,12 +17,12 @@ from iceexplore.deletes import (
     read_puffin_footer,
 )
 from iceexplore.errors import IceexploreError
+from iceexplore.formats import FileFacts
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.reading import read_vector
 from iceexplore.storage import path_only, same_location
 from iceexplore.verification._findings import Checked, Place, Role
-from iceexplore.verification._footers import Footer
 
 __all__ = ["Puffins", "check_equality", "check_positions", "check_vector"]
 
@@ -122,7 +122,7 @@ def _check_blob(place: Place, entry: Mapping[str, Any], footer: PuffinFile, out:
 
 
 def check_positions(
-    state: TableState, place: Place, file: EntryBatch, entry: Mapping[str, Any], footer: Footer, out: Checked
+    state: TableState, place: Place, file: EntryBatch, entry: Mapping[str, Any], footer: FileFacts, out: Checked
 ) -> None:
     """Check a position delete file: its rows, and the position range that each data file named must contain."""
     if footer.columns and not footer.ids:
@@ -193,7 +193,7 @@ def _outside(bound: str, value: str, name: str) -> bool:
     return value < bound if name == "lower" else value > bound
 
 
-def check_equality(state: TableState, place: Place, entry: Mapping[str, Any], found: Footer, out: Checked) -> None:
+def check_equality(state: TableState, place: Place, entry: Mapping[str, Any], found: FileFacts, out: Checked) -> None:
     """Check that an equality delete file has the columns that it compares (spec, 135 ``equality_ids``)."""
     ids = entry["equality_ids"] or []
     if not ids:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from iceexplore.errors import FormatError, IceexploreError, Problems
+from iceexplore.errors import IceexploreError, Problems
 from iceexplore.formats import (
     HEAD_BYTES,
+    DataFile,
+    FileFacts,
     ParquetLeaf,
-    index_blocks,
-    read_header,
-    read_orc_footer,
-    read_parquet_row_groups,
+    empty_file,
+    format_of_content,
     sniff,
+    unknown_content,
 )
 from iceexplore.graph import TableState
 from iceexplore.manifests import ManifestReader
@@ -27,7 +28,6 @@ from iceexplore.storage import RangeFile
 from iceexplore.verification._findings import Checked, Place
 
 __all__ = [
-    "Footer",
     "check_columns",
     "check_entry",
     "check_footer",
@@ -115,38 +115,9 @@ def check_entry(state: TableState, place: Place, entry: Mapping[str, Any], out: 
 
 #: Field ids from here up are reserved (spec, "Reserved Field IDs").
 _RESERVED = 2147483447
-_AVRO_IDS = frozenset(("field-id", "element-id", "key-id", "value-id"))
 
 
-@dataclass(frozen=True)
-class Footer:
-    """The facts in the footer of a data or delete file.
-
-    Attributes
-    ----------
-    format
-        The file format, detected by content.
-    rows
-        The number of rows.
-    offsets
-        The byte offsets of the row groups; None if they are not known.
-    ids
-        The field ids at all nesting levels.
-    columns
-        Whether the file has any columns.
-    leaves
-        The leaf columns of a Parquet file with their stored types; empty for other formats.
-    """
-
-    format: str
-    rows: int
-    offsets: frozenset[int] | None
-    ids: frozenset[int]
-    columns: bool = True
-    leaves: tuple[ParquetLeaf, ...] = ()
-
-
-def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out: Checked) -> Footer | None:
+def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out: Checked) -> FileFacts | None:
     """Open a file and compare it with its entry. Return None, with a finding added, if it cannot be opened."""
     location = place.location
     try:
@@ -187,45 +158,20 @@ def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out:
     return found
 
 
-def _read(state: TableState, location: str, opened: RangeFile) -> Footer:
+def _read(state: TableState, location: str, opened: RangeFile) -> FileFacts:
     head = opened.read(HEAD_BYTES)
     if not head:
-        raise FormatError("the file is empty", location=location, offset=0, code="file-truncated")
+        raise empty_file(location)
     found = sniff(head)
-    if found == "avro":
-        opened.seek(0)
-        data = opened.read()
-        header = read_header(data, location)
-        index = index_blocks(data, header, location)
-        if index.faults:
-            raise index.faults[0]
-        return Footer("avro", index.rows, None, frozenset(_avro_ids(header.schema)), bool(header.schema))
-    if found == "orc":
-        orc = read_orc_footer(state.storage, location, file=opened)
-        ids = frozenset(c.field_id for c in orc.columns if c.field_id is not None)
-        return Footer("orc", orc.rows, None, ids, bool(orc.columns))
-    if found in ("parquet", "parquet-encrypted"):
-        parquet = read_parquet_row_groups(state.storage, location, lambda _leaves: (), file=opened)
-        ids = frozenset(i for leaf in parquet.leaves for i in leaf.ids if i is not None)
-        offsets = frozenset(g.offset for g in parquet.groups if g.offset is not None)
-        known = len(offsets) == len(parquet.groups)
-        return Footer("parquet", parquet.rows, offsets if known else None, ids, bool(parquet.leaves), parquet.leaves)
-    raise FormatError(f"not Parquet, ORC or Avro, but {found or 'unknown content'}", location=location, offset=0)
+    known = format_of_content(found)
+    if known is None:
+        raise unknown_content(location, found)
+    opened.seek(0)
+    return known.facts(DataFile(state.storage, location, opened, "data-footer"))
 
 
-def _avro_ids(schema: Any) -> Iterator[int]:
-    waiting = [schema]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            yield from (v for k, v in item.items() if k in _AVRO_IDS and isinstance(v, int))
-            waiting += item.values()
-        elif isinstance(item, list):
-            waiting += item
-
-
-def _check_offsets(place: Place, offsets: Any, found: Footer, size: int | None, out: Checked) -> None:
-    """Check 132 ``split_offsets``: ascending, within the file, and for Parquet each at the start of a row group."""
+def _check_offsets(place: Place, offsets: Any, found: FileFacts, size: int | None, out: Checked) -> None:
+    """Check 132 ``split_offsets``: ascending, within the file, and each where a known row group begins."""
     if not offsets:
         return
     wrong = None
@@ -241,7 +187,7 @@ def _check_offsets(place: Place, offsets: Any, found: Footer, size: int | None, 
         out.say(place, "split-offsets-invalid", text, field="split_offsets", found=offsets, expected=real)
 
 
-def check_columns(state: TableState, place: Place, found: Footer, out: Checked) -> None:
+def check_columns(state: TableState, place: Place, found: FileFacts, out: Checked) -> None:
     """Check the columns: field ids or a name mapping exist, all ids were assigned, and the stored types match."""
     if not found.ids:
         if found.columns and not name_mapping(state.metadata):

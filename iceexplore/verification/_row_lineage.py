@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import IceexploreError
+from iceexplore.formats import FileFacts
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import FileTasks, match_deletes
 from iceexplore.reading import LAST_UPDATED, ROW_ID, TaskReader, outputs_of
 from iceexplore.verification._findings import Checked, Place, Role
-from iceexplore.verification._footers import Footer
 
 __all__ = [
     "LineageCheck",
@@ -34,7 +34,7 @@ _PARTS = 64
 _MOST = 2**63 - 1
 
 
-def claim_row_ids(state: TableState, place: Place, entry: Mapping[str, Any], found: Footer, out: Checked) -> None:
+def claim_row_ids(state: TableState, place: Place, entry: Mapping[str, Any], found: FileFacts, out: Checked) -> None:
     """Add the row ids that a data file's rows inherit.
 
     A file with a row id column is skipped: its rows come from other files and kept their ids, which only reading the
@@ -184,7 +184,7 @@ class LiveIds:
                 matched=match_deletes(state, some),
             )  # fmt: skip
 
-    def claim(self, row: int, place: Place, entry: Mapping[str, Any], found: Footer, out: Checked) -> None:
+    def claim(self, row: int, place: Place, entry: Mapping[str, Any], found: FileFacts, out: Checked) -> None:
         """Add the id ranges of the file's live rows, and report ids that several of these rows have."""
         first = entry["first_row_id"]
         if first is None or first < 0 or found.rows <= 0 or self._tasks is None:

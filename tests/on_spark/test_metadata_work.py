@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.errors import FormatError
+from iceexplore.formats import FileFacts
 from iceexplore.inspect import DEFINITIONS, DIRECT
 from iceexplore.on_spark import _metadata_tables as metadata
 from iceexplore.on_spark import ship
@@ -22,7 +23,6 @@ from iceexplore.on_spark.transport._bundles import deal, from_table
 from iceexplore.storage import CACHE
 from iceexplore.verification._cross_file import beside, judged
 from iceexplore.verification._findings import CHECKED_SCHEMA, Checked, Place, Role
-from iceexplore.verification._footers import Footer
 from iceexplore.verification._row_lineage import claim_row_ids
 
 BY_LEAF = [d.name for d in DEFINITIONS.values() if d.by_leaf is not None]
@@ -175,9 +175,9 @@ def claimed_row_ids(state: Any) -> Checked:
     for i, (name, first, ids) in enumerate(
         [("a", 0, ()), ("b", 9, ()), ("c", 20, ()), ("d", 30, ()), ("d", 30, ()), ("e", 21, (1, 2147483540))]
     ):
-        found = Footer("parquet", 10, None, frozenset(ids))
+        found = FileFacts("parquet", 10, None, frozenset(ids))
         claim_row_ids(state, Place(f"/t/{name}.parquet", 0, "/t/m.avro", i), {"first_row_id": first}, found, out)
-    found = Footer("parquet", 10, None, frozenset())
+    found = FileFacts("parquet", 10, None, frozenset())
     for none in (None, -5):
         claim_row_ids(state, Place("/t/f.parquet", 0), {"first_row_id": none}, found, out)
     return out

@@ -299,7 +299,7 @@ def test_orc_files_without_places(tmp_path: Path) -> None:
     days = pa.array([1, 2], pa.timestamp("us"))
     s.append([orc_file(tmp_path, pa.table({"a": pa.array([1, 2]), "b": days}))])
     (group,) = parts_of(s, "a")[0].groups
-    assert group.orc
+    assert group.format == "orc"
     assert parts_of(s)[0].workers == [0]  # a timestamp without zone is moved by the reader's
     assert parts_of(s, ["a", "_pos"])[0].workers == [0]
     zoned = pa.table({"a": pa.array([3]), "b": days[:1].cast(pa.timestamp("us", "UTC"))})

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from iceexplore.commits.live_files._find import refuse_duplicates
 from iceexplore.errors import OptionError, RuleError, nearest
+from iceexplore.formats import DATA_FILE_FORMATS, DEFAULT_FORMAT, format_named, format_of_suffix
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch
 from iceexplore.planning import partition_columns, tuples_of, typed_values
@@ -28,7 +29,7 @@ _BY_COLUMN = {
 }
 #: The keys that a dictionary may have.
 RECORD_KEYS = (*_REQUIRED, "partition", "file_format", "sort_order_id", "split_offsets", *_BY_COLUMN)
-_FORMATS = ("avro", "orc", "parquet")
+_FORMATS = sorted(f.name for f in DATA_FILE_FORMATS)
 
 
 def files_of_records(state: TableState, records: Sequence[Any], *, check_duplicates: bool = True) -> EntryBatch:
@@ -153,11 +154,11 @@ def _count(value: Any, where: str) -> None:
 def _format(record: Mapping[str, Any], where: str = "") -> str:
     given = record.get("file_format")
     if given is None:
-        suffix = record["location"].rpartition(".")[2].lower()
-        return suffix if suffix in _FORMATS else "parquet"
-    if not isinstance(given, str) or given.lower() not in _FORMATS:
+        return (format_of_suffix(record["location"]) or DEFAULT_FORMAT).name
+    known = format_named(given) if isinstance(given, str) else None
+    if known is None:
         raise OptionError(f"{where}: file_format {given!r}; choose one of {', '.join(_FORMATS)}")
-    return given.lower()
+    return known.name
 
 
 def _stats(state: TableState, records: Sequence[Mapping[str, Any]]) -> dict[int, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -14,20 +13,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_footer
-from iceexplore.errors import FormatError, IceexploreError, MemoryLimitError, UnsupportedError
+from iceexplore.errors import FormatError, MemoryLimitError
 from iceexplore.formats import (
-    avro_batches,
+    PUFFIN,
+    Avro,
+    Parquet,
+    PathRewrite,
+    cannot_rewrite,
     field_id,
+    format_named,
     read_avro,
-    read_orc_footer,
     read_parquet,
-    read_rows,
     rewritten_avro,
     rewritten_parquet,
     sniff,
 )
 from iceexplore.manifests import slow_work, whole
-from iceexplore.storage import DATA_RATIO, Budget, Storage
+from iceexplore.storage import Storage
 
 __all__ = [
     "relocated_deletes",
@@ -37,13 +39,6 @@ __all__ = [
 ]
 
 _REFERENCED = "referenced-data-file"
-#: Memory limit for the rows of an ORC file.
-_ORC_LIMIT = 1 << 30
-#: Memory that Avro rows take as Python objects: per row, and per byte in Arrow.
-_OBJECT, _OBJECTS_PER_BYTE = 500, 8
-#: Limit for the decompressed bytes of Avro blocks, absolute and as a ratio: paths repeat, so they compress well.
-_PLAIN_BYTES, _PLAIN_RATIO = 256 << 20, 16
-_ORC_CODECS = ("UNCOMPRESSED", "SNAPPY", "ZLIB", "LZ4", "ZSTD")
 
 
 @dataclass(frozen=True)
@@ -81,19 +76,15 @@ def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str])
     """
     data = storage.read(location, kind="delete-file")
     kind = sniff(data)
-    if kind == "puffin":
+    if kind == PUFFIN.name:
         puffin = relocated_puffin(storage, location, data, moved)
         return None if puffin is None else RelocatedDeletes(puffin)
-    if kind == "parquet":
-        return _relocated_parquet_deletes(data, location, moved)
-    if kind == "avro":
-        return _relocated_avro_deletes(data, location, moved)
-    if kind == "orc":
-        return _orc(storage, location, moved)
-    raise UnsupportedError(
-        f"{location}: position delete files in {kind or 'an unknown format'} contain locations, and rewriting them is "
-        'not supported; save the table with location="keep"'
-    )
+    known = format_named(kind)
+    if known is None:
+        raise cannot_rewrite(location, kind or "an unknown format")
+    rewrite = PathRewrite(moved, (FILE_PATH_ID, "file_path"), (POS_ID, "pos"))
+    made = known.with_paths(storage, location, data, rewrite)
+    return None if made is None else RelocatedDeletes(*made)
 
 
 def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mapping[str, str]) -> bytes | None:
@@ -117,92 +108,11 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
     return b"".join((blobs, PUFFIN_MAGIC, text, struct.pack("<i", len(text)), bytes(4), PUFFIN_MAGIC))
 
 
-def _relocated_parquet_deletes(data: bytes, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
-    try:
-        file, table = read_parquet(data, location)
-        changed = _moved_rows(table, location, moved)
-        return None if changed is None else RelocatedDeletes(rewritten_parquet(file, changed[0]), changed[1])
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, IceexploreError):
-            raise
-        raise FormatError(f"the position delete file cannot be decoded: {error}", location=location) from None
-
-
-def _orc(storage: Storage, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
-    from pyarrow import orc
-
-    changed = _moved_rows(read_rows(storage, location, kind="delete-file", limit=_ORC_LIMIT), location, moved)
-    if changed is None:
-        return None
-    table, paths = changed
-    footer = read_orc_footer(storage, location)
-    codec = footer.compression.upper()
-    out = io.BytesIO()
-    # The footer's schema has ORC's attributes, including the field ids, in their original spelling.
-    table = pa.Table.from_arrays(table.columns, schema=footer.schema)
-    orc.write_table(table, out, compression=codec if codec in _ORC_CODECS else "ZLIB")
-    return RelocatedDeletes(out.getvalue(), paths)
-
-
-def _moved_rows(table: pa.Table, location: str, moved: Mapping[str, str]) -> tuple[pa.Table, tuple[str, str]] | None:
-    """Return position delete rows with rewritten paths in the spec's order, and the first and last path.
-
-    None if no path moved.
-    """
-    ids = {field_id(f): i for i, f in enumerate(table.schema)}
-    at = ids.get(FILE_PATH_ID, table.schema.get_field_index("file_path"))
-    pos = ids.get(POS_ID, table.schema.get_field_index("pos"))
-    if at < 0 or pos < 0:
-        raise FormatError("the position delete file has no file_path and pos", location=location)
-    paths = table.column(at).cast(pa.string())
-    found = pc.index_in(paths, value_set=pa.array(list(moved), pa.string()))
-    if found.null_count == len(found):
-        return None
-    new = pc.coalesce(pa.array(list(moved.values()), pa.string()).take(found), paths)
-    table = table.set_column(at, table.schema.field(at), new.cast(table.schema.field(at).type))
-    # Rows are sorted by path and position (spec, "Position Delete Files"), and new names may sort differently.
-    names = table.schema.names
-    ends = pc.min_max(new).as_py()
-    return table.sort_by([(names[at], "ascending"), (names[pos], "ascending")]), (ends["min"], ends["max"])
-
-
-def _relocated_avro_deletes(data: bytes, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
-    try:
-        # Rows have few but long values, and their number is limited below.
-        work = Budget(location, len(data), most=max(_PLAIN_BYTES, _PLAIN_RATIO * len(data)))
-        schema, metadata, records = read_avro(data, location, work)
-        names = {f.get("field-id"): f["name"] for f in schema["fields"]}
-        at, pos = names.get(FILE_PATH_ID, "file_path"), names.get(POS_ID, "pos")
-        _check_avro(data, location)
-        rows: list[Any] = list(records)
-        if not any(row[at] in moved for row in rows):
-            return None
-        for row in rows:
-            row[at] = moved.get(row[at], row[at])
-        rows.sort(key=lambda row: (row[at], row[pos]))
-        return RelocatedDeletes(rewritten_avro(schema, metadata, rows), (rows[0][at], rows[-1][at]))
-    except IceexploreError:
-        raise
-    except Exception as error:  # fastavro raises arbitrary errors for damaged files
-        text = f"the position delete file cannot be decoded: {type(error).__name__}: {error}"
-        raise FormatError(text, location=location) from error
-
-
-def _check_avro(data: bytes, location: str) -> None:
-    """Refuse rows that would not fit in memory, before fastavro creates objects for all of them."""
-    budget = Budget(location, len(data), ratio=DATA_RATIO)
-    batches = avro_batches(data, location)
-    next(batches)  # their schema
-    for batch in batches:
-        budget.reserve(_OBJECT * batch.num_rows + _OBJECTS_PER_BYTE * batch.nbytes, "the rows")
-
-
 #: Fields that contain locations, by id (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), with the field
 #: that contains the length of the file, if any.
 _LOCATIONS = {500: 501, 100: 104, 143: None, 155: None}
 #: lower_bounds and upper_bounds; for a position delete file they contain paths.
 _BOUNDS = (125, 128)
-_AVRO, _PARQUET = b"Obj\x01", b"PAR1"
 #: Table properties that would send later writers to another place.
 _PLACES = ("write.data.path", "write.metadata.path", "write.folder-storage.path", "write.object-storage.path")
 
@@ -264,9 +174,9 @@ def relocated_manifest(
         The file cannot be read, or is neither Avro nor Parquet.
     """
     try:
-        if data[:4] == _AVRO:
+        if data.startswith(Avro.magic):
             return _avro(data, location, moved, lengths, paths or {})
-        if data[:4] == _PARQUET:
+        if data.startswith(Parquet.magic):
             return _parquet(data, location, moved, lengths, paths or {})
     except MemoryLimitError:
         raise
@@ -357,7 +267,7 @@ def _columns(
     paths: Mapping[str, tuple[str, str]],
 ) -> pa.StructArray:
     fields = list(array.type)
-    ids = {_field_id(f): i for i, f in enumerate(fields)}
+    ids = {field_id(f): i for i, f in enumerate(fields)}
     children = [array.field(i) for i in range(len(fields))]
     old = pa.array(list(moved), pa.string())
     new = pa.array(list(moved.values()), pa.string())
@@ -382,7 +292,7 @@ def _columns(
             ends = pa.array([p[end].encode("utf-8", "surrogatepass") for p in paths.values()], pa.binary())
             children[at] = _bounds(children[at], ends.take(found))
     for i, f in enumerate(fields):
-        if pa.types.is_struct(f.type) and _field_id(f) != 102:
+        if pa.types.is_struct(f.type) and field_id(f) != 102:
             children[i] = _columns(children[i], moved, lengths, paths)
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
@@ -400,8 +310,3 @@ def _bounds(maps: pa.MapArray, ends: pa.BinaryArray) -> pa.MapArray:
     here = pc.and_(pc.equal(keys, FILE_PATH_ID), mine.is_valid())
     items = pc.if_else(here, mine.cast(items.type), items)
     return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), keys, items, type=maps.type, mask=maps.is_null())
-
-
-def _field_id(field: pa.Field) -> int | None:
-    text = (field.metadata or {}).get(b"PARQUET:field_id")
-    return int(text) if text is not None else None

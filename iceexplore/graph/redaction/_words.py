@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from iceexplore.formats import FILE_FORMATS
+
 __all__ = [
     "COLUMN_PROPERTIES",
     "COUNTS",
@@ -62,15 +64,8 @@ WORDS = frozenset(
         "null",
         "lz4",
         "zstd",
-        "avro",
-        "parquet",
-        "orc",
-        "puffin",
+        *(word for f in FILE_FORMATS for word in (f.name, f.name.upper())),
         "metadata",
-        "AVRO",
-        "PARQUET",
-        "ORC",
-        "PUFFIN",
         "METADATA",
     ]
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from iceexplore.formats import PUFFIN
 from iceexplore.graph._card import human_bytes
 from iceexplore.graph._root import Removed
 from iceexplore.graph._travel import format_ms
@@ -213,7 +214,7 @@ def kind_of_entry(entry: Mapping[str, Any]) -> str:
         case ContentType.POSITION_DELETE:
             # Spec, "Deletion Vectors": stored in Puffin files, named by offset and size.
             vector = entry["deletion_vector"] or {}
-            is_vector = any(v is not None for v in vector.values()) or entry["file_format"] == "puffin"
+            is_vector = any(v is not None for v in vector.values()) or entry["file_format"] == PUFFIN.name
             return "deletion-vector" if is_vector else "position-delete"
         case _:
             return "data-file"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Protocol
 
+from iceexplore.formats import FILE_FORMATS
 from iceexplore.manifests.model._field_ids import (
     DRAFT_NAMES,
     FILE_NAMES,
@@ -94,7 +95,7 @@ class Place(Enum):
     ANY = "anything"
 
 
-FORMATS = frozenset({"avro", "orc", "parquet", "puffin", "metadata"})
+FORMATS = frozenset({*(f.name for f in FILE_FORMATS), "metadata"})
 _NUMBERS = frozenset(
     (
         *(0, 1, 3, 4, 5, 103, 104, 105, 106, 107, 108, 109, 110, 111, 132, 133, 134, 135, 136, 137, 140, 141, 142),

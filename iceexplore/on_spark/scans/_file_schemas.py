@@ -18,7 +18,17 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import FormatError, IceexploreError
-from iceexplore.formats import HEAD_BYTES, children_of, field_id, foreign, read_orc_footer, sniff
+from iceexplore.formats import (
+    HEAD_BYTES,
+    Orc,
+    Parquet,
+    children_of,
+    field_id,
+    foreign,
+    format_named,
+    read_orc_footer,
+    sniff,
+)
 from iceexplore.graph import TableState
 from iceexplore.on_spark.scans._nodes import ORC, Node
 from iceexplore.storage import CACHE, progress
@@ -75,7 +85,7 @@ _THREADS = 16
 _MOST_SEEN = 64
 #: The bytes read from a file's end; most footers fit.
 _TAIL = 64 * 1024
-_MAGIC = b"PAR1"
+_MAGIC = Parquet.magic
 #: The assumed size of a cached footer.
 _KEPT = 512
 #: Writers whose files' dates before 1582 Spark would rebase (Iceberg would not).
@@ -92,13 +102,13 @@ class Footer:
         The columns; None if plain Spark would not read them as Iceberg does.
     rows
         The number of rows.
-    orc
-        Whether the file is ORC instead of Parquet.
+    format
+        The name of the file's format.
     """
 
     nodes: tuple[Node, ...] | None
     rows: int
-    orc: bool = False
+    format: str = Parquet.name
 
 
 #: A function that reads footers, given a state, locations and sizes.
@@ -196,15 +206,22 @@ def _read(state: TableState, location: str, size: int | None, seen: _Seen) -> Fo
         with foreign("the Parquet footer", location):
             return _parquet(pq.read_metadata(pa.BufferReader(tail)), seen)
     with state.storage.open(location, kind="footer") as file:
-        kind = sniff(file.read(HEAD_BYTES))
-        if kind == "orc":
-            found = read_orc_footer(state.storage, location)
-            return Footer(orc_nodes(found.schema), found.rows, orc=True)
-        if kind == "avro":
-            return Footer(None, 0)
+        known = format_named(sniff(file.read(HEAD_BYTES)))
+        if known is not None and not isinstance(known, Parquet):
+            read = _FOOTERS.get(known.name)
+            return Footer(None, 0) if read is None else read(state, location)
         file.seek(0)
         with foreign("the Parquet file", location):
             return _parquet(pq.read_metadata(file), seen)
+
+
+def _orc(state: TableState, location: str) -> Footer:
+    found = read_orc_footer(state.storage, location)
+    return Footer(orc_nodes(found.schema), found.rows, Orc.name)
+
+
+#: Readers of footers by format, besides Parquet. Files of other formats are left to the workers.
+_FOOTERS: dict[str, Callable[[TableState, str], Footer]] = {Orc.name: _orc}
 
 
 def _tail(state: TableState, location: str, size: int | None) -> bytes | None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from iceexplore.errors import FileMissingError, IceexploreError, UnsupportedError
 from iceexplore.expressions import ALWAYS
+from iceexplore.formats import PUFFIN, Parquet, format_named
 from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField
 from iceexplore.on_spark.scans._fields import (
@@ -84,8 +85,8 @@ class Group:
         The bits of the deleted rows by task, 64 to a word; empty if no row is deleted by position.
     equality
         The field ids that the equality deletes compare, one tuple per combination.
-    orc
-        Whether the files are ORC instead of Parquet.
+    format
+        The name of the files' format, one that plain Spark reads.
     """
 
     found: _Found
@@ -93,7 +94,7 @@ class Group:
     rows: list[int] = field(default_factory=list)
     words: dict[int, _Words] = field(default_factory=dict)
     equality: tuple[tuple[int, ...], ...] = ()
-    orc: bool = False
+    format: str = Parquet.name
 
 
 @dataclass(eq=False)
@@ -158,7 +159,7 @@ def scan_parts(
             "for data that can be read"
         )
     lost: list[tuple[str, IceexploreError]] = []
-    rows = [r for r in range(len(tasks)) if entries["file_format"][r] != "puffin" or reader.is_data(r)]
+    rows = [r for r in range(len(tasks)) if entries["file_format"][r] != PUFFIN.name or reader.is_data(r)]
     some = np.flatnonzero(np.asarray(pc.list_value_length(tasks.matched.equality)) > 0).tolist()
     equality = {row: reader.equality.numbers(row) for row in some}
     used = sorted({n for numbers in equality.values() for n in numbers})
@@ -168,7 +169,7 @@ def scan_parts(
     rows = _present_deletes(state, tasks, rows, equality, lost)
     sorting = _Sorting(state, tasks, outputs, fields, version, reader)
     formats = entries["file_format"]
-    chosen = [r for r in rows if native and (formats[r] == "parquet" or (formats[r] == "orc" and sorting.placeless(r)))]
+    chosen = [r for r in rows if native and sorting.may_read(r, formats[r])]
     sizes = entries["file_size_in_bytes"]
     read_footers = footers(state, [locations[r] for r in chosen], [sizes[r] for r in chosen])
     twice = Counter(locations)
@@ -298,11 +299,16 @@ class _Sorting:
         """Return whether the positions of rows in the file are not needed."""
         return not self._places and not self._reader.positions.any(row)
 
+    def may_read(self, row: int, name: str | None) -> bool:
+        """Return whether plain Spark reads files of this format, with the positions of rows where they are needed."""
+        known = format_named(name)
+        return known is not None and known.spark_source is not None and (known.spark_positions or self.placeless(row))
+
     def plain(self, row: int, equality: dict[int, tuple[int, ...]], footer: Footer) -> bool:
         """Return whether plain Spark may read a task's file, judged by all but the file's columns."""
         if not self._clear or not (self._speaks or self._tasks.whole[row].as_py()):
             return False
-        if footer.orc and not self.placeless(row):
+        if not self.may_read(row, footer.format):
             return False
         return not (self._marks and (row in equality or self._reader.positions.any(row)))
 
@@ -371,8 +377,8 @@ class _Sorting:
             workers.append(row)
             return
         marked = words is not None and bool(words.any())
-        key = (found[0], marked, keys or (), footer.orc)
-        group = self.groups.setdefault(key, Group(*found, equality=keys or (), orc=footer.orc))
+        key = (found[0], marked, keys or (), footer.format)
+        group = self.groups.setdefault(key, Group(*found, equality=keys or (), format=footer.format))
         group.rows.append(row)
         if marked:
             group.words[row] = words

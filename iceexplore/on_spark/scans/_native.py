@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.expressions import ALWAYS
+from iceexplore.formats import format_named
 from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, StructType
 from iceexplore.on_spark.environment._info import SessionInfo
@@ -56,8 +57,6 @@ __all__ = ["ROW_INDEX", "group_rows"]
 ROW_INDEX = "_tmp_metadata_row_index"
 _BEGIN = "_iceexplore_begin"
 _SET = "_iceexplore_set"
-#: Spark's own ORC reader; for the short name, the session's settings select the reader.
-_ORC = "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat"
 
 
 def group_rows(
@@ -149,9 +148,11 @@ class _GroupScan:
             fields += [t.StructField(name, t.LongType(), True) for name in varied]
             options, paths = link_options(self.session, self.info, reals, folders)
         options |= read_options(reals, checksums=self.reader.checksums)
+        known = format_named(self.group.format)
+        assert known is not None  # only formats that plain Spark reads are grouped
         reader = self.session.read.schema(t.StructType(fields)).options(**options)
         with few_listings(self.session, self.info, reals):
-            frame: DataFrame = reader.format(_ORC if self.group.orc else "parquet").load(paths)
+            frame: DataFrame = reader.format(known.spark_source).load(paths)
         return frame
 
     def _number(self, name: str) -> Column:

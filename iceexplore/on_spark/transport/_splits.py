@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.formats import HEAD_BYTES, foreign, sniff
+from iceexplore.formats import DATA_FILE_FORMATS, HEAD_BYTES, format_of_content, sniff
 from iceexplore.graph import TableState
 from iceexplore.on_spark.transport._state import taken
 from iceexplore.planning import FileTasks, SplitOptions, split_table
@@ -26,6 +26,7 @@ _LEAST = 16 * 1024 * 1024
 #: The most Spark tasks, as packing one takes a few milliseconds. Beyond this number, neighbours are combined.
 _MOST_SHARES = 4_096
 _WHOLE: Range = (0, None)
+_HAS_ROW_GROUPS = pa.array([f.name for f in DATA_FILE_FORMATS if f.has_row_groups])
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ def shares(tasks: FileTasks, options: SplitOptions, *, parts: int | None = None)
 
     With ``parts``, return at most this number of shares, of about equal size, in the order of the plan.
 
-    A Parquet file is cut at its entry's split offsets, or by size; other files are read whole by one task. Each row
-    group is read once, by the task in whose range it begins.
+    A file with row groups is cut at its entry's split offsets, or by size; other files are read whole by one task. Each
+    row group is read once, by the task in whose range it begins.
     """
     splits = split_table(tasks, options)
     task, start, length, group = (np.asarray(splits[n]) for n in ("task", "start", "length", "combined"))
@@ -70,7 +71,7 @@ def shares(tasks: FileTasks, options: SplitOptions, *, parts: int | None = None)
     if count > _MOST_SHARES:
         group = group * _MOST_SHARES // count
     formats = pc.fill_null(pc.utf8_lower(tasks.files.entries["file_format"]), "")
-    cut = np.asarray(pc.equal(formats, "parquet")).astype(bool)[task]
+    cut = np.asarray(pc.is_in(formats, _HAS_ROW_GROUPS)).astype(bool)[task]
     first = np.concatenate([np.ones(min(1, len(task)), bool), task[1:] != task[:-1]])
     last = np.concatenate([task[1:] != task[:-1], np.ones(min(1, len(task)), bool)])
     keep = cut | first
@@ -121,31 +122,19 @@ def share_rows(reader: TaskReader, ranges: Sequence[Range]) -> Iterator[tuple[in
 def row_groups_in(state: TableState, location: str, part: Range) -> list[int] | None:
     """Return the row groups that begin in a range.
 
-    For a file in another format than Parquet, return None (all rows) for the range at its start, else no row groups.
+    For a file in a format without row groups, return None (all rows) for the range at its start, else no row groups.
 
     Raises
     ------
     FormatError, FileMissingError
         The footer cannot be read.
     """
-    import pyarrow.parquet as pq
-
     low, high = part
     with state.storage.open(location, kind="data-file") as opened:
-        if sniff(opened.read(HEAD_BYTES)) != "parquet":
-            return [] if low else None
+        known = format_of_content(sniff(opened.read(HEAD_BYTES)))
         opened.seek(0)
-        with foreign("the Parquet file", location):
-            about = pq.read_metadata(opened)
-            starts = [_start(about.row_group(i)) for i in range(about.num_row_groups)]
+        starts = None if known is None else known.row_group_offsets(opened, location)
+    if starts is None:
+        return [] if low else None
     # Row groups that a damaged footer places before the file's start belong to its first range.
     return [i for i, at in enumerate(starts) if max(at, 0) >= low and (high is None or at < high)]
-
-
-def _start(group: object) -> int:
-    """Return the offset of a row group's first column; 0 for one without columns."""
-    if not group.num_columns:  # type: ignore[attr-defined]
-        return 0
-    column = group.column(0)  # type: ignore[attr-defined]
-    places = [column.dictionary_page_offset, column.data_page_offset]
-    return min((int(p) for p in places if p is not None and p > 0), default=0)

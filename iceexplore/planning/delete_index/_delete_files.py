@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.deletes import FILE_PATH_ID
+from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, concat_batches, live, whole
 from iceexplore.metadata import PartitionSpec, decode_values, partition_type
@@ -220,7 +221,7 @@ def _of_leaf(leaf: Manifest) -> EntryBatch | None:
 
 def _is_vector(entries: pa.Table) -> Mask:
     place = whole(entries["deletion_vector"])
-    puffin = bool_array(pc.equal(entries["file_format"], "puffin"))
+    puffin = bool_array(pc.equal(entries["file_format"], PUFFIN.name))
     by_position = bool_array(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     vector: Mask = by_position & (bool_array(place.is_valid()) | puffin)
     return vector

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.expressions import Expression, Predicate, predicates
+from iceexplore.formats import FIELD_ID
 from iceexplore.metadata import arrow_type
 from iceexplore.planning.evaluators._column_metrics import Mask
 from iceexplore.planning.evaluators._metrics_evaluator import satisfied, walk
 
 __all__ = ["evaluate"]
 
-_FIELD_ID = b"PARQUET:field_id"
 _PRESENCE = frozenset(("is-null", "not-null"))
 _NULL_SATISFIES = frozenset(("is-null", "not-nan"))
 
@@ -56,7 +56,7 @@ def _paths(fields: Iterable[pa.Field], path: tuple[int, ...], wanted: set[int]) 
     out: dict[int, tuple[int, ...]] = {}
     for i, field in enumerate(fields):
         here = (*path, i)
-        raw = (field.metadata or {}).get(_FIELD_ID, b"")
+        raw = (field.metadata or {}).get(FIELD_ID, b"")
         if raw.isdigit() and int(raw) in wanted:
             out.setdefault(int(raw), here)
         kind = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type

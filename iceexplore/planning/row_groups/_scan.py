@@ -1,4 +1,4 @@
-"""Find the row groups of a plan's Parquet files, and which of them may have a matching row, from their footers."""
+"""Find the row groups of a plan's files, and which of them may have a matching row, from their footers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from iceexplore.errors import IceexploreError
 from iceexplore.expressions import Expression, Predicate, predicates
-from iceexplore.formats import ParquetLeaf, RowGroups, read_parquet_row_groups
+from iceexplore.formats import DEFAULT_FORMAT, ParquetLeaf, RowGroups, format_named
 from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, Schema, StructType, name_mapping
 from iceexplore.planning.model._tasks import FileTasks
@@ -128,10 +128,10 @@ class _File(NamedTuple):
 def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -> pa.Table:
     """Return the row groups of a plan's data files: their places, and whether they may have a matching row.
 
-    Only the Parquet footer of each file is read, no pages, dictionaries or page indexes. A row group is pruned by the
+    Only the footer of each file is read, no pages, dictionaries or page indexes. A row group is pruned by the
     bounds and null counts of its columns under each task's residual filter. Footers have no NaN counts, and their
     bounds may be truncated, so a row group is never reported as matching completely. What is unreadable or not
-    evaluated (ORC and Avro files, types for which Parquet defines no order, damaged footers) is kept, with an
+    evaluated (formats without row groups, types for which Parquet defines no order, damaged footers) is kept, with an
     explanation in ``why``; damage is also added to ``state.problems``.
 
     Parameters
@@ -173,7 +173,7 @@ def _files(state: TableState, tasks: FileTasks) -> Iterator[_File]:
     for at, (location, kind, rows, size, spec_id) in enumerate(zip(*columns, strict=True)):
         residual = tasks.residuals[tasks.residual[at].as_py()]
         constants = _constants(state, tasks, at, spec_id)
-        yield _File(at, location, kind or "parquet", rows, size, residual, constants)
+        yield _File(at, location, kind or DEFAULT_FORMAT.name, rows, size, residual, constants)
 
 
 def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None) -> dict[int, Any]:
@@ -192,7 +192,8 @@ def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None
 
 def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | None, Judged | str]:
     """Return the row groups of a file and their evaluation, or an explanation why they are not evaluated."""
-    if file.format != "parquet":
+    known = format_named(file.format)
+    if known is None or not known.has_row_groups:
         return None, f"{file.format.upper()} files are not pruned within the file"
     wanted = {p.field_id: p for p in predicates(file.residual)}
     mapping = name_mapping(state.metadata)
@@ -205,7 +206,7 @@ def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | No
         return sorted({at for at in places.values() if at >= 0})
 
     try:
-        groups = read_parquet_row_groups(state.storage, file.location, choose, size=file.size)
+        groups = known.row_groups(state.storage, file.location, choose, size=file.size)
     except IceexploreError as error:
         state.problems.add_error(error, file.location)
         return None, f"the footer cannot be read: {error}"

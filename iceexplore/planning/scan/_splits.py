@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
+from iceexplore.formats import DATA_FILE_FORMATS
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
@@ -19,8 +20,7 @@ __all__ = ["DeleteCounts", "SplitOptions", "combined_table", "content_sizes", "d
            "split_table"]  # fmt: skip
 
 _Longs = npt.NDArray[np.int64]
-#: Formats for which ``FileFormat.isSplittable`` is true.
-_SPLITTABLE = pa.array(["avro", "orc", "parquet"])
+_SPLITTABLE = pa.array([f.name for f in DATA_FILE_FORMATS if f.splittable])
 #: Plans with more splits are refused: the number depends on the sizes that a manifest claims.
 _MOST_SPLITS = 50_000_000
 #: Limit for a file's claimed size, so that sums do not overflow.

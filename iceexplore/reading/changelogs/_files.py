@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, Status, bool_array, concat_batches, whole
 from iceexplore.planning import Filter, equality_columns, match_deletes
@@ -97,7 +98,7 @@ def changes_of_entries(after: Step, wanted: Filter) -> FileChanges:
         if is_damaged(leaf):
             raise _damage(after, leaf)
         mine = pc.and_(pc.equal(leaf.entries["snapshot_id"], number), pc.equal(leaf.entries["content_type"], 0))
-        mine = pc.and_(mine, pc.fill_null(pc.not_equal(leaf.entries["file_format"], "puffin"), True))
+        mine = pc.and_(mine, pc.fill_null(pc.not_equal(leaf.entries["file_format"], PUFFIN.name), True))
         for status, found in parts.items():
             mask = bool_array(pc.and_(mine, pc.equal(leaf.entries["status"], int(status))))
             found.append(EntryBatch.of(leaf, wanted.field_ids).filter(pa.array(mask)))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.errors import IceexploreError
+from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches
 from iceexplore.planning import MatchedDeletes, match_deletes
@@ -113,7 +114,7 @@ class RowDeletes:
             entry = file.entries.to_pylist()[0]
             self._numbers[key] = len(self.deletes)
             equality = entry["content_type"] == ContentType.EQUALITY_DELETE
-            vector = not equality and (entry["deletion_vector"] is not None or entry["file_format"] == "puffin")
+            vector = not equality and (entry["deletion_vector"] is not None or entry["file_format"] == PUFFIN.name)
             kind = "equality-delete" if equality else "deletion-vector" if vector else "position-delete"
             self.deletes.append(AppliedDelete(len(self.deletes), kind, file, entry))
         return self._numbers[key]

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceexplore.formats import PUFFIN
 from iceexplore.graph import Removals, TableState, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, live
 from iceexplore.metadata import Snapshot, TableMetadata, ancestry
@@ -133,7 +134,7 @@ def _mask(leaf: Manifest, kinds: Collection[int]) -> np.ndarray:
     types = pc.is_in(leaf.entries["content_type"], pa.array(sorted(kinds), pa.int32()))
     made: np.ndarray = bool_array(live(leaf.entries)) & bool_array(types)
     if kinds == DATA:  # files without rows that some writers list as data files (moonlink's indexes)
-        made &= ~bool_array(pc.equal(leaf.entries["file_format"], "puffin"))
+        made &= ~bool_array(pc.equal(leaf.entries["file_format"], PUFFIN.name))
     return made
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import traitlets
 
 from iceexplore.errors import OptionError
+from iceexplore.formats import PUFFIN
 from iceexplore.graph import Tree, TreeNode, build_tree, json_safe, to_frame, travel
 from iceexplore.manifests import ContentType, Manifest, live, whole
 from iceexplore.render import escape, style
@@ -270,7 +271,7 @@ def _deletes_in(manifest: Manifest, prefix: str) -> pa.Table:
     some = entries.take(rows)
     size, offset = (whole(pc.struct_field(some["deletion_vector"], name)) for name in ("size_in_bytes", "offset"))
     content = whole(some["content_type"])
-    is_vector = pc.or_(pc.is_valid(offset), pc.equal(some["file_format"].combine_chunks(), "puffin"))
+    is_vector = pc.or_(pc.is_valid(offset), pc.equal(some["file_format"].combine_chunks(), PUFFIN.name))
     kind = pc.case_when(
         pc.make_struct(
             pc.equal(content, int(ContentType.MANIFEST_DV)),

@@ -1,0 +1,59 @@
+"""Replace the locations of data files in the rows of position delete files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceexplore.errors import FormatError
+from iceexplore.formats._fields import field_id
+
+__all__ = ["Column", "PathRewrite", "Rewritten"]
+
+#: The id of a column, and its name for files without ids.
+Column = tuple[int, str]
+#: The content of a file, and the smallest and the largest path in its rows.
+Rewritten = tuple[bytes, tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class PathRewrite:
+    """The locations to replace.
+
+    Attributes
+    ----------
+    moved
+        New locations of data files by old ones.
+    path, position
+        The columns of a position delete file.
+    """
+
+    moved: Mapping[str, str]
+    path: Column
+    position: Column
+
+    def rows(self, table: pa.Table, location: str) -> tuple[pa.Table, tuple[str, str]] | None:
+        """Return the rows with other paths in the spec's order, and the first and last path; None if no path moved.
+
+        Raises
+        ------
+        FormatError
+            A column is missing.
+        """
+        ids = {field_id(f): i for i, f in enumerate(table.schema)}
+        at, pos = (ids.get(number, table.schema.get_field_index(name)) for number, name in (self.path, self.position))
+        if at < 0 or pos < 0:
+            raise FormatError("the position delete file has no file_path and pos", location=location)
+        paths = table.column(at).cast(pa.string())
+        found = pc.index_in(paths, value_set=pa.array(list(self.moved), pa.string()))
+        if found.null_count == len(found):
+            return None
+        new = pc.coalesce(pa.array(list(self.moved.values()), pa.string()).take(found), paths)
+        table = table.set_column(at, table.schema.field(at), new.cast(table.schema.field(at).type))
+        # Rows are sorted by path and position (spec, "Position Delete Files"), and new names may sort differently.
+        names = table.schema.names
+        ends = pc.min_max(new).as_py()
+        return table.sort_by([(names[at], "ascending"), (names[pos], "ascending")]), (ends["min"], ends["max"])
