@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from iceexplore.formats import FILE_FORMATS
 from iceexplore.metadata import TRANSFORMS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -298,6 +299,74 @@ def test_transforms_are_asked_for_what_they_do(path: Path) -> None:
     place = path.relative_to(PACKAGE).as_posix()
     found = {(place, name) for node in ast.walk(tree_of(path)) for name in compared_transforms(node)}
     assert not found - OTHER_MEANINGS, "ask the Transform (metadata/transforms), not for its name"
+
+
+#: Modules outside `formats/` that may name file formats in comparisons, and why. Everything else asks the registry.
+NAME_FORMATS = {
+    "commits/_cost.py": "'puffin' is a kind of reads in the log",
+    "commits/model/_options.py": "the format of manifests, which a layout has",
+    "commits/saving/_save.py": "'puffin' is a kind of metadata files",
+    "manifests/decode/_dialects.py": "the format of manifests",
+    "manifests/decode/_v1_v3.py": "the format of manifests",
+    "manifests/encode/_aggregate.py": "the format of manifests",
+    "manifests/encode/_write.py": "the format of manifests",
+    "storage/finding/_find.py": "a hint in an error, below `formats`; tests/formats checks that it knows every format",
+    "storage/finding/_open.py": "a hint in an error, below `formats`; tests/formats checks that it knows every format",
+}
+FORMAT_COMPARING = frozenset(("ends_with", "endswith", "equal", "index_in", "is_in", "not_equal", "startswith"))
+
+
+def is_format(node: ast.AST) -> bool:
+    """Whether an expression is the name or suffix of a file format."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return False
+    words = {word for f in FILE_FORMATS for word in (f.name, f"{f.name}-encrypted", *f.suffixes)}
+    return node.value.lower() in words
+
+
+def compares_formats(node: ast.AST) -> bool:
+    """Whether an expression compares with a file format, has a table of formats, or the bytes that begin a format."""
+    sides: list[ast.expr] = []
+    match node:
+        case ast.Constant(value=bytes(value)):
+            return value in {
+                magic for f in FILE_FORMATS for magic in (f.magic, getattr(f, "encrypted_magic", b"")) if magic
+            }
+        case ast.Compare(left=left, comparators=others):
+            sides = [left, *others]
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=arguments) if name in FORMAT_COMPARING:
+            sides = arguments
+        case ast.MatchValue(value=value):
+            sides = [value]
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
+            return sum(map(is_format, items)) > 1
+        case ast.Dict(keys=keys):
+            return sum(is_format(key) for key in keys if key is not None) > 1
+    groups = [side.elts if isinstance(side, (ast.Tuple, ast.List, ast.Set)) else [side] for side in sides]
+    return any(is_format(item) for group in groups for item in group)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("kind == 'parquet'", True), ("entry['file_format'].lower() in ('orc',)", True), ("pc.equal(names, 'avro')", True),
+     ("name.endswith('.puffin')", True), ("{'orc': 1, 'parquet': 2}", True), ("data[:4] == b'PAR1'", True),
+     ("['avro', 'orc']", True), ("kind == 'parquet-encrypted'", True), ("known.name == 'orc'", True),
+     ("{'file_format': 'parquet'}", False), ("writer.new_location('data', '.parquet')", False),
+     ("known.splittable", False), ("entry['file_format'] == PUFFIN.name", False), ("kind == 'json'", False)],
+)  # fmt: skip
+def test_comparisons_of_formats_are_found(text: str, found: bool) -> None:
+    assert any(map(compares_formats, ast.walk(ast.parse(text, mode="eval")))) is found
+
+
+def test_formats_are_asked_for_what_they_have() -> None:
+    named: dict[str, list[int]] = {}
+    for path in MODULES:
+        if storey(name_of(path)) != "formats":
+            lines = [getattr(node, "lineno", 0) for node in ast.walk(tree_of(path)) if compares_formats(node)]
+            if lines:
+                named[path.relative_to(PACKAGE).as_posix()] = lines
+    assert {module: lines for module, lines in named.items() if module not in NAME_FORMATS} == {}
+    assert sorted(named) == sorted(NAME_FORMATS), "an exception that is not needed any more"
 
 
 def test_folders_hold_a_theme_each() -> None:

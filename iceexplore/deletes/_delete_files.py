@@ -1,4 +1,4 @@
-"""Position and equality delete files, in Parquet, ORC or Avro (Iceberg specification, "Delete Formats")."""
+"""Position and equality delete files, in any format of data files (Iceberg specification, "Delete Formats")."""
 
 from __future__ import annotations
 

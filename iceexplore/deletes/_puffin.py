@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from iceexplore.deletes._codec import CODECS, decompress
 from iceexplore.deletes._vector import read_range
 from iceexplore.errors import FormatError, Problem, problem
+from iceexplore.formats import PUFFIN
 from iceexplore.storage import Budget, load_json
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ __all__ = [
     "read_puffin_footer",
 ]
 
-PUFFIN_MAGIC = b"PFA1"
+PUFFIN_MAGIC = PUFFIN.magic
 DELETION_VECTOR = "deletion-vector-v1"
 THETA_SKETCH = "apache-datasketches-theta-v1"
 

@@ -20,7 +20,7 @@ from iceexplore.errors import (
     Problems,
     UnsupportedError,
 )
-from iceexplore.formats import HEAD_BYTES, sniff
+from iceexplore.formats import FILE_FORMATS, HEAD_BYTES, sniff
 from iceexplore.inspect._loose_kinds import READERS, Content, vector_content
 from iceexplore.render import card_html, card_of, card_text, shown_frame
 from iceexplore.storage import Storage, canonical, check_host
@@ -180,8 +180,8 @@ def _opened(storage: Storage, location: str, offset: int | None, size: int | Non
         raise FormatError("this is a zip file; open a table in it with ix.open(path)", location=location, offset=0)
     if format_ is None or format_ not in READERS:
         raise FormatError(
-            f"not a file of an Iceberg table: it begins with {head[:8]!r}; supported are Avro, Parquet, ORC, Puffin, "
-            "JSON (also gzipped) and deletion vectors",
+            f"not a file of an Iceberg table: it begins with {head[:8]!r}; supported are "
+            f"{', '.join(f.title for f in FILE_FORMATS)}, JSON (also gzipped) and deletion vectors",
             location=location,
             offset=0,
         )

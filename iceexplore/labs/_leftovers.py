@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from iceexplore.commits import MetadataNames, snapshot_files
 from iceexplore.errors import FileMissingError, OutsideRootsError, StorageError, whole_number_of
-from iceexplore.formats import PUFFIN, format_of_suffix
+from iceexplore.formats import PUFFIN, Avro, Parquet, format_of_suffix
 from iceexplore.graph import TableState
 from iceexplore.labs._committer import LabCommitter
 from iceexplore.labs._pointer import HINT, numbered
@@ -179,7 +179,7 @@ def _kind(real: str) -> str:
     if os.path.basename(folder) == "metadata":
         if name.endswith((".metadata.json", ".metadata.json.gz")):
             return "metadata"
-        return "manifest" if name.endswith((".avro", ".parquet")) else "other"
+        return "manifest" if name.endswith((*Avro.suffixes, *Parquet.suffixes)) else "other"
     return "other" if format_of_suffix(name) is None else "data"
 
 

@@ -7,7 +7,8 @@ or that blob without its length and checksum (Delta Lake). Their first bytes dif
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -85,31 +86,54 @@ def decode_manifest_dv(data: bytes, *, location: str | None = None, offset: int 
     FormatError
         The bytes have none of the encodings, or some bytes are left over.
     """
-    from pyroaring import BitMap
-
-    if data[4:8] == DV_MAGIC or data[:4] == DV_MAGIC:
-        # Delta Lake leaves out the blob's length and CRC-32: the magic comes first and the bitmap takes all the rest.
-        bare = data[:4] == DV_MAGIC
-        wide = (
-            read_bitmap64(data[4:], location=location, offset=offset + 4)
-            if bare
-            else decode_deletion_vector(data, location, offset)
-        )
-        if len(wide) and wide.max() >= 1 << 32:
-            raise FormatError(f"position {wide.max()} exceeds the limit of 2**32", location=location, offset=offset)
-        return BitMap.deserialize(bytes(wide.serialize())[12:]) if len(wide) else BitMap()
-    if data[:1] == b"\x01":
-        return decode_mumbling(data, location=location, offset=offset)
-    return read_bitmap32(data, location=location, offset=offset)
+    return _encoding_of(data).decode(data, location=location, offset=offset)
 
 
 def manifest_dv_form(data: bytes) -> str:
     """Return the name of a valid manifest DV's encoding, distinguished as by `decode_manifest_dv`."""
-    if data[:4] == DV_MAGIC:
-        return "deletion-vector-v1 without length and checksum"
-    if data[4:8] == DV_MAGIC:
-        return "deletion-vector-v1"
-    return "Mumbling" if data[:1] == b"\x01" else "portable roaring"
+    return _encoding_of(data).name
+
+
+class _Decoder(Protocol):
+    def __call__(self, data: bytes, *, location: str | None = None, offset: int = 0) -> Any: ...
+
+
+class _Encoding(NamedTuple):
+    """An encoding of manifest DVs: its name, how its first bytes are recognized, and the decoder."""
+
+    name: str
+    begins: Callable[[bytes], bool]
+    decode: _Decoder
+
+
+def _blob(data: bytes, *, location: str | None = None, offset: int = 0) -> Any:
+    return _narrow(decode_deletion_vector(data, location, offset), location, offset)
+
+
+def _bare_blob(data: bytes, *, location: str | None = None, offset: int = 0) -> Any:
+    # Delta Lake leaves out the blob's length and CRC-32: the magic comes first and the bitmap takes all the rest.
+    return _narrow(read_bitmap64(data[4:], location=location, offset=offset + 4), location, offset)
+
+
+def _narrow(wide: Any, location: str | None, offset: int) -> Any:
+    from pyroaring import BitMap
+
+    if len(wide) and wide.max() >= 1 << 32:
+        raise FormatError(f"position {wide.max()} exceeds the limit of 2**32", location=location, offset=offset)
+    return BitMap.deserialize(bytes(wide.serialize())[12:]) if len(wide) else BitMap()
+
+
+#: The encodings, in the order in which they are tried; the last one takes what no other does.
+_ENCODINGS = (
+    _Encoding("deletion-vector-v1 without length and checksum", lambda data: data[:4] == DV_MAGIC, _bare_blob),
+    _Encoding("deletion-vector-v1", lambda data: data[4:8] == DV_MAGIC, _blob),
+    _Encoding("Mumbling", lambda data: data[:1] == b"\x01", decode_mumbling),
+    _Encoding("portable roaring", lambda data: True, read_bitmap32),
+)
+
+
+def _encoding_of(data: bytes) -> _Encoding:
+    return next(encoding for encoding in _ENCODINGS if encoding.begins(data))
 
 
 def encode_manifest_dv(bitmap: Any) -> bytes:

@@ -65,7 +65,7 @@ def read_data_file(
     to
         The Arrow fields of the result, one for each; by default `arrow_fields`.
     row_groups
-        Read only these row groups of a Parquet file; ignored for ORC and Avro.
+        Read only these row groups of a Parquet file; ignored for formats without row groups.
     batch_rows
         Maximum number of rows in a batch. If it is small, only those parts of a Parquet file are fetched that the
         consumed batches need.

@@ -132,7 +132,7 @@ class TaskReader:
         Parameters
         ----------
         row_groups
-            Read only these row groups of a Parquet file; ignored for ORC and Avro.
+            Read only these row groups of a Parquet file; ignored for formats without row groups.
         batch_rows
             Maximum number of rows of the file to process at a time; see `read_data_file`.
 

@@ -16,8 +16,11 @@ from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_f
 from iceexplore.errors import FormatError, MemoryLimitError
 from iceexplore.formats import (
     PUFFIN,
+    Avro,
+    Parquet,
     PathRewrite,
     cannot_rewrite,
+    field_id,
     format_named,
     read_avro,
     read_parquet,
@@ -110,7 +113,6 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
 _LOCATIONS = {500: 501, 100: 104, 143: None, 155: None}
 #: lower_bounds and upper_bounds; for a position delete file they contain paths.
 _BOUNDS = (125, 128)
-_AVRO, _PARQUET = b"Obj\x01", b"PAR1"
 #: Table properties that would send later writers to another place.
 _PLACES = ("write.data.path", "write.metadata.path", "write.folder-storage.path", "write.object-storage.path")
 
@@ -172,9 +174,9 @@ def relocated_manifest(
         The file cannot be read, or is neither Avro nor Parquet.
     """
     try:
-        if data[:4] == _AVRO:
+        if data.startswith(Avro.magic):
             return _avro(data, location, moved, lengths, paths or {})
-        if data[:4] == _PARQUET:
+        if data.startswith(Parquet.magic):
             return _parquet(data, location, moved, lengths, paths or {})
     except MemoryLimitError:
         raise
@@ -265,7 +267,7 @@ def _columns(
     paths: Mapping[str, tuple[str, str]],
 ) -> pa.StructArray:
     fields = list(array.type)
-    ids = {_field_id(f): i for i, f in enumerate(fields)}
+    ids = {field_id(f): i for i, f in enumerate(fields)}
     children = [array.field(i) for i in range(len(fields))]
     old = pa.array(list(moved), pa.string())
     new = pa.array(list(moved.values()), pa.string())
@@ -290,7 +292,7 @@ def _columns(
             ends = pa.array([p[end].encode("utf-8", "surrogatepass") for p in paths.values()], pa.binary())
             children[at] = _bounds(children[at], ends.take(found))
     for i, f in enumerate(fields):
-        if pa.types.is_struct(f.type) and _field_id(f) != 102:
+        if pa.types.is_struct(f.type) and field_id(f) != 102:
             children[i] = _columns(children[i], moved, lengths, paths)
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
@@ -308,8 +310,3 @@ def _bounds(maps: pa.MapArray, ends: pa.BinaryArray) -> pa.MapArray:
     here = pc.and_(pc.equal(keys, FILE_PATH_ID), mine.is_valid())
     items = pc.if_else(here, mine.cast(items.type), items)
     return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), keys, items, type=maps.type, mask=maps.is_null())
-
-
-def _field_id(field: pa.Field) -> int | None:
-    text = (field.metadata or {}).get(b"PARQUET:field_id")
-    return int(text) if text is not None else None

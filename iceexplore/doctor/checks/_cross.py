@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import Finding, finding_of
 from iceexplore.errors import problem
+from iceexplore.formats import PUFFIN
 from iceexplore.manifests import ContentType
 from iceexplore.metadata import Snapshot
 
@@ -120,7 +121,7 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
 
 def _is_vector(examination: Examination, rows: Rows) -> npt.NDArray[np.bool_]:
     entries = examination.files.entries
-    formats = pc.fill_null(pc.equal(entries["file_format"], "puffin"), False)
+    formats = pc.fill_null(pc.equal(entries["file_format"], PUFFIN.name), False)
     vectors = pc.or_(formats, entries["deletion_vector"].is_valid())
     return np.asarray(vectors)[rows]
 

@@ -73,7 +73,7 @@ class DataFileFormat(FileFormat, ABC):
     Attributes
     ----------
     encrypted_magic
-        The bytes with which encrypted files begin, if the format has its own encryption.
+        The bytes with which encrypted files begin; empty if the format has no encryption of its own.
     magic_at_end
         Whether files end with `magic` as well, and are read from their end: a far file is then recognized there.
     id_property
@@ -89,7 +89,7 @@ class DataFileFormat(FileFormat, ABC):
         Whether this source gives the position of each row in its file.
     """
 
-    encrypted_magic: ClassVar[bytes | None] = None
+    encrypted_magic: ClassVar[bytes] = b""
     magic_at_end: ClassVar[bool] = False
     id_property: ClassVar[str]
     splittable: ClassVar[bool] = False

@@ -17,12 +17,12 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import IceexploreError, MemoryLimitError, Problem, Problems, UnsupportedError, problem
-from iceexplore.formats import AvroHeader, read_header
+from iceexplore.formats import AvroHeader, Parquet, read_header
 from iceexplore.manifests.checks._entries import twice_problems
 from iceexplore.manifests.column_stats._maps import pairs_of
 from iceexplore.manifests.decode._avro import BULK_BYTES, decode
 from iceexplore.manifests.decode._dialects import dialect_of
-from iceexplore.manifests.decode._parquet import PARQUET_MAGIC, ParquetManifest
+from iceexplore.manifests.decode._parquet import ParquetManifest
 from iceexplore.manifests.decode._v1_v3 import leaf_entries, root_entries
 from iceexplore.manifests.decode._v4_draft import draft_entries
 from iceexplore.manifests.decode._v4_proposal import proposal_entries
@@ -157,7 +157,7 @@ class Source:
         """Decode the parts together."""
         file: AvroHeader | ParquetManifest
         keys: Mapping[str, str]
-        if data[:4] == PARQUET_MAGIC:
+        if data.startswith(Parquet.magic):
             file = ParquetManifest(data, self.location)
             reader_schema, keys, schema = file.reader_schema, file.metadata, file.schema_text
             kind, codec = "parquet", file.codec
@@ -218,7 +218,7 @@ def _make(name: str, table: pa.Table, head: Head, location: str) -> tuple[pa.Tab
 def _refuse_encrypted(data: bytes, location: str) -> None:
     if data[:4] == b"AGS1":
         raise UnsupportedError(f"{location} is encrypted (AES GCM stream) and its key is not known")
-    if data[:4] == b"PARE":
+    if data.startswith(Parquet.encrypted_magic):
         raise UnsupportedError(f"{location} is Parquet with an encrypted footer and its key is not known")
 
 

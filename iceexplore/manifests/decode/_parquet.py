@@ -9,15 +9,14 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.errors import FormatError
-from iceexplore.formats import KeptChunks, chunk_sizes, whole_bytes
+from iceexplore.formats import FIELD_ID, KeptChunks, chunk_sizes, whole_bytes
 from iceexplore.manifests.model._arrow import HAS_TUPLE, whole
 from iceexplore.manifests.model._reader_schema import PartitionColumn, ReaderSchema, StatsColumn
 from iceexplore.manifests.model._record_shape import PARTITION, TOP, Peek, shape_of
 from iceexplore.storage import Budget
 
-__all__ = ["PARQUET_MAGIC", "ParquetManifest"]
+__all__ = ["ParquetManifest"]
 
-PARQUET_MAGIC = b"PAR1"
 #: Plausibility limit: every entry has its own location, which cannot compress to nothing.
 MAX_ROWS_PER_BYTE = 64
 
@@ -203,7 +202,7 @@ def _peek(field: pa.Field) -> Peek:
 
 
 def _field_id(field: pa.Field) -> int | None:
-    text = (field.metadata or {}).get(b"PARQUET:field_id")
+    text = (field.metadata or {}).get(FIELD_ID)
     return int(text) if text is not None and text.lstrip(b"-").isdigit() else None
 
 

@@ -8,27 +8,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceexplore.errors import OptionError
+from iceexplore.formats import FIELD_ID
 
 __all__ = ["Pair", "field", "id_of", "list_of", "map_of", "nested", "retyped", "table_of"]
 
 Pair = tuple[pa.Field, pa.Array]
-
-#: Metadata key under which pyarrow reads and writes field ids.
-ID_KEY = b"PARQUET:field_id"
 
 
 def field(
     field_id: int, name: str, kind: pa.DataType, *, required: bool = False, doc: str = "", **more: str
 ) -> pa.Field:
     """Return a field with an id; ``doc`` and ``more`` (such as an Avro ``logical`` type) are for Avro schemas."""
-    metadata = {ID_KEY: str(field_id).encode()}
+    metadata = {FIELD_ID: str(field_id).encode()}
     metadata |= {key.encode(): value.encode() for key, value in ({"doc": doc} | more).items() if value}
     return pa.field(name, kind, nullable=not required, metadata=metadata)
 
 
 def id_of(field: pa.Field) -> int | None:
     """Return the id of a field built by `field`."""
-    text = (field.metadata or {}).get(ID_KEY)
+    text = (field.metadata or {}).get(FIELD_ID)
     return None if text is None else int(text)
 
 

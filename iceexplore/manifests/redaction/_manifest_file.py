@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
-from iceexplore.formats import AVRO_MAGIC
+from iceexplore.formats import Avro, Parquet
 from iceexplore.manifests.redaction._avro import redact_avro
 from iceexplore.manifests.redaction._parquet import redact_parquet
 from iceexplore.manifests.redaction._redactor import Redactor
@@ -28,10 +28,10 @@ def redact_manifest(redactor: Redactor, data: bytes, location: str, lengths: Map
     UnsupportedError
         The file's format cannot be rewritten.
     """
-    if not data.startswith((AVRO_MAGIC, b"PAR1")):
+    if not data.startswith((Avro.magic, Parquet.magic)):
         raise UnsupportedError(f"only Avro and Parquet files can be redacted, and {location} is neither")
     try:
-        if data.startswith(AVRO_MAGIC):
+        if data.startswith(Avro.magic):
             return redact_avro(redactor, data, location, lengths)
         return redact_parquet(redactor, data, location, lengths)
     except IceexploreError:

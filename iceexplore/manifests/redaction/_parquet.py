@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceexplore.formats import field_id
+from iceexplore.formats import FIELD_ID, field_id
 from iceexplore.manifests.decode._parquet import ParquetManifest
 from iceexplore.manifests.redaction._places import (
     FIELD_NAMES,
@@ -136,7 +136,7 @@ class _Columns:
         name = field.name
         known = name in FIELD_NAMES or _STATS_NAME.fullmatch(name)
         number = field_id(field)
-        metadata = None if number is None else {b"PARQUET:field_id": str(number).encode()}
+        metadata = None if number is None else {FIELD_ID: str(number).encode()}
         return pa.field(name if known else self.terms.name(name), kind, field.nullable, metadata)
 
     def _array(self, array: Any, field: pa.Field, place: Place, key: Any) -> Any:

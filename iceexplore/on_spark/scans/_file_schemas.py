@@ -85,7 +85,7 @@ _THREADS = 16
 _MOST_SEEN = 64
 #: The bytes read from a file's end; most footers fit.
 _TAIL = 64 * 1024
-_MAGIC = b"PAR1"
+_MAGIC = Parquet.magic
 #: The assumed size of a cached footer.
 _KEPT = 512
 #: Writers whose files' dates before 1582 Spark would rebase (Iceberg would not).

@@ -131,7 +131,7 @@ def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -
     Only the footer of each file is read, no pages, dictionaries or page indexes. A row group is pruned by the
     bounds and null counts of its columns under each task's residual filter. Footers have no NaN counts, and their
     bounds may be truncated, so a row group is never reported as matching completely. What is unreadable or not
-    evaluated (ORC and Avro files, types for which Parquet defines no order, damaged footers) is kept, with an
+    evaluated (formats without row groups, types for which Parquet defines no order, damaged footers) is kept, with an
     explanation in ``why``; damage is also added to ``state.problems``.
 
     Parameters

@@ -157,6 +157,7 @@ def _what_is_there(root: str, entries: list[Entry], metadata: list[Entry], table
     if metadata:
         some = ", ".join(basename(e.real) for e in metadata[:5]) + (" …" if len(metadata) > 5 else "")
         return f"{start}: metadata/ has no *.metadata.json, only {len(metadata)} other files: {some}"
+    # `formats` has these suffixes too, but is above this package.
     for end, kind in ((".parquet", "Parquet"), (".orc", "ORC"), (".avro", "Avro"), (".csv", "CSV")):
         count = sum(n.lower().endswith(end) for n in names_there)
         if count:

@@ -207,6 +207,7 @@ def _metadata_file(picker: Picker, storage: Storage, real: str, version: int | s
             raise MetadataNotFoundError(f"no version {version!r}: there are no other metadata files beside {real}")
         return pick
     head = _head(storage, real, 4)
+    # `formats` has these bytes too, but is above this package.
     for magic, kind in (
         (b"Obj\x01", "an Avro file"),
         (b"PAR1", "a Parquet file"),

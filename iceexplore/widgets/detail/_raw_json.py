@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from iceexplore.errors import OptionError
-from iceexplore.formats import avro_batches, container, decompress_block, index_blocks, read_header, read_rows, sniff
+from iceexplore.formats import Avro, avro_batches, container, decompress_block, index_blocks, read_header, read_rows
 from iceexplore.graph import TableState, TreeNode
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import Dialect
@@ -88,7 +88,7 @@ def _record(state: TableState, manifest: Manifest, ordinal: int, *, is_root: boo
     """Return a record of an Avro or Parquet file; for Avro, only the record's block is decoded."""
     location, kind = manifest.location, "manifest-list" if is_root else "manifest"
     data = state.storage.read(location, kind=kind)
-    if sniff(data[:16]) != "avro":
+    if not data.startswith(Avro.magic):
         return read_rows(state.storage, location, kind=kind).slice(ordinal, 1).to_pylist()[0]
     header = read_header(data, location)
     row = ordinal
