@@ -174,7 +174,7 @@ def report(seed: int, repeat: int) -> str:
     lines = [
         "# The size of a manifest's deletion vector",
         "",
-        "Made by `python benchmarks/bitvectors.py`; how it measures stands at the top of that file. "
+        "Made by `python benchmarks/bitvectors.py`; the top of that file describes how it measures. "
         f"Seed {seed}, mean of {repeat} vectors. {platform.system()} {platform.machine()}, {versions}.",
         "",
         "## The proposal's appendix, repeated",

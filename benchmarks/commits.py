@@ -211,7 +211,7 @@ def report(options: argparse.Namespace) -> str:
     lines = [
         "# What a commit costs",
         "",
-        "Made by `python benchmarks/commits.py`; how it measures stands at the top of that file.",
+        "Made by `python benchmarks/commits.py`; the top of that file describes how it measures.",
         "",
         f"Table: {options.files:,} data files in {options.leaves} manifests, 10 columns with statistics. "
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "

@@ -162,8 +162,8 @@ def _measure(way: str, question: str, path: Path) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         return {"error": f"no answer in {PATIENCE} s"}
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith((" ", "\t"))]
-        return {"error": said[-1][:120] if said else f"ended with {done.returncode}"}
+        messages = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith((" ", "\t"))]
+        return {"error": messages[-1][:120] if messages else f"ended with {done.returncode}"}
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
@@ -183,8 +183,8 @@ def _agreement(asked: list[Asked]) -> list[str]:
     for shape in dict.fromkeys(a.shape for a in asked):
         for question in dict.fromkeys(a.question for a in asked if a.shape == shape):
             mine = [a for a in asked if (a.shape, a.question) == (shape, question) and "answer" in a.found]
-            said = {json.dumps(a.found["answer"]) for a in mine}
-            word = "the same answer" if len(said) == 1 else "NOT the same answer" if said else "no answer"
+            answers = {json.dumps(a.found["answer"]) for a in mine}
+            word = "the same answer" if len(answers) == 1 else "NOT the same answer" if answers else "no answer"
             lines.append(
                 f"- {shape.files:,} files, {QUESTIONS[question]}: {word} ({', '.join(WAYS[a.way] for a in mine)})"
             )
@@ -236,8 +236,8 @@ def _write(rows: list[str], agreement: list[str]) -> None:
     text = [
         "# Metadata tables on Spark",
         "",
-        f"Made by `{' '.join(['python benchmarks/distributed_metadata.py', *sys.argv[1:]])}`; how it measures stands "
-        "at the top of that file.",
+        f"Made by `{' '.join(['python benchmarks/distributed_metadata.py', *sys.argv[1:]])}`; the top of that "
+        "file describes how it measures.",
         "",
         f"{about}, PySpark {pyspark.__version__}, `local[2]`, Java's heap 3 GB, one run each. Load of the "
         f"machine when it ended: {os.getloadavg()[1]:.1f}.",

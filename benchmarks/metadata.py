@@ -140,7 +140,7 @@ def _report(rows: list[dict[str, Any]], imports: list[float], faces: list[float]
     lines = [
         "# Reading metadata",
         "",
-        "Made by `python benchmarks/metadata.py`; how it measures stands at the top of that file.",
+        "Made by `python benchmarks/metadata.py`; the top of that file describes how it measures.",
         "",
         f"Table: `{folder.name}` of `generate.py` (version, data files, delete files, columns with statistics, "
         f"manifests), {size:.0f} MB of manifests. "

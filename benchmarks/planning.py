@@ -143,7 +143,7 @@ def _report(rows: dict[tuple[str, str], dict[str, Any]], big: list[tuple[str, di
     lines = [
         "# Planning scans",
         "",
-        "Made by `python benchmarks/planning.py`; how it measures stands at the top of that file.",
+        "Made by `python benchmarks/planning.py`; the top of that file describes how it measures.",
         "",
         "Tables of `generate.py`: version 2, 100,000 data files, 10,000 position delete files, 10 columns with "
         "statistics, 11 manifests; once unpartitioned, once by day and region. "

@@ -178,14 +178,14 @@ def held(folder: Path, case: str, way: str) -> dict[str, Any]:
 
 def holds(process: int) -> int:
     """What a process and those that it started hold, in kB (proc(5))."""
-    lines = said(f"/proc/{process}/status").splitlines()
+    lines = proc_text(f"/proc/{process}/status").splitlines()
     own = next((int(line.split()[1]) for line in lines if line.startswith("VmRSS")), 0)
     return own + sum(map(holds, children(process)))
 
 
 def worked(process: int) -> float:
     """The seconds of CPU that a process and those that it started have taken (proc(5))."""
-    numbers = said(f"/proc/{process}/stat").rpartition(")")[2].split()
+    numbers = proc_text(f"/proc/{process}/stat").rpartition(")")[2].split()
     own = sum(int(n) for n in numbers[11:15]) / os.sysconf("SC_CLK_TCK")
     return own + sum(map(worked, children(process)))
 
@@ -196,11 +196,11 @@ def children(process: int) -> list[int]:
         tasks = list(Path(f"/proc/{process}/task").iterdir())
     except FileNotFoundError:
         return []
-    return [int(number) for task in tasks for number in said(f"{task}/children").split()]
+    return [int(number) for task in tasks for number in proc_text(f"{task}/children").split()]
 
 
-def said(file: str) -> str:
-    """What a file of ``/proc`` says; nothing where its process or thread has ended."""
+def proc_text(file: str) -> str:
+    """Return the text of a file in ``/proc``, or nothing if its process or thread has ended."""
     try:
         return Path(file).read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):

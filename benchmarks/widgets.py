@@ -255,7 +255,7 @@ def main() -> int:
     report = [
         "# The explorer",
         "",
-        "Made by `python benchmarks/widgets.py`; how it measures stands at the top of that file.",
+        "Made by `python benchmarks/widgets.py`; the top of that file describes how it measures.",
         "",
         f"{machine}, anywidget {version('anywidget')}, Chromium without a graphics card. Load at the end: "
         f"{os.getloadavg()[0]:.1f} (one program that computes all the time is 1).",
