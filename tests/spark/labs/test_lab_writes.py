@@ -100,7 +100,7 @@ def test_a_column_is_no_rows(warehouse: Warehouse, tmp_path: Path) -> None:
         lambda: lab.merge(f.col("id"), on="id"),
         lambda: lab.overwrite(f.col("id")),
     ):
-        with pytest.raises(OptionError, match=r"not as pyspark\.sql\..*Column"):
+        with pytest.raises(OptionError, match=r"not pyspark\.sql\..*Column"):
             refused()
 
 
