@@ -1,9 +1,9 @@
-"""Many Avro records at once: one is encoded by fastavro, its variable parts are overwritten for all the others.
+"""Encode many Avro records at once: fastavro encodes one, and its variable parts are overwritten for all the others.
 
-fastavro takes 0.25 ms for a manifest entry with ten columns of statistics; a hundred thousand entries would take
-half a minute. Here the record is encoded once, with a recognisable mark wherever entries differ; every mark is
-replaced column by column with NumPy. That works as long as each part keeps its length, so numbers are drawn from
-ranges in which their Avro varint has one length.
+fastavro takes 0.25 ms for a manifest entry with ten columns of statistics, so a hundred thousand entries would take
+half a minute. Here the record is encoded once, with a recognisable mark wherever entries differ, and NumPy replaces
+every mark column by column. That works as long as each part keeps its length, so numbers are drawn from ranges in which
+their Avro varint has one length.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Metadata tables on Spark, of a table whose manifests do not fit the driver: time, and the driver's memory.
+"""Measure metadata tables on Spark, for a table whose manifests do not fit the driver: time, and the driver's memory.
 
 ``python benchmarks/distributed_metadata.py`` makes tables of metadata alone (`generate.py`: one million data files with
 statistics of ten columns, and ten million), asks each question in a process of its own with a local Spark (two
-workers), and writes ``results/distributed_metadata.md``. Each question is asked three ways: of ``t.inspect`` with
-``spark=``, of the metadata table of Iceberg's runtime in such a Spark, and of ``t.inspect`` in one process without
-Spark, which may take 12 GB of addresses. Their answers must be the same. Memory is the most that a process held
-(``VmHWM``): the Python process that asks, Java, and the worker that held most. Answers come once, from cold caches of
-ours (the disk's are warm: the table is read through first).
+workers), and writes ``results/distributed_metadata.md``. Each question is asked three ways: with ``t.inspect`` and
+``spark=``, with the metadata table of Iceberg's runtime in the same kind of Spark, and with ``t.inspect`` in one
+process without Spark, limited to 12 GB of address space. The answers must be the same. Memory is the peak of a process
+(``VmHWM``): of the Python process that asks, of Java, and of the largest worker. Each answer is computed once, with our
+caches cold and the disk's warm (the table is read through first).
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 The proposal: "Ideally the time to do I/O on the root node should be close to the round trip latency of cloud storage
 systems. Past this point, the CoW at the root level will be so expensive [...] it makes sense to flush to a leaf."
 
-``python benchmarks/flush.py`` makes roots with 100 leaves and so many data files (ten columns with statistics), or so
-many deletion vectors, by commits; reads each as a commit does (every row with its statistics, decoded) and writes it
-again; prints the tables and writes ``results/flush.md``. Times are CPU seconds in this library, the best of several
-rounds over all roots; transfer at ``--bandwidth`` both ways is added to them, and a line is laid through them.
+``python benchmarks/flush.py`` commits roots with 100 leaves and a growing number of data files (ten columns with
+statistics) or deletion vectors. It reads each root as a commit does (every row with its statistics, decoded), writes it
+again, prints the tables and writes ``results/flush.md``. Times are CPU seconds in this library, the best of several
+rounds over all roots, plus the transfer at ``--bandwidth`` both ways; a line is fitted to them.
 
 The cost of the leaves' rows, and of a root without any row, does not depend on its content: a flush saves what files
 and vectors add. So only these are counted, and each of the two may add half a round trip. The defaults of

@@ -1,9 +1,9 @@
-"""A table's life on Spark and what metadata costs in it: ``notebooks/06_spark_pipeline.ipynb`` at full size.
+"""Run a table's life on Spark and measure its metadata: ``notebooks/06_spark_pipeline.ipynb`` at full size.
 
 ``python benchmarks/pipeline.py`` runs the notebook's cells with 20 million rows in 100 commits (``PIPELINE_ROWS``,
 ``PIPELINE_COMMITS``) and writes ``results/pipeline.md``: how long each chapter took in each lab, and the notebook's
 table of what metadata cost. The notebook explains what is counted, and how. Counts and bytes are the same on any
-machine, but for file names, which are random; seconds are one run's. It takes some GB of the temporary folder.
+machine, except for the random file names; seconds are those of one run. It takes some GB of the temporary folder.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Planning scans, measured against PyIceberg's ``plan_files``: time, CPU and memory; and the same files and deletes.
+"""Measure scan planning, compared with PyIceberg's ``plan_files``: time, CPU and memory, for the same result.
 
 ``python benchmarks/planning.py`` makes the tables (`generate.py`), runs every case in a process of its own, both
-planners in turn, prints a table and writes ``results/planning.md``. Nothing is in a cache when the clock starts: the
-metadata file has been read, the imports are done. Both must plan the same data files with the same deletes each, which
-is compared after the clock has stopped. Memory is the most that the process held while it planned (see
-`metadata.py`). Last, a table of the V4 proposal with a million data files, which PyIceberg does not read.
+planners in turn, prints a table and writes ``results/planning.md``. Caches are empty when the clock starts, but the
+metadata file has been read and imports are done. Both must plan the same data files, each with the same deletes; that
+is compared after the clock has stopped. Memory is the peak of the process while it planned (see `metadata.py`). The
+last case is a table of the V4 proposal with a million data files, which PyIceberg does not read.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Reading rows, measured against PyIceberg: whole tables, filters, counts, first rows, with and without deletes.
+"""Measure reading rows, compared with PyIceberg: whole tables, filters, counts, first rows, with and without deletes.
 
-``python benchmarks/reading.py`` has PyIceberg write a table (version 2, ten appends, eight columns), simulations add
-deletes to it (one row in 20 by deletion vectors or position delete files, one in 200 by an equality delete), and runs
-every case in a process of its own, both readers in turn. Both must find the same rows, which is compared after the
-clock has stopped. The table has been opened, the imports are done, and what is read is in the system's cache. Memory is
-the most that the process held meanwhile (see `metadata.py`), the result included. Results go to
-``results/reading.md``. They list what PyIceberg cannot read.
+``python benchmarks/reading.py`` has PyIceberg write a table (version 2, ten appends, eight columns) and adds deletes to
+it with simulations (one row in 20 by deletion vectors or position delete files, one in 200 by an equality delete). It
+runs every case in a process of its own, both readers in turn. Both must find the same rows, which is compared after the
+clock has stopped. When the clock starts, the table has been opened, imports are done, and the files are in the system's
+cache. Memory is the peak of the process meanwhile (see `metadata.py`), including the result. Results go to
+``results/reading.md``, which also lists what PyIceberg cannot read.
 """
 
 from __future__ import annotations

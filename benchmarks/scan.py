@@ -1,13 +1,12 @@
-"""Scans on Spark, measured against Iceberg's runtime: 20 million rows, whole, and with one row in 20 deleted.
+"""Measure scans on Spark, compared with Iceberg's runtime: 20 million rows, whole, and with one row in 20 deleted.
 
 ``python benchmarks/scan.py`` has Spark and Iceberg's runtime write the tables, then reads each both ways in one
 process, in turn, seven times after a first round that is not counted; both must give the same sums. ``sum`` reads one
-column of four, ``all`` reads all. DataFrames are made once; what that takes (planning, footers, deletes) is a column of
-its own. CPU is the median of what a run takes of it, in all of Spark's processes: of a machine that is busy with other
-things it says more than time. Memory is the most that Spark's Java and Python processes held at one time (Linux:
-``VmRSS``, looked at fifty times a second), in a process that reads one way only and has ipykernel loaded, as a
-notebook's has; the median of five. Spark is what ``ix.spark`` starts, for both. Results go to ``results/scan.md``,
-where each case has its place.
+column of four, ``all`` reads all. DataFrames are made once; making them (planning, footers, deletes) is a column of its
+own. CPU is the median per run over all of Spark's processes; on a busy machine it is more reliable than time. Memory is
+the peak that Spark's Java and Python processes held together (Linux: ``VmRSS``, sampled fifty times a second), in a
+process that reads one way only and has ipykernel loaded, as a notebook has; the median of five. ``ix.spark`` starts
+Spark for both. Results go to ``results/scan.md``, which has a section for each case.
 """
 
 from __future__ import annotations
