@@ -28,68 +28,68 @@ lab: $(VENV)/.lab ## open JupyterLab on the quickstart
 test: $(VENV)/.dev system ## run every test, notebooks included (CI=true: nothing is skipped)
 	$(BIN)/pytest tests notebooks $(NBVAL) $(XDIST) $(PYTEST_ARGS)
 
-test-long: $(VENV)/.dev system ## the same, with many more examples per property (hours)
+test-long: $(VENV)/.dev system ## run the tests with many more examples per property (hours)
 	$(BIN)/pytest tests notebooks $(NBVAL) $(XDIST) --hypothesis-profile=long --timeout=0 $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.dev ## look at 10,000 damaged tables (an hour); FUZZ_ARGS: --seed 7 --cases 500
 	$(BIN)/python -m scripts.fuzz $(FUZZ_ARGS)
 
-lint: $(VENV)/.dev ## ruff; deno of the widgets' scripts
+lint: $(VENV)/.dev ## run ruff, and deno on the widgets' scripts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(DENO) lint $(SCRIPTS)
 	$(DENO) fmt --check $(SCRIPTS)
 
-format: $(VENV)/.dev ## let ruff and deno mend what they can
+format: $(VENV)/.dev ## fix what ruff and deno can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(DENO) fmt $(SCRIPTS)
 
-types: $(VENV)/.dev ## mypy --strict; TypeScript's checker on the widgets' scripts
+types: $(VENV)/.dev ## run mypy --strict, and TypeScript's checker on the widgets' scripts
 	$(BIN)/mypy
 	cd benchmarks && "$(abspath $(BIN))/mypy" --cache-dir ../.mypy_cache --config-file ../pyproject.toml *.py
 	$(DENO) check --no-remote $(SCRIPTS)
 
-bench: $(VENV)/.dev ## time and memory against PyIceberg
+bench: $(VENV)/.dev ## measure time and memory against PyIceberg
 	$(BIN)/python benchmarks/metadata.py
 
-bench-commits: $(VENV)/.dev ## commits against PyIceberg and v3, and when to flush (PyIceberg's part takes minutes)
+bench-commits: $(VENV)/.dev ## measure commits against PyIceberg and v3, and when to flush (PyIceberg's part takes minutes)
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python benchmarks/flush.py
 
-bench-planning: $(VENV)/.dev ## planning scans against PyIceberg (PyIceberg's part takes minutes)
+bench-planning: $(VENV)/.dev ## measure scan planning against PyIceberg (PyIceberg's part takes minutes)
 	$(BIN)/python benchmarks/planning.py
 
-bench-scan: $(VENV)/.dev system ## scans on Spark against Iceberg's runtime: 20 million rows (takes a quarter of an hour)
+bench-scan: $(VENV)/.dev system ## measure scans on Spark against Iceberg's runtime: 20 million rows (a quarter of an hour)
 	$(BIN)/python benchmarks/scan.py
 
-bench-inspect: $(VENV)/.dev system ## metadata tables on Spark, of ten million files (1.6 GB of disk, half an hour)
+bench-inspect: $(VENV)/.dev system ## measure metadata tables of ten million files on Spark (1.6 GB of disk, half an hour)
 	$(BIN)/python benchmarks/distributed_metadata.py
 
-bench-pipeline: $(VENV)/.dev system ## the notebook of the pipeline at full size: 20 million rows in 100 commits, v3 and V4
+bench-pipeline: $(VENV)/.dev system ## run the pipeline notebook at full size: 20 million rows in 100 commits, v3 and V4
 	$(BIN)/python benchmarks/pipeline.py
 
-bench-reading: $(VENV)/.dev ## reading rows against PyIceberg (20 million rows: 2 GB of disk, half an hour)
+bench-reading: $(VENV)/.dev ## measure reading rows against PyIceberg (20 million rows: 2 GB of disk, half an hour)
 	$(BIN)/python benchmarks/reading.py
 
-bench-stores: $(VENV)/.dev ## a table in a store that answers after 50 ms, against PyIceberg (minutes)
+bench-stores: $(VENV)/.dev ## measure a table in a store that answers after 50 ms, against PyIceberg (minutes)
 	$(BIN)/python benchmarks/stores.py
 
-bench-widgets: $(VENV)/.dev system ## the explorer in a real browser: 5,000 nodes, a million files
+bench-widgets: $(VENV)/.dev system ## measure the explorer in a real browser: 5,000 nodes, a million files
 	$(BIN)/python benchmarks/widgets.py
 
 browsers: $(VENV)/.dev ## try every widget in Firefox and WebKit (Debian: firefox-esr, webkit2gtk-driver, xvfb; three minutes)
 	$(BIN)/python -m scripts.other_browsers
 
-interop: $(VENV)/.dev system ## which readers read labs and saved simulations: docs/interop.md (a quarter of an hour)
+interop: $(VENV)/.dev system ## find out which readers read labs and saved simulations: docs/interop.md (a quarter of an hour)
 	sh scripts/venv.sh .cache/interop "$(PYTHON)"
 	.cache/interop/bin/python -m pip --disable-pip-version-check install --quiet --requirement scripts/interop/requirements.txt
 	$(BIN)/python -m scripts.interop
 
-samples: $(VENV)/.dev system ## make the sample tables of the package anew, by Spark
+samples: $(VENV)/.dev system ## rebuild the package's sample tables with Spark
 	$(BIN)/python scripts/make_samples.py
 
-docs: $(VENV)/.dev system ## make the README's pictures anew, in a real JupyterLab
+docs: $(VENV)/.dev system ## redraw the pictures of README and docs in a real JupyterLab
 	$(BIN)/python -m scripts.screenshots
 	$(BIN)/python -m scripts.widget_pictures
 
@@ -110,7 +110,7 @@ hooks: $(VENV)/.dev ## run the gate's fast checks before each commit (pre-commit
 	$(PIP) install --quiet pre-commit
 	$(BIN)/pre-commit install
 
-clean: ## remove what make made
+clean: ## remove everything that make created
 	rm -rf $(VENV) .cache build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,6 +1,6 @@
 """The columns of a generated table: type, marks in the template record, and bounds as a function of the file's number.
 
-Everything about a file follows from its number, so that a delete file knows the partition and path of the data file it
+Everything about a file follows from its number, so a delete file knows the partition and path of the data file it
 applies to, and two runs write the same bytes.
 """
 

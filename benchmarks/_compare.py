@@ -1,7 +1,7 @@
-"""Two metadata tables, compared by value: how a value is represented in Arrow is one thing, what it says another.
+"""Compare two metadata tables by value, regardless of how Arrow represents the values.
 
-Structs are taken apart into their leaves; integers of any width, strings of any width, dictionaries and times of any
-unit compare by what they mean. Rows are matched by a key, their order is free.
+Structs are split into their leaves. Integers and strings of any width, dictionaries, and times of any unit are compared
+by their meaning. Rows are matched by a key, in any order.
 """
 
 from __future__ import annotations

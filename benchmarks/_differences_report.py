@@ -192,7 +192,8 @@ def report(
         "",
         f"Made by `python benchmarks/pyiceberg_differences.py`; PyIceberg {versions}. Values are compared, not how "
         'Arrow holds them: dictionaries and wide strings count as strings. "Spark" is Iceberg\'s own runtime on the '
-        "same table, and decides who is right. `files` stands for its six kin, `data_files` to `all_delete_files`.",
+        "same table, and decides who is right. `files` represents the six tables like it, `data_files` to "
+        "`all_delete_files`.",
         "",
         f"## {len(opened)} tables that Spark wrote",
         "",

@@ -26,7 +26,7 @@ class Layout:
     location: str
 
 
-# Marks: values that stand in the template record wherever entries differ, each of the encoded length of what replaces
+# Marks: values in the template record wherever entries differ, each with the encoded length of what replaces
 # it, and recognisable enough that `AvroTemplate` finds it exactly as often as it was put there.
 _FILE, _DELETE = "987654321", "876543219"
 _ROWS, _SIZE, _DAY, _OFFSET = 765_432, 98_765_432, 543_219, 87_654_321

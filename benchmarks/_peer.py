@@ -1,6 +1,6 @@
 """PyIceberg's commits on a generated table, in a folder of their own: nothing is written beside the table.
 
-The copy is the table's metadata JSON with another ``location``: what PyIceberg writes goes there, and the manifests of
+The copy is the table's metadata JSON with another ``location``. PyIceberg's new files go there, and the manifests of
 the original are read where they are.
 """
 

@@ -1,9 +1,9 @@
-"""A small S3 on this machine that answers after a delay and counts requests: a store far away, measured exactly.
+"""A small S3 server on this machine that answers after a delay and counts requests, to measure remote stores exactly.
 
-It keeps objects in memory and knows what Arrow's, s3fs's and boto3's clients ask for: GET with a range, HEAD, listings,
-PUT and uploads in parts. Signatures are not checked. One thread answers everything, so that its own speed (some 10,000
-requests a second) does not show beside a delay of 50 ms; moto takes milliseconds of processor time a request, which
-would be measured instead.
+It keeps objects in memory and supports what the clients of Arrow, s3fs and boto3 request: GET with a range, HEAD,
+listings, PUT and multipart uploads. Signatures are not checked. A single thread answers all requests; its own time
+(some 10,000 requests per second) is negligible beside a delay of 50 ms. moto takes milliseconds of processor time per
+request, which would be measured instead.
 """
 
 from __future__ import annotations

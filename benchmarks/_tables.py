@@ -1,4 +1,4 @@
-"""V4 tables made of generated v2 ones, kept in ``benchmarks/data``: the same files, in real leaf manifests of V4."""
+"""V4 tables made of generated v2 ones, kept in ``benchmarks/data``: the same files, in real V4 leaf manifests."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Many Avro records at once: one is encoded by fastavro, its variable parts are overwritten for all the others.
+"""Encode many Avro records at once: fastavro encodes one, and its variable parts are overwritten for all the others.
 
-fastavro takes 0.25 ms for a manifest entry with ten columns of statistics; a hundred thousand entries would take
-half a minute. Here the record is encoded once, with a recognisable mark wherever entries differ; every mark is
-replaced column by column with NumPy. That works as long as each part keeps its length, so numbers are drawn from
-ranges in which their Avro varint has one length.
+fastavro takes 0.25 ms for a manifest entry with ten columns of statistics, so a hundred thousand entries would take
+half a minute. Here the record is encoded once, with a recognisable mark wherever entries differ, and NumPy replaces
+every mark column by column. That works as long as each part keeps its length, so numbers are drawn from ranges in which
+their Avro varint has one length.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def varint(values: Any, width: int) -> Bytes:
 
 
 class AvroTemplate:
-    """A record, encoded once, and where its marks stand.
+    """A record, encoded once, and the places of its marks.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ class AvroTemplate:
     record
         The record with a mark in every variable place.
     marks
-        By name: the mark's encoded bytes and how many times it stands in the record.
+        By name: the mark's encoded bytes and how many times the record contains it.
 
     Raises
     ------
     ValueError
-        A mark stands in the record more or fewer times than told: it would overwrite something else.
+        The record contains a mark more or fewer times than given: filling it would overwrite something else.
     """
 
     def __init__(self, schema: Any, record: Mapping[str, Any], marks: Mapping[str, tuple[bytes, int]]) -> None:
@@ -78,7 +78,7 @@ class AvroTemplate:
         for name, (mark, times) in marks.items():
             at = [i for i in range(len(self.encoded)) if self.encoded.startswith(mark, i)]
             if len(at) != times:
-                raise ValueError(f"mark {name} stands {len(at)} times in the record, not {times}")
+                raise ValueError(f"the record contains mark {name} {len(at)} times, not {times}")
             self.places[name] = (at, len(mark))
 
     def fill(self, columns: Mapping[str, Bytes]) -> Bytes:

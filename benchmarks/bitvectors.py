@@ -1,10 +1,10 @@
-"""How large a manifest's deletion vector is: the V4 proposal's "Bitvector compression benchmarking", repeated.
+"""Measure the size of a manifest's deletion vector: the V4 proposal's "Bitvector compression benchmarking", repeated.
 
 ``python benchmarks/bitvectors.py`` prints the tables and writes ``results/bitvectors.md``. A vector of ``size`` bits
-has ``density * size`` bits set. The proposal has random positions and four methods; here are also clustered and
-run-like positions, run-optimised roaring, Mumbling (the encoding of the V4 draft), a Parquet column of many vectors,
-and times. Sizes are the mean of several vectors (``--repeat``) from a fixed seed (``--seed``); times are the best of
-as many, on the largest vectors.
+has ``density * size`` bits set. The proposal measures random positions and four methods. This benchmark adds clustered
+and run-like positions, run-optimised roaring, Mumbling (the encoding of the V4 draft), a Parquet column of many
+vectors, and times. Sizes are the mean of several vectors (``--repeat``) from a fixed seed (``--seed``); times are the
+best of as many runs, on the largest vectors.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def report(seed: int, repeat: int) -> str:
     lines = [
         "# The size of a manifest's deletion vector",
         "",
-        "Made by `python benchmarks/bitvectors.py`; how it measures stands at the top of that file. "
+        "Made by `python benchmarks/bitvectors.py`; the top of that file describes how it measures. "
         f"Seed {seed}, mean of {repeat} vectors. {platform.system()} {platform.machine()}, {versions}.",
         "",
         "## The proposal's appendix, repeated",

@@ -1,10 +1,11 @@
-"""What a commit costs, measured: V4 (one root manifest) beside PyIceberg on the same table of v2, and beside v3.
+"""Measure what a commit costs: V4 (one root manifest) compared with PyIceberg on the same table of v2, and with v3.
 
-``python benchmarks/commits.py`` makes the tables (`generate.py`, and of the same files a V4 table), measures, prints
+``python benchmarks/commits.py`` makes the tables (`generate.py`, and a V4 table of the same files), measures, prints
 and writes ``results/commits.md``. Everything runs in one process, iceexplore and PyIceberg in turn, each commit on a
-table just opened; only the commit itself is timed, of iceexplore with making the statistics of the new files. "CPU" is
-of all threads of the process, and tells more than the clock where other programs run. The best of several runs counts;
-PyIceberg's rewrite of every manifest (minutes) is timed once. Files are written to a local disk, in a temporary folder.
+table that has just been opened. Only the commit itself is timed; for iceexplore that includes making the statistics of
+the new files. "CPU" counts all threads of the process, and is more reliable than the clock while other programs run.
+The best of several runs counts; PyIceberg's rewrite of every manifest (minutes) is timed once. Files are written to a
+local disk, in a temporary folder.
 """
 
 from __future__ import annotations
@@ -211,7 +212,7 @@ def report(options: argparse.Namespace) -> str:
     lines = [
         "# What a commit costs",
         "",
-        "Made by `python benchmarks/commits.py`; how it measures stands at the top of that file.",
+        "Made by `python benchmarks/commits.py`; the top of that file describes how it measures.",
         "",
         f"Table: {options.files:,} data files in {options.leaves} manifests, 10 columns with statistics. "
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "

@@ -1,12 +1,12 @@
-"""Metadata tables on Spark, of a table whose manifests do not fit the driver: time, and the driver's memory.
+"""Measure metadata tables on Spark, for a table whose manifests do not fit the driver: time, and the driver's memory.
 
 ``python benchmarks/distributed_metadata.py`` makes tables of metadata alone (`generate.py`: one million data files with
 statistics of ten columns, and ten million), asks each question in a process of its own with a local Spark (two
-workers), and writes ``results/distributed_metadata.md``. Each question is asked three ways: of ``t.inspect`` with
-``spark=``, of the metadata table of Iceberg's runtime in such a Spark, and of ``t.inspect`` in one process without
-Spark, which may take 12 GB of addresses. Their answers must be the same. Memory is the most that a process held
-(``VmHWM``): the Python process that asks, Java, and the worker that held most. Answers come once, from cold caches of
-ours (the disk's are warm: the table is read through first).
+workers), and writes ``results/distributed_metadata.md``. Each question is asked three ways: with ``t.inspect`` and
+``spark=``, with the metadata table of Iceberg's runtime in the same kind of Spark, and with ``t.inspect`` in one
+process without Spark, limited to 12 GB of address space. The answers must be the same. Memory is the peak of a process
+(``VmHWM``): of the Python process that asks, of Java, and of the largest worker. Each answer is computed once, with our
+caches cold and the disk's warm (the table is read through first).
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def _measure(way: str, question: str, path: Path) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         return {"error": f"no answer in {PATIENCE} s"}
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith((" ", "\t"))]
-        return {"error": said[-1][:120] if said else f"ended with {done.returncode}"}
+        messages = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith((" ", "\t"))]
+        return {"error": messages[-1][:120] if messages else f"ended with {done.returncode}"}
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
@@ -183,8 +183,8 @@ def _agreement(asked: list[Asked]) -> list[str]:
     for shape in dict.fromkeys(a.shape for a in asked):
         for question in dict.fromkeys(a.question for a in asked if a.shape == shape):
             mine = [a for a in asked if (a.shape, a.question) == (shape, question) and "answer" in a.found]
-            said = {json.dumps(a.found["answer"]) for a in mine}
-            word = "the same answer" if len(said) == 1 else "NOT the same answer" if said else "no answer"
+            answers = {json.dumps(a.found["answer"]) for a in mine}
+            word = "the same answer" if len(answers) == 1 else "NOT the same answer" if answers else "no answer"
             lines.append(
                 f"- {shape.files:,} files, {QUESTIONS[question]}: {word} ({', '.join(WAYS[a.way] for a in mine)})"
             )
@@ -236,8 +236,8 @@ def _write(rows: list[str], agreement: list[str]) -> None:
     text = [
         "# Metadata tables on Spark",
         "",
-        f"Made by `{' '.join(['python benchmarks/distributed_metadata.py', *sys.argv[1:]])}`; how it measures stands "
-        "at the top of that file.",
+        f"Made by `{' '.join(['python benchmarks/distributed_metadata.py', *sys.argv[1:]])}`; the top of that "
+        "file describes how it measures.",
         "",
         f"{about}, PySpark {pyspark.__version__}, `local[2]`, Java's heap 3 GB, one run each. Load of the "
         f"machine when it ended: {os.getloadavg()[1]:.1f}.",

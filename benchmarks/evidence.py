@@ -1,7 +1,7 @@
 """Evidence for V4's open questions, at a larger size: the cells of ``notebooks/04_v4_evidence.ipynb``, run one by one.
 
-``python benchmarks/evidence.py`` writes ``results/evidence.md``: each experiment's sentence and table. What is
-measured, and how, stands in the notebook. ``--only flush`` runs one experiment and prints it. ``EVIDENCE_SIZE`` and
+``python benchmarks/evidence.py`` writes ``results/evidence.md``: each experiment's sentence and table. The
+notebook explains what is measured, and how. ``--only flush`` runs one experiment and prints it. ``EVIDENCE_SIZE`` and
 ``EVIDENCE_SEED`` are as in the notebook, where the size is 1 (here 3 by default); all numbers are counts and bytes, so
 that the same seed gives the same numbers on any machine with the same libraries.
 """
@@ -86,7 +86,7 @@ def main() -> None:
     packages = ", ".join(f"{name} {version(name)}" for name in ("pyarrow", "pyroaring", "numpy"))
     head = (
         "# Evidence for V4's open questions\n\nMade by `python benchmarks/evidence.py`, which runs the cells of "
-        f"`notebooks/04_v4_evidence.ipynb` at a larger size; what is measured stands there. "
+        f"`notebooks/04_v4_evidence.ipynb` at a larger size; the notebook explains what is measured. "
         f"{platform.system()} {platform.machine()}, {packages}."
     )
     RESULTS.write_text("\n\n".join([head, *sections]) + "\n", encoding="utf-8")

@@ -1,16 +1,16 @@
-"""When to flush: what reading and writing a V4 root costs by what stands in it, and where that is one round trip.
+"""When to flush: the cost of reading and writing a V4 root by its content, and where that is one round trip.
 
 The proposal: "Ideally the time to do I/O on the root node should be close to the round trip latency of cloud storage
 systems. Past this point, the CoW at the root level will be so expensive [...] it makes sense to flush to a leaf."
 
-``python benchmarks/flush.py`` makes roots with 100 leaves and so many data files (ten columns with statistics), or so
-many deletion vectors, by commits; reads each as a commit does (every row with its statistics, decoded) and writes it
-again; prints the tables and writes ``results/flush.md``. Times are CPU seconds in this library, the best of several
-rounds over all roots; transfer at ``--bandwidth`` both ways is added to them, and a line is laid through them.
+``python benchmarks/flush.py`` commits roots with 100 leaves and a growing number of data files (ten columns with
+statistics) or deletion vectors. It reads each root as a commit does (every row with its statistics, decoded), writes it
+again, prints the tables and writes ``results/flush.md``. Times are CPU seconds in this library, the best of several
+rounds over all roots, plus the transfer at ``--bandwidth`` both ways; a line is fitted to them.
 
-The leaves' rows, and what a root costs without any row, are paid whatever stands in it: a flush saves what files and
-vectors add. So these are counted, and each of the two may add half a round trip. The defaults of
-`iceexplore.commits.LayoutOptions`, and its ``for_round_trip``, are the Parquet lines' here, rounded.
+The cost of the leaves' rows, and of a root without any row, does not depend on its content: a flush saves what files
+and vectors add. So only these are counted, and each of the two may add half a round trip. The defaults of
+`iceexplore.commits.LayoutOptions`, and its ``for_round_trip``, are rounded from the Parquet lines.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ def _tables(found: dict[tuple[str, str], list[Point]], bandwidth: float) -> list
         start, slope = line(points, bandwidth)
         added = [f"{ms / 2 / slope:,.0f}" for ms in ROUND_TRIPS_MS]
         whole = [f"{max(0, (ms - start) / slope):,.0f}" for ms in ROUND_TRIPS_MS]
-        said = " | ".join([f"{start:.1f}", f"{1000 * slope:.2f}", *added, *whole])
-        lines.append(f"| {KINDS[kind]} | {manifest_format} | {said} |")
+        cells = " | ".join([f"{start:.1f}", f"{1000 * slope:.2f}", *added, *whole])
+        lines.append(f"| {KINDS[kind]} | {manifest_format} | {cells} |")
     return [*lines, ""]
 
 
@@ -168,7 +168,7 @@ def report(repeat: int, bandwidth: float) -> str:
     lines = [
         "# When to flush",
         "",
-        "Made by `python benchmarks/flush.py`; what it measures stands at the top of that file.",
+        "Made by `python benchmarks/flush.py`; the top of that file describes what it measures.",
         "",
         f"Transfer at {bandwidth:g} MB/s each way. {platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}, pyarrow {version('pyarrow')}.",

@@ -1,8 +1,9 @@
-"""Valid Iceberg metadata of any size, without a single data file.
+"""Generate valid Iceberg metadata of any size, without a single data file.
 
 Run ``python benchmarks/generate.py --help``, or call `generate`. Each manifest is one commit, so the table has a
-history too: appends of data files first, then row deltas with deletes (position-delete files in v2, each for one data
-file; deletion vectors in v3, 100 in a Puffin file). What was made is kept in ``benchmarks/data``, named by its shape.
+history, too: first appends of data files, then row deltas with deletes (position delete files in v2, each for one data
+file; deletion vectors in v3, 100 per Puffin file). Generated tables are kept in ``benchmarks/data``, named by their
+shape.
 """
 
 from __future__ import annotations

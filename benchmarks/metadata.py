@@ -1,10 +1,9 @@
-"""Reading metadata, measured against PyIceberg: open, tree of the current snapshot, every file as pandas.
+"""Measure reading metadata, compared with PyIceberg: open, tree of the current snapshot, every file as pandas.
 
 ``python benchmarks/metadata.py`` makes the table (`generate.py`), runs every case in a process of its own, in turn,
 prints a table and writes ``results/metadata.md``. Imports are done before the clock starts; the column "cold" is the
-whole of the first call in a fresh interpreter, imports counted, as one meets it in a notebook's first cell. Memory is
-the most that the process held while the case ran (Linux: ``VmHWM``, reset before the case; elsewhere the process's
-maximum).
+whole first call in a fresh interpreter, imports included, as in a notebook's first cell. Memory is the peak of the
+process while the case ran (Linux: ``VmHWM``, reset before the case; elsewhere the process's maximum).
 """
 
 from __future__ import annotations
@@ -140,7 +139,7 @@ def _report(rows: list[dict[str, Any]], imports: list[float], faces: list[float]
     lines = [
         "# Reading metadata",
         "",
-        "Made by `python benchmarks/metadata.py`; how it measures stands at the top of that file.",
+        "Made by `python benchmarks/metadata.py`; the top of that file describes how it measures.",
         "",
         f"Table: `{folder.name}` of `generate.py` (version, data files, delete files, columns with statistics, "
         f"manifests), {size:.0f} MB of manifests. "

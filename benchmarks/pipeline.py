@@ -1,9 +1,9 @@
-"""A table's life on Spark and what metadata costs in it: ``notebooks/06_spark_pipeline.ipynb`` at full size.
+"""Run a table's life on Spark and measure its metadata: ``notebooks/06_spark_pipeline.ipynb`` at full size.
 
 ``python benchmarks/pipeline.py`` runs the notebook's cells with 20 million rows in 100 commits (``PIPELINE_ROWS``,
 ``PIPELINE_COMMITS``) and writes ``results/pipeline.md``: how long each chapter took in each lab, and the notebook's
-table of what metadata cost. What is counted, and how, stands in the notebook. Counts and bytes are the same on any
-machine, but for file names, which are random; seconds are one run's. It takes some GB of the temporary folder.
+table of what metadata cost. The notebook explains what is counted, and how. Counts and bytes are the same on any
+machine, except for the random file names; seconds are those of one run. It takes some GB of the temporary folder.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def run() -> tuple[dict[str, Any], str]:
     for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
         if cell.cell_type != "code":
             continue
-        start, said = time.perf_counter(), io.StringIO()
-        with contextlib.redirect_stdout(said):
+        start, printed = time.perf_counter(), io.StringIO()
+        with contextlib.redirect_stdout(printed):
             exec(compile(cell.source, f"<cell {cell.id}>", "exec"), namespace)
         print(f"{time.perf_counter() - start:7.1f} s  {cell.source.splitlines()[0][:90]}", flush=True)
         if "words" in cell.metadata.get("tags", ()):
-            words = said.getvalue()
+            words = printed.getvalue()
     return namespace, words
 
 
@@ -76,8 +76,8 @@ def main() -> None:
     text = [
         "# A table's life on Spark, and what its metadata costs",
         "",
-        "Made by `python benchmarks/pipeline.py`, which runs the cells of `notebooks/06_spark_pipeline.ipynb`; what is "
-        "counted stands there.",
+        "Made by `python benchmarks/pipeline.py`, which runs the cells of `notebooks/06_spark_pipeline.ipynb`; the "
+        "notebook explains what is counted.",
         "",
         f"{namespace['ROWS']:,} rows landed in {namespace['COMMITS']:,} commits, in a lab of version 3 and one of V4. "
         f"{about}; all of it took {minutes:.0f} minutes. Load of the machine when it ended: {os.getloadavg()[1]:.1f}.",

@@ -1,10 +1,10 @@
-"""Planning scans, measured against PyIceberg's ``plan_files``: time, CPU and memory; and the same files and deletes.
+"""Measure scan planning, compared with PyIceberg's ``plan_files``: time, CPU and memory, for the same result.
 
 ``python benchmarks/planning.py`` makes the tables (`generate.py`), runs every case in a process of its own, both
-planners in turn, prints a table and writes ``results/planning.md``. Nothing is in a cache when the clock starts: the
-metadata file has been read, the imports are done. Both must plan the same data files with the same deletes each, which
-is compared after the clock has stopped. Memory is the most that the process held while it planned (see
-`metadata.py`). Last, a table of the V4 proposal with a million data files, which PyIceberg does not read.
+planners in turn, prints a table and writes ``results/planning.md``. Caches are empty when the clock starts, but the
+metadata file has been read and imports are done. Both must plan the same data files, each with the same deletes; that
+is compared after the clock has stopped. Memory is the peak of the process while it planned (see `metadata.py`). The
+last case is a table of the V4 proposal with a million data files, which PyIceberg does not read.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _report(rows: dict[tuple[str, str], dict[str, Any]], big: list[tuple[str, di
     lines = [
         "# Planning scans",
         "",
-        "Made by `python benchmarks/planning.py`; how it measures stands at the top of that file.",
+        "Made by `python benchmarks/planning.py`; the top of that file describes how it measures.",
         "",
         "Tables of `generate.py`: version 2, 100,000 data files, 10,000 position delete files, 10 columns with "
         "statistics, 11 manifests; once unpartitioned, once by day and region. "

@@ -1,9 +1,9 @@
-"""Where PyIceberg's ``inspect`` and ours differ, table by table, and who is right.
+"""Report where PyIceberg's ``inspect`` and ours differ, table by table, and which is right.
 
 ``python benchmarks/pyiceberg_differences.py`` lets Spark, with Iceberg's own runtime, write the tables of
-``tests/spark/tables.py`` (or takes those in ``--warehouse``) and judge: its value decides. With ``--corpus``, or
-``ICEEXPLORE_CORPUS``, the tables of a folder are compared too; there the reasons found on Spark's tables, or the spec,
-decide. Prints a table and writes ``results/pyiceberg_differences.md``.
+``tests/spark/tables.py`` (or takes those in ``--warehouse``); Spark's value decides. With ``--corpus``, or
+``ICEEXPLORE_CORPUS``, the tables of a folder are compared, too; for those, the reasons found on Spark's tables, or the
+spec, decide. It prints a table and writes ``results/pyiceberg_differences.md``.
 """
 
 from __future__ import annotations

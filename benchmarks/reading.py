@@ -1,11 +1,11 @@
-"""Reading rows, measured against PyIceberg: whole tables, filters, counts, first rows, with and without deletes.
+"""Measure reading rows, compared with PyIceberg: whole tables, filters, counts, first rows, with and without deletes.
 
-``python benchmarks/reading.py`` has PyIceberg write a table (version 2, ten appends, eight columns), simulations add
-deletes to it (one row in 20 by deletion vectors or position delete files, one in 200 by an equality delete), and runs
-every case in a process of its own, both readers in turn. Both must find the same rows, which is compared after the
-clock has stopped. The table has been opened, the imports are done; what is read stands in the system's cache. Memory is
-the most that the process held meanwhile (see `metadata.py`), the result included. Results go to
-``results/reading.md``. What PyIceberg cannot read is said there.
+``python benchmarks/reading.py`` has PyIceberg write a table (version 2, ten appends, eight columns) and adds deletes to
+it with simulations (one row in 20 by deletion vectors or position delete files, one in 200 by an equality delete). It
+runs every case in a process of its own, both readers in turn. Both must find the same rows, which is compared after the
+clock has stopped. When the clock starts, the table has been opened, imports are done, and the files are in the system's
+cache. Memory is the peak of the process meanwhile (see `metadata.py`), including the result. Results go to
+``results/reading.md``, which also lists what PyIceberg cannot read.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ def _pyiceberg(path: str, case: Case, rows: int) -> Callable[[], Any]:
     return lambda: table.scan(**options).to_arrow()
 
 
-def _said(result: Any) -> str:
-    """What must be equal of both: the number of rows, and the sum of ids."""
+def _summary(result: Any) -> str:
+    """Return what must be equal for both readers: the number of rows, and the sum of ids."""
     import pandas as pd
     import pyarrow.compute as pc
 
@@ -189,7 +189,7 @@ def _child(who: str, path: str, name: str, rows: int) -> dict[str, Any]:
             raise
         return {"refused": f"{type(error).__name__}: {error}"}
     seconds, work, mb = time.perf_counter() - wall, time.process_time() - cpu, _memory()
-    return {"seconds": seconds, "cpu": work, "mb": mb, "said": _said(result)}
+    return {"seconds": seconds, "cpu": work, "mb": mb, "rows": _summary(result)}
 
 
 def _measure(who: str, path: Path, case: Case, rows: int) -> dict[str, Any]:
@@ -216,9 +216,9 @@ def run(paths: dict[str, Path], rows: int, repeat: int) -> dict[tuple[str, str, 
                 for who, runs in found.items():
                     if not (runs and "refused" in runs[0]):
                         runs.append(_measure(who, path, case, rows))
-            said = {r["said"] for runs in found.values() for r in runs if "said" in r}
-            if len(said) != 1:
-                raise SystemExit(f"{name}, {case.name}: not the same rows: {sorted(said)}")
+            summaries = {r["rows"] for runs in found.values() for r in runs if "rows" in r}
+            if len(summaries) != 1:
+                raise SystemExit(f"{name}, {case.name}: not the same rows: {sorted(summaries)}")
     return out
 
 
@@ -226,7 +226,7 @@ def _report(found: dict[tuple[str, str, str], list[dict[str, Any]]], rows: int, 
     lines = [
         "# Reading rows",
         "",
-        "Made by `python benchmarks/reading.py`; how it measures stands at the top of that file.",
+        "Made by `python benchmarks/reading.py`; the top of that file describes how it measures.",
         "",
         f"{rows:,} rows in {APPENDS} Parquet files of PyIceberg, eight columns; one row in 20 deleted by deletion "
         "vectors (version 3) or position delete files (version 2), one in 200 by an equality delete. "

@@ -1,13 +1,12 @@
-"""Scans on Spark, measured against Iceberg's runtime: 20 million rows, whole, and with one row in 20 deleted.
+"""Measure scans on Spark, compared with Iceberg's runtime: 20 million rows, whole, and with one row in 20 deleted.
 
 ``python benchmarks/scan.py`` has Spark and Iceberg's runtime write the tables, then reads each both ways in one
 process, in turn, seven times after a first round that is not counted; both must give the same sums. ``sum`` reads one
-column of four, ``all`` reads all. DataFrames are made once; what that takes (planning, footers, deletes) is a column of
-its own. CPU is the median of what a run takes of it, in all of Spark's processes: of a machine that is busy with other
-things it says more than time. Memory is the most that Spark's Java and Python processes held at one time (Linux:
-``VmRSS``, looked at fifty times a second), in a process that reads one way only and has ipykernel loaded, as a
-notebook's has; the median of five. Spark is what ``ix.spark`` starts, for both. Results go to ``results/scan.md``,
-where each case has its place.
+column of four, ``all`` reads all. DataFrames are made once; making them (planning, footers, deletes) is a column of its
+own. CPU is the median per run over all of Spark's processes; on a busy machine it is more reliable than time. Memory is
+the peak that Spark's Java and Python processes held together (Linux: ``VmRSS``, sampled fifty times a second), in a
+process that reads one way only and has ipykernel loaded, as a notebook has; the median of five. ``ix.spark`` starts
+Spark for both. Results go to ``results/scan.md``, which has a section for each case.
 """
 
 from __future__ import annotations
@@ -178,14 +177,14 @@ def held(folder: Path, case: str, way: str) -> dict[str, Any]:
 
 def holds(process: int) -> int:
     """What a process and those that it started hold, in kB (proc(5))."""
-    lines = said(f"/proc/{process}/status").splitlines()
+    lines = proc_text(f"/proc/{process}/status").splitlines()
     own = next((int(line.split()[1]) for line in lines if line.startswith("VmRSS")), 0)
     return own + sum(map(holds, children(process)))
 
 
 def worked(process: int) -> float:
     """The seconds of CPU that a process and those that it started have taken (proc(5))."""
-    numbers = said(f"/proc/{process}/stat").rpartition(")")[2].split()
+    numbers = proc_text(f"/proc/{process}/stat").rpartition(")")[2].split()
     own = sum(int(n) for n in numbers[11:15]) / os.sysconf("SC_CLK_TCK")
     return own + sum(map(worked, children(process)))
 
@@ -196,11 +195,11 @@ def children(process: int) -> list[int]:
         tasks = list(Path(f"/proc/{process}/task").iterdir())
     except FileNotFoundError:
         return []
-    return [int(number) for task in tasks for number in said(f"{task}/children").split()]
+    return [int(number) for task in tasks for number in proc_text(f"{task}/children").split()]
 
 
-def said(file: str) -> str:
-    """What a file of ``/proc`` says; nothing where its process or thread has ended."""
+def proc_text(file: str) -> str:
+    """Return the text of a file in ``/proc``, or nothing if its process or thread has ended."""
     try:
         return Path(file).read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):

@@ -1,8 +1,7 @@
-"""A table in a store far away, read by iceexplore and by PyIceberg: seconds, requests, and how many go out at once.
+"""Measure a table in a remote store, read by iceexplore and by PyIceberg: seconds, requests, and concurrent requests.
 
-The store answers each request after 50 ms (see `_store_server`). Each line is measured in processes of their own, which
-have imported what they need and read nothing; both tools in turn, the median of some runs. Requests are counted by the
-store.
+The store answers each request after 50 ms (see `_store_server`). Each line is measured in processes of its own, which
+have done their imports and read nothing; both tools in turn, the median of several runs. The store counts the requests.
 """
 
 from __future__ import annotations

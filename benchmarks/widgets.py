@@ -1,13 +1,13 @@
-"""What the explorer costs in a notebook, measured in a real JupyterLab in Chromium.
+"""Measure what the explorer costs in a notebook, in a real JupyterLab in Chromium.
 
 ``python benchmarks/widgets.py`` makes the tables (`generate.py`), starts a JupyterLab of its own, measures, prints and
 writes ``results/widgets.md``. Opening is timed in fresh Python processes, the best of several. In the browser:
 
-- the message is the largest that the kernel sent while 5,000 nodes were unfolded, counted where it arrives;
-- first paint is from its arrival until the frame after the canvas was painted with it;
-- a frame is the time between two of the browser's animation frames while one event came in each: the pointer dragged,
-  the wheel turned, a node folded or unfolded, one selected. All of it counts: our script, layout, painting. Chromium
-  paints in software here, without a graphics card.
+- the message is the largest that the kernel sent while 5,000 nodes were unfolded, measured on arrival;
+- first paint is the time from its arrival until the frame after the canvas was painted with it;
+- a frame is the time between two of the browser's animation frames while each received one event: the pointer dragged,
+  the wheel turned, a node folded or unfolded, one selected. It includes our script, layout and painting; Chromium
+  paints in software, without a graphics card.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def main() -> int:
     report = [
         "# The explorer",
         "",
-        "Made by `python benchmarks/widgets.py`; how it measures stands at the top of that file.",
+        "Made by `python benchmarks/widgets.py`; the top of that file describes how it measures.",
         "",
         f"{machine}, anywidget {version('anywidget')}, Chromium without a graphics card. Load at the end: "
         f"{os.getloadavg()[0]:.1f} (one program that computes all the time is 1).",

@@ -299,7 +299,7 @@ def _v3_beside_v4() -> TableDiagram:
 
 
 def _table_structure() -> TableDiagram:
-    """Return a diagram of seed 002: catalog pointer, metadata files, snapshots, manifest lists, manifests, files."""
+    """Return the diagram of Iceberg's first design document: catalog pointer, metadata files, snapshots, manifest lists, manifests, files."""
     s = _table(2)
     s.append(_files("D1", "D2"))
     s.append(_files("D3"))
@@ -341,7 +341,7 @@ _FIGURES = Figures(
         Figure("row-delta-root", "A row delta in the root manifest", f"{_EXAMPLES}: Row Delta", "DV1 deletes rows 5 and 12 of D1; the updated rows are in D2.", _row_delta_root),
         Figure("row-delta-complex", "A row delta with delete manifests", f"{_EXAMPLES}: Row Delta", "The new DV of D1 replaces the old one, which a manifest DV removes from its delete manifest.", _row_delta_complex),
         Figure("compaction-append", "Manifest compaction during an append", f"{_EXAMPLES}: Manifest Compaction", "M3 merges the remaining entries of M1 and M2, all EXISTING; only D7 is ADDED.", _compaction),
-        Figure("discarded-several-dvs", "Discarded: several deletion vectors a leaf", _DISCARDED, "Each snapshot's changes are a separate ADDED vector beside the EXISTING one.", _several_dvs, ("one-manifest-dv",)),
+        Figure("discarded-several-dvs", "Discarded: several deletion vectors per leaf", _DISCARDED, "Each snapshot's changes are a separate ADDED vector beside the EXISTING one.", _several_dvs, ("one-manifest-dv",)),
         Figure("discarded-dv-in-delete-manifest", "Discarded: more deletes in another delete manifest", f"{_DISCARDED}: Modifying an existing Delete Vector", "DV2 adds to DV1 in a separate manifest; M4 then separates earlier deletes (DV3) from new ones (DV4).", _dv_in_delete_manifest, _VIOLATED_BY_DELETE_MANIFESTS),
         Figure("v3-beside-v4", "The same table in v3 and in V4", "Single File Commits, Diagram Source", "A manifest list names manifests only; a root names manifests, files and vectors.", _v3_beside_v4),
         Figure("current-and-proposed", "Current and proposed structure", "Single File Commits, Proposal", "Data and deletes may be listed in the root itself until there are enough of them for a leaf.", _current_and_proposed),

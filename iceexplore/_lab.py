@@ -125,10 +125,10 @@ class Lab(CommittedTable):
     missing, because counts in the metadata contradict each other, all operations but `append` are refused
     (`iceexplore.lab`: ``on_error``).
 
-    Rows are read and written in this process, up to 4 GiB per commit, or by Spark's workers without a limit: with
-    ``spark=``, a session, or if rows are given as a Spark data frame (3.5 or later, also Connect). The workers need
-    iceexplore and must share the folder; this process only receives the files' entries and compressed bitmaps of
-    positions. The rows are the same either way.
+    Rows are read and written in this process, within its memory limit (`iceexplore.memory_limit`), or by Spark's
+    workers without one: with ``spark=``, a session, or if rows are given as a Spark data frame (3.5 or later, also
+    Connect). The workers need iceexplore and must share the folder; this process only receives the files' entries and
+    compressed bitmaps of positions. The rows are the same either way.
 
     ``write.delete.mode``, ``write.update.mode`` and ``write.merge.mode`` select the mode: ``copy-on-write`` (the
     default) rewrites files, ``merge-on-read`` writes position delete files (version 2) or deletion vectors (from 3);

@@ -688,7 +688,7 @@ class Table:
     ) -> Changes | pa.Table | DataFrame:
         """Return which files were added and removed, and which metadata was read to find out; or which rows changed.
 
-        With two arguments, compare the roots of ``a`` and ``b``; ``a=None`` stands for the empty table at the
+        With two arguments, compare the roots of ``a`` and ``b``; ``a=None`` means the empty table at the
         beginning. With one argument, return what that snapshot changed, read from its own root as far as possible;
         without arguments, what the snapshot that is shown changed. (`diff` with one argument compares that state with
         the one that is shown.)

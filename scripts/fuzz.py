@@ -244,8 +244,8 @@ def child(folder: Path, seed: int, first: int, cases: int, *, everything: bool =
         # What the newest version reads: most other files are of history alone.
         file = rng.choice(rng.choices(([metadata], live, every), (30, 50, 20))[0])
         data = file.read_bytes()
-        changed, said = change(file, data, rng)
-        print(json.dumps({"case": case, "file": str(file.relative_to(folder)), "said": said[:300]}), flush=True)
+        changed, what = change(file, data, rng)
+        print(json.dumps({"case": case, "file": str(file.relative_to(folder)), "change": what[:300]}), flush=True)
         if case % 20 == 0:
             gc.collect()
         with contextlib.suppress(OSError):
@@ -299,11 +299,11 @@ def run(
         total["bad"].append({**begun, "kind": kind, "what": what})
         total["kinds"][kind] += 1
         if say and total["kinds"][kind] == 1:
-            say(f"--- {kind}: seed {seed} case {begun['case']}: {begun['file']}: {begun['said']}\n{what}")
+            say(f"--- {kind}: seed {seed} case {begun['case']}: {begun['file']}: {begun['change']}\n{what}")
 
     at, end = first, first + cases
     while at < end and (until is None or time.monotonic() < until):
-        begun: dict[str, Any] = {"case": at, "file": "", "said": "before the first"}
+        begun: dict[str, Any] = {"case": at, "file": "", "change": "before the first"}
         finished = False
         for found in _child_lines(folder, seed, at, min(A_CHILD, end - at), seconds, everything=everything):
             if "file" in found:
@@ -427,7 +427,7 @@ def main() -> int:
     took = time.monotonic() - began
     if given.list:
         for one in found["bad"]:
-            print(f"{one['kind']}: case {one['case']}: {one['file']}: {one['said']}: {one['what'].splitlines()[-1]}")
+            print(f"{one['kind']}: case {one['case']}: {one['file']}: {one['change']}: {one['what'].splitlines()[-1]}")
     for kind, times in found["kinds"].most_common():
         print(f"{times:6} {kind}")
     print(f"{found['done']} cases in {took:.0f} s, {len(found['bad'])} failures, peak {found['peak'] >> 20} MB, "

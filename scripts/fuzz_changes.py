@@ -41,8 +41,8 @@ def change(path: Path, data: bytes, rng: random.Random) -> tuple[bytes, str]:
     name = path.name
     if name.endswith(".json"):
         if data[:2] == b"\x1f\x8b":
-            text, said = change_json(gzip.decompress(data), rng)
-            return gzip.compress(text, mtime=0), said
+            text, description = change_json(gzip.decompress(data), rng)
+            return gzip.compress(text, mtime=0), description
         return change_json(data, rng)
     if name.endswith(".avro"):
         return change_avro(data, rng)
@@ -103,12 +103,12 @@ def change_json(text: bytes, rng: random.Random) -> tuple[bytes, str]:
         for step in path[:-1]:
             holder = holder[step]
         del holder[path[-1]]
-        said = f"{path} removed"
+        description = f"{path} removed"
     else:
         value = rng.choice(VALUES)
         _put(document, path, value)
-        said = f"{path} = {value!r}"
-    return json.dumps(document).encode(), said
+        description = f"{path} = {value!r}"
+    return json.dumps(document).encode(), description
 
 
 def _change_records(records: list[Any], rng: random.Random) -> str:
@@ -131,14 +131,14 @@ def change_avro(data: bytes, rng: random.Random) -> tuple[bytes, str]:
     records: list[Any] = list(reader)
     if not isinstance(schema, dict) or not records:
         return change_bytes(data, rng)
-    said = _change_records(records, rng)
+    description = _change_records(records, rng)
     out = io.BytesIO()
     kept = {k: v for k, v in header.items() if not k.startswith("avro.")}
     try:
         fastavro.writer(out, schema, records, metadata=kept, sync_marker=data[-16:])
     except Exception:  # the value is none of the field's type: bytes are changed instead
         return change_bytes(data, rng)
-    return out.getvalue(), said
+    return out.getvalue(), description
 
 
 def change_parquet(data: bytes, rng: random.Random) -> tuple[bytes, str]:
@@ -150,13 +150,13 @@ def change_parquet(data: bytes, rng: random.Random) -> tuple[bytes, str]:
     records = file.read().to_pylist()
     if not records:
         return change_footer(data, rng)
-    said = _change_records(records, rng)
+    description = _change_records(records, rng)
     out = io.BytesIO()
     try:
         pq.write_table(pa.Table.from_pylist(records, schema=file.schema_arrow), out, store_schema=False)
     except Exception:  # as above
         return change_footer(data, rng)
-    return out.getvalue(), said
+    return out.getvalue(), description
 
 
 def change_puffin(data: bytes, rng: random.Random) -> tuple[bytes, str]:
@@ -164,8 +164,8 @@ def change_puffin(data: bytes, rng: random.Random) -> tuple[bytes, str]:
     start = _puffin_footer(data)
     if start is None:
         return change_bytes(data, rng)
-    footer, said = change_json(data[start:-12], rng)
-    return data[:start] + footer + len(footer).to_bytes(4, "little") + data[-8:], said
+    footer, description = change_json(data[start:-12], rng)
+    return data[:start] + footer + len(footer).to_bytes(4, "little") + data[-8:], description
 
 
 def _puffin_footer(data: bytes) -> int | None:
@@ -200,7 +200,7 @@ def change_vector(data: bytes, rng: random.Random) -> tuple[bytes, str]:
     fields = [("bitmaps", 4, "<q"), ("key", 12, "<I"), ("cookie", 16, "<I"), ("containers", 20, "<I"),
               ("container key", 24, "<H"), ("cardinality", 26, "<H"), ("offset", 28, "<I")]  # fmt: skip
     fields += [("value", at, "<H") for at in range(32, len(vector) - 1, 2)][:40]
-    said = []
+    description = []
     for name, at, form in rng.choices(fields, k=rng.choice((1, 1, 1, 2))):
         size = struct.calcsize(form)
         if at + size <= len(vector):
@@ -208,8 +208,8 @@ def change_vector(data: bytes, rng: random.Random) -> tuple[bytes, str]:
             edges = (0, 1, 0x7F, 0xFFFF, 2**31 - 1, 2**31, -1, 12347)
             number = rng.choice((*edges, old + 1, old - 1, rng.randrange(2**16)))
             vector[at : at + size] = (number % (1 << 8 * size)).to_bytes(size, "little")
-            said.append(f"{name} at {at} = {number}")
-    return data[:begin] + _checked(bytes(vector)) + data[end:], "vector: " + ", ".join(said)
+            description.append(f"{name} at {at} = {number}")
+    return data[:begin] + _checked(bytes(vector)) + data[end:], "vector: " + ", ".join(description)
 
 
 def change_positions(data: bytes, rng: random.Random) -> tuple[bytes, str]:
@@ -226,12 +226,12 @@ def change_positions(data: bytes, rng: random.Random) -> tuple[bytes, str]:
     moved = rng.choice((positions[spot] + 1, positions[spot] + 1000, 2**31, 2**32 + 5, 2**40, 2**62))
     match rng.randrange(3):
         case 0:
-            positions[spot], said = moved, f"position {positions[spot]} = {moved}"
+            positions[spot], description = moved, f"position {positions[spot]} = {moved}"
         case 1:
-            said = f"position {positions.pop(spot)} removed"
+            description = f"position {positions.pop(spot)} removed"
         case _:
             positions.append(moved)
-            said = f"position {moved} added"
+            description = f"position {moved} added"
     new = BitMap64(positions)
     blob = _checked(_DV_MAGIC + new.serialize())
     start = _puffin_footer(data)
@@ -245,7 +245,7 @@ def change_positions(data: bytes, rng: random.Random) -> tuple[bytes, str]:
                 one["properties"]["cardinality"] = str(len(new))
     text = json.dumps(footer).encode()
     end_of_blobs = data[end:start]
-    return data[:begin] + blob + end_of_blobs + text + len(text).to_bytes(4, "little") + data[-8:], said
+    return data[:begin] + blob + end_of_blobs + text + len(text).to_bytes(4, "little") + data[-8:], description
 
 
 # Thrift's compact protocol: enough to take the footer of a Parquet file apart and to put it together again.

@@ -1,7 +1,7 @@
 """Try every widget in Firefox and WebKit, those that are installed (`make browsers`).
 
-The tests run in Chromium. Here a widget stands in a page of its own, Python behind it, and is used by mouse and by
-keys; a saved page is opened from its file. What a script of ours raises, and what a policy forbids, counts as failed.
+The tests run in Chromium. Here each widget is in a page of its own, with Python behind it, and is used with mouse and
+keyboard; a saved page is opened from its file. Errors of our scripts, and violations of a policy, count as failures.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from scripts.widget_pictures import WIDGETS, tables
 from tests.browser.bare import MODEL, PAGE
 
 _WATCH = """
-window.said = [];
-addEventListener("error", ({ message }) => said.push(message));
-addEventListener("unhandledrejection", ({ reason }) => said.push(String(reason)));
-document.addEventListener("securitypolicyviolation", ({ violatedDirective }) => said.push(violatedDirective));
+window.failures = [];
+addEventListener("error", ({ message }) => failures.push(message));
+addEventListener("unhandledrejection", ({ reason }) => failures.push(String(reason)));
+document.addEventListener("securitypolicyviolation", ({ violatedDirective }) => failures.push(violatedDirective));
 """
 _START = """
 window.iceSave = async (body) => (await fetch("/save", { method: "POST", body })).text();
-fetch("/state").then((answer) => answer.json()).then(%s).catch((error) => said.push(String(error)));
+fetch("/state").then((answer) => answer.json()).then(%s).catch((error) => failures.push(String(error)));
 """
 #: Where a card's middle is in the page.
 _CARD = """(id) => {
@@ -184,8 +184,8 @@ def tried(name: str, engine: Engine, pictures: Path | None) -> list[str]:
     def attempt(what: str, run: Callable[[], None]) -> None:
         try:
             run()
-            said = engine.run("() => window.said ?? []")
-            assert said == [], said
+            failures = engine.run("() => window.failures ?? []")
+            assert failures == [], failures
         except (AssertionError, RuntimeError) as error:
             failed.append(f"{name}: {what}: {error}")
             print(failed[-1], flush=True)
@@ -216,7 +216,7 @@ def tried(name: str, engine: Engine, pictures: Path | None) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engines", nargs="*", default=list(ENGINES), help="firefox, webkit; both unless said")
+    parser.add_argument("engines", nargs="*", default=list(ENGINES), help="firefox, webkit; default: both")
     parser.add_argument("--pictures", type=Path, help="folder that gets a picture of each widget")
     options = parser.parse_args(arguments)
     if options.pictures is not None:

@@ -44,10 +44,10 @@ def java_version() -> int | None:
         return None
     try:
         # JAVA_TOOL_OPTIONS makes Java print a line of its own first
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
     except (OSError, subprocess.SubprocessError):
         return None
-    match = re.search(r'version "(\d+)', said)
+    match = re.search(r'version "(\d+)', answer)
     return int(match.group(1)) if match else None
 
 
@@ -63,7 +63,7 @@ def chromium_path() -> Path | None:
 
 
 def corpus_path() -> Path | None:
-    """The folder of real tables (``ICEEXPLORE_CORPUS``); None where it is not said."""
+    """The folder of real tables (``ICEEXPLORE_CORPUS``); None if unset."""
     given = os.environ.get("ICEEXPLORE_CORPUS")
     return Path(given) if given else None
 

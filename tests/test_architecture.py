@@ -1,4 +1,4 @@
-"""The house: who stands on whom, what modules look like, and what no file may say."""
+"""The architecture: who may import whom, what modules look like, and what no file may contain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "iceexplore"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-#: Top to bottom, as in ARCHITECTURE.md: a package stands only on those below it.
+#: Top to bottom, as in ARCHITECTURE.md: a package imports only those below it.
 HOUSE = (
     "faces", "widgets", "labs", "on_spark", "doctor", "verification", "commits", "writing", "reading", "planning",
     "expressions", "inspect", "graph", "manifests", "deletes", "formats", "metadata", "storage", "render", "errors",
@@ -159,14 +159,14 @@ def test_architecture_md_has_the_same_order() -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ids)
-def test_stands_only_on_packages_below(path: Path) -> None:
+def test_imports_only_packages_below(path: Path) -> None:
     own = storey(name_of(path))
     wrong = [
         f"line {line}: {module}"
         for line, module in our_imports(path)
         if storey(module) != own and HOUSE.index(storey(module)) <= HOUSE.index(own)
     ]
-    assert not wrong, f"{own} does not stand on {wrong}"
+    assert not wrong, f"{own} may not import {wrong}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ids)

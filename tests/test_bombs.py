@@ -1,4 +1,4 @@
-"""Small files that stand for gigabytes are refused or read within 1.5 GB and 30 s, and the error is one of ours."""
+"""Small files that expand to gigabytes are refused or read within 1.5 GB and 30 s, and the error is one of ours."""
 
 from __future__ import annotations
 

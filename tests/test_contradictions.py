@@ -1,7 +1,7 @@
 """Whatever is missing in a list, or changed in an entry, is not silent: a problem, a finding, and an error of strict.
 
 The tables are healthy labs with rows, deletes and two partitions, of which one file is written anew, its records
-changed. Each row of the list of damages changed the rows and was told nowhere once.
+changed. Each damage in the list used to change the rows without being reported.
 """
 
 from __future__ import annotations

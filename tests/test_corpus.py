@@ -36,8 +36,8 @@ class Result:
     def line(self) -> str:
         codes = ", ".join(sorted({f"{p.severity}:{p.code}" for p in self.problems})) or "—"
         counts = f"v{self.version} {self.snapshots:>4} snapshots {self.files:>5} files {self.entries:>6} entries"
-        said = self.error[:90] or counts
-        return f"{self.name:<62} {said:<52} {codes}"
+        outcome = self.error[:90] or counts
+        return f"{self.name:<62} {outcome:<52} {codes}"
 
 
 def _expected() -> dict[str, dict[str, object]]:
@@ -185,7 +185,7 @@ def test_a_path_that_climbs_out_is_refused(corpus: Path, file: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(_expected()))
 def test_totals_match_the_manifests(corpus: Path, name: str) -> None:
-    """Rows by manifest equal an independent reader's, where no delete and nothing missing stands between."""
+    """Rows by manifest equal an independent reader's, unless deletes or missing files intervene."""
     row = _expected()[name]
     t = ix.open(corpus / name / str(row["metadata"]))
     for snapshot_id, rows in row["rows_by_snapshot"].items():  # type: ignore[attr-defined]

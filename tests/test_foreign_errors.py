@@ -96,7 +96,7 @@ def test_a_catalogs_answer_without_a_metadata_file(location: Any) -> None:
         from_catalog("db.t", Catalog(location), {})
 
 
-def test_a_view_is_said_to_be_one() -> None:
+def test_a_view_is_reported_as_one() -> None:
     with pytest.raises(CatalogError, match="is a view, not a table"):
         from_catalog("db.t", Catalog(view=True), {})
 

@@ -18,8 +18,8 @@ from scripts.fuzz_changes import change, read_thrift, thrift_values, write_thrif
 def run(folder: Path, cases: int, first: int = 0) -> None:
     found = fuzz.run(folder, 1, first, cases, 60.0)
     assert found["done"] == cases
-    said = [f"{one['case']} {one['file']} {one['said']}: {one['what']}" for one in found["bad"]]
-    assert not said, "\n".join(said)
+    bad = [f"{one['case']} {one['file']} {one['change']}: {one['what']}" for one in found["bad"]]
+    assert not bad, "\n".join(bad)
     assert found["peak"] < fuzz.RESIDENT
 
 
@@ -38,7 +38,7 @@ def test_a_case_repeats_from_its_number() -> None:
     path = Path("v1.metadata.json")
     changes = [change(path, data, random.Random(f"1:{n}")) for n in range(50)]
     assert changes == [change(path, data, random.Random(f"1:{n}")) for n in range(50)]
-    assert len({said for _, said in changes}) > 20
+    assert len({text for _, text in changes}) > 20
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def sweep(
     names = itertools.cycle(name for name in operations if name != "append")
     bad = []
     count = 0
-    for said, document in cases(table, each=everything, first=first, step=step):
+    for change, document in cases(table, each=everything, first=first, step=step):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(table, folder)
         (folder / "metadata" / path).write_text(json.dumps(document))
@@ -119,7 +119,7 @@ def sweep(
         try:
             look(door, folder, chosen)
         except Exception as error:
-            bad.append(f"{said}: {', '.join(chosen)}: {error!r}")
+            bad.append(f"{change}: {', '.join(chosen)}: {error!r}")
     assert count > 50
     assert not bad, "\n".join(bad)
 

@@ -64,7 +64,7 @@ def test_history_shows_what_the_format_can_do(trips: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(("name", "said"), [("opne", "'opne'; nearest: open"), ("__wrapped__", "'__wrapped__'")])
-def test_a_name_of_the_module_that_is_misspelt(name: str, said: str) -> None:
-    with pytest.raises(AttributeError, match=f"has no attribute {said}$"):
+@pytest.mark.parametrize(("name", "message"), [("opne", "'opne'; nearest: open"), ("__wrapped__", "'__wrapped__'")])
+def test_a_name_of_the_module_that_is_misspelt(name: str, message: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute {message}$"):
         getattr(ix, name)

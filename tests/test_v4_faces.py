@@ -49,7 +49,7 @@ def _saved(lab: RootLab, folder: Path, **how: Any) -> Path:
 # Words and marks ----------------------------------------------------------------------------------------------------
 
 
-def test_the_card_says_what_stands_in_the_root(t: ix.Table) -> None:
+def test_the_card_shows_what_is_in_the_root(t: ix.Table) -> None:
     facts = dict(t_card(t))
     assert facts["Data files"] == "5"
     assert facts["Root manifest"].startswith("1 manifest, 1 data file, 2 deletes, 1 manifest DV, 2 removals")
@@ -155,7 +155,7 @@ def test_a_leaf_with_the_same_vector_on_both_sides_is_not_read(lab: RootLab, tmp
     t.close()
 
 
-def test_a_vector_attached_to_its_manifest_is_told_as_one_of_its_own(tmp_path: Path) -> None:
+def test_a_vector_attached_to_its_manifest_is_shown_like_a_separate_one(tmp_path: Path) -> None:
     t = ix.Table(made(tmp_path / "t", dv_attached=True).state)
     assert t.snapshot is not None
     now = t.snapshot.snapshot_id

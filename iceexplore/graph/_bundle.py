@@ -164,7 +164,8 @@ class _Collector:
                         yield from self._delete_files(self.state.reader.leaf(root, row).entries, done)
                     yield from self._records(location, "manifest")
             elif kind == ContentType.MANIFEST_DV and location in vectors:
-                yield from self._vectors(location, vectors, done)  # required: without them, removed entries look live
+                # Without these vectors, removed entries would look live.
+                yield from self._vectors(location, vectors, done)
         if self.deletes:  # delete files in a V4 root itself
             yield from self._delete_files(root.entries, done)
         place = root.location

@@ -97,7 +97,7 @@ def entries_schema(state: TableState) -> pa.Schema:
 
 
 def live_rows(leaf: Manifest, contents: frozenset[int] = ALL) -> pa.Array | None:
-    """Return a mask of the live entries that are files of such manifests; None if that is all entries."""
+    """Return a mask of the live entries that manifests of these contents list; None if it selects all entries."""
     mask = live(leaf.entries)
     kinds = wanted(leaf, contents)
     if kinds is not None:

@@ -156,7 +156,7 @@ def reachable_leaves(
 
 
 def wanted(leaf: Manifest, contents: frozenset[int]) -> pa.Array | None:
-    """Return a mask of the entries that are files of such manifests; None if that is all entries."""
+    """Return a mask of the entries that manifests of these contents list; None if it selects all entries."""
     if contents == ALL or (leaf.root_row is not None and not leaf.dialect.deletion_vectors_on_entries):
         return None
     kinds = pa.array(sorted(kind for c in contents for kind in _FILES_OF[c]), pa.int32())

@@ -76,7 +76,10 @@ def _published(written: list[Write], state: TableState) -> bool:
 
 
 def _named(state: TableState, snapshot_id: int | None) -> set[str]:
-    """Return the locations in the manifest list or root of the commit's snapshot; no other can list its files only."""
+    """Return the locations in the manifest list or root of the commit's snapshot.
+
+    Other snapshots cannot list files of this commit that its own snapshot does not list.
+    """
     snapshot = None if snapshot_id is None else state.metadata.snapshot(snapshot_id)
     root = None if snapshot is None else state.root(snapshot)
     return set() if root is None else {name for name in root.entries["location"].to_pylist() if name}

@@ -73,5 +73,5 @@ def _given(rows: Any) -> Any:
     odd = next((f" of {type(row).__qualname__}" for row in found if not isinstance(row, Mapping)), "")
     raise OptionError(
         "rows must be a pandas or Spark data frame, an Arrow table, a dictionary of columns or a list of "
-        f"dictionaries, not as {kind.__module__}.{kind.__qualname__}{odd}"
+        f"dictionaries, not {kind.__module__}.{kind.__qualname__}{odd}"
     )

@@ -273,7 +273,7 @@ class PositionDeletes:
         return PositionSet.union([index.positions[i] for i in rows])
 
     def _led_to(self, index: PositionIndex, where: str) -> dict[str, list[int]]:
-        """Return the indices of a delete file's paths by the file that they lead to."""
+        """Return the indices of a delete file's paths, grouped by the data file that they resolve to."""
         found = self._places.get(where)
         if found is None:
             found = {}

@@ -96,7 +96,7 @@ def _file_path(rest: str) -> str:
 
 def _local(path: str) -> str:
     normal = posixpath.normpath(path) if path else "."
-    # POSIX keeps exactly two leading slashes; no engine means anything by them.
+    # POSIX keeps exactly two leading slashes; engines treat them as one.
     return normal[1:] if normal.startswith("//") else normal
 
 

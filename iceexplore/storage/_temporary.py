@@ -85,7 +85,7 @@ class TemporaryFolder:
             os.close(lock)
 
     def remove_with(self, owner: object) -> weakref.finalize:  # type: ignore[type-arg]
-        """Remove it with ``owner`` or at process exit; return the finalizer, which removes it when called."""
+        """Remove the folder with ``owner`` or at process exit; return the finalizer, which removes it when called."""
         return weakref.finalize(owner, self.remove)
 
 

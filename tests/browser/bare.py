@@ -79,8 +79,8 @@ _COUNT = """() => {
 _AXE = """async () => {
   const runOnly = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
   const { violations } = await axe.run(document, { runOnly });
-  const told = ({ html, failureSummary }) => html.slice(0, 200) + " " + failureSummary;
-  return violations.map(({ id, help, nodes }) => [id, help, nodes.slice(0, 5).map(told)]);
+  const describe = ({ html, failureSummary }) => html.slice(0, 200) + " " + failureSummary;
+  return violations.map(({ id, help, nodes }) => [id, help, nodes.slice(0, 5).map(describe)]);
 }"""
 
 

@@ -206,7 +206,7 @@ def test_two_views_of_one_widget_stay_in_step(browser: Any) -> None:
         assert bare.page.locator(".ice-compared:visible").count() == 2
 
 
-def test_silence_is_told_and_forgotten(browser: Any) -> None:
+def test_silence_is_reported_and_forgotten(browser: Any) -> None:
     widget = Timeline(ix.sample("trips"))
     with bare_page(browser, widget) as bare:
         bare.page.evaluate("window.ice.model.save_changes = () => {}")
@@ -214,7 +214,7 @@ def test_silence_is_told_and_forgotten(browser: Any) -> None:
         bare.page.keyboard.press("Home")
         bare.page.wait_for_selector(".ice-error:visible", timeout=10_000)
         assert "does not answer" in bare.page.locator(".ice-error").inner_text()
-        assert bare.page.evaluate("window.ice.sent") == [{"ping": True}], "it asked once more before it said so"
+        assert bare.page.evaluate("window.ice.sent") == [{"ping": True}], "it asked again before it reported silence"
         assert bare.page.locator(".ice-axis").get_attribute("aria-valuenow") == "1", "what is there is still usable"
         widget.answered += 1
         bare.push()

@@ -21,7 +21,7 @@ _ = t.append(5, rows=100), t.append(4, rows=20)"""
 
 
 def show(notebook: Any, folder: Path, *cells: str) -> Any:
-    """Run the cells; the widgets that they show, once they stand still."""
+    """Run the cells; return the widgets that they show, once these are idle."""
     path = folder / "n.ipynb"
     made = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
@@ -46,7 +46,7 @@ def field(widget: Any, name: str) -> Any:
     return widget.locator(f"[data-field='{name}']:visible")
 
 
-def told(widget: Any) -> str:
+def report(widget: Any) -> str:
     return str(widget.locator(".ice-told-list").inner_text())
 
 
@@ -70,7 +70,7 @@ def test_lessons(notebook: Any, tmp_path: Path) -> None:
 
 
 def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
-    assert "the table is never written" in told(widget)
+    assert "the table is never written" in report(widget)
     assert widget.locator(".ice-side:visible").count() == 1
     assert widget.locator(".ice-commit-panel [role=tree] .ice-row").count() > 4
     # V4: one file a commit
@@ -78,10 +78,10 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     widget.locator(".ice-rest > summary").click()
     field(widget, "flush_data_files").fill("4")
     apply(notebook, widget)
-    assert "Added: 3 data files." in told(widget)
-    assert "3 new entries are directly in the root" in told(widget)
-    assert "rules checked, none broken" in told(widget)
-    assert "Written: V4 2 files" in told(widget) and "v3 3 files" in told(widget)
+    assert "Added: 3 data files." in report(widget)
+    assert "3 new entries are directly in the root" in report(widget)
+    assert "rules checked, none broken" in report(widget)
+    assert "Written: V4 2 files" in report(widget) and "v3 3 files" in report(widget)
     assert widget.locator(".ice-side:visible").count() == 2
     assert marks(widget, 1, "file:") == ["+"] * 3
     assert marks(widget, 1, "manifest:") == ["="] * 2 == marks(widget, 0, "manifest:")
@@ -119,13 +119,13 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     field(widget, "isolation").select_option("snapshot")
     apply(notebook, widget)
     assert refused.inner_text() == ""
-    assert "Another writer had committed first" in told(widget)
+    assert "Another writer had committed first" in report(widget)
     # undo, redo, fork
     step = widget.locator(".ice-steps [aria-current=step]")
     assert step.inner_text() == "2 Overwrite data files"
     widget.get_by_role("button", name="Undo", exact=True).click()
     idle(notebook)
-    assert step.inner_text() == "1 Append data files" and "Added: 3 data files." in told(widget)
+    assert step.inner_text() == "1 Append data files" and "Added: 3 data files." in report(widget)
     widget.get_by_role("button", name="Fork", exact=True).click()
     idle(notebook)
     assert widget.get_by_role("group", name="Lines").get_by_role("button").all_inner_texts() == ["main", "fork 1"]
@@ -182,7 +182,7 @@ def by_keyboard(notebook: Any, widget: Any) -> None:
     page.keyboard.type("2")
     press("Enter")  # from a field: what is typed counts
     idle(notebook)
-    assert "Added: 2 data files." in told(widget), told(widget)
+    assert "Added: 2 data files." in report(widget), report(widget)
     # refs and properties by their names
     field(widget, "operation").focus()
     page.keyboard.type("Set a")
@@ -192,7 +192,7 @@ def by_keyboard(notebook: Any, widget: Any) -> None:
     page.keyboard.type(HOSTILE)
     press("Enter")
     idle(notebook)
-    assert "onerror" in told(widget)
+    assert "onerror" in report(widget)
     # tabs by arrows, cells by arrows
     widget.locator(".ice-tab[aria-selected=true]").focus()
     press("ArrowRight")
@@ -277,12 +277,12 @@ def test_axe_finds_nothing_in_a_step(browser: Any) -> None:
 
 
 def bad_number(bare: Any) -> None:
-    """What is no number is not taken for the default that it stands in place of."""
+    """Text that is not a number is not replaced by the default."""
     done = bare.widget.commit_line["at"]
     bare.page.locator("[data-field=operation]").select_option("append")
     bare.idle()
     files = bare.page.locator("[data-field=files]:visible")
-    assert files.get_attribute("placeholder") == "3"  # what nothing stands for
+    assert files.get_attribute("placeholder") == "3"  # what an empty field means
     files.press("Control+a")
     files.press_sequentially("1e400")
     bare.press("Enter")
@@ -290,7 +290,7 @@ def bad_number(bare: Any) -> None:
     assert bare.widget.commit_line["at"] == done
     files.fill("")
     bare.press("Tab")
-    assert files.input_value() == "", "what counts in its place stands there pale"
+    assert files.input_value() == "", "the default is shown as a placeholder"
     bare.page.locator(".ice-commit-form .ice-go").click()
     bare.idle()
     assert bare.widget.commit_refused == {} and bare.widget.commit_line["at"] == done + 1

@@ -106,7 +106,7 @@ def test_tables_by_mouse(shown: Any) -> None:
     settled(shown)
     assert status.inner_text() == "101–130 of 130 rows"
 
-    # sorted up, down, and as it stands
+    # sorted up, down, and unsorted
     header = page.locator("th", has=page.get_by_role("button", name="record_count", exact=True))
     for way, first in (("ascending", "=000"), ("descending", "=129"), ("none", "=000")):
         header.locator(".ice-sort").click()

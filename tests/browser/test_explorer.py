@@ -29,7 +29,7 @@ def notebook_of(path: Path, *cells: str) -> Path:
 
 
 def show(notebook: Any, folder: Path, source: str, *, as_list: bool = True) -> Any:
-    """Run the cell that shows the explorer ``w`` and wait until it stands still."""
+    """Run the cell that shows the explorer ``w`` and wait until it is idle."""
     cells = ("import iceexplore as ix", f"w = {source}\nw")
     notebook.open(notebook_of(folder / "n.ipynb", *cells))
     notebook.run_all()
@@ -88,7 +88,7 @@ def hostile(large: Path, tmp_path: Path) -> Path:
     return path
 
 
-# A read that stands still until it is told to go on: what an object store far away would be.
+# A read that waits until the test releases it, like one from a slow remote store.
 _SLOW = """
 import threading
 from iceexplore.widgets.tree._forest import Forest
@@ -111,7 +111,7 @@ def test_in_a_notebook(notebook: Any, tmp_path: Path) -> None:
     assert rows(notebook, "file:").count() == 0
     first, second = (rows(notebook, "manifest:").nth(i).get_attribute("data-id") for i in (0, 1))
 
-    # a node is unfolded and folded, a file selected; what it is stands beside it
+    # a node is unfolded and folded, a file selected; its details are beside it
     rows(notebook, first).first.locator(".ice-twisty").click()
     idle(notebook)
     assert rows(notebook, first).first.get_attribute("aria-expanded") == "true"

@@ -42,7 +42,7 @@ class Filter:
     def __init__(self, page: Any, answered: Any) -> None:
         self.page = page
         self.box = page.locator(".ice-detail .ice-grid-bar .ice-input")
-        self.said = page.locator(".ice-detail .ice-said")
+        self.note = page.locator(".ice-detail .ice-said")
         self.answered = answered
 
     def on(self, column: str, how: str) -> None:
@@ -59,7 +59,7 @@ class Filter:
 
 
 def tops(page: Any) -> list[float]:
-    """Where things stand that must not move."""
+    """Return the positions of elements that must not move."""
     places = page.locator(".ice-timeline, .ice-panes, .ice-detail .ice-panel, .ice-detail .ice-pager")
     found: list[float] = places.evaluate_all(
         "(all) => all.flatMap((one) => [one.getBoundingClientRect().top, one.clientHeight])"
@@ -88,7 +88,7 @@ def test_no_text_leaves_its_cell(browser: Any) -> None:
         assert len(wide) > 5 and set(wide) == {"clip ellipsis"}
 
 
-def test_what_a_filter_cannot_take_is_said_beside_it(browser: Any) -> None:
+def test_what_a_filter_cannot_take_is_explained_beside_it(browser: Any) -> None:
     widget = many_files()
     widget.select("table")
     with bare_page(browser, widget) as bare:
@@ -102,18 +102,18 @@ def test_what_a_filter_cannot_take_is_said_beside_it(browser: Any) -> None:
         assert shown.inner_text() == "2 rows"
         wanted.types("2000-01-0x")
         refused = "'2000-01-0x' does not fit 'committed_at', which has times, such as 2024-05-01 10:30:00"
-        assert (wanted.said.inner_text(), wanted.is_wrong(), widget.error) == (refused, True, {})
+        assert (wanted.note.inner_text(), wanted.is_wrong(), widget.error) == (refused, True, {})
         assert (shown.inner_text(), wanted.box.input_value()) == ("2 rows", "2000-01-0x")
         assert page.locator(".ice-detail .ice-chip").count() == 0
         bare.press("Enter")
-        assert (wanted.said.inner_text(), wanted.box.input_value()) == (refused, "2000-01-0x"), "it can be corrected"
+        assert (wanted.note.inner_text(), wanted.box.input_value()) == (refused, "2000-01-0x"), "it can be corrected"
         wanted.types("2999-01-01")
-        assert (wanted.said.inner_text(), wanted.is_wrong()) == ("", False)
+        assert (wanted.note.inner_text(), wanted.is_wrong()) == ("", False)
         assert shown.inner_text() == "0 rows (of 2)"
         # what numbers without end are called is typed like any other
         wanted.on("snapshot_id", "<")
         wanted.types("inf")
-        assert (wanted.said.inner_text(), wanted.is_wrong()) == ("", False)
+        assert (wanted.note.inner_text(), wanted.is_wrong()) == ("", False)
 
 
 def test_a_page_that_is_none_and_a_search_for_nothing(browser: Any) -> None:
@@ -135,7 +135,7 @@ def test_a_page_that_is_none_and_a_search_for_nothing(browser: Any) -> None:
         assert page.locator(".ice-count-found").inner_text() == ""
 
 
-def test_a_number_that_is_none_is_said_where_it_is_typed(browser: Any) -> None:
+def test_an_invalid_number_is_reported_where_it_is_typed(browser: Any) -> None:
     widget = many_files()
     with bare_page(browser, widget) as bare:
         page = bare.page
@@ -150,14 +150,14 @@ def test_a_number_that_is_none_is_said_where_it_is_typed(browser: Any) -> None:
         # half a number is no reason to say anything
         for half in ("-", "1e", "1e-", "."):
             wanted.types(half)
-            assert (wanted.said.inner_text(), wanted.is_wrong(), widget.error) == ("", False, {}), half
+            assert (wanted.note.inner_text(), wanted.is_wrong(), widget.error) == ("", False, {}), half
         wanted.types("-1")
         assert filters() == ["-1"]
         # what is no number leaves what was
         wanted.types("50")
         before = tops(page)
         wanted.types("50x and some more")
-        assert wanted.said.inner_text() == "“50x and some more” is no number"
+        assert wanted.note.inner_text() == "“50x and some more” is no number"
         assert wanted.is_wrong()
         assert filters() == ["50"]
         assert page.locator(".ice-detail .ice-range").inner_text() == "19 rows (of 62)"
@@ -165,11 +165,11 @@ def test_a_number_that_is_none_is_said_where_it_is_typed(browser: Any) -> None:
         assert tops(page) == before
         # and nothing behind when it is corrected
         wanted.types("1")
-        assert (filters(), wanted.is_wrong(), wanted.said.inner_text()) == (["1"], False, "")
+        assert (filters(), wanted.is_wrong(), wanted.note.inner_text()) == (["1"], False, "")
         assert page.locator(".ice-detail .ice-chip").count() == 0
         wanted.types("1e")
         bare.press("Enter")
-        assert wanted.said.inner_text() == "“1e” is no number", "whoever presses Enter has finished it"
+        assert wanted.note.inner_text() == "“1e” is no number", "whoever presses Enter has finished it"
         assert wanted.box.input_value() == "1e"
 
         # a filter that another view takes away is not left in the box
@@ -195,12 +195,12 @@ def test_a_number_that_is_none_is_said_where_it_is_typed(browser: Any) -> None:
         assert cut.evaluate("(cell) => cell.scrollWidth > cell.clientWidth")
         assert cut.get_attribute("title") == cut.inner_text(), "all that came of it"
 
-        # what was said of one table is not said of another
+        # a message about one table does not stay for another
         page.get_by_role("button", name="Copy cell").click()
         page.wait_for_function("document.querySelector('.ice-detail .ice-said').textContent !== ''")
         page.locator(".ice-tab", has_text="JSON").click()
         bare.idle()
-        assert wanted.said.inner_text() == ""
+        assert wanted.note.inner_text() == ""
 
         refused_by_python(bare, wanted, filters)
 
@@ -313,10 +313,10 @@ def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: P
     page.goto(widget.save_html(tmp_path / "saved.html").path.as_uri())
     page.locator(".ice-timeline").wait_for()
     # it searches what is there, alone
-    said = "(found) => RegExp(found).test(document.querySelector('.ice-count-found').textContent)"
+    note = "(found) => RegExp(found).test(document.querySelector('.ice-count-found').textContent)"
     for text, found in (("zzzz", "^nothing found$"), ("parquet", r"^\d+\+? found$"), ("", "^$")):
         page.locator(".ice-find").fill(text)
-        page.wait_for_function(said, arg=found)
+        page.wait_for_function(note, arg=found)
     # it draws the picture; other files take Python, and so does comparing
     page.get_by_role("button", name="Save the picture").click()
     assert page.locator("button:visible", has_text="PNG").count() == 1
@@ -332,19 +332,19 @@ def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: P
     wanted = Filter(page, lambda: None)
     wanted.on("record_count", ">")
     wanted.types("-")
-    assert (wanted.said.inner_text(), wanted.is_wrong()) == ("", False)
+    assert (wanted.note.inner_text(), wanted.is_wrong()) == ("", False)
     wanted.types("1,0x")
-    assert wanted.said.inner_text() == "“1,0x” is no number"
+    assert wanted.note.inner_text() == "“1,0x” is no number"
     assert page.locator(".ice-detail .ice-table tbody tr").count() == 4
     wanted.types("")
     # an apostrophe is spoken of where there is one
     page.locator("[role=treeitem][data-id=table]").dispatch_event("click")
-    for tab, said in (("Snapshots", "Saved"), ("Schema", "Saved, ' before formulas")):
+    for tab, note in (("Snapshots", "Saved"), ("Schema", "Saved, ' before formulas")):
         page.locator(".ice-tab", has_text=tab).first.click()
         with page.expect_download():
             page.get_by_role("button", name="Download all rows as CSV").click()
         page.wait_for_function(
-            "(said) => document.querySelector('.ice-detail .ice-said').textContent === said", arg=said
+            "(note) => document.querySelector('.ice-detail .ice-said').textContent === note", arg=note
         )
     # before Firefox 127 there were no clipboard items
     page.evaluate(

@@ -120,13 +120,13 @@ def test_by_mouse(browser: Any) -> None:
         bare.idle()
         assert where(bare, root)["scale"] == pytest.approx(scale * 1.3)
         page.evaluate("document.activeElement.blur()")
-        stands = where(bare, root)
+        place = where(bare, root)
         page.mouse.move(*on_card(bare, root))
         page.mouse.wheel(0, 50)
         bare.idle()
-        assert where(bare, root)["y"] == stands["y"], "without focus the wheel is the page's"
+        assert where(bare, root)["y"] == place["y"], "without focus the wheel is the page's"
 
-        # a pointer that rests on a card is told what it is
+        # a pointer that rests on a card gets a tooltip
         page.locator(".ice-tip").wait_for(state="visible")
         assert widget.nodes[root]["tooltip"].splitlines()[0] in page.locator(".ice-tip").inner_text()
 
@@ -287,12 +287,12 @@ def test_files_of_the_picture(browser: Any) -> None:
                 by_name(bare, f"Save as {name}").click()
             assert waiting.value.suggested_filename == f"trips-tree.{ending}"
             assert Path(waiting.value.path()).read_bytes().startswith(start)
-        bare.idle()  # a download begins before the page has said that it has what it asked for
+        bare.idle()  # a download begins before the page has confirmed what it received
         assert widget.written == {}, "what was handed over is not kept"
 
 
 def test_a_view_is_made_of_traits(browser: Any) -> None:
-    """A second page, drawn from the traits as they stand, shows the same."""
+    """A second page, drawn from the current traits, shows the same."""
     widget = Explorer(ix.sample("trips"))
     assert widget.settle(60)
     widget.expanded = [*widget.expanded, manifests(widget)[0]]

@@ -49,26 +49,26 @@ def test_severities_and_reading_on(browser: Any) -> None:
     table.state.problems.add(problem("metadata-ambiguous", table.state.metadata_location, "Two files."))
     widget = Problems(table)
     with bare_page(browser, widget) as bare:
-        said = bare.page.locator(".ice-problems")
-        assert "0 of 4 manifests of this snapshot read" in said.inner_text()
-        assert "errors: not checked" in said.inner_text()
-        assert "0 errors" not in said.inner_text()
+        shown = bare.page.locator(".ice-problems")
+        assert "0 of 4 manifests of this snapshot read" in shown.inner_text()
+        assert "errors: not checked" in shown.inner_text()
+        assert "0 errors" not in shown.inner_text()
         bare.page.get_by_role("button", name="1 warning").click()
         bare.idle()
         assert widget.severities == ["error", "info"]
-        assert "No problems of these severities." in said.inner_text()
+        assert "No problems of these severities." in shown.inner_text()
         bare.page.get_by_role("button", name="1 warning").focus()
         bare.press("Enter")
-        assert "Two files." in said.inner_text()
+        assert "Two files." in shown.inner_text()
         bare.page.get_by_role("button", name="Read all").click()
         bare.idle()
-        assert "4 of 4 manifests of this snapshot read" in said.inner_text()
-        assert "0 errors" in said.inner_text(), "now that is known"
+        assert "4 of 4 manifests of this snapshot read" in shown.inner_text()
+        assert "0 errors" in shown.inner_text(), "now that is known"
         assert bare.page.get_by_role("button", name="Read").count() == 0
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_what_is_not_known_is_told(browser: Any, tmp_path: Path, theme: Theme) -> None:
+def test_what_is_unknown_is_shown_as_such(browser: Any, tmp_path: Path, theme: Theme) -> None:
     """Rows that a grid lacks, and a comparison of a newer snapshot with the older one that is shown."""
     whole = ix.empty({"id": "long"}, format_version=2, location=str(tmp_path / "t"))
     for _ in range(3):
@@ -103,19 +103,19 @@ def test_the_list_stays_as_it_is_while_more_is_found(browser: Any) -> None:
     widget = Problems(table)
     with bare_page(browser, widget) as bare:
         page = bare.page
-        said = page.locator(".ice-findings")
-        assert "and 10 more: see found_problems in Python" in said.inner_text()
+        shown = page.locator(".ice-findings")
+        assert "and 10 more: see found_problems in Python" in shown.inner_text()
         page.locator("summary").filter(has_text="missing").click()  # shut
         # Of one name with the others: all are in one place.
         item = page.locator(".ice-finding").filter(has_text="Another count: 7.")
         item.get_by_role("button").focus()
-        at = said.evaluate("(list) => list.scrollTop")
+        at = shown.evaluate("(list) => list.scrollTop")
         assert at > 0
         table.state.problems.add(problem("metadata-ambiguous", table.state.metadata_location, "Two files."))
         widget.read_all += 1
         bare.push()
-        assert "Two files." in said.inner_text()
-        assert said.evaluate("(list) => list.scrollTop") == at
+        assert "Two files." in shown.inner_text()
+        assert shown.evaluate("(list) => list.scrollTop") == at
         focused = "document.activeElement.closest('.ice-finding, .ice-problem-bar > *').textContent"
         assert "Another count: 7." in page.evaluate(focused)
         opened = page.locator(".ice-finding-group").evaluate_all("(all) => all.map((one) => one.open)")
@@ -126,7 +126,7 @@ def test_the_list_stays_as_it_is_while_more_is_found(browser: Any) -> None:
         assert page.evaluate("document.activeElement.className") == "ice-findings", "its group is gone"
         page.get_by_role("button", name="61 warnings").focus()
         bare.press("Enter")
-        assert said.inner_text() == "No problems of these severities."
+        assert shown.inner_text() == "No problems of these severities."
         assert "61 warnings" in page.evaluate("document.activeElement.textContent")
 
 
@@ -165,10 +165,10 @@ def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
         assert page.locator(".ice-cell-said").inner_text() == "Position 0: not deleted"
         page.locator(".ice-title").hover()
         assert page.locator(".ice-cell-said").inner_text() == widget.vector["legend"]
-        page.evaluate("window.told = []; addEventListener('error', ({ message }) => told.push(message))")
+        page.evaluate("window.errors = []; addEventListener('error', ({ message }) => errors.push(message))")
         page.set_viewport_size({"width": 420, "height": 900})
         page.wait_for_function("document.querySelector('.ice-cells').clientWidth < 420")
-        assert page.evaluate("new Promise((done) => setTimeout(() => done(told), 100))") == []
+        assert page.evaluate("new Promise((done) => setTimeout(() => done(errors), 100))") == []
         page.get_by_role("button", name="Runs").click()
         bare.idle()
         assert widget.pages["positions"]["total"] == widget.vector["runs"]
@@ -210,11 +210,11 @@ def test_many_positions_have_a_square(browser: Any) -> None:
     s.row_delta(deletes={path: [0, 2, 9_999]})
     (node,) = nodes_of(s.table, "data-file")
     with bare_page(browser, DeletionVectors(s.table, selection={"node": node.id})) as bare:
-        said, canvas = bare.page.locator(".ice-cell-said"), bare.page.locator(".ice-cells")
+        shown, canvas = bare.page.locator(".ice-cell-said"), bare.page.locator(".ice-cells")
         legend = "Each square is 3 positions; the darker, the more are deleted; 10,000 positions in total."
-        assert said.inner_text() == legend
+        assert shown.inner_text() == legend
         canvas.hover(position={"x": 2, "y": 2})
-        assert said.inner_text() == "Positions 0 to 2: 2 deleted (67 %)"
+        assert shown.inner_text() == "Positions 0 to 2: 2 deleted (67 %)"
         bare.push()
         assert "3 deleted of 10,000 rows (< 0.1 %)" in bare.page.locator(".ice-title").inner_text()
 

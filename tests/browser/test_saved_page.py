@@ -24,13 +24,13 @@ def page(browser: Any) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
     tab = context.new_page()
     asked: list[str] = []
-    said: list[str] = []
+    messages: list[str] = []
     tab.on("request", lambda request: asked.append(request.url))
-    tab.on("console", lambda message: said.append(message.text))
-    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.on("console", lambda message: messages.append(message.text))
+    tab.on("pageerror", lambda error: messages.append(str(error)))
     yield tab
     assert {url.split(":")[0] for url in asked} <= {"file", "blob"}
-    assert said == []
+    assert messages == []
     context.close()
 
 
@@ -86,9 +86,9 @@ def test_nobody_is_missed(page: Any, tmp_path: Path) -> None:
     assert page.locator(".ice-error:visible").count() == 0
 
 
-def test_a_snapshot_that_is_not_there_is_said(page: Any, tmp_path: Path) -> None:
+def test_a_missing_snapshot_is_reported(page: Any, tmp_path: Path) -> None:
     made = Explorer(ix.sample("trips")).save_html(tmp_path / "trips.html", max_bytes=3_000)
-    assert any("snapshot" in said for said in made.left_out)
+    assert any("snapshot" in text for text in made.left_out)
     page.goto(made.path.as_uri())
     page.locator(".ice-timeline").wait_for()
     tree = page.get_by_role("tree")

@@ -105,7 +105,7 @@ def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
     tab(page, "rows").click()
     why.locator(".ice-link", has_text="append").first.click()
     idle(notebook)
-    # planned of that snapshot, which has no such column yet: said so, with the nearest
+    # planned for that snapshot, which lacks the column: an error with the nearest names
     assert "no column 'rider'" in lab(page).locator(".ice-scan-answer").inner_text()
     box.fill("trip_id > 5")
     lab(page).locator(".ice-scan-columns summary").click()
@@ -249,7 +249,7 @@ def test_python_sets_the_filter_and_a_narrow_cell_fits(shown: BarePage) -> None:
         shown.idle()
         assert (shown.widget.scan_ask["want"], shown.widget.scan_ask["n"]) == ("plan", asked + 1)
         assert page.get_by_label("Examples and recent filters").input_value() == ""
-    # 1.4.10: at 320 pixels, which is 400 %, no head runs into the next one, and what was left out is told in full
+    # 1.4.10: at 320 pixels, which is 400 %, no head runs into the next one, and what was left out is described in full
     page.set_viewport_size({"width": 320, "height": 1000})
     cut = page.locator(".ice-levels :is(thead th, .ice-note)").evaluate_all(
         "all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)"

@@ -1,4 +1,4 @@
-"""What every widget stands in: where the focus goes, widths, writing directions, forced colours, paper, no kernel."""
+"""The shell around every widget: where the focus goes, widths, writing directions, forced colours, paper, no kernel."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_focus_stays_in_the_widget(browser: Any) -> None:
         page.locator(".ice-rest summary").click()
         page.locator(".ice-rest .ice-why").first.focus()
         widget.select(f"snapshot:{widget.snapshots[2]['id']}")
-        bare.push()  # more fields are folded again: what stands there by the same name takes no focus
+        bare.push()  # more fields are folded again: the element with the same name takes no focus
         assert focused(page) == "ice-head"
 
         page.get_by_role("button", name="Save the picture").focus()
@@ -124,7 +124,7 @@ _PAINTED = """() => {
 }"""
 
 
-def test_a_flag_stands_beside_its_mark(browser: Any) -> None:
+def test_a_flag_is_beside_its_mark(browser: Any) -> None:
     snapshots = [snapshot(1, None), snapshot(2, 1), snapshot(3, 1)]
     refs = dict([branch("main", 2), branch("experiments", 3)])
     with bare_page(browser, Timeline(with_snapshots(ix.sample("trips").state, snapshots, refs, 2))) as bare:

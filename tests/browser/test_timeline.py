@@ -31,7 +31,7 @@ def at(widget: Timeline) -> int:
 
 
 def place(bare: BarePage, number: int) -> tuple[float, float]:
-    """Where a snapshot of main stands in the page, one step each: as the drawing has it."""
+    """Return the position of a snapshot of main in the page, one step each, as drawn."""
     box = bare.page.locator(".ice-axis").bounding_box()
     room = box["width"] - 16 - 30
     return box["x"] + 16 + room * number / (len(bare.widget.snapshots) - 1), box["y"] + 18 + 31
@@ -68,14 +68,14 @@ def test_two_are_compared_by_keyboard_and_let_go(show: Show) -> None:
     bare.press("Shift+Home")
     assert widget.selection["against"] == widget.snapshots[0]["id"]
     assert at(widget) == 11
-    said = bare.page.locator(".ice-compared")
-    assert said.inner_text().startswith("1 → ")
+    comparison = bare.page.locator(".ice-compared")
+    assert comparison.inner_text().startswith("1 → ")
     rows = {what: more for what, more, _ in widget.comparison["rows"]}
-    assert f"+{rows['rows']:,}" in said.inner_text()
+    assert f"+{rows['rows']:,}" in comparison.inner_text()
     assert "compared with 1" in bare.page.locator(".ice-axis").get_attribute("aria-valuetext")
     bare.press("Escape")
     assert widget.selection["against"] == ""
-    assert said.is_hidden()
+    assert comparison.is_hidden()
     assert bare.page.locator(".ice-line-legend").is_visible()
 
 

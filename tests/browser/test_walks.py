@@ -1,7 +1,7 @@
 """Random walks: whatever is clicked, typed and pressed, in whatever order, a widget stays whole.
 
-What must hold after each step is said once (`_WRONG`), and a view that is made of the same traits afterwards shows the
-same. `make test-long` walks farther.
+`_WRONG` defines what must hold after each step, and a view that is made of the same traits afterwards shows the same.
+`make test-long` walks farther.
 """
 
 from __future__ import annotations
@@ -128,13 +128,13 @@ class Walk:
             if not (wrong := self.page.evaluate(_WRONG)):
                 break
             self.page.wait_for_timeout(250)
-        assert wrong == [], self.told()
-        assert not self.bare.errors, self.told()
-        assert "bug in iceexplore" not in self.bare.widget.error.get("advice", ""), self.told()
+        assert wrong == [], self.log()
+        assert not self.bare.errors, self.log()
+        assert "bug in iceexplore" not in self.bare.widget.error.get("advice", ""), self.log()
         if inside and act == self.python:
-            assert self.page.evaluate("document.activeElement !== document.body"), f"the focus is lost: {self.told()}"
+            assert self.page.evaluate("document.activeElement !== document.body"), f"the focus is lost: {self.log()}"
 
-    def told(self) -> str:
+    def log(self) -> str:
         return "\n".join([*self.steps, str(self.bare.errors), str(self.bare.widget.error)])
 
     def click(self) -> str:
@@ -216,4 +216,4 @@ def test_whatever_is_done_it_stays_whole(
             walk.step()
         shown = bare.page.evaluate(_SHOWN)
         bare.open()
-        assert bare.page.evaluate(_SHOWN) == shown, f"made anew: {walk.told()}"
+        assert bare.page.evaluate(_SHOWN) == shown, f"made anew: {walk.log()}"

@@ -266,11 +266,11 @@ def test_a_window_is_at_least_one(simulation: Simulation) -> None:
 
 def test_what_expiry_frees_is_what_it_frees(simulation: Simulation) -> None:
     other = simulation.simulate()
-    said = other.retained(2)
+    expected = other.retained(2)
     gone = other.expire_snapshots(retain_last=2, older_than=2**60)
-    assert set(gone) == set(said.expired)
+    assert set(gone) == set(expected.expired)
     left = other.retained(100)
-    assert {f.location for f in left.files} == {f.location for f in said.files}
+    assert {f.location for f in left.files} == {f.location for f in expected.files}
 
 
 def test_how_it_looks(simulation: Simulation) -> None:
@@ -283,7 +283,7 @@ def test_how_it_looks(simulation: Simulation) -> None:
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_what_a_commit_reads_of_metadata_is_told_from_data(tmp_path: Path, version: int) -> None:
+def test_what_a_commit_reads_of_metadata_is_kept_apart_from_data(tmp_path: Path, version: int) -> None:
     modes = {f"write.{what}.mode": "merge-on-read" for what in ("delete", "update")}
     lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=version, properties=modes)
     for start in (0, 10):

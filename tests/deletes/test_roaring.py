@@ -161,7 +161,7 @@ def test_golden_bitmaps(corpus) -> None:
         read_bitmap64((folder / "64maphighvals.bin").read_bytes())
 
 
-def test_more_positions_than_any_file_has_rows_are_told_and_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_positions_than_any_file_has_rows_are_reported_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two hundred megabytes of runs took five gigabytes and most of a minute."""
     assert _roaring._MOST_CONTAINERS << 16 > 17_000_000_000  # rows
     monkeypatch.setattr(_roaring, "_MOST_CONTAINERS", 4)
@@ -169,11 +169,11 @@ def test_more_positions_than_any_file_has_rows_are_told_and_not_decoded(monkeypa
     full.add_range(0, 4 << 16)
     one = encode_bitmap64(full)[12:]
     assert len(read_bitmap64(vector((5, one)))) == 4 << 16
-    for bitmaps, told in (
+    for bitmaps, message in (
         ([one] * 2, "claims 524,288 positions between 0 and 4,295,229,439, in more than 4 containers"),
         ([one, one, bitmap32([(0, 3, u16(1, 2, 3)), (9, 1, u16(7))])], "claims 524,292 positions"),
         ([one, one, run32(4, 9, [(3, 9)])], "claims 524,297 positions between 0 and 8,590,262,271,"),
         ([one, one, one[:10]], "claims at least 524,288 positions"),
     ):
-        with pytest.raises(FormatError, match=told):
+        with pytest.raises(FormatError, match=message):
             read_bitmap64(vector(*enumerate(bitmaps)))

@@ -107,7 +107,7 @@ def test_ranges_that_are_not_there(tmp_path: Path, offset: int, size: int) -> No
         tracemalloc.stop()
 
 
-def test_bare_vectors_are_told() -> None:
+def test_bare_vectors_are_reported() -> None:
     found = bare_vector_problem("x.puffin", 0)
     assert found is not None
     assert found.code == "puffin-bare-vector"

@@ -90,7 +90,7 @@ def test_position_deletes_are_sorted_and_have_bounds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("paths", "positions", "said"),
+    ("paths", "positions", "message"),
     [
         (["a"], [1, 2], "1 paths but 2 positions"),
         (["a"], [-1], "below 0"),
@@ -98,8 +98,8 @@ def test_position_deletes_are_sorted_and_have_bounds(tmp_path: Path) -> None:
         (["a", "a"], [1, 1], "twice"),
     ],
 )
-def test_position_deletes_that_make_no_sense(paths: Any, positions: Any, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_position_deletes_that_make_no_sense(paths: Any, positions: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         write_position_deletes(paths, positions)
 
 
@@ -146,7 +146,7 @@ def test_equality_deletes_of_every_type_come_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "ids", "said"),
+    ("columns", "ids", "message"),
     [
         ({"c0": [1]}, [11], "no column with the equality id 11"),
         ({"c0": [1]}, [], "no equality ids"),
@@ -154,8 +154,8 @@ def test_equality_deletes_of_every_type_come_back(tmp_path: Path) -> None:
         ({"c0": ["x"]}, [10], "does not fit"),
     ],
 )
-def test_equality_deletes_that_make_no_sense(columns: Any, ids: list[int], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_equality_deletes_that_make_no_sense(columns: Any, ids: list[int], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         write_equality_deletes(pa.table(columns), schema_of(["int", "long"]), ids)
 
 

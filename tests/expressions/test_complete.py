@@ -109,7 +109,7 @@ def test_every_column_is_offered_as_the_parser_reads_it() -> None:
         assert texts(f"{name} ")[-1] in ("is not null", "is nan")
 
 
-def test_the_cursor_stands_inside() -> None:
+def test_the_cursor_is_inside_a_word() -> None:
     text = "i > 5 and day > '2024-01-01'"
     found = complete(text, 1)
     assert (found.start, found.end) == (0, 1)
@@ -142,9 +142,9 @@ def test_choices_lead_to_a_filter(picks: list[int]) -> None:
     try:
         bind_filter(SCHEMA, text)
     except ix.OptionError as error:
-        said = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0]
         allowed = ("the text ends", "is empty", "not boolean", "does not fit", "not 1", "cannot be compared")
-        assert any(words in said for words in (*allowed, ", not and", "have prefixes")), (text, said)
+        assert any(words in reason for words in (*allowed, ", not and", "have prefixes")), (text, reason)
 
 
 def test_too_long() -> None:

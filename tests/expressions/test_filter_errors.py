@@ -1,4 +1,4 @@
-"""What is wrong with a filter, said with the line and carets under the word; hostile texts."""
+"""Errors in filters show the line, with carets under the word; hostile texts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def message(where: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("where", "said"),
+    ("where", "expected"),
     [
         ("idd = 1",
          "no column 'idd'; nearest: id\n"
@@ -106,12 +106,12 @@ def message(where: Any) -> str:
          "  id in ('x', 'y')\n         ^^^"),
     ],
 )  # fmt: skip
-def test_the_picture(where: Any, said: str) -> None:
-    assert message(where) == said
+def test_the_picture(where: Any, expected: str) -> None:
+    assert message(where) == expected
 
 
 @pytest.mark.parametrize(
-    ("where", "word", "said"),
+    ("where", "word", "expected"),
     [
         ("year(ts) = 2024", "year", "function year is not supported"),
         ("isnam(f)", "isnam", "did you mean isnan"),
@@ -181,9 +181,9 @@ def test_the_picture(where: Any, said: str) -> None:
         ("text = '\ud800'", "'⟨U+D800⟩'", "lone surrogate"),
     ],
 )  # fmt: skip
-def test_the_word_and_the_reason(where: str, word: str, said: str) -> None:
+def test_the_word_and_the_reason(where: str, word: str, expected: str) -> None:
     first, line, carets = message(where).rsplit("\n", 2)
-    assert said in first
+    assert expected in first
     begin = carets.index("^")
     assert line[begin:].startswith(word[:2])
     assert len(carets) - begin == len(word)
@@ -191,8 +191,8 @@ def test_the_word_and_the_reason(where: str, word: str, said: str) -> None:
 
 def test_control_characters_are_shown() -> None:
     for where in ("\x1b[31mx = 1", "id = '\x1b]0;x\x07'", "\u202eid = 1", "id = \x00", '"\x1b[2J" = 1'):
-        said = message(where)
-        assert not set(said) & {"\x1b", "\x07", "\u202e", "\x00"}
+        shown = message(where)
+        assert not set(shown) & {"\x1b", "\x07", "\u202e", "\x00"}
     (p,) = (bind_filter(SCHEMA, "text = '\x1b[31m'"),)
     assert isinstance(p, Predicate)
     assert "\x1b" not in p.text

@@ -91,7 +91,7 @@ def test_negation(wanted: tuple[str, Meaning]) -> None:
 
 
 @given(wanted=filters())
-def test_said_in_other_words(wanted: tuple[str, Meaning]) -> None:
+def test_equivalent_texts_mean_the_same(wanted: tuple[str, Meaning]) -> None:
     expression = bind_filter(SCHEMA, wanted[0])
     assert bare(bind_filter(SCHEMA, expression_sql(expression, "sql"))) == bare(expression)
     assert bare(bind_filter(SCHEMA, expression_pyiceberg(expression))) == bare(expression)

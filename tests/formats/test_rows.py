@@ -102,7 +102,7 @@ def test_sniff() -> None:
     assert sniff(b"") is sniff(b"hello") is None
 
 
-def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
+def test_an_empty_file_is_reported_as_empty(tmp_path: Path) -> None:
     storage, location = store(tmp_path, b"")
     with pytest.raises(FormatError, match="is empty") as caught:
         read_rows(storage, location, kind="data", stated="parquet")

@@ -49,7 +49,7 @@ def test_nothing_is_overwritten_unless_asked(tmp_path: Path) -> None:
     assert zipfile.is_zipfile(tmp_path / "x.zip")
 
 
-def test_what_cannot_be_written_is_said_in_words(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_explained(tmp_path: Path) -> None:
     t = ix.sample("trips")
     for path, why in ((tmp_path / "none" / "b.zip", "does not exist"), (tmp_path, "is a folder")):
         with pytest.raises(OptionError, match=why):
@@ -108,7 +108,7 @@ def test_bounds_and_partitions_are_blanked_and_counts_stay(tmp_path: Path) -> No
                             assert bound["key"] == 2147483546, "the path of a data file, which is redacted as such"
                             assert b"/data/x" in bound["value"]
                     for value in record["data_file"]["partition"].values():
-                        assert value is None or value in range(20) or value.year == 1970, "a stand-in"
+                        assert value is None or value in range(20) or value.year == 1970, "a placeholder"
     assert entries
     again = ix.open(tmp_path / "x.zip")
     mine, theirs = again.inspect.all_entries.arrow(), t.inspect.all_entries.arrow()

@@ -100,9 +100,9 @@ def test_no_name_becomes_markup(tmp_path: Path, text: str) -> None:
         parser.feed(shown)
         assert parser.tags <= TAGS
         assert parser.attributes <= {"style", "open"}
-    for said in (repr(t), repr(t.snapshots), repr(t.refs), repr(t.problems)):
-        assert not [c for c in said if ord(c) < 32 and c != "\n"], said
-        assert "\x1b" not in said and "\u202e" not in said
+    for text in (repr(t), repr(t.snapshots), repr(t.refs), repr(t.problems)):
+        assert not [c for c in text if ord(c) < 32 and c != "\n"], text
+        assert "\x1b" not in text and "\u202e" not in text
 
 
 def test_what_it_says() -> None:
@@ -128,11 +128,11 @@ def test_totals_equal_the_files_of_every_snapshot() -> None:
     for snapshot in t.snapshots:
         then = t.at(snapshot=snapshot.snapshot_id)
         files = then.inspect.files.arrow().to_pylist()
-        said = totals(then.state)
-        assert said["data_files"] == sum(f["content"] == 0 for f in files)
-        assert said["records"] == sum(f["record_count"] for f in files if f["content"] == 0)
-        assert said["delete_files"] == sum(f["content"] != 0 for f in files)
-        assert said["position_deletes"] == sum(f["record_count"] for f in files if f["content"] == 1)
+        sums = totals(then.state)
+        assert sums["data_files"] == sum(f["content"] == 0 for f in files)
+        assert sums["records"] == sum(f["record_count"] for f in files if f["content"] == 0)
+        assert sums["delete_files"] == sum(f["content"] != 0 for f in files)
+        assert sums["position_deletes"] == sum(f["record_count"] for f in files if f["content"] == 1)
 
 
 def test_totals_without_a_summary_come_from_the_manifest_list(tmp_path: Path) -> None:

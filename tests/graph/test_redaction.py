@@ -1,4 +1,4 @@
-"""Redaction: random words are planted wherever a string or a value can stand, and every byte is searched for them."""
+"""Redaction: random words are planted wherever a string or value can be, and every byte is searched for them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.helpers import v4_files
 from tests.helpers.redaction_search import forms, found, layers, members, token
 from tests.helpers.v4_files import F, column_stats
 
-#: Ways to write a secret, told by its form or by what it is given to.
+#: Ways to write a secret, recognized by its form or by the name it is assigned to.
 CREDENTIALS: tuple[Callable[[str], str], ...] = (
     lambda t: f"s3://KEY:{t}@bucket/x",
     lambda t: f"s3://KEY:a/{t}@bucket/x",
@@ -232,7 +232,7 @@ def test_no_credential_of_a_document_is_left(form: Callable[[str], str]) -> None
 
 @pytest.mark.parametrize("key", ["key", "pin", "hive.metastore.client.auth", "s3.secret-access-key", "sse.key"])
 @pytest.mark.parametrize("what", ["WORD", ["WORD"], {"a": {"b": "WORD"}}, 7391845520])
-def test_what_stands_under_the_name_of_a_secret_goes(key: str, what: Any) -> None:
+def test_values_under_the_name_of_a_secret_are_removed(key: str, what: Any) -> None:
     whole = document()
     for way in (("properties", "+"), ("snapshots", 0, "summary", "+"), ("+",), ("snapshots", 0, "+")):
         text = redacted(planted(whole, way, what, key), "credentials")
@@ -386,11 +386,11 @@ def test_no_word_of_a_v4_manifest_is_left(kind: str, content: int, mode: str | i
     row = _filled(fields, kind, words, form)
     row["type" if kind == "table2" else "content_type"] = content
     header: dict[str, Any] = {
-        token("header"): form(token("said")),
-        "note": form(token("said")),
+        token("header"): form(token("comment")),
+        "note": form(token("comment")),
         "schema": json.dumps({**ONE, "x": form(token("own"))}),
     }
-    words += [token("said"), token("own"), *([token("header")] if mode == "all" else [])]
+    words += [token("comment"), token("own"), *([token("header")] if mode == "all" else [])]
     kinds = {"all": REDACTIONS, "values": ("values",)}.get(str(mode), ("credentials",))
     for write in (v4_files.parquet, v4_files.avro):
         data = write(fields, [row, row], **header)
@@ -782,23 +782,24 @@ def _with_more(where: str, word: str) -> bytes:
     plain = fastavro_block(schema, {"manifest_path": "s3://b/x.avro", "manifest_length": 5, "partition_spec_id": 0})
     sync = b"0123456789abcdef"
     text, pairs = json.dumps(schema), b""
-    said = f"password={word}".encode()
+    comment = f"password={word}".encode()
     if where == "a key of the schema that is there twice":
-        text = text.replace('"name": "manifest_file"', f'"doc": "{said.decode()}", "name": "manifest_file", "doc": "x"')
+        doc = f'"doc": "{comment.decode()}"'
+        text = text.replace('"name": "manifest_file"', f'{doc}, "name": "manifest_file", "doc": "x"')
     head = {b"avro.schema": text.encode(), b"avro.codec": b"deflate", b"note": b"x"}
     if where == "a key of a schema in the header that is there twice":
-        fields = f', "fields": [{{"doc": "{said.decode()}"}}], "fields": []}}'
+        fields = f', "fields": [{{"doc": "{comment.decode()}"}}], "fields": []}}'
         head[b"schema"] = (json.dumps(ONE)[:-1] + fields).encode()
     data = header_bytes(head, sync)
     if where == "a key of the header that is there twice":
-        pairs = header_bytes({b"note": said}, sync)[5:-17]  # without magic, count, end and marker
+        pairs = header_bytes({b"note": comment}, sync)[5:-17]  # without magic, count, end and marker
         data = data[:4] + bytes([data[4] + 2]) + pairs + data[5:]
     block = block_bytes(1, plain, "deflate", sync)
     if where == "behind a deflate stream":
-        body = block[2:-16] + said
+        body = block[2:-16] + comment
         block = block[:1] + bytes([len(body) * 2 & 0x7F | 0x80, len(body) * 2 >> 7]) + body + sync
     if where == "a block of no records":
-        block += block_bytes(0, said, "null", sync)
+        block += block_bytes(0, comment, "null", sync)
     return data + block
 
 
@@ -836,8 +837,8 @@ def test_what_readers_of_parquet_pass_over_goes() -> None:
     word, out = token("arrow"), io.BytesIO()
     fields = [F(100, "location", "string"), F(134, "content_type", "int")]
     given = pq.read_table(io.BytesIO(v4_files.parquet(fields, [{"location": "s3://b/x", "content_type": 0}])))
-    said = [f.with_metadata({**f.metadata, b"comment": f"password={word}".encode()}) for f in given.schema]
-    pq.write_table(given.cast(pa.schema(said)), out)
+    comment = [f.with_metadata({**f.metadata, b"comment": f"password={word}".encode()}) for f in given.schema]
+    pq.write_table(given.cast(pa.schema(comment)), out)
     made = redact_manifest(redactor("credentials"), out.getvalue(), "x", {})
     assert not found([word], [("made", made)]) and b"ARROW:schema" in out.getvalue() and b"ARROW:schema" not in made
     assert pq.read_table(io.BytesIO(made)).num_rows == 1

@@ -128,7 +128,7 @@ def test_version_is_the_metadata_file_of_then(trips: ix.Table) -> None:
     assert "metadata version 1" in repr(then)
 
 
-def test_metadata_of_another_table_is_told_on_both(tmp_path: Path) -> None:
+def test_metadata_of_another_table_is_reported_on_both(tmp_path: Path) -> None:
     path = _copy(tmp_path)
     document = json.loads((first := path / "metadata" / "v1.metadata.json").read_bytes())
     mine, its = document["table-uuid"], "00000000-0000-0000-0000-000000000001"
@@ -191,7 +191,7 @@ def _newest(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("log", [True, False])
-def test_commits_of_one_millisecond_stand_in_their_order(tmp_path: Path, log: bool) -> None:
+def test_commits_of_one_millisecond_keep_their_order(tmp_path: Path, log: bool) -> None:
     """Ids are no order: of v1, which has no sequence numbers, the log and the parents say it."""
     path = _copy(tmp_path)
     newest = _newest(path)
@@ -259,8 +259,8 @@ def test_what_is_made_of_a_table_goes_to_another_process(trips: ix.Table, tmp_pa
     assert pickle.loads(pickle.dumps(tree)).to_text() == tree.to_text()
     assert pickle.loads(pickle.dumps(loose)).arrow() == loose.arrow()
     s, lab = trips.simulate(), ix.create(tmp_path / "lab", {"id": "long"})
-    for live, said in ((s, r"simulation.*save\(folder\)"), (s.cost(), "simulation"), (lab, r"lab.*ix\.lab")):
-        with pytest.raises(TypeError, match=rf"{said}"):
+    for live, text in ((s, r"simulation.*save\(folder\)"), (s.cost(), "simulation"), (lab, r"lab.*ix\.lab")):
+        with pytest.raises(TypeError, match=rf"{text}"):
             pickle.dumps(live)
     other = copy.deepcopy(s)
     other.append(1, rows=1)
@@ -276,5 +276,5 @@ def test_names_in_errors_and_problems_cannot_drive_a_terminal(tmp_path: Path) ->
     t = ix.open(path)
     with pytest.raises(SnapshotNotFoundError) as refused:
         t.at(ref="x")
-    for said in (str(refused.value), repr(t.problems)):
-        assert "x␛[2J⟨U+202E⟩" in said and "\x1b" not in said
+    for text in (str(refused.value), repr(t.problems)):
+        assert "x␛[2J⟨U+202E⟩" in text and "\x1b" not in text

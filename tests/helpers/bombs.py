@@ -1,4 +1,4 @@
-"""Small files that stand for gigabytes, and a child process that opens them under a limit and measures itself.
+"""Small files that expand to gigabytes, and a child process that opens them under a limit and measures itself.
 
 ``python -m tests.helpers.bombs NAME FOLDER DOOR`` makes one and goes through one door (a public operation).
 """
@@ -124,8 +124,8 @@ def data_bomb(folder: Path, data: bytes, file_format: str, rows: int) -> Path:
     entry = next(iter(fastavro.reader(io.BytesIO(path.read_bytes()))))
     Path(entry["data_file"]["file_path"].removeprefix("file://")).write_bytes(data)
     none = dict.fromkeys(("value_counts", "null_value_counts", "lower_bounds", "upper_bounds"))
-    told = {"record_count": rows, "file_size_in_bytes": len(data), "file_format": file_format, **none}
-    rewrite(path, lambda e: e.update(told))
+    claimed = {"record_count": rows, "file_size_in_bytes": len(data), "file_format": file_format, **none}
+    rewrite(path, lambda e: e.update(claimed))
     relist(folder)
     return folder
 

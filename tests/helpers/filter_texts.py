@@ -45,9 +45,9 @@ def written(name: str, draw: st.DrawFn) -> str:
 @st.composite
 def leaf(draw: st.DrawFn, names: list[str] | None = None) -> tuple[str, Meaning]:
     name = draw(st.sampled_from(names or NAMES))
-    kind, said = kind_of(name), written(name, draw)
+    kind, column = kind_of(name), written(name, draw)
     if not names and name == "b":
-        said = draw(st.sampled_from(["b", "`b`"]))
+        column = draw(st.sampled_from(["b", "`b`"]))
     literal = st.sampled_from([*kind.literals, ("null", None)])
     shapes = ["compare"] * 4 + ["safe", "in", "between", "null"]
     shapes += ["nan"] * 2 if kind.type in ("float", "double") else []
@@ -69,12 +69,12 @@ def leaf(draw: st.DrawFn, names: list[str] | None = None) -> tuple[str, Meaning]
         case "compare":
             op, (text, right) = draw(st.sampled_from(sorted(OPS))), draw(literal)
             if draw(st.booleans()):
-                return f"{text} {FLIPPED.get(op, op)} {said}", compared(op, right)
-            return f"{said} {op} {text}", compared(op, right)
+                return f"{text} {FLIPPED.get(op, op)} {column}", compared(op, right)
+            return f"{column} {op} {text}", compared(op, right)
         case "safe":
             text, right = draw(literal)
             sign = draw(st.sampled_from(["<=>", "is not distinct from"]))
-            return f"{said} {sign} {text}", lambda row: value(row) == right
+            return f"{column} {sign} {text}", lambda row: value(row) == right
         case "in":
             items = draw(st.lists(literal, min_size=1, max_size=12))
 
@@ -84,34 +84,34 @@ def leaf(draw: st.DrawFn, names: list[str] | None = None) -> tuple[str, Meaning]
                     out = either(out, compared("=", right)(row))
                 return out
 
-            return f"{said} {no}in ({', '.join(t for t, _ in items)})", turned(among)
+            return f"{column} {no}in ({', '.join(t for t, _ in items)})", turned(among)
         case "between":
             (a, low), (b, high) = draw(literal), draw(literal)
             inside: Meaning = lambda row: both(compared(">=", low)(row), compared("<=", high)(row))  # noqa: E731
-            return f"{said} {no}between {a} and {b}", turned(inside)
+            return f"{column} {no}between {a} and {b}", turned(inside)
         case "null":
-            text = draw(st.sampled_from([f"{said} is {no}null", f"{no}isnull({said})"]))
+            text = draw(st.sampled_from([f"{column} is {no}null", f"{no}isnull({column})"]))
             return text, turned(lambda row: row[name] is None)
         case "nan":
-            text = draw(st.sampled_from([f"{said} is {no}nan", f"{no}isnan({said})", f"{no}is_nan({said})"]))
+            text = draw(st.sampled_from([f"{column} is {no}nan", f"{no}isnan({column})", f"{no}is_nan({column})"]))
             return text, turned(lambda row: row[name] is not None and row[name] != row[name])
         case "like":
             prefix = draw(st.sampled_from(["", "a", "a%", "日", "it''s", "A"]))
             plain = prefix.replace("''", "'")
             escape, after = draw(st.sampled_from([("\\", ""), ("!", " escape '!'")]))
             end = draw(st.sampled_from(["%", "", "%%"]))
-            text = f"{said} {no}like '{prefix.replace('%', escape + '%')}{end}'{after}"
+            text = f"{column} {no}like '{prefix.replace('%', escape + '%')}{end}'{after}"
             fits = (lambda v: v.startswith(plain)) if end else (lambda v: v == plain)
             return text, turned(lambda row: None if row[name] is None else fits(row[name]))
         case "starts":
             call = draw(st.sampled_from(["startswith", "STARTS_WITH"]))
-            return f"{no}{call}({said}, 'a')", turned(
+            return f"{no}{call}({column}, 'a')", turned(
                 lambda row: None if row[name] is None else row[name].startswith("a")
             )
         case "is":
             truth = draw(st.booleans())
-            return f"{said} is {no}{str(truth).lower()}", turned(lambda row: row[name] is truth)
-    return f"{no}{said}", turned(lambda row: row[name])
+            return f"{column} is {no}{str(truth).lower()}", turned(lambda row: row[name] is truth)
+    return f"{no}{column}", turned(lambda row: row[name])
 
 
 def filters(names: list[str] | None = None, max_leaves: int = 5) -> st.SearchStrategy[tuple[str, Meaning]]:

@@ -208,7 +208,7 @@ def _rows(count: int) -> list[Row]:
     return [{n: random.choice([None, *kind_of(n).values]) for n in NAMES} for _ in range(count)]
 
 
-#: Enough for every value of a column to stand beside most others.
+#: Enough rows that every value of a column occurs together with most others.
 ROWS = _rows(40)
 
 

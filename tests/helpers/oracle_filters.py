@@ -84,9 +84,9 @@ def truth(tree: Tree, row: Mapping[str, Any]) -> bool | None:
     """The filter's value of a row in SQL's three-valued logic; NaN as in IEEE 754."""
     op: str = tree[0]
     if op in ("and", "or"):
-        said = [truth(child, row) for child in tree[1]]
+        truths = [truth(child, row) for child in tree[1]]
         decided = op == "or"
-        return bool(decided) if decided in said else None if None in said else not decided
+        return bool(decided) if decided in truths else None if None in truths else not decided
     if op == "not":
         inner = truth(tree[1], row)
         return None if inner is None else not inner

@@ -11,7 +11,7 @@ from tests.helpers.oracle_filters import Tree
 
 
 def askable(schema: pa.Schema, columns: dict[str, str]) -> dict[str, str]:
-    """The columns that stand in structs alone, and of which Arrow has values that compare."""
+    """Return the columns that are inside structs only, not lists or maps, and whose values Arrow can compare."""
     return {name: base for name, base in columns.items() if _plain(schema, name)}
 
 

@@ -61,7 +61,7 @@ def layers(data: bytes) -> Iterator[bytes]:
 
 
 def forms(word: str) -> Iterator[bytes]:
-    """A word as it stands, and in the ways it may be written otherwise."""
+    """Yield a word as it is, and in the other encodings it may be written in."""
     data = word.encode()
     yield from (data, data.hex().encode(), data.hex().upper().encode(), data[::-1])
     yield word.encode("utf-16-le")
@@ -70,7 +70,7 @@ def forms(word: str) -> Iterator[bytes]:
     yield "".join(f"%{b:02x}" for b in data).encode()
     yield "".join(f"\\u{b:04x}" for b in data).encode()
     yield "".join(f"\\x{b:02x}" for b in data).encode()
-    for shift in range(3):  # what stands before it moves its Base64
+    for shift in range(3):  # the bytes before it shift its Base64
         whole = base64.b64encode(bytes(shift) + data + bytes(2))
         yield whole[-(-shift * 4 // 3) + (1 if shift else 0) : len(data) * 4 // 3 - 2]
 

@@ -1,4 +1,4 @@
-"""`open_file`: files without their table, told by content, shown whole, damaged or not."""
+"""`open_file`: files without their table, recognized by content, shown whole, damaged or not."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def loose(path: Path, fields: list[v4.F], rows: list[Any], writer: str = "parque
 def test_a_manifest_of_data_files_alone(
     tmp_path: Path, writer: str, name: str, keys: dict[str, str], kind: str, why: str
 ) -> None:
-    """The draft's vectors stand on entries of data files, in leaves, too."""
+    """The draft's vectors are part of data files' entries, in leaves, too."""
     for fields, rows in (
         (v4.draft(), [tracked(0, deletion_vector=vector(2)), tracked(1)]),
         (v4.proposal(), [v4.data_row(0), v4.data_row(1)]),

@@ -204,10 +204,10 @@ def some_lab(tmp_path_factory: pytest.TempPathFactory) -> ix.Lab:
     return lab
 
 
-@pytest.mark.parametrize(("use", "said"), LAB)
-def test_arguments_are_refused_by_name(some_lab: ix.Lab, use: Use, said: str) -> None:
+@pytest.mark.parametrize(("use", "message"), LAB)
+def test_arguments_are_refused_by_name(some_lab: ix.Lab, use: Use, message: str) -> None:
     before = some_lab.metadata_location
-    with pytest.raises(ix.OptionError, match=re.escape(said)):
+    with pytest.raises(ix.OptionError, match=re.escape(message)):
         use(some_lab)
     assert some_lab.refresh().metadata_location == before and some_lab.count() == 2
     assert "main" in repr(some_lab)
@@ -245,10 +245,10 @@ CREATE: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "said"), CREATE)
-def test_arguments_of_create(tmp_path: Path, given: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("given", "message"), CREATE)
+def test_arguments_of_create(tmp_path: Path, given: dict[str, Any], message: str) -> None:
     wanted: dict[str, Any] = {"path": tmp_path / "t", "schema": SCHEMA}
-    with pytest.raises(ix.OptionError, match=re.escape(said)):
+    with pytest.raises(ix.OptionError, match=re.escape(message)):
         ix.create(**(wanted | given))
     assert not any(tmp_path.iterdir())
 
@@ -322,7 +322,7 @@ def test_schemas_of_data_frames(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         (pa.uint64(), r"'s\.a': Iceberg has no type for Arrow's uint64; .*'long' or 'decimal\(20, 0\)'"),
         (pa.list_(pa.duration("s")), r"'s\.a\.element': Iceberg has no type for Arrow's duration\[s\]"),
@@ -334,8 +334,8 @@ def test_schemas_of_data_frames(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_types_that_iceberg_has_not(kind: pa.DataType, said: str) -> None:
-    with pytest.raises(ix.IceexploreError, match=said):
+def test_types_that_iceberg_has_not(kind: pa.DataType, message: str) -> None:
+    with pytest.raises(ix.IceexploreError, match=message):
         ix.empty(pa.schema([("s", pa.struct([("a", kind)]))]), format_version=2)
 
 

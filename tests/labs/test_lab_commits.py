@@ -44,7 +44,7 @@ def test_of_many_writers_no_commit_is_lost(tmp_path: Path, protocol: str, versio
     expected = {n * 1_000_000 + i for n in range(writers) for i in range(commits)}
     ids = lab.to_arrow()["id"].to_pylist()
     assert len(ids) == len(expected) and set(ids) == expected
-    # A line: each snapshot stands on the one before.
+    # A line: each snapshot's parent is the one before.
     parents = [s.parent_snapshot_id for s in lab.snapshots]
     assert parents == [None, *(s.snapshot_id for s in list(lab.snapshots)[:-1])]
     assert not check_rules(lab.state)
@@ -101,18 +101,18 @@ def wait_for(log: Path) -> None:
 
 
 def check_rows(ids: set[int], logs: list[str]) -> None:
-    """What was said to be committed is there, nothing else than what was begun, and all or nothing of each commit."""
-    said: dict[str, set[int]] = {c: set() for c in "?+!-"}
+    """Check that all logged commits are there, nothing else than what was begun, and all or nothing of each commit."""
+    by_mark: dict[str, set[int]] = {c: set() for c in "?+!-"}
     for log in logs:
         for line in log.splitlines():
-            said[line[0]].add(int(line[1:]))
-    assert said["+"] <= ids and {n for n in ids if n % 1_000_000 < TWIN} <= said["?"]
-    for n in said["?"]:
+            by_mark[line[0]].add(int(line[1:]))
+    assert by_mark["+"] <= ids and {n for n in ids if n % 1_000_000 < TWIN} <= by_mark["?"]
+    for n in by_mark["?"]:
         if n + TWIN in ids:
-            assert n in ids and n not in said["-"]
+            assert n in ids and n not in by_mark["-"]
         elif n in ids:
-            assert n in said["!"]
-    assert len(said["+"]) > 3
+            assert n in by_mark["!"]
+    assert len(by_mark["+"]) > 3
 
 
 def unnamed(lab: ix.Lab) -> set[str]:

@@ -68,7 +68,7 @@ def test_nothing_is_written_anew_where_rows_may_be_missing(tmp_path: Path) -> No
         lab.fork().delete("id = 1")
 
 
-def test_a_lab_goes_on_with_what_is_there_where_it_is_told_to(tmp_path: Path) -> None:
+def test_a_lab_continues_with_what_is_there_on_request(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     _change_list(_lab(folder), lambda rows: rows.pop(0))
     lab = ix.lab(folder, on_error="skip")

@@ -37,7 +37,7 @@ def test_names_with_half_a_character(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not any((tmp_path / "\udcff").iterdir())
 
 
-def test_how_to_get_sqlalchemy_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_says_how_to_get_sqlalchemy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyiceberg.catalog.sql", None)
     with pytest.raises(ix.MissingDependencyError, match=r"SQLAlchemy .*pip install 'iceexplore\[catalog\]'"):
         ix.create("db.t", {"id": "long"}, catalog="here")

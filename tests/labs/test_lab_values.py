@@ -101,10 +101,10 @@ REFUSED: list[tuple[Any, Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "values", "said"), REFUSED)
-def test_values_that_would_change_are_refused(tmp_path: Path, kind: Any, values: Any, said: str) -> None:
+@pytest.mark.parametrize(("kind", "values", "message"), REFUSED)
+def test_values_that_would_change_are_refused(tmp_path: Path, kind: Any, values: Any, message: str) -> None:
     lab = lab_of(tmp_path, c=kind)
-    with pytest.raises(ix.OptionError, match=said):
+    with pytest.raises(ix.OptionError, match=message):
         lab.append({"id": [1, 2], "c": values})
     assert not lab.snapshots and not list((tmp_path / "t").glob("data/*"))
 

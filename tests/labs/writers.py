@@ -65,20 +65,20 @@ def mix(place: str, writer: int, log: str) -> None:
     The log has, line by line: ``?n`` before the pair of ``n`` is appended and ``+n`` after, ``!n`` before the twin of
     ``n`` is deleted and ``-n`` after.
     """
-    with Path(log).open("a", encoding="utf-8", buffering=1) as said:
+    with Path(log).open("a", encoding="utf-8", buffering=1) as file:
         lab = go_on(place)
         i = 0
         while True:
             number = writer * 1_000_000 + i
             i += 1
             try:
-                said.write(f"?{number}\n")
+                file.write(f"?{number}\n")
                 lab.append({"id": [number, number + TWIN], "writer": [writer] * 2})
-                said.write(f"+{number}\n")
+                file.write(f"+{number}\n")
                 if i % 3 == 0:
-                    said.write(f"!{number}\n")
+                    file.write(f"!{number}\n")
                     lab.delete(f"id = {number + TWIN}")
-                    said.write(f"-{number}\n")
+                    file.write(f"-{number}\n")
                 if i % 4 == 0:
                     lab.compact()
             except (ix.CommitConflictError, ix.OptionError):

@@ -61,7 +61,7 @@ UNTRUE: dict[str, tuple[Change, str, str, str, str]] = {
 
 @pytest.mark.parametrize("name", UNTRUE)
 def test_a_claim_that_leaves_out_a_live_entry(name: str, lab: ix.Lab) -> None:
-    change, field, said, found, where = UNTRUE[name]
+    change, field, claimed, found, where = UNTRUE[name]
     _change_list(_list(lab), lambda rows: change(*rows[-1]["partitions"]))
     folder = lab.state.storage.folder
 
@@ -69,7 +69,7 @@ def test_a_claim_that_leaves_out_a_live_entry(name: str, lab: ix.Lab) -> None:
     assert t.to_arrow().num_rows == 5  # all manifests are read
     (problem,) = [p for p in t.problems if p.code == "summary-untrue"]
     assert (problem.severity, problem.field) == ("warning", "507 partitions")
-    assert (problem.found, problem.expected) == (found, said)
+    assert (problem.found, problem.expected) == (found, claimed)
     assert problem.where == f"{t.state.root().location}#entry 1"  # type: ignore[union-attr]
     assert field in problem.text
     for level in ("footers", "data"):

@@ -89,7 +89,7 @@ def test_damage_is_known_to_who_is_asked(make: Any) -> None:
 
 @pytest.mark.usefixtures("_anew")
 @pytest.mark.parametrize("found", ["53.0.0", "51.1.0", None])
-def test_datafusion_that_cannot_decode_is_not_used_and_once_said(
+def test_datafusion_that_cannot_decode_is_not_used_and_reported_once(
     make: Any, monkeypatch: pytest.MonkeyPatch, found: str | None
 ) -> None:
     def version(name: str) -> str:

@@ -65,7 +65,7 @@ def test_every_truncation_of_the_header_says_so(written: Written) -> None:
         assert caught.value.code == "file-truncated", length
 
 
-def test_another_format_is_told_with_its_first_bytes() -> None:
+def test_another_format_is_reported_with_its_first_bytes() -> None:
     with pytest.raises(FormatError, match="PAR1") as caught:
         read_header(b"PAR1" + bytes(100), "f")
     assert (caught.value.code, caught.value.location, caught.value.offset) == ("file-corrupt", "f", 0)

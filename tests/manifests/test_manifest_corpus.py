@@ -149,7 +149,7 @@ def check_manifest(manifest: Manifest, rows: list[Any], path: Path) -> None:
                     assert ours == theirs, path
 
 
-def test_missing_file_is_told(corpus: Path) -> None:
+def test_a_missing_file_is_reported(corpus: Path) -> None:
     from iceexplore.storage import open_source
 
     opened = open_source(str(corpus / "duckdb" / "partition_bigint"))

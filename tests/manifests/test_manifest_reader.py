@@ -228,7 +228,7 @@ def test_truncated_manifest_is_salvaged(table: Any, make: Any) -> None:
     names = leaf.entries["location"].to_pylist()
     assert 20 < len(names) < 180
     assert names == [f"file-{i:05d}.parquet" for i in range(len(names))]
-    # the count is not flagged: what is lost is said already
+    # the count is not flagged: the loss is already reported
     assert [p.code for p in leaf.problems] == ["file-truncated", "manifest-salvaged"]
     CACHE.clear()
     with pytest.raises(FormatError):
@@ -255,7 +255,7 @@ def test_list_and_manifest_mixed_up(table: Any, make: Any) -> None:
     assert [p.code for p in only_leaf(reader).problems][-1] == "file-corrupt"
 
 
-def test_v4_dialects_are_told_by_their_ids(table: Any, make: Any) -> None:
+def test_v4_dialects_are_recognized_by_their_ids(table: Any, make: Any) -> None:
     field = make("field")
     proposal = [field(134, "content_type", "int"), field(100, "location", "string")]
     tracking = {"type": "record", "name": "t", "fields": [field(0, "status", "int")]}

@@ -204,7 +204,7 @@ def test_damaged_statistics_cost_no_entry(tmp_path: Path, count: int, parts: set
         _show(table.reader(strict=True).leaf(root_of(table.reader()), 0, parts))
 
 
-def test_an_identity_partition_that_is_cut_is_told_and_does_not_prune(tmp_path: Path) -> None:
+def test_a_truncated_identity_partition_is_reported_and_does_not_prune(tmp_path: Path) -> None:
     table = Table(tmp_path, "parquet")
     low = {2: "aver", 101: dt.date(2024, 1, 2)}
     cut, sound = stats_row(0, low, partition_spec_id=1), stats_row(1, low, partition_spec_id=1)

@@ -134,7 +134,7 @@ def test_replaced_and_modified_entries(table: Table) -> None:
     made = reader.leaf(root_of(reader), 0)
     assert made.entries["status"].to_pylist() == [4, 1, 3, 3]
     assert live(made.entries).to_pylist() == [True, True, False, False]
-    assert list(reader.problems) == []  # which count holds MODIFIED entries is not said
+    assert list(reader.problems) == []  # the draft does not define which count includes MODIFIED entries
 
 
 def test_counts_are_of_rows(table: Table) -> None:

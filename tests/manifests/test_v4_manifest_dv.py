@@ -1,4 +1,4 @@
-"""Manifest deletion vectors: every form, where they stand, what they remove, and what is wrong with them."""
+"""Manifest deletion vectors: every form, where they are stored, what they remove, and what is wrong with them."""
 
 from __future__ import annotations
 

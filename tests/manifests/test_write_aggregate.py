@@ -266,7 +266,7 @@ def test_upgrade_keeps_identity_bounds_with_the_source_column() -> None:
     double = made.stats[cases.COLUMNS["double"]].to_pylist()[1]
     assert (double["lower"], double["null_count"], double["nan_count"]) == (1.5, 0, None)
     number = made.stats[cases.COLUMNS["float"]].to_pylist()[1]
-    assert number["nan_count"] is None  # not said: assumed
+    assert number["nan_count"] is None  # unknown: assumed
     assert decode_value(types[cases.COLUMNS["double"]], summaries[4]["lower_bound"]) == 1.5
     with pytest.raises(OptionError, match="lacks a count"):
         upgrade_entries(EntryBatch.of_rows([{**row, "record_count": None}]), V4)

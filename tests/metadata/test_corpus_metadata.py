@@ -129,8 +129,8 @@ def test_a_schema_written_by_java_main(corpus: Path) -> None:
 def test_words_are_those_in_the_paths_of_real_files(corpus: Path) -> None:
     """Writers put partition values into paths as ``name=value``, URL-encoded: Java, Rust, Python, DuckDB and Trino."""
     agreed: Counter[str] = Counter()
-    for table, told in json.loads((corpus / "expected.json").read_text()).items():
-        path = corpus / table / (told.get("metadata") or "none")
+    for table, facts in json.loads((corpus / "expected.json").read_text()).items():
+        path = corpus / table / (facts.get("metadata") or "none")
         if not path.is_file():
             continue
         data = path.read_bytes()
@@ -159,7 +159,7 @@ def partition_values(manifest: Path, m: TableMetadata) -> Iterator[tuple[str, Ty
         for entry in reader:
             file = entry["data_file"]
             segments = [s.partition("=") for s in file["file_path"].split("/") if "=" in s]
-            said = {unquote_plus(name): unquote_plus(value) for name, _, value in segments}
+            segment_values = {unquote_plus(name): unquote_plus(value) for name, _, value in segments}
             for field, type_, value in zip(spec.fields, types, file["partition"].values(), strict=True):
-                if field.name in said:
-                    yield field.transform, type_, value, said[field.name]
+                if field.name in segment_values:
+                    yield field.transform, type_, value, segment_values[field.name]

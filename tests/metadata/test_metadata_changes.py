@@ -26,7 +26,7 @@ def schema(*fields: NestedField, keys: tuple[int, ...] = ()) -> Schema:
     return Schema(0, fields, keys)
 
 
-def told(old: Schema, new: Schema) -> list[tuple[str, str]]:
+def changes_of(old: Schema, new: Schema) -> list[tuple[str, str]]:
     return [(c.kind, c.text) for c in schema_changes(old, new)]
 
 
@@ -34,12 +34,12 @@ A, B, C, D = (NestedField(i, n, STRING) for i, n in ((1, "a"), (2, "b"), (3, "c"
 
 
 def test_equal_schemas_have_no_changes() -> None:
-    assert told(schema(A, B), Schema(7, (A, B))) == []
+    assert changes_of(schema(A, B), Schema(7, (A, B))) == []
 
 
 def test_added_dropped_renamed() -> None:
     new = schema(NestedField(1, "alpha", STRING), NestedField(5, "b", LONG, required=True))
-    assert told(schema(A, B), new) == [
+    assert changes_of(schema(A, B), new) == [
         ("renamed", "a renamed to alpha"),
         ("added", "b added, long, required"),
         ("dropped", "b dropped, was string"),
@@ -47,7 +47,7 @@ def test_added_dropped_renamed() -> None:
 
 
 def test_names_swapped_are_two_renames() -> None:
-    assert told(schema(A, B), schema(NestedField(1, "b", STRING), NestedField(2, "a", STRING))) == [
+    assert changes_of(schema(A, B), schema(NestedField(1, "b", STRING), NestedField(2, "a", STRING))) == [
         ("renamed", "a renamed to b"),
         ("renamed", "b renamed to a"),
     ]
@@ -56,7 +56,7 @@ def test_names_swapped_are_two_renames() -> None:
 def test_retyped_required_doc_default_identifier() -> None:
     old = schema(NestedField(1, "a", INT), keys=())
     new = schema(NestedField(1, "a", LONG, True, "why", 1, 2), keys=(1,))
-    assert told(old, new) == [
+    assert changes_of(old, new) == [
         ("retyped", "a promoted from int to long"),
         ("required", "a became required"),
         ("doc", "a documented: 'why'"),
@@ -64,7 +64,7 @@ def test_retyped_required_doc_default_identifier() -> None:
         ("default", "write default of a changed from None to 2"),
         ("identifier", "a became an identifier field"),
     ]
-    assert told(new, old)[:3] == [
+    assert changes_of(new, old)[:3] == [
         ("retyped", "a changed (not a promotion that the spec allows) from long to int"),
         ("optional", "a became optional"),
         ("doc", "a lost its doc"),
@@ -72,10 +72,10 @@ def test_retyped_required_doc_default_identifier() -> None:
 
 
 def test_one_moved_field_is_one_move() -> None:
-    assert told(schema(A, B, C, D), schema(D, A, B, C)) == [("moved", "d moved from after c to first")]
-    assert told(schema(A, B, C, D), schema(B, C, A, D)) == [("moved", "a moved from first to after c")]
+    assert changes_of(schema(A, B, C, D), schema(D, A, B, C)) == [("moved", "d moved from after c to first")]
+    assert changes_of(schema(A, B, C, D), schema(B, C, A, D)) == [("moved", "a moved from first to after c")]
     # a dropped or an added neighbour moves nothing
-    assert [k for k, _ in told(schema(A, B, C), schema(B, C, D))] == ["added", "dropped"]
+    assert [k for k, _ in changes_of(schema(A, B, C), schema(B, C, D))] == ["added", "dropped"]
 
 
 def struct(*fields: NestedField) -> StructType:
@@ -87,7 +87,7 @@ def test_nested_fields() -> None:
     new = schema(
         NestedField(9, "q", struct(NestedField(2, "y", LONG), NestedField(1, "x", INT), NestedField(3, "z", INT)))
     )
-    assert told(old, new) == [
+    assert changes_of(old, new) == [
         ("renamed", "p renamed to q"),
         ("retyped", "q.y promoted from int to long"),
         ("moved", "q.y moved from after x to first"),
@@ -95,19 +95,19 @@ def test_nested_fields() -> None:
     ]
 
 
-def test_an_added_struct_is_told_once() -> None:
+def test_an_added_struct_is_reported_once() -> None:
     point = parse_type({"type": "list", "element-id": 11, "element-required": False, "element": {
         "type": "struct", "fields": [{"id": 12, "name": "x", "required": False, "type": "int"}]}})  # fmt: skip
     wide = schema(A, NestedField(10, "points", point))
-    assert told(schema(A), wide) == [("added", "points added, list<struct<x: int>>")]
-    assert told(wide, schema(A)) == [("dropped", "points dropped, was list<struct<x: int>>")]
+    assert changes_of(schema(A), wide) == [("added", "points added, list<struct<x: int>>")]
+    assert changes_of(wide, schema(A)) == [("dropped", "points dropped, was list<struct<x: int>>")]
 
 
 def test_a_field_under_another_parent_has_moved() -> None:
     inner = NestedField(1, "x", INT)
     old = schema(inner, NestedField(2, "p", struct()))
     new = schema(NestedField(2, "p", struct(inner)))
-    assert told(old, new) == [("moved", "p.x moved from the top level to inside p")]
+    assert changes_of(old, new) == [("moved", "p.x moved from the top level to inside p")]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ IDS = st.lists(st.integers(1, 8), unique=True, max_size=8)
 
 @given(IDS, IDS)
 def test_moves_explain_the_order(before: list[int], after: list[int]) -> None:
-    """Without the moved, added and dropped fields both schemas have one order, and no move is told in vain."""
+    """Without the moved, added and dropped fields both schemas have the same order; no reported move is needless."""
     old, new = (schema(*(NestedField(i, f"f{i}", INT) for i in ids)) for ids in (before, after))
     changes = schema_changes(old, new)
     by_kind = {kind: {c.field_id for c in changes if c.kind == kind} for kind in ("added", "dropped", "moved")}

@@ -345,7 +345,7 @@ def test_a_missing_current_snapshot_is_reported_once() -> None:
     assert m.snapshot() is None
 
 
-def test_missing_keys_are_told_together() -> None:
+def test_missing_keys_are_reported_together() -> None:
     json = document()
     for key in ("schemas", "sort-orders", "table-uuid"):
         del json[key]
@@ -354,7 +354,7 @@ def test_missing_keys_are_told_together() -> None:
     assert texts == ["table metadata v3 lacks the required keys table-uuid, schemas, sort-orders"]
 
 
-def test_numbers_as_strings_are_told_and_used() -> None:
+def test_numbers_as_strings_are_reported_and_used() -> None:
     json = document() | {"last-column-id": "4", "last-updated-ms": 1.7e12}
     m, problems = parsed(json)
     assert (m.last_column_id, m.last_updated_ms) == (4, 1_700_000_000_000)
@@ -428,7 +428,7 @@ def test_versions_of_the_future_are_refused(version: int) -> None:
         parsed(document() | {"format-version": version})
 
 
-def test_a_version_that_is_no_number_is_told_by_the_keys() -> None:
+def test_a_version_that_is_no_number_is_inferred_from_the_keys() -> None:
     m, problems = parsed(document() | {"format-version": 2**70})
     assert m.format_version == 3
     assert [p.field for p in problems] == ["format-version"]

@@ -20,7 +20,7 @@ LAYOUTS: list[tuple[int, dict[str, Any]]] = [(2, {}), (3, {}), (4, {}), (4, {"di
 PIECES = 3
 
 
-def told(table: pa.Table) -> Counter[str]:
+def counted(table: pa.Table) -> Counter[str]:
     return Counter(repr(list(row.values())) for row in table.to_pylist())
 
 
@@ -51,5 +51,5 @@ def test_as_without_spark(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     play(lab, random.Random(seed).randrange, 6)
     end = lab.commits[-1].snapshot_id
     for more in ({}, {"net_changes": True}):
-        expected = told(lab.table.changes(None, end, rows=True, **more))  # type: ignore[call-overload]
-        assert sum((told(part) for part in by_workers(lab.table, end, **more)), Counter()) == expected
+        expected = counted(lab.table.changes(None, end, rows=True, **more))  # type: ignore[call-overload]
+        assert sum((counted(part) for part in by_workers(lab.table, end, **more)), Counter()) == expected

@@ -39,7 +39,7 @@ def raised(text: str) -> BaseException:
 
 
 def traceback(*raised: str) -> str:
-    one = "Traceback (most recent call last):\n  File 'x.py', line 1, in run\n    raise OptionError('said')\n"
+    one = "Traceback (most recent call last):\n  File 'x.py', line 1, in run\n    raise OptionError('no')\n"
     return "\n\nThe above exception was the direct cause of the following exception:\n\n".join(one + r for r in raised)
 
 
@@ -57,9 +57,9 @@ def test_every_error_of_ours_comes_back_as_itself(kind: type[IceexploreError], a
 
 @pytest.mark.parametrize("around", AROUND)
 def test_messages_of_several_lines_stay_whole(around: str) -> None:
-    said = "the filter cannot be read here:\n  id >> 3\n     ^\n\none of <, >"
-    found = raised(around.format(traceback(f"iceexplore.errors.OptionError: {said}")))
-    assert type(found) is OptionError and str(found) == said
+    message = "the filter cannot be read here:\n  id >> 3\n     ^\n\none of <, >"
+    found = raised(around.format(traceback(f"iceexplore.errors.OptionError: {message}")))
+    assert type(found) is OptionError and str(found) == message
 
 
 @pytest.mark.parametrize(

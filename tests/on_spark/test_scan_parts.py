@@ -98,7 +98,7 @@ def test_schemas_that_differ_in_the_id_of_a_struct_are_two(tmp_path: Path) -> No
     assert [f.nodes[0].number for f in found if isinstance(f, Footer) and f.nodes] == [1, 2]
 
 
-def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     t = table_of(tmp_path, [field(1, "c", "long")])
     (tmp_path / "data" / "torn.parquet").write_bytes(b"PAR1 and no more")
     names = [str(tmp_path / "data" / n) for n in ("torn.parquet", "gone.parquet")]
@@ -328,8 +328,8 @@ def test_a_footer_takes_one_request_where_the_size_is_true(tmp_path: Path) -> No
     location = put(tmp_path, rows, compression="none", use_dictionary=False)
     size = Path(location).stat().st_size
     expected = footer(t, location)
-    for said in (size, size - 1, size + 1, 3, None):
+    for stated in (size, size - 1, size + 1, 3, None):
         fresh = ix.open(tmp_path)
         CACHE.clear()
-        assert footers_of(fresh.state, [location], [said]) == [expected]
-        assert (sum(r.kind == "footer" for r in fresh.reads) == 1) == (said == size)
+        assert footers_of(fresh.state, [location], [stated]) == [expected]
+        assert (sum(r.kind == "footer" for r in fresh.reads) == 1) == (stated == size)

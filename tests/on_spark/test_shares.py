@@ -52,7 +52,7 @@ def ids(state: Any, parts: list[Any]) -> list[int]:
     return [i for part in parts for rows in read_share(shipped.open(), part, outputs) for i in rows["id"].to_pylist()]
 
 
-def told(tasks: FileTasks, offsets: list[int] | None) -> FileTasks:
+def with_offsets(tasks: FileTasks, offsets: list[int] | None) -> FileTasks:
     """Tasks whose entries have other split offsets."""
     n = len(tasks)
     kind = pa.list_(pa.int64())
@@ -70,18 +70,18 @@ def told(tasks: FileTasks, offsets: list[int] | None) -> FileTasks:
 def test_every_row_is_read_once(
     table: ix.Table, size: int, cost: int, where: str | None, offsets: list[int] | None
 ) -> None:
-    tasks = told(plan_scan(table._state, where).files, offsets)
+    tasks = with_offsets(plan_scan(table._state, where).files, offsets)
     parts = shares(tasks, SplitOptions(size=size, open_file_cost=cost))
     assert sorted(ids(table._state, parts)) == sorted(table.to_arrow(where, ["id"])["id"].to_pylist())
 
 
 def test_large_files_are_cut(table: ix.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = table.plan()
-    assert len(shares(told(plan.files, None), SplitOptions(size=2_000, open_file_cost=0))) > 5
+    assert len(shares(with_offsets(plan.files, None), SplitOptions(size=2_000, open_file_cost=0))) > 5
     assert len(shares(plan.files, SplitOptions())) == 1
     # Never more than a plan of Spark should have.
     monkeypatch.setattr(_shares, "_MOST_SHARES", 3)
-    few = shares(told(plan.files, None), SplitOptions(size=2_000, open_file_cost=0))
+    few = shares(with_offsets(plan.files, None), SplitOptions(size=2_000, open_file_cost=0))
     assert len(few) == 3
     assert sorted(ids(table._state, few)) == sorted(table.to_arrow(columns=["id"])["id"].to_pylist())
     # As many as there are workers, but none below 16 MiB or the size asked for.
@@ -126,7 +126,7 @@ def test_a_state_goes_to_workers_without_its_history(table: ix.Table) -> None:
 
 
 def test_files_in_a_temporary_folder_stay_on_this_machine(table: ix.Table, tmp_path: Path) -> None:
-    zipped = tmp_path / "z"  # told by what is in it
+    zipped = tmp_path / "z"  # recognized by its content
     Path(shutil.make_archive(str(zipped), "zip", table.state.storage.folder)).rename(zipped)
     z, s = ix.open(zipped), table.simulate()
     here, elsewhere = (SessionInfo((4, 1), False, local, None) for local in (True, False))

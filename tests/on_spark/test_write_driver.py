@@ -1,4 +1,4 @@
-"""What the driver does when Spark writes data files, on a data frame of Arrow tables that stands for Spark's."""
+"""What the driver does when Spark writes data files, on a data frame of Arrow tables in place of Spark's."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_files_that_are_not_here_are_refused(session: Any, tmp_path: Path, monke
         write_files(session, frame, lab.state)
 
 
-def test_what_workers_say_of_rows_is_said_here(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_errors_about_rows_are_raised(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lab = lab_of(tmp_path)
     text = (
         "[PYTHON_EXCEPTION] Job aborted: Traceback (most recent call last):\n  File 'x.py'\n"
@@ -176,12 +176,12 @@ def test_what_workers_say_of_rows_is_said_here(session: Any, tmp_path: Path, mon
 
 def test_columns_are_checked_before_anything_is_run(session: Any, tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
-    for bad, said in (
+    for bad, message in (
         (ROWS.rename_columns(["id", "kinds"]), "no column 'kinds'.*kind"),
         (ROWS.rename_columns(["id", "id"]), "twice"),
         (pa.table({"id": ["1"]}), "string does not fit long"),
     ):
-        with pytest.raises(OptionError, match=said):
+        with pytest.raises(OptionError, match=message):
             write_files(session, Frame([bad]), lab.state)
     with pytest.raises(OptionError, match="no rows"):
         write_files(session, Frame([ROWS.slice(0, 0)]), lab.state)

@@ -42,8 +42,8 @@ def written(lab: ix.Table, table: pa.Table) -> EntryBatch:
     return concat_batches(made)
 
 
-def told(made: EntryBatch) -> dict[str | None, Any]:
-    """What is said of each file, by its partition; but for its name."""
+def by_partition(made: EntryBatch) -> dict[str | None, Any]:
+    """Return the entry of each file, by its partition, without its name."""
     skipped = {"location", "ordinal"}
     rows = made.entries.to_pylist()
     partition = [None] * len(made) if made.partition is None else [str(p) for p in made.partition]
@@ -73,7 +73,7 @@ def test_entries_are_those_of_rows_written_here(tmp_path: Path, partition_by: An
 
     other = ix.create(tmp_path / "other", SCHEMA, **how)
     other._sandbox.commit(note)
-    assert told(made) == told(here)
+    assert by_partition(made) == by_partition(here)
     assert sum(made.entries["record_count"].to_pylist()) == 60
 
 

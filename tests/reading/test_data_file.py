@@ -224,7 +224,7 @@ def test_a_mapping_names_columns_without_an_id_beside_others(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("ids", [True, False])
-def test_identity_values_stand_for_columns_that_the_file_lacks(tmp_path: Path, ids: bool) -> None:
+def test_identity_values_replace_columns_that_the_file_lacks(tmp_path: Path, ids: bool) -> None:
     fields = [
         field(1, "id", "long"), field(2, "day", "string", **{"initial-default": "never"}),
         field(3, "s", struct(field(4, "region", "string"), field(5, "x", "int"))), field(6, "ts", "timestamp"),

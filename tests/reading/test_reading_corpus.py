@@ -58,7 +58,7 @@ def _tables() -> dict[str, dict[str, Any]]:
 
 
 def _open(corpus: Path, name: str, metadata: str) -> ix.Table:
-    if name == "duckdb/column_mapping":  # its data stands beside the table's folder
+    if name == "duckdb/column_mapping":  # its data is beside the table's folder
         place = corpus / name
         return ix.open(
             corpus / name / metadata, moved={"data/persistent/column_mapping": str(place)}, allow=[str(place)]

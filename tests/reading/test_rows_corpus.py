@@ -27,11 +27,11 @@ def _tables() -> dict[str, dict[str, Any]]:
     folder = os.environ.get("ICEEXPLORE_CORPUS")
     every = json.loads((Path(folder) / "expected.json").read_text()) if folder else {}
     return {
-        name: said
-        for name, said in every.items()
-        if name != "duckdb/column_mapping"  # its data stands beside the table's folder
-        and said["rows_by_snapshot"]
-        and all(n is not None and n <= _MOST for n in said["rows_by_snapshot"].values())
+        name: facts
+        for name, facts in every.items()
+        if name != "duckdb/column_mapping"  # its data is beside the table's folder
+        and facts["rows_by_snapshot"]
+        and all(n is not None and n <= _MOST for n in facts["rows_by_snapshot"].values())
     }
 
 

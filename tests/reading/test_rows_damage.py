@@ -1,4 +1,4 @@
-"""Places of rows in damaged tables: what is known is shown, the rest is said."""
+"""Places of rows in damaged tables: what is known is shown, and what is missing is reported."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_root_that_is_gone_leaves_the_rest_of_the_history(tmp_path: Path) -> N
     assert t.problems
 
 
-def test_the_snapshot_of_a_delete_is_told_by_its_entry_where_its_root_is_gone(tmp_path: Path) -> None:
+def test_the_snapshot_of_a_delete_comes_from_its_entry_if_its_root_is_missing(tmp_path: Path) -> None:
     t, ids = saved(tmp_path)
     destroy(t.snapshots[1].manifest_list)
     t = ix.open(tmp_path / "t")
@@ -115,7 +115,7 @@ def test_a_manifest_of_data_that_cannot_be_read_says_nothing_of_removal(tmp_path
     assert [p.fate.kind for p in t.rows("id = 1", history=True)] == ["unknown"]
 
 
-def test_what_has_expired_is_said_not_to_be_there() -> None:
+def test_expired_snapshots_are_reported_as_missing() -> None:
     lab = Lab.start(3)
     lab.append([(1, "a"), (2, "b")])
     lab.delete([(lab.files()[0], 0)])

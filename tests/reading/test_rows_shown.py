@@ -73,7 +73,7 @@ def test_hostile_values_do_not_reach_the_page() -> None:
     made.table.close()
 
 
-def test_a_limit_is_said(lab: Lab) -> None:
+def test_a_limit_is_reported(lab: Lab) -> None:
     made = Lab.start(2)
     for i in range(3):
         made.append([(i, "a"), (i + 10, "a")])

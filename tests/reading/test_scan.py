@@ -167,7 +167,7 @@ def test_nested_fields_by_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [
         ({"columns": ["idd"]}, "nearest: id"),
         ({"columns": [3]}, "not a column name"),
@@ -181,8 +181,8 @@ def test_nested_fields_by_their_names() -> None:
         ({"on_error": "ignore"}, "'raise' or 'skip'"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(table: Simulation, how: dict[str, Any], said: str) -> None:
-    with pytest.raises(ix.OptionError, match=said):
+def test_options_that_make_no_sense_are_refused(table: Simulation, how: dict[str, Any], message: str) -> None:
+    with pytest.raises(ix.OptionError, match=message):
         table.to_arrow(**how)
 
 

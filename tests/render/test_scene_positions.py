@@ -66,7 +66,7 @@ def test_layers_run_left_to_right_and_siblings_keep_their_order(scene: Scene) ->
                 assert a.y < b.y
 
 
-def test_refs_stand_on_their_snapshot() -> None:
+def test_refs_are_drawn_on_their_snapshot() -> None:
     nodes = (
         SceneNode("m", "metadata", "m"),
         SceneNode("a", "branch", "main", parent="m", level=1),

@@ -116,9 +116,9 @@ class Play:
             return
         self.h.log.append(f"{op.what} {refused}")
         for twin in self.h.twins:
-            with pytest.raises((OptionError, RuleError)) as said:
+            with pytest.raises((OptionError, RuleError)) as caught:
                 op.run(twin.sim, twin.at, ref)
-            assert getattr(said.value, "rule", "nothing") == refused, self.h.log
+            assert getattr(caught.value, "rule", "nothing") == refused, self.h.log
 
     def do_compact(self) -> None:
         ref = self.branch()

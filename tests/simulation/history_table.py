@@ -27,7 +27,7 @@ class Twin:
         self.at: dict[str, str] = {}
         self.ids: dict[int, int] = {}
 
-    def check(self, model: State, before: State, key: int, said: Any) -> None:
+    def check(self, model: State, before: State, key: int, step: Any) -> None:
         """A snapshot is what the model has."""
         snapshot = self.sim.metadata.snapshot(self.ids[key])
         assert snapshot is not None
@@ -35,17 +35,17 @@ class Twin:
         self._learn(model, seen)
         names = {location: name for name, location in self.at.items()}
         found = {names.get(location, location): row for location, row in seen.data.items()}
-        assert set(found) == set(model.files), said
+        assert set(found) == set(model.files), step
         for name, file in model.files.items():
             row = found[name]
             got = (row["place"], row["record_count"], row["bounds"], row["sequence_number"], row["snapshot_id"])
-            assert got == (file.place, file.rows, file.bounds, file.seq, self.ids[file.by]), (name, said)
+            assert got == (file.place, file.rows, file.bounds, file.seq, self.ids[file.by]), (name, step)
         gone = {names[location]: positions for location, positions in seen.gone.items()}
-        assert gone == {n: f.gone for n, f in model.files.items() if f.gone}, said
-        assert {names.get(e, e) for e in seen.equality} <= set(model.equality), said
-        assert {(names[e], names[f]) for e, f in seen.applies} == model.applies(), said
-        self._check_summary(snapshot.summary or {}, model, before, seen, said)
-        self._check_row_ids(seen, said)
+        assert gone == {n: f.gone for n, f in model.files.items() if f.gone}, step
+        assert {names.get(e, e) for e in seen.equality} <= set(model.equality), step
+        assert {(names[e], names[f]) for e, f in seen.applies} == model.applies(), step
+        self._check_summary(snapshot.summary or {}, model, before, seen, step)
+        self._check_row_ids(seen, step)
 
     def _learn(self, model: State, seen: Seen) -> None:
         known = set(self.at.values())
@@ -66,7 +66,7 @@ class Twin:
                 assert row["place"] == model.equality[name].place
                 self.at[name] = location
 
-    def _check_summary(self, summary: Any, model: State, before: State, seen: Seen, said: Any) -> None:
+    def _check_summary(self, summary: Any, model: State, before: State, seen: Seen, step: Any) -> None:
         kinds = [row["content_type"] for row in seen.deletes]
         sizes = {(row["location"], str(row["deletion_vector"])): row for row in [*seen.data.values(), *seen.deletes]}
         new, old = model.files.items() - before.files.items(), before.files
@@ -79,22 +79,22 @@ class Twin:
             "added-data-files": len([n for n, _ in new if n not in old]),
             "deleted-data-files": len(set(old) - set(model.files)),
         }
-        assert {k: int(summary.get(k, 0)) for k in want} == want, said
+        assert {k: int(summary.get(k, 0)) for k in want} == want, step
         total = sum(
             row["file_size_in_bytes"] if row["deletion_vector"] is None else row["deletion_vector"]["size_in_bytes"]
             for row in sizes.values()
         )
-        assert int(summary["total-files-size"]) == total, said
+        assert int(summary["total-files-size"]) == total, step
 
-    def _check_row_ids(self, seen: Seen, said: Any) -> None:
+    def _check_row_ids(self, seen: Seen, step: Any) -> None:
         if self.sim.format_version < 3:
             return
         ranges = sorted(
             (row["first_row_id"], row["record_count"]) for row in seen.data.values() if row["first_row_id"] is not None
         )
         ends = [start + rows for start, rows in ranges]
-        assert all(end <= start for end, (start, _) in zip(ends, ranges[1:], strict=False)), said
-        assert not ends or ends[-1] <= (self.sim.metadata.next_row_id or 0), said
+        assert all(end <= start for end, (start, _) in zip(ends, ranges[1:], strict=False)), step
+        assert not ends or ends[-1] <= (self.sim.metadata.next_row_id or 0), step
 
 
 class History:

@@ -231,12 +231,14 @@ def _held_against(name: str, path: Path, folder: Path) -> None:
         at = sorted(_expected()).index(name) if name in _expected() else 0
         versions = versions[at % len(versions) :][:1]
     for version in versions:
-        said = outcome(path, version, BREAKS.get(name, frozenset()))
+        failure = outcome(path, version, BREAKS.get(name, frozenset()))
         reason = REFUSED.get(f"{name} v{version}", REFUSED.get(name))
         if reason is None:
-            assert not said, f"{name} as {version or 'itself'}: {said}"
+            assert not failure, f"{name} as {version or 'itself'}: {failure}"
         else:
-            assert re.search(reason, said), f"{name} as {version or 'itself'}: {said or 'works: take it off the list'}"
+            assert re.search(reason, failure), (
+                f"{name} as {version or 'itself'}: {failure or 'works: take it off the list'}"
+            )
     assert _hashes(folder) == before
 
 

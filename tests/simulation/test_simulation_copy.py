@@ -74,7 +74,7 @@ def test_the_copied_files_stay_as_long_as_somebody_needs_them() -> None:
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])
-def test_what_is_said_to_be_checked_is_what_the_checker_names(version: int) -> None:
+def test_what_is_reported_as_checked_is_what_the_checker_names(version: int) -> None:
     folders = [Path(package.__path__[0]) / "rules" for package in (commits, manifests)]
     text = "".join(m.read_text() for folder in folders for m in folder.glob("_*.py") if m.name != "_check.py")
     found = {name for name in commits.RULES if re.search(f'"{name}"', text)}

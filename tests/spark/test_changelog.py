@@ -86,8 +86,8 @@ def test_carried_over_rows_of_one_identifier_are_no_hindrance(warehouse: Warehou
     for how in ({}, {"spark": warehouse.session}):
         found = t.changes(start, end, rows=True, identifier_columns=["id"], **how)
         table = found if isinstance(found, pa.Table) else found.toArrow()
-        told = [(r["id"], r["x"], r["_change_type"]) for r in table.to_pylist()]
-        assert sorted(told) == [(1, "a", "UPDATE_BEFORE"), (1, "z", "UPDATE_AFTER")]
+        changes = [(r["id"], r["x"], r["_change_type"]) for r in table.to_pylist()]
+        assert sorted(changes) == [(1, "a", "UPDATE_BEFORE"), (1, "z", "UPDATE_AFTER")]
 
 
 @pytest.mark.parametrize("version", [2, 3])

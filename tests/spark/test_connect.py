@@ -109,10 +109,10 @@ def labs():
         try:
             lab.append(spark.range(3).selectExpr("id + 0.5BD AS id"))
         except ix.OptionError as e:
-            said = str(e)
+            refusal = str(e)
         ids = sorted(lab.to_arrow()["id"].to_pylist())
         left = len(lab.orphan_files(running=True))
-        return [ids == list(range(50, 120)), moved, merged, len(lab.verify()), left, said[:12]]
+        return [ids == list(range(50, 120)), moved, merged, len(lab.verify()), left, refusal[:12]]
 
 out = {}
 for name, function in CHECKS.items():

@@ -66,7 +66,7 @@ frame = s.range(3)
 lab = ix.create(LAB, {"id": "long"})
 s.stop()
 out["stopped"] = __import__("iceexplore.on_spark._session", fromlist=["x"]).active_session() is None
-said = set()
+messages = set()
 for use in (
     lambda: t.scan(s), lambda: t.changes(None, "main", rows=True, spark=s), lambda: t.inspect.files(spark=s),
     lambda: t.verify(s), lambda: lab.append(frame), lambda: lab.merge(frame, on="id"), lambda: ix.on_spark.register(s),
@@ -74,8 +74,8 @@ for use in (
     try:
         use()
     except Exception as e:
-        said.add(f"{type(e).__name__}: {e}"[:45])
-out["then"] = sorted(said)
+        messages.add(f"{type(e).__name__}: {e}"[:45])
+out["then"] = sorted(messages)
 print(json.dumps(out))
 """
 
@@ -97,8 +97,8 @@ def test_a_new_session_works_at_once(trips: Path, tmp_path: Path) -> None:
     # Java has its answer, and goes, before a worker has written its last bytes: PySpark's daemon says so, now and then.
     gone = r'Traceback .*\n(?:  File ".*/pyspark/daemon\.py", .*\n(?:    .*\n)*)+BrokenPipeError: .*\n'
     lines = re.sub(gone, "", done.stderr).splitlines()
-    said = [line for line in lines if not re.search("incubator modules|JAVA_TOOL_OPTIONS", line)]
-    assert said == [], "a session is quiet"
+    messages = [line for line in lines if not re.search("incubator modules|JAVA_TOOL_OPTIONS", line)]
+    assert messages == [], "a session is quiet"
 
 
 WITH_ICEBERG = """
@@ -241,9 +241,9 @@ def test_the_users_settings_come_before_ours(tmp_path: Path, monkeypatch: pytest
     )  # fmt: skip
     if where == "variable":
         monkeypatch.setenv("SPARK_CONF_DIR", str(folder))
-    said = {"spark.driver.memory", "spark.master", "spark.driver.host", "spark.sql.shuffle.partitions"}
+    given = {"spark.driver.memory", "spark.master", "spark.driver.host", "spark.sql.shuffle.partitions"}
     left = defaults(tmp_path / "nowhere" if where == "variable" else tmp_path)
-    assert left == {name: value for name, value in ours.items() if name not in said} != ours
+    assert left == {name: value for name, value in ours.items() if name not in given} != ours
 
 
 @pytest.mark.parametrize("home", ["gone", "java"])

@@ -109,7 +109,7 @@ def test_commits_between_sparks_own(warehouse: Warehouse, version: int) -> None:
 
 
 def rows_at(session: Any, location: str) -> list[tuple[str, str, int]]:
-    """Every row as text, and where it stands."""
+    """Return every row as text, with its place."""
     frame = session.read.format("iceberg").load(location)
     columns = [
         f"CAST(`{f.name}` AS STRING)" if f.dataType.typeName() == "variant" else f"`{f.name.replace('`', '``')}`"

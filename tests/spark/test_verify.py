@@ -71,7 +71,7 @@ def test_findings_are_the_same_on_workers(warehouse: Warehouse, tmp_path: Path) 
 
 
 def test_untrue_lineage_is_found_on_workers(warehouse: Warehouse, tmp_path: Path) -> None:
-    """Ids of several stretches that other live rows have are said once, here and there."""
+    """Ids of several ranges that other live rows have are reported once, locally and on Spark."""
     lab = ix.create(tmp_path / "t", {"id": "long", "x": "long"}, format_version=3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CommitWriter, "new_location", named_last(CommitWriter.new_location))

@@ -130,7 +130,7 @@ def test_what_pyiceberg_cannot_parse_still_opens(catalog: Any, tmp_path: Path) -
     assert reopen(opened.source).version == 7
 
 
-def test_a_missing_metadata_file_is_told(catalog: Any, tmp_path: Path) -> None:
+def test_a_missing_metadata_file_is_reported(catalog: Any, tmp_path: Path) -> None:
     register(catalog, "gone", f"file://{tmp_path}/wh/db/gone/metadata/00001-x.metadata.json")
     with pytest.raises((CatalogError, FileNotFoundError), match=r"00001-x"):
         open_source("db.gone", catalog=catalog)
@@ -193,7 +193,7 @@ def test_a_rest_catalogs_answer_that_pyiceberg_cannot_parse(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("core", "datafusion", "asked", "said"),
+    ("core", "datafusion", "asked", "warning"),
     [
         ("0.10.1", "55.0.0", 'datafusion<54,>=53; extra == "datafusion"', "'datafusion>=53,<54'"),
         ("0.10.1", "52.3.0", 'datafusion<54,>=53; extra == "datafusion"', "'datafusion>=53,<54'"),
@@ -204,7 +204,7 @@ def test_a_rest_catalogs_answer_that_pyiceberg_cannot_parse(tmp_path: Path) -> N
     ],
 )
 def test_datafusion_that_does_not_fit_pyiceberg_core_is_noted(
-    catalog: Any, monkeypatch: pytest.MonkeyPatch, core: str | None, datafusion: str, asked: str, said: str | None
+    catalog: Any, monkeypatch: pytest.MonkeyPatch, core: str | None, datafusion: str, asked: str, warning: str | None
 ) -> None:
     """Registering a PyIceberg table in such a datafusion is a segmentation fault, in libraries that are not ours."""
     from importlib.metadata import PackageNotFoundError
@@ -221,6 +221,6 @@ def test_datafusion_that_does_not_fit_pyiceberg_core_is_noted(
     _catalog.version_notes.cache_clear()
     try:
         notes = [n for n in open_source("db.trips", catalog=catalog).notes if "segmentation fault" in n]
-        assert (said is None and not notes) or (said is not None and len(notes) == 1 and said in notes[0])
+        assert (warning is None and not notes) or (warning is not None and len(notes) == 1 and warning in notes[0])
     finally:
         _catalog.version_notes.cache_clear()

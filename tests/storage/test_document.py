@@ -70,7 +70,7 @@ def test_what_is_wrong_and_where(data: bytes, code: str, offset: int | None, say
         assert e.value.offset == offset
 
 
-def test_a_view_is_told() -> None:
+def test_a_view_is_reported() -> None:
     with pytest.raises(UnsupportedError, match="metadata of a view"):
         parse_document(json.dumps({"view-uuid": "x", "format-version": 1, "location": "/v"}).encode(), "f")
 

@@ -274,13 +274,13 @@ def test_a_wrong_size_gives_what_it_gives_on_a_disk(
     there = far.open(place, moved=moved, properties={"py-io-impl": file_io})
     local = ix.open(here, moved={lab[0]: str(here), f"file://{lab[0]}": str(here)})
 
-    def told(t: ix.Table) -> Any:
+    def results(t: ix.Table) -> Any:
         try:
             return t.to_arrow()
         except ix.IceexploreError as error:
             return type(error), getattr(error, "code", None)
 
-    assert told(there) == told(local)
+    assert results(there) == results(local)
     assert {p.code for p in there.problems} == {p.code for p in local.problems}
     found, expected = (
         sorted(t.verify()[["code", "field", "found", "expected"]].astype(str).itertuples(index=False, name=None))

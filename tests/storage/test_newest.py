@@ -1,4 +1,4 @@
-"""Which metadata file of a folder is the table's current one, and that it is said why."""
+"""The choice of a folder's current metadata file, and the reason that is given for it."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_names_with_anything_in_them(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert open_source("~/it's/").storage.folder == str(tmp_path / "it's")
 
 
-def test_no_permission_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_permission_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_table(tmp_path / "t", {"v1.metadata.json": document("/t")})
     really = os.open
 

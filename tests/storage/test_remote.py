@@ -88,7 +88,7 @@ def test_a_large_file_is_copied_in_pieces(memory: Any, monkeypatch: pytest.Monke
     assert [(r.offset, r.length) for r in s.reads.of_kind("data")] == [(0, 4), (4, 4), (8, 2)]
 
 
-def test_a_host_that_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*given: Any, **more: Any) -> Any:
         raise socket.gaierror(-2, "Name or service not known")
 
@@ -326,7 +326,7 @@ class HttpError(Exception):
         (chained(OSError("failed"), ModuleNotFoundError("No module named 'a.b'", name="a.b")), MissingDependencyError),
     ],
 )
-def test_403_is_told_from_404(error: Exception, kind: type[Exception]) -> None:
+def test_403_is_distinguished_from_404(error: Exception, kind: type[Exception]) -> None:
     made = translate(error, "s3://b/x", "/real/x")
     assert type(made) is kind
     assert "s3://b/x" in str(made) and "/real/x" in str(made)

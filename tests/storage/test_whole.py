@@ -1,4 +1,4 @@
-"""Files for the user: whole or not at all, and what cannot be written is said in words."""
+"""Files for the user are written completely or not at all, and failures are explained."""
 
 from __future__ import annotations
 

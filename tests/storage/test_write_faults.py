@@ -1,4 +1,4 @@
-"""Files that cannot be written into a table's folder: what is said of it."""
+"""Files that cannot be written into a table's folder: the errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_full_disk(lab: ix.Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "kind", "said"),
+    ("number", "kind", "message"),
     [
         (errno.ENOSPC, StorageError, r"could not be written: No space left on device; make room on the disk$"),
         (errno.EROFS, StorageError, r"could not be written: Read-only file system$"),
@@ -62,13 +62,13 @@ def test_a_full_disk(lab: ix.Lab) -> None:
     ],
 )
 def test_what_the_system_says(
-    lab: ix.Lab, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception], said: str
+    lab: ix.Lab, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception], message: str
 ) -> None:
     def failing(path: str, data: bytes) -> None:
         raise OSError(number, os.strerror(number), path)  # root, as whom tests may run, is refused nothing
 
     monkeypatch.setattr(_folder, "_write", failing)
-    with pytest.raises(kind, match=said) as caught:
+    with pytest.raises(kind, match=message) as caught:
         lab.append(ROWS)
     assert "could not be read" not in str(caught.value) and "credentials" not in str(caught.value)
 

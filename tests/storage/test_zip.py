@@ -99,7 +99,7 @@ def test_links_are_refused(tmp_path: Path) -> None:
         open_source(path)
 
 
-def test_encrypted_is_told(tmp_path: Path) -> None:
+def test_encrypted_zips_are_reported(tmp_path: Path) -> None:
     path = pack(tmp_path / "x.zip", TABLE)
     data = bytearray(path.read_bytes())
     at = 0

@@ -185,7 +185,7 @@ def test_files_that_are_not_as_they_were(copied: Callable[[str], Path], content:
 
 
 @pytest.mark.parametrize("codec", ["uncompressed", "zstd"])
-def test_a_byte_of_a_column_of_which_nothing_is_said(tmp_path: Path, codec: str) -> None:
+def test_a_changed_byte_of_a_column_without_statistics(tmp_path: Path, codec: str) -> None:
     """Values in lists have no bounds: what is wrong with them is known by reading them, and by checksums alone."""
     lab = ix.create(
         tmp_path / "t", {"id": "long", "xs": "list<long>"}, properties={"write.parquet.compression-codec": codec}
@@ -353,7 +353,7 @@ def test_field_ids(copied: Callable[[str], Path]) -> None:
 def test_types_that_are_not_the_tables(
     copied: Callable[[str], Path], column: str, kind: pa.DataType, stored: str | None
 ) -> None:
-    """Another than a promotion's, or than writers' older forms of it, is said; readers would cast some in silence."""
+    """A stored type that is neither promotable nor an older writers' form is reported; readers may cast it silently."""
     folder = copied("v2")
     file = real(folder, 0)
     table = pq.ParquetFile(file).read()
@@ -539,7 +539,7 @@ def test_a_file_that_is_live_twice(copied: Callable[[str], Path]) -> None:
 
 
 def test_row_ids_that_two_files_take(copied: Callable[[str], Path]) -> None:
-    """Said once, of the later file, however many parts of the table's row ids the two of them share."""
+    """Duplicates are reported once, for the later file, however many ranges of row ids the two files share."""
     folder = copied("v3")
     files = ix.open(folder).inspect.data_files().set_index("first_row_id")["file_path"]
     rewritten(folder, 3, columns(first_row_id=pa.array([ROWS // 2], pa.int64())))  # the second append's
@@ -584,8 +584,8 @@ def test_lineage_that_is_untrue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     say_lineage(tmp_path / "t", name, values)
     rows = ix.open(tmp_path / "t").verify(level="data")
     mine = rows[rows["field"].isin([name, "first_row_id"])]
-    told = list(mine[["code", "found", "expected"]].itertuples(index=False, name=None))
-    assert told == ([] if expected is None else [expected])
+    reported = list(mine[["code", "found", "expected"]].itertuples(index=False, name=None))
+    assert reported == ([] if expected is None else [expected])
     assert set(mine["code"]) <= PROBLEM_KINDS.keys()
 
 
@@ -605,7 +605,7 @@ def test_an_unknown_level(healthy: dict[str, Path]) -> None:
         ix.open(healthy["v2"]).verify(level="all")  # type: ignore[call-overload]
 
 
-def test_made_up_files_are_said_to_be() -> None:
+def test_synthetic_files_are_reported_as_such() -> None:
     s = ix.empty({"id": "long"}, format_version=2)
     s.append(files=2, rows=10)
     rows = s.verify()

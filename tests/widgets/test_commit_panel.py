@@ -78,7 +78,7 @@ def words(blocks: Any) -> str:
 
 
 def layouts(widget: CommitLab) -> list[str]:
-    """Those that the costs are told of."""
+    """Return the labels of the layouts whose costs are shown."""
     _, _, rows, _ = widget.commit_report["costs"][0]
     return [label for ((label,), *_) in rows]
 
@@ -519,7 +519,7 @@ def test_the_tables_of_a_step(lab: Any) -> None:
         assert widget.settle(60) and widget.error["text"]
 
 
-def test_broken_rules_are_said(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_rules_are_reported(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = commits.RuleBreak("row-ids", "a.parquet", "row ids are also assigned to another file")
     monkeypatch.setattr("iceexplore.commits.check_rules", lambda state: [broken])
     widget = lab(empty(3))
@@ -530,7 +530,7 @@ def test_broken_rules_are_said(lab: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert widget.pages["commit"]["rows"][0][:2] == ["row-ids", "broken"]
 
 
-def test_of_a_damaged_table_it_is_said_what_could_not_be_checked(lab: Any, tmp_path: Path) -> None:
+def test_for_a_damaged_table_the_report_names_what_could_not_be_checked(lab: Any, tmp_path: Path) -> None:
     empty(2).save(tmp_path / "table")
     leaf = str(ix.open(tmp_path / "table").inspect.manifests()["path"][0])
     Path(leaf).unlink()
@@ -546,8 +546,8 @@ def test_who_was_refused(lab: Any) -> None:
     widget = lab(empty(3))
     apply(widget, "append", {"files": 1, "rows": 1})
     apply(widget, "row_delta", {"of": 1, "positions": "0"}, rival="rows")
-    said = widget.commit_refused["text"]
-    assert said.startswith("The other writer's commit failed: position 1 is beyond the 1 rows of ")
+    refusal = widget.commit_refused["text"]
+    assert refusal.startswith("The other writer's commit failed: position 1 is beyond the 1 rows of ")
     assert len(widget.commit_line["steps"]) == 1
     apply(widget, "row_delta", {"of": 1, "positions": "1"})
     assert widget.commit_refused["text"].startswith("position 1 is beyond the 1 rows of ")
@@ -563,8 +563,8 @@ def test_saving(lab: Any, tmp_path: Path) -> None:
     ask(widget, "save", path=str(tmp_path / "new"))
     assert "not an empty folder" in widget.commit_saved["error"]
     ask(widget, "save", path="/proc/nope/x")
-    said = widget.commit_saved["error"]
-    assert said.startswith("/proc/nope/x could not be written: ") and "Errno" not in said
+    refusal = widget.commit_saved["error"]
+    assert refusal.startswith("/proc/nope/x could not be written: ") and "Errno" not in refusal
     ask(widget, "save", path="nul\0")
     assert "invalid in a path: a NUL" in widget.commit_saved["error"]
     ask(widget, "save", path=str(tmp_path / ("n" * 300)))
@@ -726,9 +726,9 @@ def test_many_partition_fields_are_no_wall_of_names(lab: Any) -> None:
     names = ["x" * 10_000, *(f"c{i}" for i in range(300))]
     widget = lab(ix.empty(dict.fromkeys(names, "long"), partition_by=names, format_version=2, seed=1))
     fields = next(o["fields"] for o in widget.commit_form["operations"] if o["name"] == "append")
-    told = next(f for f in fields if f["name"] == "partitions")
-    assert len(told["help"] + told["more"]) < 300
-    assert "and 295 more" in told["help"] + told["more"]
+    field = next(f for f in fields if f["name"] == "partitions")
+    assert len(field["help"] + field["more"]) < 300
+    assert "and 295 more" in field["help"] + field["more"]
 
 
 def test_what_is_cancelled_is_not_done(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:

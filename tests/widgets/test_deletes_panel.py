@@ -189,11 +189,11 @@ def test_many_row_groups_and_a_manifest_that_counts_others(show: Any, trips: Pat
     count = -(-(rows + 1_200) // 2)
     assert [g[0] for g in widget.vector["groups"]] == [2] * 500
     assert f"Of {count:,} row groups the first 500 are listed." in widget.vector["notes"]
-    said = f"The file has {rows + 1_200:,} rows by its footer, {rows:,} by its manifest."
-    assert said in widget.vector["notes"]
+    expected = f"The file has {rows + 1_200:,} rows by its footer, {rows:,} by its manifest."
+    assert expected in widget.vector["notes"]
 
 
-def test_what_is_said_of_deleted_positions(show: Any, v4: Any) -> None:
+def test_the_description_of_deleted_positions(show: Any, v4: Any) -> None:
     table = ix.sample("trips")
     node = max(nodes_of(table, "deletion-vector"), key=lambda n: n.fields["record_count"])
     widget = show(DeletionVectors, table, selection={"node": node.id})
@@ -241,12 +241,12 @@ def test_shares_and_squares_of_many_positions() -> None:
         "picture": picture(bitmap, 10_000), "borders": [0, 5_000], "borders_from": "split offsets", "groups": [],
         "containers": containers(bitmap), "encodings": [{"name": "Mumbling", "bytes": None, "note": "far"}],
     }  # fmt: skip
-    said = vector_said(vector)
-    assert said["headline"] == "1 deleted of 10,000 rows (< 0.1 %) · 1 run · positions 5 to 5"
+    expected = vector_said(vector)
+    assert expected["headline"] == "1 deleted of 10,000 rows (< 0.1 %) · 1 run · positions 5 to 5"
     squares = "Each square is 3 positions; the darker, the more are deleted"
-    assert said["legend"] == f"{squares}; 10,000 positions in total; lines mark the start of row groups."
-    assert said["facts"][0][2] == [[["Mumbling"], ["–"], [["bars", [["bytes", 0]]]], ["far"]]]
-    assert said["facts"][1][1][0].endswith("The positions of row groups are estimated from the split offsets.")
+    assert expected["legend"] == f"{squares}; 10,000 positions in total; lines mark the start of row groups."
+    assert expected["facts"][0][2] == [[["Mumbling"], ["–"], [["bars", [["bytes", 0]]]], ["far"]]]
+    assert expected["facts"][1][1][0].endswith("The positions of row groups are estimated from the split offsets.")
     far = {**vector, "rows": None, "picture": picture(bitmap, MAX_POSITION + 1), "last": str(MAX_POSITION)}
     assert f"positions 5 to {MAX_POSITION:,}" in vector_said(far)["headline"]
 
@@ -331,7 +331,7 @@ def test_position_delete_files_by_data_file(show: Any) -> None:
     assert seen == {paths[0]: [1, 2], paths[1]: [7, 8, 9]}
 
 
-def test_of_many_data_files_the_first_are_listed_and_said(show: Any, tmp_path: Path) -> None:
+def test_of_many_data_files_only_the_first_are_listed(show: Any, tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=2, properties={"write.delete.mode": "merge-on-read"})
     lab.append({"id": list(range(10))})
     lab.delete("id = 3")
@@ -347,7 +347,7 @@ def test_of_many_data_files_the_first_are_listed_and_said(show: Any, tmp_path: P
     assert any(note.startswith("The 200 of 250 data files") for note in vector["notes"])
 
 
-def test_what_is_cancelled_is_said_and_can_be_asked_for_again(show: Any) -> None:
+def test_what_is_cancelled_is_reported_and_can_be_requested_again(show: Any) -> None:
     table = ix.sample("trips")
     node, other = nodes_of(table, "deletion-vector")[:2]
     widget = show(DeletionVectors, table, selection={"node": node.id})
@@ -381,7 +381,7 @@ def test_the_explorer_reads_deletes_only_when_asked(show: Any) -> None:
 
 
 @pytest.mark.parametrize("asked", [{"node": 3}, {"node": "file:1:2:3"}, {"node": "x", "path": None}, {"node": "<b>"}])
-def test_nonsense_is_told(show: Any, asked: dict[str, Any]) -> None:
+def test_nonsense_is_reported(show: Any, asked: dict[str, Any]) -> None:
     widget = show(DeletionVectors, ix.sample("trips"))
     widget.vector_of = asked
     assert widget.settle(60)
@@ -389,7 +389,7 @@ def test_nonsense_is_told(show: Any, asked: dict[str, Any]) -> None:
     assert "bug in iceexplore" not in widget.error["advice"]
 
 
-def test_a_damaged_vector_is_told(show: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_vector_is_reported(show: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ix.IceexploreError):
         decode_deletion_vector(b"\x00" * 30)
     table = ix.sample("trips")
@@ -404,13 +404,15 @@ def test_a_damaged_vector_is_told(show: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert widget.vector == {}
 
 
-def test_a_vector_that_is_not_what_the_manifest_says_is_told(show: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vector_that_contradicts_the_manifest_is_reported(show: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     table = ix.sample("trips")
     node = nodes_of(table, "deletion-vector")[0]
-    said = node.fields["record_count"]
-    monkeypatch.setattr("iceexplore.reading.read_vector", lambda *_: BitMap64(range(said + 2)))
+    expected = node.fields["record_count"]
+    monkeypatch.setattr("iceexplore.reading.read_vector", lambda *_: BitMap64(range(expected + 2)))
     widget = show(DeletionVectors, table, selection={"node": node.id})
-    assert f"The vector deletes {said + 2} positions, but the manifest records {said}." in widget.vector["notes"]
+    assert (
+        f"The vector deletes {expected + 2} positions, but the manifest records {expected}." in widget.vector["notes"]
+    )
 
 
 def test_a_manifest_that_cannot_be_read_is_not_nothing(show: Callable[..., Any], trips: Path, tmp_path: Path) -> None:
@@ -433,7 +435,7 @@ def test_without_a_manifest_list_no_rows_are_not_nothing(show: Callable[..., Any
     folder = Path(shutil.copytree(trips, tmp_path / "trips"))
     manifests = [p for p in folder.rglob("*.avro") if not p.name.startswith("snap-")]
     lists = list(folder.rglob("snap-*.avro"))
-    for gone, said in (
+    for gone, expected in (
         (manifests, {"manifests": None, "files": "4 of the files listed in the manifest list cannot be read"}),
         (lists, dict.fromkeys(("manifests", "files"), "the manifest list cannot be read")),
     ):
@@ -444,7 +446,7 @@ def test_without_a_manifest_list_no_rows_are_not_nothing(show: Callable[..., Any
         marked = {i for i, node in explorer.nodes.items() if "problem" in node["marks"]}
         assert not [i for i in marked if i.startswith("manifest:")]
         unfolded = explorer.expanded
-        for table, words in said.items():
+        for table, words in expected.items():
             explorer.query = {**explorer.query, "detail": {"n": 1, "of": of, "table": table}}
             assert explorer.settle(60)
             assert explorer.pages["detail"].get("none") == (words and f"No rows: {words}.")

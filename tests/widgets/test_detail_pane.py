@@ -67,9 +67,9 @@ def test_the_fields_say_what_they_mean(trips: ix.Table, four: ix.Table) -> None:
             kinds.add(node.kind)
             detail = detail_of(node, table.state)
             names = [name for name, _ in (*detail["facts"], *detail["more"])]
-            told = [name for name in names if name in detail["help"]]
+            explained = [name for name in names if name in detail["help"]]
             unknown = {"iceberg-version", "app-id", "app-name", "spark.app.id", "iceexplore-version"}
-            assert set(names) - set(told) <= unknown, node.kind
+            assert set(names) - set(explained) <= unknown, node.kind
             for text, section, link in detail["help"].values():
                 assert text
                 assert (section == "") == (link == "")
@@ -348,7 +348,7 @@ def test_the_json_tab(widget: Explorer) -> None:
     assert widget.settle(60)
     assert widget.error == {}
     assert json.loads(widget.pages["detail"]["text"])["snapshot-id"]
-    assert widget.selected_table is not None, "its first table stands for it"
+    assert widget.selected_table is not None, "its first table is selected"
 
 
 def test_selecting_an_earlier_metadata_file(widget: Explorer) -> None:

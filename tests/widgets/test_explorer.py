@@ -342,7 +342,7 @@ def test_work_delivers_on_its_owners_thread() -> None:
     assert [type(e) for e in failures] == [ZeroDivisionError]
     work.submit("a", run, lambda _: done.append(1 // 0))
     assert work.settle(10)
-    assert len(failures) == 2, "an error while showing is told as well"
+    assert len(failures) == 2, "an error while showing is reported as well"
     work.close()
 
 

@@ -266,7 +266,7 @@ def test_values_are_compared_as_what_they_are(kind: str, op: str, value: str, wa
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "said"),
+    ("kind", "value", "message"),
     [
         ("timestamp", "soon", "'soon' does not fit 'v', which has times, such as 2024-05-01 10:30:00"),
         ("timestamp", "NaT", "'NaT' does not fit 'v'"),
@@ -279,8 +279,8 @@ def test_values_are_compared_as_what_they_are(kind: str, op: str, value: str, wa
         ("decimal", "inf", "'inf' does not fit 'v', which has numbers"),
     ],
 )
-def test_what_no_value_is_is_refused_in_words(kind: str, value: str, said: str) -> None:
-    with pytest.raises(FilterError, match=re.escape(said)):
+def test_what_no_value_is_is_refused_in_words(kind: str, value: str, message: str) -> None:
+    with pytest.raises(FilterError, match=re.escape(message)):
         rows(frame_of(v=SHOWN[kind]), Filter(0, "=", value))
 
 
@@ -491,7 +491,7 @@ def test_a_filter_that_is_refused_leaves_the_page(shelf: Any) -> None:
     wrong = [{"column": 0, "op": "=", "value": "perhaps"}]
     shelf.query = {"shelf": {"of": "x", "table": "numbers", "filters": wrong}}
     assert shelf.settle(60)
-    assert "'perhaps' does not fit 'n'" in shelf.error["text"], "there is no page yet on which it could be said"
+    assert "'perhaps' does not fit 'n'" in shelf.error["text"], "there is no page yet that could show it"
     before = page(shelf, n=2, page=3)
     after = page(shelf, n=3, filters=wrong)
     assert after == {**before, "n": 3, "refused": "'perhaps' does not fit 'n', which has integers"}
@@ -538,9 +538,9 @@ def test_messages_are_answered(shelf: Any) -> None:
     page(shelf, sort=[0, "desc"])
     assert ask(shelf, want="cell", row=0, column=1, sort=[0, "desc"])["text"] == f"{HOSTILE}999"
     assert json.loads(ask(shelf, want="row", row=2, sort=[0, "desc"])["text"])["n"] == 997
-    told = ask(shelf, want="csv", row=0, filters=[{"column": 0, "op": "<", "value": "3"}])
-    assert (told["next"], told["total"]) == (None, 3)
-    assert len(told["text"].splitlines()) == 4
+    answer = ask(shelf, want="csv", row=0, filters=[{"column": 0, "op": "<", "value": "3"}])
+    assert (answer["next"], answer["total"]) == (None, 3)
+    assert len(answer["text"].splitlines()) == 4
 
 
 @pytest.mark.parametrize(

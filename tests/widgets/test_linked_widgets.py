@@ -138,7 +138,7 @@ def test_nonsense_is_taken_back_in_both(table: ix.Table, made: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["snapshot", "against"])
-def test_an_unknown_snapshot_is_told_at_once(table: ix.Table, made: Any, name: str) -> None:
+def test_an_unknown_snapshot_is_reported_at_once(table: ix.Table, made: Any, name: str) -> None:
     explorer, timeline = made(Explorer, table), made(Timeline, table)
     tied = ipywidgets.link((explorer, "selection"), (timeline, "selection"))
     right = dict(explorer.selection)
@@ -198,7 +198,7 @@ def test_an_observer_s_fault_is_no_fault_of_ours(table: ix.Table, made: Any) -> 
         widget._forest.scene(None)
 
     yours = "Your function that observes this widget (later, line "
-    for i, (function, said, whose) in enumerate(
+    for i, (function, message, whose) in enumerate(
         (
             (bad, "ValueError: my callback broke", yours),
             (wrong, "OptionError: snapshot 'x'", yours),
@@ -214,7 +214,7 @@ def test_an_observer_s_fault_is_no_fault_of_ours(table: ix.Table, made: Any) -> 
         widget.select(snapshot=table.snapshots[i])
         assert widget.settle(60)
         assert widget.error["text"].startswith(whose)
-        assert said in widget.error["text"]
+        assert message in widget.error["text"]
         assert ("bug in iceexplore" in widget.error["advice"]) == (not whose)
         widget.unobserve(later, "selection")
 
@@ -358,35 +358,35 @@ def test_long_work_lets_others_have_their_turn_and_ends_when_cancelled() -> None
 
 
 def test_long_work_has_a_result_and_says_how_far_it_is() -> None:
-    said: list[Any] = []
+    message: list[Any] = []
     failures: list[Exception] = []
-    work = Work(failures.append, lambda: said.append("idle"))
+    work = Work(failures.append, lambda: message.append("idle"))
 
     def steps() -> Generator[str, None, int]:
         yield "one"
         yield "two"
         return 7
 
-    work.submit("a", steps, said.append, said.append)
+    work.submit("a", steps, message.append, message.append)
     assert work.settle(10)
-    assert said == ["one", "two", 7, "idle"]
+    assert message == ["one", "two", 7, "idle"]
 
     def broken() -> Iterator[str]:
         yield "one"
         raise ZeroDivisionError
 
-    work.submit("a", broken, said.append, said.append)
+    work.submit("a", broken, message.append, message.append)
     assert work.settle(10)
     assert [type(e) for e in failures] == [ZeroDivisionError]
-    assert said[4:] == ["one", "idle"]
+    assert message[4:] == ["one", "idle"]
     work.close()
-    work.submit("a", steps, said.append, said.append)
+    work.submit("a", steps, message.append, message.append)
     assert work.settle(1)
-    assert len(said) == 6
+    assert len(message) == 6
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "said"),
+    ("kind", "given", "message"),
     [
         (Timeline, {"selection": 5}, "a selection has the keys snapshot, against, node; got 5"),
         (Timeline, {"selection": {"x": 1}}, "got {'x': 1}"),
@@ -401,8 +401,10 @@ def test_long_work_has_a_result_and_says_how_far_it_is() -> None:
         (Explorer, {"tabs": "scan"}, "Explorer has no argument 'tabs'; nearest: tab"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused_in_words(table: ix.Table, kind: Any, given: Any, said: str) -> None:
-    with pytest.raises(ix.OptionError, match=re.escape(said)):
+def test_arguments_that_make_no_sense_are_refused_in_words(
+    table: ix.Table, kind: Any, given: Any, message: str
+) -> None:
+    with pytest.raises(ix.OptionError, match=re.escape(message)):
         kind(table, **given)
 
 

@@ -75,7 +75,7 @@ def test_nothing_is_wrong_in_what_has_been_read(show: Any) -> None:
     assert widget.busy == ""
 
 
-def test_a_missing_manifest_list_is_told_at_once(folder: Path, show: Any) -> None:
+def test_a_missing_manifest_list_is_reported_at_once(folder: Path, show: Any) -> None:
     """Listing the problems reads the list: what that meets is among them."""
     snapshot = ix.open(folder).snapshot
     assert snapshot is not None

@@ -93,7 +93,7 @@ def test_a_full_disk_leaves_the_old_page(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["trips.html"]
 
 
-def test_what_makes_no_sense_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_arguments_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     widget = Explorer(ix.sample("trips"))
     place = tmp_path / "trips.html"
     for path, why in [(None, "expected the file"), (tmp_path, "is a folder"), (tmp_path / "none" / "x", "not exist")]:
@@ -109,7 +109,7 @@ def test_what_makes_no_sense_is_said_in_words(tmp_path: Path, monkeypatch: pytes
         widget.save_html(place)
 
 
-def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_reported(tmp_path: Path) -> None:
     widget = Explorer(ix.sample("trips"))
     made = widget.save_html(tmp_path / "trips.html", max_bytes=20_000, rows=3)
     saved = data_of(made.path)
@@ -185,7 +185,7 @@ def test_redacted(telling: Explorer, tmp_path: Path) -> None:
         assert word not in text
 
 
-def test_what_is_free_text_is_told_by_its_form(tmp_path: Path) -> None:
+def test_free_text_is_recognized_by_its_form(tmp_path: Path) -> None:
     """Engines count by partition in a summary's keys, and any key has any text; folders have spaces in their names."""
     folder = tmp_path / f"my {FOLDER}" / f"O'Brien {FOLDER}" / "zoo"
     lab = ix.create(folder, {"id": "long", "animal": "string"}, partition_by="animal", format_version=2)

@@ -1,4 +1,4 @@
-"""The scan lab's Python side: what is planned is what `Table.plan` plans, told in plain traits."""
+"""The scan lab's Python side: its plan equals that of `Table.plan`, in plain traits."""
 
 from __future__ import annotations
 
@@ -143,13 +143,13 @@ def test_another_filter_and_none(lab: ScanLab, table: ix.Table) -> None:
     assert lab.scan_plan["files"] == 12
 
 
-def test_what_is_wrong_is_told_under_the_box(lab: ScanLab) -> None:
+def test_errors_appear_under_the_box(lab: ScanLab) -> None:
     lab.scan_filter = "ridr = 'guest'"
     settled(lab)
     assert lab.error == {}
-    said = lab.scan_plan["error"].split("\n")
-    assert "nearest: rider" in said[0]
-    assert said[1].index("ridr") == said[2].index("^^^^")
+    shown = lab.scan_plan["error"].split("\n")
+    assert "nearest: rider" in shown[0]
+    assert shown[1].index("ridr") == shown[2].index("^^^^")
     assert lab.scan_nodes == {}
     assert lab.scan_recent == [FILTER]
     with pytest.raises(ix.OptionError, match="ridr"):
@@ -219,9 +219,9 @@ def test_why(lab: ScanLab) -> None:
         assert lab.scan_why["read"] is not skipped
         found = node_evidence(lab._scan.nodes, node)  # type: ignore[union-attr]
         assert found is not None
-        said = words(lab.scan_why["blocks"])
-        assert found.why in said
-        assert all(term.term in said and term.known in said for term in found.terms)
+        shown = words(lab.scan_why["blocks"])
+        assert found.why in shown
+        assert all(term.term in shown and term.known in shown for term in found.terms)
     lab.select("table")
     settled(lab)
     assert lab.scan_why["id"] == "table" and "read" not in lab.scan_why
@@ -294,10 +294,10 @@ def test_what_would_help(table: ix.Table) -> None:
     ask(made, "advice")
     advice = data.plan("rider = 42").advice()
     assert made.scan_advice["of"] == made.scan_plan["of"]
-    said = words(made.scan_advice["blocks"])
+    shown = words(made.scan_advice["blocks"])
     for suggestion in advice.suggestions:
-        assert suggestion.title in said and suggestion.why in said
-        assert all(f"{s};" in said for s in suggestion.statements)
+        assert suggestion.title in shown and suggestion.why in shown
+        assert all(f"{s};" in shown for s in suggestion.statements)
     assert len(advice.suggestions) > 0
     made.close()
 
@@ -322,7 +322,7 @@ def test_what_would_help_is_looked_for_where_it_is_seen(lab: ScanLab) -> None:
         ("rider ", 6, "in (", "in ("),
     ],
 )
-def test_what_is_taken_stands_apart(lab: ScanLab, text: str, at: int, choice: str, put: str) -> None:
+def test_an_accepted_completion_is_separated(lab: ScanLab, text: str, at: int, choice: str, put: str) -> None:
     lab.scan_draft = {"n": 1, "text": text, "at": at}
     settled(lab)
     puts = {shown: what for shown, _, what in lab.scan_hint["choices"]}
@@ -336,10 +336,10 @@ def test_counting(lab: ScanLab, table: ix.Table) -> None:
 
 def test_a_row_and_its_fate(lab: ScanLab, table: ix.Table) -> None:
     ask(lab, "rows", column="trip_id", value="95", history=True)
-    said = words(lab.scan_found["blocks"])
+    shown = words(lab.scan_found["blocks"])
     place = table.rows("trip_id = 95", history=True)[0]
-    assert "1 row" in said and "trip_id = 95" in said and "gone" in said
-    assert f"position {place.position}" in said and "deleted by vector" in said
+    assert "1 row" in shown and "trip_id = 95" in shown and "gone" in shown
+    assert f"position {place.position}" in shown and "deleted by vector" in shown
     lists = [block[1] for block in lab.scan_found["blocks"] if block[0] == "list"]
     links = [part for items in lists for item in items for part in item if part[0] == "go"]
     tree = table.tree()
@@ -479,7 +479,7 @@ def test_typing_does_not_wait_for_a_plan(lab: ScanLab, monkeypatch: pytest.Monke
     lab.cancelled += 1
     settled(lab)
     assert lab.scan_advice == {"of": lab.scan_plan["of"], "missed": "Cancelled."}
-    assert lab.scan_why["id"] == file, "why is told of what is selected"
+    assert lab.scan_why["id"] == file, "the explanation is about the selection"
 
 
 def test_advice_that_cannot_be_read_says_so(lab: ScanLab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,9 +120,9 @@ def test_the_words_of_a_plan(table: ix.Table) -> None:
     assert TURNED in json.dumps(lab.scan_examples["columns"], ensure_ascii=False), "what is put in when it is chosen"
     plan = {k: v for k, v in lab.scan_plan.items() if k not in ("filter", "python")}
     advice = [block for block in lab.scan_advice["blocks"] if block[0] != "code"]
-    said = (plan, advice, lab.scan_why, lab.scan_found, lab.scan_count, lab.scan_hint["error"])
-    assert not acting(*said)
-    assert "⟨U+202E⟩" in json.dumps(said, ensure_ascii=False)
+    texts = (plan, advice, lab.scan_why, lab.scan_found, lab.scan_count, lab.scan_hint["error"])
+    assert not acting(*texts)
+    assert "⟨U+202E⟩" in json.dumps(texts, ensure_ascii=False)
     for wrong in (f"`{TURNED}x` = 1", f"`{TURNED}` = = 1"):
         lab.scan_filter = wrong
         lab.scan_draft = {"n": 2, "text": wrong, "at": 0}

@@ -34,8 +34,8 @@ def widget(table: ix.Table) -> Iterator[Timeline]:
 
 
 def snapshot(number: int, parent: int | None = None, ms: int = 0, **summary: str) -> Snapshot:
-    said = {"operation": "append", **{key.replace("_", "-"): value for key, value in summary.items()}}
-    return Snapshot(number, parent, number, ms or number, None, (), said, None)
+    recorded = {"operation": "append", **{key.replace("_", "-"): value for key, value in summary.items()}}
+    return Snapshot(number, parent, number, ms or number, None, (), recorded, None)
 
 
 def branch(name: str, number: int) -> tuple[str, Ref]:
@@ -65,13 +65,13 @@ def test_every_snapshot_is_there(table: ix.Table, widget: Timeline) -> None:
 
 def test_sizes_are_the_summary_s(table: ix.Table, widget: Timeline) -> None:
     for sent, real in zip(widget.snapshots, table.snapshots, strict=True):
-        said = {k: int(v) for k, v in (real.summary or {}).items() if v.isdecimal()}
-        marked = said.get("added-position-deletes", 0) + said.get("added-equality-deletes", 0)
-        before = said.get("removed-position-deletes", 0)  # a vector took them in, or they went with their file
-        assert sent["rows"] == [said.get("added-records", 0), said.get("deleted-records", 0) + marked - before]
+        recorded = {k: int(v) for k, v in (real.summary or {}).items() if v.isdecimal()}
+        marked = recorded.get("added-position-deletes", 0) + recorded.get("added-equality-deletes", 0)
+        before = recorded.get("removed-position-deletes", 0)  # a vector took them in, or they went with their file
+        assert sent["rows"] == [recorded.get("added-records", 0), recorded.get("deleted-records", 0) + marked - before]
         counts = [table.at(snapshot=one).count() for one in (real.snapshot_id, real.parent_snapshot_id) if one]
         assert sent["rows"][0] - sent["rows"][1] == counts[0] - sum(counts[1:]), "as many as a scan finds"
-        assert sent["bytes"] == [said.get("added-files-size", 0), said.get("removed-files-size", 0)]
+        assert sent["bytes"] == [recorded.get("added-files-size", 0), recorded.get("removed-files-size", 0)]
     assert any(s["rows"][1] for s in widget.snapshots)
 
 
@@ -115,11 +115,11 @@ def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
     assert _text(widget.comparison["said"][0]) == f"+{more} −{less} data files"
     json.dumps(widget.comparison)
     assert len(table.reads) > reads
-    said = widget.comparison["said"]
+    recorded = widget.comparison["said"]
     widget.select(snapshot=first, against=last)
     assert widget.settle(60)
     assert widget.comparison["snapshot"] == str(first)
-    assert widget.comparison["said"] == said, "from the older to the newer one, whichever is shown"
+    assert widget.comparison["said"] == recorded, "from the older to the newer one, whichever is shown"
     widget.select(against="")
     assert widget.settle(60)
     assert widget.comparison == {}

@@ -85,7 +85,7 @@ def test_a_file_far_down_is_shown_on_its_way(opened: Callable[[ix.Table], Explor
     assert widget.error == {}
     assert {"table", "metadata", f"snapshot:{snapshot}", f"root:{snapshot}", last} <= set(widget.expanded)
     children = widget.nodes[last]["children"]
-    assert len(children) == 102, "a page, what is selected, and what stands for the rest"
+    assert len(children) == 102, "a page, the selected node, and one node for the rest"
     assert children[-2:] == [chosen, f"more:{last}"]
     assert widget.nodes[f"more:{last}"]["label"] == "+274 more"
     unfold(widget, f"more:{last}")
@@ -136,10 +136,10 @@ def test_a_comparison_says_what_the_difference_says(opened: Callable[[ix.Table],
         assert widget.settle(60)
         old, new = sorted((before, after), key=ids.index)  # whichever is shown
         oracle = diff(travel(table.state, snapshot=int(old)), travel(table.state, snapshot=int(new)))
-        said = oracle.manifests_arrow.select(["location", "change"]).to_pylist()
+        listed = oracle.manifests_arrow.select(["location", "change"]).to_pylist()
         marked = marks_by_place(widget, "manifest:")
         shown = {place: marks & {"added", "removed", "carried"} for (place, _), marks in marked.items()}
-        assert shown == {row["location"]: {row["change"].replace("carried over", "carried")} for row in said}
+        assert shown == {row["location"]: {row["change"].replace("carried over", "carried")} for row in listed}
         unfold(widget, *manifests(widget))
         changed = oracle.files_arrow.select(["location", "content_offset", "change"]).to_pylist()
         wanted = {(row["location"], row["content_offset"]): row["change"] for row in changed}
@@ -354,7 +354,7 @@ def test_cancelled_details_take_the_selection_back(opened: Callable[[ix.Table], 
     table = ix.sample("trips")
     widget = opened(table)
     before = dict(widget.selection)
-    widget.select("table")  # stands in the tree: its details alone are read
+    widget.select("table")  # already in the tree: only its details are read
     widget.cancelled += 1
     assert widget.settle(60)
     assert widget.selection == before

@@ -139,7 +139,7 @@ def test_rows_are_read_as_they_are_taken(tmp_path: Path) -> None:
     reader.close()
 
 
-def test_damage_in_a_stream_is_told(tmp_path: Path) -> None:
+def test_damage_in_a_stream_is_reported(tmp_path: Path) -> None:
     lab = ix.create(str(tmp_path / "t"), DATA)
     lab.append(DATA)
     (file,) = (tmp_path / "t" / "data").rglob("*.parquet")

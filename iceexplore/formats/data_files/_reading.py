@@ -25,7 +25,7 @@ class DataFile:
     Attributes
     ----------
     file
-        The open file, at its start; whoever opened it closes it.
+        The open file, at its start; the caller closes it.
     kind
         The kind of the reads in the log.
     """

@@ -244,7 +244,8 @@ class _Builder:
             else:
                 from iceexplore.deletes import read_deletion_vector
 
-                where = entry["location"]  # not the root: plans act on problems of the root, and it has none
+                # Name the vector's file: plans refuse a root with problems, and this root is intact.
+                where = entry["location"]
                 found = read_deletion_vector(self.state.storage, entry["location"], *place)
         except IceexploreError as error:
             self.state.problems.add_error(error, where)

@@ -48,7 +48,7 @@ class Shown:
 
 
 def shown_nodes(source: NodeSource, options: TreeOptions, expanded: Mapping[str, int]) -> Shown:
-    """Choose and build the nodes. ``expanded`` is the least number of children to show of a node, beyond the budget."""
+    """Choose and build the nodes. ``expanded`` has the number of children to show of a node at least, by node id."""
     return _Builder(source, options, expanded).run()
 
 

@@ -126,7 +126,7 @@ def _cross(order: _Order, a: Route, b: Route) -> bool:
     one, two = order.below(a), order.below(b)
     if one is None or two is None:
         return False
-    if a.gap == b.gap:  # in one gap: compare the order of their sources with the nesting of their lanes
+    if a.gap == b.gap:  # in one gap, they cross if their lanes nest in another order than their sources
         return (order.turn(a) < order.turn(b)) != (s < u) and order.turn(a) != order.turn(b) and s != u
     return one[0] < two[0] < one[1] < two[1] or two[0] < one[0] < two[1] < one[1]
 
@@ -280,7 +280,7 @@ def _ends(out: DiagramPositions) -> None:
         number = next(n for (n, gap) in out.tracks if any(r.gap == gap for r in mine) and out.tracks[n, gap])
         for right in (True, False):
             some = [r for r in mine if (out.tracks[number, r.gap or 0][r.track] > p.middle) == right]
-            some.sort(key=lambda r: r.lane, reverse=True)  # the longest enters nearest to the middle
+            some.sort(key=lambda r: r.lane, reverse=True)  # the edge with the longest lane enters nearest to the middle
             step = min(6.0, (p.width / 2 - 8) / (len(some) + 1)) if some else 0.0
             for i, route in enumerate(some, start=1):
                 route.end = p.middle + step * i * (1 if right else -1)

@@ -59,7 +59,7 @@ def list_versions(opened: Opened) -> list[MetadataVersion]:
                 location = storage.unresolve(entry.real)
                 found[canonical(location)] = MetadataVersion(parse_name(name), location, entry.size, entry.modified_ms)
     except (UnsupportedError, FileMissingError):
-        pass  # then only the log lists them
+        pass  # the folder cannot be listed: only the log names earlier files
     listed = bool(found)
     log = opened.document.get("metadata-log")
     for item in log if isinstance(log, list) else []:

@@ -52,7 +52,14 @@ _INSTEAD = "give overlay= a folder elsewhere"
 class _File:
     """A file of the overlay.
 
-    ``place`` is its real location if it were in the base, ``key`` the identity of the overlay that wrote it.
+    Attributes
+    ----------
+    place
+        The real location that the file would have in the base.
+    real
+        Its path in the overlay's folder.
+    key
+        The identity of the overlay that wrote it.
     """
 
     location: str
@@ -326,7 +333,7 @@ class OverlayStorage(CommitStorage):
             return False  # nothing is hidden where the base may not read
 
     def _name(self, location: str) -> builtins.list[str]:
-        """Return the path under the overlay's folder: as under the table's, with every segment escaped."""
+        """Return the segments of a file's path in the overlay's folder: those of its path in the table's, escaped."""
         place = canonical(location)
         tail = relative_to(place, canonical(self.base.unresolve(self.folder))) or relative_to(place, self.folder)
         if not tail:

@@ -41,10 +41,10 @@ def answers(notebook: Any, code: str) -> str:
             """async (code) => {
               const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
               const future = kernel.requestExecute({ code });
-              let said = "";
-              future.onIOPub = ({ content }) => (said += content.text ?? (content.traceback ?? []).join(""));
+              let text = "";
+              future.onIOPub = ({ content }) => (text += content.text ?? (content.traceback ?? []).join(""));
               await future.done;
-              return said;
+              return text;
             }""",
             code,
         )

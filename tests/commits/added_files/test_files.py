@@ -151,7 +151,7 @@ def test_null_partitions_have_null_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "given", "said"),
+    ("spec", "given", "message"),
     [
         ([("t", "day")], {}, "lacks partition field 'p0'"),
         ([("t", "day")], {"p0": None, "p1": 3}, "no partition field 'p1'; nearest: p0"),
@@ -170,10 +170,10 @@ def test_null_partitions_have_null_columns() -> None:
         ([], {"p0": 1}, "not partitioned"),
     ],
 )
-def test_partitions_that_no_row_is_in(spec: list[tuple[str, str]], given: dict[str, Any], said: str) -> None:
+def test_partitions_that_no_row_is_in(spec: list[tuple[str, str]], given: dict[str, Any], message: str) -> None:
     state = state_of(*spec)
     writer = writer_of(state)
-    with pytest.raises(OptionError, match=said.replace("[", r"\[")):
+    with pytest.raises(OptionError, match=message.replace("[", r"\[")):
         new_files(state, 3, rows=1, partitions=[given], writer=writer)
     assert not written(writer)
 
@@ -284,7 +284,7 @@ GOOD = {"location": "/a.parquet", "record_count": 5, "file_size_in_bytes": 100}
 
 
 @pytest.mark.parametrize(
-    ("records", "said"),
+    ("records", "message"),
     [
         ([{**GOOD, "rows": 3}], "unknown key 'rows'"),
         ([{**GOOD, "record_cuont": 3}], "nearest: record_count"),
@@ -307,22 +307,22 @@ GOOD = {"location": "/a.parquet", "record_count": 5, "file_size_in_bytes": 100}
         ([GOOD, "/b.parquet"], "give either dictionaries or paths"),
     ],
 )
-def test_records_that_make_no_sense(records: list[Any], said: str) -> None:
+def test_records_that_make_no_sense(records: list[Any], message: str) -> None:
     state = table(fresh() / "t")
     writer = writer_of(state)
-    with pytest.raises(OptionError, match=said):
+    with pytest.raises(OptionError, match=message):
         new_files(state, records, writer=writer)
     assert not written(writer)
 
 
 @pytest.mark.parametrize(
-    ("partition", "said"),
+    ("partition", "message"),
     [(None, "dictionary by partition"), ({}, "lacks partition field 'kind'"), ({"kind": 5}, "not a string"),
      ({"kind": "a", "knd": 1}, "no partition field 'knd'")],
 )  # fmt: skip
-def test_partitions_of_records(partition: Any, said: str) -> None:
+def test_partitions_of_records(partition: Any, message: str) -> None:
     state = table(fresh() / "t", spec=BY_KIND)
-    with pytest.raises(OptionError, match=said):
+    with pytest.raises(OptionError, match=message):
         new_files(state, [{**GOOD, "partition": partition}], writer=writer_of(state))
     with pytest.raises(OptionError, match="lacks 'partition'"):
         new_files(state, [GOOD], writer=writer_of(state))
@@ -408,8 +408,8 @@ def test_paths_that_cannot_be_added(tmp_path: Path) -> None:
         ([outside], OutsideRootsError, None),
         ([both, f"file://{both}"], RuleError, "duplicate-file"),
     ]
-    for paths, error, said in cases:
-        with pytest.raises(error, match=said):
+    for paths, error, message in cases:
+        with pytest.raises(error, match=message):
             new_files(state, paths, writer=writer_of(state))
 
 
@@ -524,7 +524,7 @@ def test_nan_and_nested_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         ({"id": [1], "knd": ["a"]}, "no column 'knd' in the table; nearest: kind"),
         ({"kind": ["a"]}, "'id' is required but missing"),
@@ -537,13 +537,13 @@ def test_nan_and_nested_columns() -> None:
         ({"id": []}, "id|no rows"),
     ],
 )
-def test_frames_that_do_not_fit(data: dict[str, Any], said: str) -> None:
+def test_frames_that_do_not_fit(data: dict[str, Any], message: str) -> None:
     state = table(fresh() / "t")
     writer = writer_of(state)
     given: Any = pd.DataFrame(data)
     if None in data.get("id", ()):
         given = pa.table({"id": pa.array(data["id"], pa.int64())})
-    with pytest.raises(OptionError, match=said):
+    with pytest.raises(OptionError, match=message):
         new_files(state, given, writer=writer)
     assert not written(writer)
 

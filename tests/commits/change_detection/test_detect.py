@@ -54,7 +54,7 @@ def files(state: TableState) -> set[Key]:
     return out
 
 
-def said(changes: Changes, change: str) -> set[Key]:
+def keys(changes: Changes, change: str) -> set[Key]:
     """The files of a change; none is there twice."""
     kinds = {"data file": 0, "deletion vector": 1, "position delete file": 1, "equality delete file": 2}
     table = changes.files_arrow.filter(pc.equal(changes.files_arrow["change"], change))
@@ -87,8 +87,8 @@ def check(state: TableState, snapshot: Snapshot, **how: Any) -> Changes:
     """As `proven`, and the files are those in which the two states differ."""
     found = proven(state, snapshot, **how)
     before, now = files(parent_of(state, snapshot)), files(at(state, snapshot))
-    assert said(found, "added") == now - before
-    assert said(found, "removed") == before - now
+    assert keys(found, "added") == now - before
+    assert keys(found, "removed") == before - now
     assert found.unambiguous, found.doubts
     return found
 
@@ -120,7 +120,7 @@ def test_random_histories(tmp_path_factory: Any, encoding: str, attached: bool, 
         assert {r.location for r in pair.read} == read_by(state)
         assert pair.unambiguous
         for change in ("added", "removed"):
-            assert said(pair, change) == said(known, change)
+            assert keys(pair, change) == keys(known, change)
 
 
 def grown(history: History, commits: int) -> TableState:
@@ -188,8 +188,8 @@ def test_real_tables_are_right_or_doubted(corpus: Path) -> None:
             if found.unambiguous and (before.snapshot is not None or snapshot.parent_snapshot_id is None):
                 was, now = files(before), files(at(state, snapshot))
                 if not any(p.severity == "error" for p in state.problems):  # of the parent's manifests, say
-                    assert said(found, "added") == now - was, (folder, snapshot)
-                    assert said(found, "removed") == was - now, (folder, snapshot)
+                    assert keys(found, "added") == now - was, (folder, snapshot)
+                    assert keys(found, "removed") == was - now, (folder, snapshot)
             counts[found.unambiguous] += 1
     assert counts[True] > 5 * counts[False]
 
@@ -307,7 +307,7 @@ def test_which_roots_are_read(tmp_path: Path, encoding: str, attached: bool, nee
 
 
 @pytest.mark.parametrize("attached", [False, True])
-def test_a_first_vector_is_told_by_the_root_if_the_encoding_is_known(tmp_path: Path, attached: bool) -> None:
+def test_a_first_vector_is_detected_from_the_root_if_the_encoding_is_known(tmp_path: Path, attached: bool) -> None:
     state = lab_with_leaf(tmp_path, dv_attached=attached).state
     first = state.metadata.snapshots[1]
     blind, known = check(state, first), check(state, first, dv_encoding="removed")
@@ -384,7 +384,7 @@ def test_entries_that_are_back_are_noticed(tmp_path: Path) -> None:
     found = proven(lab.state, last(lab.state))
     assert not found.unambiguous and "are live again" in " ".join(found.doubts)
     before, now = files(parent_of(lab.state, last(lab.state))), files(lab.state)
-    assert said(found, "added") == now - before and said(found, "removed") == before - now
+    assert keys(found, "added") == now - before and keys(found, "removed") == before - now
     assert found.locations("added") == list(path("L2")) and found.locations("removed") == list(path("L1"))
 
 

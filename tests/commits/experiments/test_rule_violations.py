@@ -81,7 +81,7 @@ def test_the_summary_names_the_rules_that_are_broken_and_no_others(lab: RootLab)
     assert {status for _, _, status in drawn(lab.state)} == {"DELETED"}
 
 
-def test_leaves_stand_where_they_are_given_with_statuses_as_given(lab: RootLab) -> None:
+def test_leaves_are_where_they_are_given_with_statuses_as_given(lab: RootLab) -> None:
     root = lab.state.root()
     assert root is not None
     leaf = lab.state.reader.leaf(root, 0, frozenset({"entries", "stats", "partition"}))

@@ -80,13 +80,13 @@ def test_a_removed_file_is_deleted_once_and_then_forgotten(tmp_path: Path, versi
     rows = list_rows(lab)
     assert rows[0]["location"] == untouched
     (leaf,) = state.leaves(rows=[1])
-    said = {r["location"].rpartition("/")[2]: r for r in leaf.entries.to_pylist()}
+    found = {r["location"].rpartition("/")[2]: r for r in leaf.entries.to_pylist()}
     snapshot = state.snapshot
     assert snapshot is not None
-    assert (said["one"]["status"], said["one"]["snapshot_id"]) == (Status.DELETED, snapshot.snapshot_id)
+    assert (found["one"]["status"], found["one"]["snapshot_id"]) == (Status.DELETED, snapshot.snapshot_id)
     first = 1 if version > 1 else 0
-    assert (said["two"]["status"], said["two"]["sequence_number"]) == (Status.EXISTING, first)
-    assert said["one"]["file_sequence_number"] == first
+    assert (found["two"]["status"], found["two"]["sequence_number"]) == (Status.EXISTING, first)
+    assert found["one"]["file_sequence_number"] == first
     assert rows[1]["manifest_stats"]["min_sequence_number"] == first
     assert snapshot.summary is not None
     assert snapshot.summary["deleted-data-files"] == "1" and snapshot.summary["manifests-replaced"] == "1"
@@ -125,10 +125,14 @@ def test_dvs_of_removed_files_go_with_them(tmp_path: Path) -> None:
     left = live_rows(state, ContentType.POSITION_DELETE)
     assert [r["referenced_file"] for r in left] == ["two"]
     assert state.snapshot is not None and state.snapshot.summary is not None
-    said = state.snapshot.summary
-    assert (said["removed-dvs"], said["removed-delete-files"], said["removed-position-deletes"]) == ("1", "1", "2")
-    assert said["removed-files-size"] == "1040"  # of the vector its own 40 bytes
-    assert said["total-delete-files"] == "1"
+    summary = state.snapshot.summary
+    assert (summary["removed-dvs"], summary["removed-delete-files"], summary["removed-position-deletes"]) == (
+        "1",
+        "1",
+        "2",
+    )
+    assert summary["removed-files-size"] == "1040"  # of the vector its own 40 bytes
+    assert summary["total-delete-files"] == "1"
 
 
 def test_a_dv_is_replaced_and_never_doubled(tmp_path: Path) -> None:
@@ -161,8 +165,8 @@ def test_a_compaction_with_an_older_sequence_number_keeps_the_deletes_that_still
     lab.commit(add("young"))
     compacted = batch([entry("both", 20, sequence_number=1)], ["a"])
     state = lab.commit(Change("replace", compacted, remove_data=("one", "two", "young")))
-    said = {r["location"]: (r["sequence_number"], r["file_sequence_number"]) for r in live_rows(state)}
-    assert said == {"both": (1, 4), "eq": (2, 2)}
+    found = {r["location"]: (r["sequence_number"], r["file_sequence_number"]) for r in live_rows(state)}
+    assert found == {"both": (1, 4), "eq": (2, 2)}
     assert list_rows(lab)[0]["manifest_stats"]["min_sequence_number"] == 1
 
 
@@ -240,10 +244,10 @@ def test_manifests_are_merged_without_a_change_of_the_data(tmp_path: Path, versi
     rows = live_rows(state)
     assert sorted([{k: r[k] for k in keys} for r in rows], key=str) == before
     assert {r["status"] for r in rows} == {Status.EXISTING}
-    said = list_rows(lab)
-    assert [r["manifest_stats"]["existing_files_count"] for r in said] == [4, 1]
-    least = [min(r["sequence_number"] for r in rows if r["leaf"] == s["location"]) for s in said]
-    assert [r["manifest_stats"]["min_sequence_number"] for r in said] == least
+    found = list_rows(lab)
+    assert [r["manifest_stats"]["existing_files_count"] for r in found] == [4, 1]
+    least = [min(r["sequence_number"] for r in rows if r["leaf"] == s["location"]) for s in found]
+    assert [r["manifest_stats"]["min_sequence_number"] for r in found] == least
     assert state.snapshot is not None and state.snapshot.summary is not None
     shown = {k: v for k, v in state.snapshot.summary.items() if "manifests" in k or "entries" in k}
     assert shown == {
@@ -366,10 +370,10 @@ def test_partitions_are_summarised_up_to_the_limit(tmp_path: Path) -> None:
     lab._publish(lab.document)
     state = lab.commit(add("one", "two", kinds=["a/b c", None]))
     assert state.snapshot is not None and state.snapshot.summary is not None
-    said = state.snapshot.summary
-    assert said["partition-summaries-included"] == "true"
-    assert said["partitions.kind=a%2Fb+c"] == "added-data-files=1,added-records=10,added-files-size=1000"
-    assert "partitions.kind=null" in said
+    summary = state.snapshot.summary
+    assert summary["partition-summaries-included"] == "true"
+    assert summary["partitions.kind=a%2Fb+c"] == "added-data-files=1,added-records=10,added-files-size=1000"
+    assert "partitions.kind=null" in summary
     state = lab.commit(add("x", "y", "z", kinds=["1", "2", "3"]))
     assert state.snapshot is not None and state.snapshot.summary is not None
     assert not [k for k in state.snapshot.summary if k.startswith("partition")]

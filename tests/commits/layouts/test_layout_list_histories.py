@@ -164,8 +164,8 @@ def _compare(state: TableState, model: Model, partitioned: bool) -> None:
     assert sorted(keys, key=str) == sorted(model.live, key=str)
     for key, row in zip(keys, found, strict=True):
         expected = model.live[key]
-        said = (row["content_type"], row["record_count"], row["sequence_number"], row["file_sequence_number"])
-        assert said == (expected.content, expected.rows, expected.sequence, expected.file_sequence), key
+        row_facts = (row["content_type"], row["record_count"], row["sequence_number"], row["file_sequence_number"])
+        assert row_facts == (expected.content, expected.rows, expected.sequence, expected.file_sequence), key
         assert row["kind"] == expected.kind
     root = state.root()
     assert root is not None

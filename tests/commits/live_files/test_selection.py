@@ -198,7 +198,7 @@ def test_against_brute_force(
 
 @given(rows=ROWS, op=st.sampled_from(["<", "<=", ">", ">=", "="]), name=st.sampled_from("ildtc"), data=st.data())
 def test_exact_where_bounds_are(rows: list[Row], op: str, name: str, data: st.DataObject) -> None:
-    """Whole statistics of types without truncation and NaN: what bounds can tell is told."""
+    """With complete statistics of types without truncation and NaN, bounds decide whatever they can."""
     state = state_of([], {})
     writer, memory = writer_of(state)
     literal = data.draw(st.sampled_from([v for v in COLUMNS[name][1] if v is not None]))
@@ -252,7 +252,7 @@ def test_manifests_that_cannot_match_are_not_read(tmp_path: Path, version: int) 
 
 
 @pytest.mark.parametrize(
-    ("where", "said"),
+    ("where", "message"),
     [
         ("idd = 1", "no column 'idd'; nearest: id"),
         ("id = = 1", "cannot be parsed at character"),
@@ -261,9 +261,9 @@ def test_manifests_that_cannot_match_are_not_read(tmp_path: Path, version: int) 
         ("", "cannot be parsed"),
     ],
 )
-def test_filters_that_make_no_sense(where: Any, said: str) -> None:
+def test_filters_that_make_no_sense(where: Any, message: str) -> None:
     state = table(fresh() / "t")
-    with pytest.raises(OptionError, match=said):
+    with pytest.raises(OptionError, match=message):
         select(state, where)
 
 

@@ -1,6 +1,6 @@
 """Real histories replayed: from one metadata file to the next, our document is what the writer wrote.
 
-Each step whose kind can be told from the two files is made again from the older one: a commit, an evolution of the
+Each step whose kind follows from the two files is repeated from the older one: a commit, an evolution of the
 schema or the partition spec, an expiration, properties.
 """
 
@@ -87,7 +87,7 @@ def metadata(document: Json) -> TableMetadata:
 
 
 def evolution(old: Json, new: Json) -> Json | None:
-    """The arguments that lead from one current schema to the other, told by field ids."""
+    """Return the arguments that lead from one current schema to the other, derived from field ids."""
     before, after = metadata(old).schema(), metadata(new).schema()
     if metadata(old).current_schema_id == metadata(new).current_schema_id:
         return None

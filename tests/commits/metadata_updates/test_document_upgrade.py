@@ -127,7 +127,7 @@ def test_transforms_of_several_columns_and_unknown_ones() -> None:
 
 
 def test_the_proposal_s_own_spelling_reads_the_same() -> None:
-    """There name and partition-field-id stand within ``expr``."""
+    """There, name and partition-field-id are within ``expr``."""
     after = upgrade(table(3), 4)
     inside = [
         {

@@ -13,7 +13,7 @@ def test_the_default_thresholds_are_those_of_fifty_milliseconds() -> None:
     assert LayoutOptions.of(4) == LayoutOptions.of(4, round_trip_ms=50)
 
 
-def test_a_longer_round_trip_lets_more_stand_in_the_root() -> None:
+def test_a_longer_round_trip_allows_more_files_in_the_root() -> None:
     found = [LayoutOptions.of(4, round_trip_ms=ms) for ms in (10, 50, 100)]
     assert [o.flush_data_files * 10 for o in found] == [o * 10 for o in (f.flush_data_files for f in found)]
     assert [o.flush_data_files / found[0].flush_data_files for o in found] == [1, 5, 10]

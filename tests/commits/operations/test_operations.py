@@ -58,7 +58,7 @@ TEN = [(i, "ab"[i % 2], float(i)) for i in range(10)]
 
 
 @pytest.mark.parametrize(
-    ("operation", "how", "error", "said"),
+    ("operation", "how", "error", "message"),
     [
         (delete_files, {"paths": "/nope"}, RuleError, "files-exist"),
         (delete_files, {"paths": []}, OptionError, "no file"),
@@ -94,7 +94,7 @@ TEN = [(i, "ab"[i % 2], float(i)) for i in range(10)]
     ],
 )
 def test_refused_before_a_byte_is_written(
-    tmp_path: Path, operation: Callable[..., Any], how: dict[str, Any], error: type[Exception], said: str
+    tmp_path: Path, operation: Callable[..., Any], how: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     commits = box(tmp_path, 3)
     commits.run(append, frame(TEN))
@@ -105,7 +105,7 @@ def test_refused_before_a_byte_is_written(
     if how.get("paths") == ["FIRST"]:
         how["paths"] = [first]
     before = commits.written
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         commits.run(operation, **how)
     assert commits.written == before
 
@@ -551,7 +551,7 @@ def test_histories_against_a_plain_model(tmp_path_factory: Any, version: Any, st
         elif step == "manifests":
             try:
                 commits.run(rewrite_manifests)
-            except OptionError:  # everything stands in the root
+            except OptionError:  # everything is in the root
                 assert isinstance(version, tuple)
     assert sorted(commits.locations()) == sorted(model)
     left = [r for rows in model.values() for r in rows if r is not None]

@@ -93,17 +93,17 @@ def test_the_sample_is_smaller_as_v4_and_stays_as_it_is() -> None:
     assert (table["after_files"] == 1).all()
     assert table["before_bytes"].sum() > table["after_bytes"].sum()
     assert "manifests rewritten" in table["note"].tolist()
-    # What a commit did is what its writer said.
+    # What a commit did is what its writer recorded in the summary.
     for row, s in zip(table.to_dict("records"), r.snapshots, strict=True):
-        said = s.snapshot.summary or {}
+        recorded = s.snapshot.summary or {}
         if s.snapshot.operation != "replace":
-            assert row["files_added"] == int(said.get("added-data-files", 0))
-            assert row["files_removed"] == int(said.get("deleted-data-files", 0))
-            assert row["deletes_added"] == int(said.get("added-delete-files", 0))
+            assert row["files_added"] == int(recorded.get("added-data-files", 0))
+            assert row["files_removed"] == int(recorded.get("deleted-data-files", 0))
+            assert row["deletes_added"] == int(recorded.get("added-delete-files", 0))
 
 
 @pytest.mark.parametrize("layout", [{}, {"flush_data_files": 0, "inline_dv_bytes": 0}, {"dialect": "v4-java"}])
-def test_what_is_said_to_be_written_was_written(layout: dict[str, Any]) -> None:
+def test_what_is_reported_as_written_was_written(layout: dict[str, Any]) -> None:
     r = history(3).table.replay(4, **layout)
     commits = r.simulation.cost().commits.set_index("snapshot_id")
     kinds = {"root_bytes", "manifest_bytes"}

@@ -164,8 +164,8 @@ def plus(batch: EntryBatch, *rows: Mapping[str, Any], **columns: Any) -> EntryBa
     """A batch and further rows, ADDED by the newest snapshot."""
     newest = max(batch.entries["sequence_number"].to_pylist())
     owner = next(r for r in batch.entries.to_pylist() if r["sequence_number"] == newest)["snapshot_id"]
-    said = {"status": 1, "snapshot_id": owner, "sequence_number": newest, "file_sequence_number": newest, **columns}
-    return concat_batches([batch, entries(rows).with_columns(**said)])
+    fields = {"status": 1, "snapshot_id": owner, "sequence_number": newest, "file_sequence_number": newest, **columns}
+    return concat_batches([batch, entries(rows).with_columns(**fields)])
 
 
 def test_what_the_layout_writes_breaks_nothing(lab: RootLab) -> None:

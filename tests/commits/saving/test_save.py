@@ -1,4 +1,4 @@
-"""Saving: whole or not at all, opens anywhere, other engines read it where it stands."""
+"""Saving is all or nothing; a saved table opens anywhere, and other engines read it in place."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_same_table_wherever_it_is_opened(simulation: Simulation, tmp_path: 
     assert list(t.problems) == []
 
 
-def test_what_stands_there_is_named_by_where_it_stands(simulation: Simulation, tmp_path: Path) -> None:
+def test_the_saved_table_names_files_where_they_are(simulation: Simulation, tmp_path: Path) -> None:
     saved = simulation.save(tmp_path / "t", data="refer")
     t = ix.open(saved.path)
     assert t.metadata_location == saved.metadata_location and Path(saved.metadata_location).is_file()

@@ -65,7 +65,7 @@ def assert_near(guess: int, real: int, what: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "where", "wanted"), CASES)
-def test_what_is_advised_reads_what_it_said(name: str, where: str, wanted: set[str]) -> None:
+def test_following_the_advice_reads_what_it_predicted(name: str, where: str, wanted: set[str]) -> None:
     kind, values = lab.column(name)
     plan = lab.one_column(name).plan(where)
     advice = plan.advice()
@@ -82,7 +82,7 @@ def test_what_is_advised_reads_what_it_said(name: str, where: str, wanted: set[s
 
 
 @pytest.mark.parametrize(
-    ("where", "by", "said"),
+    ("where", "by", "titles"),
     [
         ("id = 77", ("region",), {"sort by id", "partition by bucket(4, id)"}),
         ("region = 'b' and id between 100 and 400", ("region",), {"sort by id", "partition by truncate(1000, id)"}),
@@ -91,7 +91,7 @@ def test_what_is_advised_reads_what_it_said(name: str, where: str, wanted: set[s
          {"sort by t", "partition by days(t)"}),
     ],
 )  # fmt: skip
-def test_of_a_partitioned_table(where: str, by: tuple[str, ...], said: set[str]) -> None:
+def test_of_a_partitioned_table(where: str, by: tuple[str, ...], titles: set[str]) -> None:
     schema = {"id": "long", "region": "string", "t": "timestamp"}
     ids, times = lab.column("shuffled")[1], lab.column("times")[1]
     rows = pa.table({"id": ids, "region": pa.array(list("abcd") * (lab.ROWS // 4)), "t": times})
@@ -99,7 +99,7 @@ def test_of_a_partitioned_table(where: str, by: tuple[str, ...], said: set[str])
     schema = {name: schema[name] for name in rows.column_names}
     plan = lab.written(schema, rows, by=by).plan(where)
     advice = plan.advice()
-    assert {s.title for s in movers(advice)} == said
+    assert {s.title for s in movers(advice)} == titles
     for s in movers(advice):
         assert s.after is not None
         assert_near(s.after.files, len(lab.taken(schema, rows, by, s).plan(where)), s.title)
@@ -130,7 +130,7 @@ def test_a_frequent_value_and_a_dense_middle_are_not_seen() -> None:
         ("shuffled", None, "without a filter, every file is read"),
     ],
 )
-def test_where_nothing_helps_it_is_said_why(name: str, where: str | None, why: str) -> None:
+def test_where_nothing_helps_the_advice_explains_why(name: str, where: str | None, why: str) -> None:
     advice = lab.one_column(name).plan(where).advice()
     assert not movers(advice)
     assert any(word in note for note in advice.notes for word in why.split("|"))
@@ -156,7 +156,7 @@ def test_what_the_table_has_is_not_advised() -> None:
     ordered = lab.one_column("shuffled").fork()
     ordered.set_sort_order("x")
     statements = next(s for s in ordered.plan("x = 77").advice().suggestions if s.kind == "sort").statements
-    assert len(statements) == 1, "the sort order stands; files are to be rewritten"
+    assert len(statements) == 1, "the table already has the sort order; files are to be rewritten"
 
 
 def test_files_of_an_older_spec() -> None:

@@ -111,8 +111,8 @@ def test_deletes_of_other_partitions_and_specs_do_not_apply_but_global_ones_do(l
     table.row_delta(equality={"id": [1, 2]})
     assert matched(table) == {a: (None, 0, 2), b: (None, 0, 1)}
     assert sorted(table.to_arrow()["id"].to_pylist()) == [3, 4]
-    said = {r["code"]: r["reason"] for r in reasons(table)}
-    assert not said
+    facts = {r["code"]: r["reason"] for r in reasons(table)}
+    assert not facts
 
 
 def matched_kind(table: Any, name: str) -> str:
@@ -264,10 +264,10 @@ def test_the_deletes_of_real_tables_are_in_scope_and_none_is_lost(corpus: Path) 
     """Each pair in scope is applied, or skipped with a reason; nothing else is applied."""
     expected = json.loads((corpus / "expected.json").read_text())
     seen = applied = skipped = 0
-    for folder, said in expected.items():
-        if not said.get("metadata"):
+    for folder, facts in expected.items():
+        if not facts.get("metadata"):
             continue
-        state = open_state(corpus / folder / said["metadata"])
+        state = open_state(corpus / folder / facts["metadata"])
         for snapshot in state.metadata.snapshots:
             there = resolve_state(state, snapshot.snapshot_id)
             files = data_files(there)

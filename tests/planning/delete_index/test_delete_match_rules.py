@@ -281,7 +281,7 @@ def test_a_place_may_be_spelled_in_many_ways(named: str) -> None:
     assert not here.problems
 
 
-def test_another_scheme_or_host_applies_and_is_said() -> None:
+def test_another_scheme_or_host_applies_and_is_reported() -> None:
     here = state()
     deletes = [
         Entry(POSITION, "/d/v", 1, referenced="hdfs://localhost:20500/t/a", vector=True),
@@ -303,7 +303,7 @@ def test_of_several_vectors_the_newest_counts() -> None:
     assert [(p.code, p.severity) for p in here.problems] == [("delete-scope", "error")] * 2
 
 
-def test_deletes_that_cannot_apply_to_what_they_name_are_said() -> None:
+def test_deletes_that_cannot_apply_to_what_they_name_are_reported() -> None:
     here = state()
     deletes = [
         Entry(POSITION, "/d/1", 1, referenced="/t/a", vector=True),
@@ -311,10 +311,10 @@ def test_deletes_that_cannot_apply_to_what_they_name_are_said() -> None:
         Entry(POSITION, "/d/3", 9, vector=True),
     ]
     assert by_file(matched([Entry(sequence=5)], deletes, of=here)) == [(None, set(), set())]
-    said = {p.where: p.text for p in here.problems}
-    assert "sequence number 1 is below its 5" in said["/d/1"]
-    assert "its partition differs" in said["/d/2"]
-    assert "references no data file" in said["/d/3"]
+    texts = {p.where: p.text for p in here.problems}
+    assert "sequence number 1 is below its 5" in texts["/d/1"]
+    assert "its partition differs" in texts["/d/2"]
+    assert "references no data file" in texts["/d/3"]
 
 
 def test_a_filter_rules_out_no_delete_by_a_bound_that_was_cut_short() -> None:

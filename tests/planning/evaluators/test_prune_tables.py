@@ -1,4 +1,4 @@
-"""Whole tables: what is pruned has no matching row, residuals keep every one, and each reason is told."""
+"""Whole tables: pruned files have no matching row, residuals keep every matching row, and each reason is given."""
 
 from __future__ import annotations
 
@@ -141,14 +141,14 @@ def test_nothing_that_matches_is_pruned(case: tuple[TableState, Any]) -> None:
                     assert all(hits), (text, location)
                 assert selected(state, left[number[i].as_py()], files[location].rows) == hits, (text, location)
             gone = np.flatnonzero(~np.asarray(may))
-            told = explain_files(wanted, batch, state.metadata, gone)
-            assert told.schema == WHY_SCHEMA
-            assert not any(told[n].null_count for n in ("term", "by", "why")), (text, told.to_pylist())
+            reasons = explain_files(wanted, batch, state.metadata, gone)
+            assert reasons.schema == WHY_SCHEMA
+            assert not any(reasons[n].null_count for n in ("term", "by", "why")), (text, reasons.to_pylist())
             kept = explain_files(wanted, batch, state.metadata, np.flatnonzero(np.asarray(may)))
             assert kept["why"].null_count == len(kept)
         out = rows[[not held[r] for r in rows.tolist()]]
-        told = explain_manifests(state, root, out, wanted)
-        assert (len(told), told["why"].null_count) == (len(out), 0)
+        reasons = explain_manifests(state, root, out, wanted)
+        assert (len(reasons), reasons["why"].null_count) == (len(out), 0)
         # Deletes are of partitions: what is ruled out for them is ruled out for data files, too.
         for_deletes = np.asarray(may_hold(state, root, rows, wanted, files="deletes"))
         assert not (np.array([held[r] for r in rows.tolist()], bool) & ~for_deletes).any()
@@ -199,12 +199,13 @@ def test_reasons_of_manifests() -> None:
     assert root is not None
     wanted = make_filter(state.metadata, state.schema, "at > '1980-01-01 00:00:00+00:00'")
     assert may_hold(state, root, np.arange(3), wanted).to_pylist() == [False] * 3
-    told = explain_manifests(state, root, np.array([2, 0]), wanted).to_pylist()
-    assert [r["by"] for r in told] == ["partition", "partition"]
-    days = sorted((r["lower"], r["upper"]) for r in told)
+    reasons = explain_manifests(state, root, np.array([2, 0]), wanted).to_pylist()
+    assert [r["by"] for r in reasons] == ["partition", "partition"]
+    days = sorted((r["lower"], r["upper"]) for r in reasons)
     assert days[0][0] == "1969-12-30"
-    assert "of the manifest's partitions is 1969-12-30 to " in next(r["why"] for r in told if r["lower"] == days[0][0])
-    assert told[0]["why"].endswith("are where at_day >= 1980-01-01")
+    why = next(r["why"] for r in reasons if r["lower"] == days[0][0])
+    assert "of the manifest's partitions is 1969-12-30 to " in why
+    assert reasons[0]["why"].endswith("are where at_day >= 1980-01-01")
 
 
 def test_a_tuple_that_contradicts_the_bounds_proves_nothing() -> None:

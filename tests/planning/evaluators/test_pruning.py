@@ -105,15 +105,15 @@ def test_bounds_tell_what_they_can(kind: str) -> None:
 def test_tuples_and_summaries_never_contradict_the_rows(kind: str) -> None:
     @settings(max_examples=40)
     @given(p=predicates_of(kind), values=st.lists(st.sampled_from([None, *POOLS[kind]]), min_size=1, max_size=5),
-           nan_told=st.booleans())  # fmt: skip
-    def check(p: Predicate, values: list[Any], nan_told: bool) -> None:
+           nan_known=st.booleans())  # fmt: skip
+    def check(p: Predicate, values: list[Any], nan_known: bool) -> None:
         exact = ColumnMetrics.of_values(typed(kind, values))
         hits = [matches(p, v) for v in values]
         assert may_match(p, exact).tolist() == hits
         assert must_match(p, exact).tolist() == hits
         rest = sorted(v for v in values if v is not None and v == v)
         low, high = (typed(kind, [rest[i] if rest else None]) for i in (0, -1))
-        nan = any(v is not None and v != v for v in values) if nan_told else None
+        nan = any(v is not None and v != v for v in values) if nan_known else None
         null = pa.array([None in values])
         summary = ColumnMetrics.of_summaries(low, high, null, pa.array([nan], pa.bool_()), np.array([not rest]))
         assert may_match(p, summary)[0] or not any(hits)
@@ -353,12 +353,12 @@ def test_files_of_any_history_are_never_judged_against_their_rows(data: st.DataO
         values = st.sampled_from([*pool, float("nan"), float("nan")] + [None] * (word == OPTIONAL))
         rows = data.draw(st.lists(values, min_size=n, max_size=n))
         rest = sorted(v for v in rows if v is not None and v == v)
-        told: list[Any] = [rest[0] if rest else None, rest[-1] if rest else None, n, rows.count(None),
+        metrics: list[Any] = [rest[0] if rest else None, rest[-1] if rest else None, n, rows.count(None),
                            sum(v is not None and v != v for v in rows)]  # fmt: skip
         if word == ABSENT:
-            rows, told = [1.0 if history[-1] == DEFAULTED else None] * n, [None] * 5
+            rows, metrics = [1.0 if history[-1] == DEFAULTED else None] * n, [None] * 5
         files.append(rows)
-        stats.append([v if data.draw(st.booleans()) else None for v in told])
+        stats.append([v if data.draw(st.booleans()) else None for v in metrics])
     parts = pa.concat_arrays([column_stats("double", *s) for s in stats])
     entries = [
         {"content_type": 0, "location": f"/{i}", "record_count": len(rows), "partition_spec_id": 0}

@@ -23,7 +23,7 @@ def lab(layout: str) -> ix.Simulation:
 
 
 def count_of(node: SceneNode) -> int:
-    """How many things a greyed node stands for, by its own words."""
+    """Return the number of things that a greyed node represents, according to its text."""
     found = re.match(r"([\d,]+) (?:manifests?|files?) skipped", node.label)
     return int(found[1].replace(",", "")) if found else 1
 

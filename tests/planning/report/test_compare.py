@@ -11,7 +11,7 @@ from tests.helpers import plan_table as lab
 from tests.helpers.hostile import HOSTILE
 
 
-def test_of_two_filters_each_file_is_told_by_who_reads_it() -> None:
+def test_comparing_two_filters_lists_each_file_by_who_reads_it() -> None:
     table = lab.with_deletes("v2")
     a, b = table.plan("region = 'a'"), table.plan("day = date '2024-01-01'")
     files = a.compare(b).files

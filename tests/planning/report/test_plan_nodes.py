@@ -58,9 +58,9 @@ def test_every_file_and_manifest_once(table: Any, text: str) -> None:
         assert tree.node(node.id).location == location, "the ids are those of the tree"
         assert ("pruned" in node.marks) is group.startswith("skipped")
         found[group].append(location)
-        said = node_evidence(nodes, node.id)
-        assert said is not None and said.read is not group.startswith("skipped")
-        check_terms(plan, group, said)
+        evidence = node_evidence(nodes, node.id)
+        assert evidence is not None and evidence.read is not group.startswith("skipped")
+        check_terms(plan, group, evidence)
     assert sorted(found["read"]) == sorted(plan.tasks["file_path"].tolist())
     skipped = plan.skipped
     assert sorted(found["skipped"]) == sorted(skipped[skipped["kind"] == "data file"]["name"].tolist())
@@ -68,19 +68,19 @@ def test_every_file_and_manifest_once(table: Any, text: str) -> None:
     assert len(found["manifests"]) == plan.totals["manifests"]
 
 
-def check_terms(plan: ScanPlan, group: str, said: Any) -> None:
+def check_terms(plan: ScanPlan, group: str, evidence: Any) -> None:
     """Each term is there, and of a conjunction one denies what is skipped, and none what is read."""
     texts = {p.text for p in predicates(plan.filter.expression)}
-    assert {t.term for t in said.terms} == texts
+    assert {t.term for t in evidence.terms} == texts
     if " or " in plan.filter.text or "not (" in plan.filter.text or not texts:
         return
-    denied = any(t.verdict == "no row" for t in said.terms)
+    denied = any(t.verdict == "no row" for t in evidence.terms)
     if group == "skipped":
         assert denied
     if group == "read":
         assert not denied
-        whole = {t.term for t in said.terms if t.verdict == "every row"}
-        assert (said.residual is None) is (whole == texts)
+        whole = {t.term for t in evidence.terms if t.verdict == "every row"}
+        assert (evidence.residual is None) is (whole == texts)
 
 
 def test_deletes_of_a_file(table: Any) -> None:
@@ -90,11 +90,11 @@ def test_deletes_of_a_file(table: Any) -> None:
     for group, node in walk(nodes):
         if group != "read":
             continue
-        said = node_evidence(nodes, node.id)
-        assert said is not None
-        assert said.delete_count == len(said.deletes) == tasks.loc[node.tooltip, "deletes"]
-        if tasks.loc[node.tooltip, "deletion_vector"] is not None and said.deletes:
-            assert {d.location for d in said.deletes if d.kind == "vector"} <= {
+        evidence = node_evidence(nodes, node.id)
+        assert evidence is not None
+        assert evidence.delete_count == len(evidence.deletes) == tasks.loc[node.tooltip, "deletes"]
+        if tasks.loc[node.tooltip, "deletion_vector"] is not None and evidence.deletes:
+            assert {d.location for d in evidence.deletes if d.kind == "vector"} <= {
                 tasks.loc[node.tooltip, "deletion_vector"]
             }
 
@@ -105,10 +105,10 @@ def test_files_of_a_manifest_that_is_not_opened_are_explained() -> None:
     nodes = PlanNodes(plan)
     closed = next(node for group, node in walk(nodes) if group == "skipped-manifests")
     _, snapshot, row = closed.id.split(":")
-    said = node_evidence(nodes, f"file:{snapshot}:{row}:0")
-    assert said is not None and not said.read
-    assert said.why.startswith("Its manifest is not opened: day_day of the manifest's partitions is 2024-01-0")
-    assert any(t.verdict == "no row" for t in said.terms)
+    evidence = node_evidence(nodes, f"file:{snapshot}:{row}:0")
+    assert evidence is not None and not evidence.read
+    assert evidence.why.startswith("Its manifest is not opened: day_day of the manifest's partitions is 2024-01-0")
+    assert any(t.verdict == "no row" for t in evidence.terms)
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,11 @@ def test_folds_say_the_rows_and_bytes_that_they_hold() -> None:
     assert folds[0].lines[1] == "bounds: id is 40 to 49 in the first; 2 other ranges"
 
 
-def test_a_null_a_range_and_one_value_of_a_partition_are_said_in_words() -> None:
+def test_a_null_a_range_and_one_value_of_a_partition_are_described() -> None:
     plan = lab("v2").plan("day >= date '2024-01-02' and region = 'a'")
     lines = {line for n in plan.tree().scene().nodes for line in n.lines}
-    said = {"partition: region is b", "region of the file's partition is null", "partition: day_day is 2024-01-01"}
-    assert said <= lines
+    expected = {"partition: region is b", "region of the file's partition is null", "partition: day_day is 2024-01-01"}
+    assert expected <= lines
 
 
 @pytest.mark.parametrize("layout", ["v2", "v3", "v4-root", "v4-leaves"])
@@ -89,7 +89,7 @@ def test_deletes_that_apply_to_nothing_are_grey(layout: str) -> None:
     grey = [n for n in nodes if n.id.startswith(("deletes:idle", "deletes:skipped"))]
     assert len(grey) == 1 and "pruned" in grey[0].marks
     nothing = [n.lines for n in lab(layout).plan("id < 0").tree().scene().nodes if n.kind == "delete-manifest"]
-    assert nothing == ([] if layout == "v4-root" else [("no data file is read",)])  # of V4 they may stand in the root
+    assert nothing == ([] if layout == "v4-root" else [("no data file is read",)])  # in V4 they may be in the root
 
 
 def test_equality_deletes_say_to_how_many_files_they_apply() -> None:
@@ -145,8 +145,8 @@ def test_pictures_stay_small_and_lose_nothing(nodes: int, asked: str) -> None:
     read = len([n for n in scene.nodes if n.kind == "data-file" and "pruned" not in n.marks])
     for node in scene.nodes:
         for line in (node.label, *node.lines) if node.kind == "more" else ():
-            said = re.match(r"([\d,]+) (?:more |files? |of [\d,]+ files? )read", line)
-            read += int(said[1].replace(",", "")) if said else 0
+            count = re.match(r"([\d,]+) (?:more |files? |of [\d,]+ files? )read", line)
+            read += int(count[1].replace(",", "")) if count else 0
     assert read == len(plan)
     assert str(plan.tree(max_nodes=nodes).to_mermaid()).count("\n") < 500
 
@@ -270,7 +270,7 @@ def test_bytes_with_those_of_delete_files_are_an_upper_limit() -> None:
     assert "%" not in str(second.bars[2] and second.bars[2].text)  # of what is not known there is no share
 
 
-def test_neither_none_nor_all_is_said_of_a_small_part() -> None:
+def test_a_small_part_is_described_as_neither_none_nor_all() -> None:
     text = many().plan("id = 5").waterfall().to_text()
     assert "1 (<1%)" in text or "1 (5%)" in text
     assert ">99%" in many().plan("id >= 10").waterfall().to_text()

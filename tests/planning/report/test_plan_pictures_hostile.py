@@ -27,7 +27,7 @@ def evil() -> ix.Simulation:
     """A file that is skipped and one that is read for each text: in its path, its partition and its bounds."""
     table = ix.empty({"p": "string", EVIL: "string"}, partition_by=["p"], format_version=2, seed=5)
     pairs = list(VALUES.values())
-    for start in range(0, len(pairs), 2):  # two of each in a manifest: what is skipped stands for itself
+    for start in range(0, len(pairs), 2):  # two per manifest, so that skipped nodes are drawn one by one
         files = []
         for number, text in enumerate(pairs[start : start + 2], start):
             shared = {"record_count": 1, "file_size_in_bytes": 9, "partition": {"p": text}, "value_counts": {EVIL: 1}}
@@ -53,7 +53,7 @@ def test_hostile_paths_partitions_bounds_and_columns_only_show() -> None:
     assert sum(NAMED in line and "⊘" in line for line in lines) == len(VALUES)
 
 
-def test_hostile_values_stand_in_the_evidence() -> None:
+def test_hostile_values_appear_in_the_evidence() -> None:
     shown = {n.lines[1] for n in greyed(evil_plan().tree(max_nodes=ROOMY), "data-file")}
     for text in ("<b>bold</b><img src=x onerror=alert(1)>", HOSTILE["mermaid-click"], HOSTILE["bidi"]):
         assert any(text in line for line in shown), text

@@ -145,9 +145,9 @@ def test_filters_of_datafusion(tmp_path: Path) -> None:
     leaf, filters = _filters(path.read_bytes(), "long")
     assert len(filters) == 4
     hashed = [hash_inputs(leaf, PrimitiveType("long"), i) for i in range(4000)]
-    said = [[bool(x and bloom.may_contain(x[0])) for x in hashed] for bloom in filters]
+    answers = [[bool(x and bloom.may_contain(x[0])) for x in hashed] for bloom in filters]
     groups = pq.ParquetFile(path)
-    for g, row in enumerate(said):
+    for g, row in enumerate(answers):
         assert all(row[i] for i in groups.read_row_group(g)["x"].to_pylist())
         assert sum(row) < 500 + 0.1 * 4000
 
@@ -195,7 +195,7 @@ def test_places_outside_the_file(offset: int, length: int | None) -> None:
         _read(_header(64) + bytes(64), offset, length)
 
 
-def test_another_algorithm_is_said() -> None:
+def test_another_algorithm_is_reported() -> None:
     union = bytes([0x1C, 0x2C, 0x00, 0x00])  # the second of the union
     other = _header(32).replace(bytes([0x1C, 0x1C, 0x00, 0x00]), union, 1)
     with pytest.raises(UnsupportedError, match="algorithm"):

@@ -227,7 +227,7 @@ def test_columns_are_found_by_id_also_in_structs() -> None:
     assert judged(state, data, asks(1, "is-null"))[0]["may"] is True
 
 
-def test_defaults_and_tuples_stand_for_columns_that_a_file_lacks() -> None:
+def test_defaults_and_tuples_replace_columns_that_a_file_lacks() -> None:
     table = ix.empty({"x": "long", "p": "long"}, partition_by=["p"], format_version=3)
     table.evolve_schema(add={"y": "long"}, initial_default={"y": 7})
     state = table._state
@@ -280,7 +280,7 @@ def test_a_file_with_ids_here_and_there_is_read_differently() -> None:
     assert judged(state, data, asks(2, "=", 7))[0]["may"] is True
 
 
-def test_what_a_type_cannot_stand_for_is_not_judged() -> None:
+def test_what_a_type_cannot_represent_is_not_judged() -> None:
     state = state_of({"x": "long"})
     assert judged(state, written({"x": pa.array(["1"])}), asks(1, "=", 7))[0]["may"] is True
     assert judged(state, written({"x": pa.array([[1]])}), asks(1, "=", 7))[0]["may"] is True
@@ -321,10 +321,10 @@ def test_bloom_filters_are_read_only_where_they_can_tell() -> None:
     plain = judged(state, data, asks(1, "=", 1001))
     assert sum(r["may"] for r in plain) == 1
     before = len(state.storage.reads)
-    told = judged(state, data, asks(1, "=", 1001), bloom=True)
-    assert sum(r["may"] for r in told) == 0
-    assert [r["by"] for r in told].count("bloom filter") == 1
-    assert "does not contain 1001" in next(r["why"] for r in told if r["by"] == "bloom filter")
+    verdicts = judged(state, data, asks(1, "=", 1001), bloom=True)
+    assert sum(r["may"] for r in verdicts) == 0
+    assert [r["by"] for r in verdicts].count("bloom filter") == 1
+    assert "does not contain 1001" in next(r["why"] for r in verdicts if r["by"] == "bloom filter")
     assert sum(r.offset > 0 and r.length < len(data) for r in list(state.storage.reads)[before:]) <= 2
     assert sum(r["may"] for r in judged(state, data, asks(1, "in", 1001, 1002), bloom=True)) == 1
 

@@ -1,4 +1,4 @@
-"""Plans: what is read is what may have a matching row, whatever the layout; and what is said of the rest."""
+"""Plans read what may have a matching row, whatever the layout, and explain why the rest is skipped."""
 
 from __future__ import annotations
 

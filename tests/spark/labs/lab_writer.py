@@ -22,12 +22,12 @@ def write(place: str, first: int, log: str) -> None:
     session = ix.spark(config={"spark.ui.enabled": "false", "spark.driver.memory": "1g"})
     session.sparkContext.setLogLevel("OFF")
     lab = ix.lab(place)
-    with Path(log).open("a", encoding="utf-8", buffering=1) as said:
+    with Path(log).open("a", encoding="utf-8", buffering=1) as file:
 
         def commit(what: str, number: int, other: int | None, run: Any) -> None:
-            said.write(json.dumps(["begin", what, number, other]) + "\n")
+            file.write(json.dumps(["begin", what, number, other]) + "\n")
             run()
-            said.write(json.dumps(["end", what, number, other]) + "\n")
+            file.write(json.dumps(["end", what, number, other]) + "\n")
 
         def pair(number: int) -> Any:
             return session.createDataFrame([(number, 0), (number + TWIN, 0)], "id long, writer int")

@@ -117,11 +117,11 @@ def wait_for_group(group: int) -> None:
     os.killpg(group, signal.SIGKILL)
 
 
-def check(lab: ix.Lab, said: list[tuple[str, str, int, int | None]]) -> None:
-    """Every commit that was said to be made is there, and all or nothing of each that was begun."""
+def check(lab: ix.Lab, log: list[tuple[str, str, int, int | None]]) -> None:
+    """Check that every commit logged as made is there, and all or nothing of each that was begun."""
     rows = dict(zip(*(lab.to_arrow()[name].to_pylist() for name in ("id", "writer")), strict=True))
-    begun = {(what, number): other for when, what, number, other in said if when == "begin"}
-    ended = {(what, number) for when, what, number, _ in said if when == "end"}
+    begun = {(what, number): other for when, what, number, other in log if when == "begin"}
+    ended = {(what, number) for when, what, number, _ in log if when == "end"}
     expected = set()
     for (what, number), other in begun.items():
         if what not in ("append", "merge"):

@@ -38,7 +38,7 @@ def lineage_of(lab: ix.Lab) -> dict[int, tuple[int, int]]:
     return {row: (number, last) for row, number, last in zip(*lab.to_arrow(columns=names).to_pydict().values())}
 
 
-def said(lab: ix.Lab) -> dict[str, str | None]:
+def summary_of(lab: ix.Lab) -> dict[str, str | None]:
     """What the last snapshot's summary says of rows."""
     snapshot = lab.snapshots[-1]
     return {"operation": snapshot.operation} | {name: (snapshot.summary or {}).get(name) for name in _COUNTS[1:]}
@@ -143,7 +143,7 @@ def test_operations_do_what_they_do_here(warehouse: Warehouse, tmp_path: Path, v
     for name, (on_spark, plain) in steps.items():
         on_spark(), plain()
         assert rows_of(lab.to_arrow()) == rows_of(here.to_arrow()), name
-        assert said(lab) == said(here), name
+        assert summary_of(lab) == summary_of(here), name
         if version > 2:
             mine, theirs = lineage_of(lab), lineage_of(here)
             assert {i: last for i, (_, last) in mine.items()} == {i: last for i, (_, last) in theirs.items()}, name
@@ -226,7 +226,7 @@ def test_what_is_refused_is_refused_as_here(
     with pytest.raises(ix.CommitConflictError, match="no-new-conflicting-files"):
         lab.merge(frame([(10, 1)], "id long, i int"), "id")
 
-    # And lets what is read expire, after Spark was told what to read.
+    # And expires what is read, after Spark has received its tasks.
     def late(*how: Any) -> Any:
         two.compact(paths=two.inspect.data_files()["file_path"].tolist())
         two.expire_snapshots(older_than=2**60, retain_last=1)
@@ -373,9 +373,9 @@ def test_random_operations_on_random_tables(warehouse: Warehouse, tmp_path: Path
                     document("upgrade", version)
         found, expected = (sorted(map(str, rows_of(lab.to_arrow()))) for lab in labs)  # ids are there twice, too
         assert found == expected, done
-        assert said(labs[0])["operation"] == said(labs[1])["operation"], done
+        assert summary_of(labs[0])["operation"] == summary_of(labs[1])["operation"], done
         # After a compaction other rows may share a file, and other files may go as wholes: what is left is the same.
-        left = [int(said(lab)[_COUNTS[1]] or 0) - int(said(lab)[_COUNTS[2]] or 0) for lab in labs]
+        left = [int(summary_of(lab)[_COUNTS[1]] or 0) - int(summary_of(lab)[_COUNTS[2]] or 0) for lab in labs]
         assert left == [len(lab.to_arrow()) for lab in labs] == [left[0]] * 2, done
     assert not len(labs[0].verify(level="data")) and not check_rules(labs[0].state), done
     assert not len(labs[0].orphan_files(running=True)), done

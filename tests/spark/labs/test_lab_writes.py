@@ -25,7 +25,7 @@ def frame_of(session: Any, table: pa.Table) -> Any:
 
 
 def files_of(lab: ix.Lab) -> list[str]:
-    """What is said of each file, by partition; but for its name and its place among the files."""
+    """Return the entry of each file, by partition, without its name and its place among the files."""
     table = lab.inspect.files.arrow().drop_columns(["file_path", "first_row_id"])
     return sorted(map(str, table.to_pylist()))
 
@@ -100,7 +100,7 @@ def test_a_column_is_no_rows(warehouse: Warehouse, tmp_path: Path) -> None:
         lambda: lab.merge(f.col("id"), on="id"),
         lambda: lab.overwrite(f.col("id")),
     ):
-        with pytest.raises(OptionError, match=r"not as pyspark\.sql\..*Column"):
+        with pytest.raises(OptionError, match=r"not pyspark\.sql\..*Column"):
             refused()
 
 
@@ -121,7 +121,7 @@ def test_what_fails_leaves_the_table_as_it_was(warehouse: Warehouse, tmp_path: P
     assert len(lab.remove_orphan_files(0)) == len(left) and lab.count() == 1
 
 
-def test_what_workers_cannot_write_is_said_here(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_what_workers_cannot_write_is_reported_here(warehouse: Warehouse, tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "t", {"id": "long", "s": "string"}, partition_by="s")
     frame = warehouse.session.createDataFrame([(1, "a")], "id long, s string")
     data = tmp_path / "t" / "data"
@@ -138,15 +138,15 @@ def test_what_workers_cannot_write_is_said_here(warehouse: Warehouse, tmp_path: 
     assert not any((tmp_path / "outside").iterdir()) and not lab.snapshots
 
 
-def test_what_does_not_fit_is_said_before_anything_is_run(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_reported_before_anything_is_run(warehouse: Warehouse, tmp_path: Path) -> None:
     session = warehouse.session
     lab = ix.create(tmp_path / "t", {"id": "long", "city": "string"})
-    for columns, said in {
+    for columns, message in {
         "id AS id, 'x' AS cyti": "no column 'cyti'.*city",
         "'x' AS id": "'id': string does not fit long",
         "id, make_ym_interval(1) AS city": "cannot be converted to Arrow",
     }.items():
-        with pytest.raises(OptionError, match=said):
+        with pytest.raises(OptionError, match=message):
             lab.append(session.range(3).selectExpr(*columns.split(", ")))
     with pytest.raises(OptionError, match="no rows"):
         lab.append(session.range(3).where("id < 0"))

@@ -42,7 +42,7 @@ def java_plan(session: Any, table: Any, tree: Tree | None, columns: dict[str, st
 def java_expression(session: Any, tree: Tree, columns: dict[str, str], negated: bool = False) -> Any:
     """The filter in the words of ``org.apache.iceberg.expressions.Expressions``.
 
-    Java makes ``a <= b`` of ``not (a > b)``, also where ``a`` is NaN: that is said beside it.
+    Java makes ``a <= b`` of ``not (a > b)``, also where ``a`` is NaN; the expectation notes that.
     """
     make: Any = session._jvm.org.apache.iceberg.expressions.Expressions
     op: str = tree[0]

@@ -1,4 +1,4 @@
-"""Statements that advice gives, run by Spark as they stand: they are accepted, and the plan becomes what was said."""
+"""Statements that advice gives, run by Spark unchanged: they are accepted, and the plan becomes what was predicted."""
 
 from __future__ import annotations
 

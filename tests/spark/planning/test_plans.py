@@ -104,7 +104,7 @@ def compare(plan: ScanPlan, theirs: dict[str, JavaTask], tree: Tree | None) -> N
     matched = tasks.matched
     deletes = matched.deletes.entries.select(["location", "deletion_vector"]).to_pylist()
     keys = [(canonical(d["location"]), None if (v := d["deletion_vector"]) is None else v["offset"]) for d in deletes]
-    told = {(canonical(r["delete_file"]), r["data_file"] and canonical(r["data_file"])) for r in unmatched(plan)}
+    listed = {(canonical(r["delete_file"]), r["data_file"] and canonical(r["data_file"])) for r in unmatched(plan)}
     for i, location in enumerate(map(canonical, tasks.files.entries["location"].to_pylist())):
         assert location in theirs, f"Java prunes {location}: {tree}"
         java = theirs[location]
@@ -113,7 +113,7 @@ def compare(plan: ScanPlan, theirs: dict[str, JavaTask], tree: Tree | None) -> N
         mine = {keys[n] for n in numbers}
         assert mine <= java.deletes, tree
         for place, _ in java.deletes - mine:
-            assert (place, location) in told or (place, None) in told, (
+            assert (place, location) in listed or (place, None) in listed, (
                 f"{place} is not applied, nobody says why: {tree}"
             )
         residual = tasks.residuals[tasks.residual[i].as_py()]

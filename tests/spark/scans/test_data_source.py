@@ -125,7 +125,7 @@ def test_it_reads_only(spark: Any, warehouse: Warehouse, tmp_path: Path) -> None
             refused()
 
 
-def test_what_makes_no_sense_is_said(warehouse: Warehouse) -> None:
+def test_invalid_options_are_explained(warehouse: Warehouse) -> None:
     from pyspark.sql.datasource import DataSourceReader
 
     from iceexplore.on_spark.data_source._reader import IceexploreReader, IceexploreSource, state_of_options
@@ -169,7 +169,7 @@ def test_what_makes_no_sense_is_said(warehouse: Warehouse) -> None:
     assert list(reader.read(None)) == []
 
 
-def test_spark_3_5_is_told_what_it_lacks() -> None:
+def test_spark_3_5_gets_an_error_about_what_it_lacks() -> None:
     info = SessionInfo((3, 5), False, True, None)
     with pytest.raises(UnsupportedError, match=r"needs Spark 4\.0 or later; this session is Spark 3\.5"):
         info.need((4, 0), "the data source")

@@ -276,7 +276,7 @@ def test_moved_and_zipped(warehouse: Warehouse, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="moved"):
         t.scan(warehouse.session, engine="iceberg")
     plain = ix.open(warehouse.path("v3_dv"))
-    zipped = tmp_path / "z"  # told by what is in it
+    zipped = tmp_path / "z"  # recognized by its content
     Path(shutil.make_archive(str(zipped), "zip", warehouse.path("v3_dv"))).rename(zipped)
     # The tables are gone, and not what their frames read: the extracted zip, the overlay.
     files = ix.open(zipped).inspect.files(spark=warehouse.session)

@@ -39,7 +39,7 @@ def _tables() -> dict[str, dict[str, Any]]:
 
 
 def _open(corpus: Path, name: str, metadata: str) -> ix.Table:
-    if name == "duckdb/column_mapping":  # its data stands beside the table's folder
+    if name == "duckdb/column_mapping":  # its data is beside the table's folder
         place = str(corpus / name)
         return ix.open(corpus / name / metadata, moved={"data/persistent/column_mapping": place}, allow=[place])
     return ix.open(corpus / name / metadata)
@@ -65,9 +65,9 @@ def test_newest_snapshots(warehouse: Warehouse, corpus: Path, tmp_path: Path, gr
             # PySpark gives no Arrow of variants that are null.
             variants = [x.name for x in frame.schema if x.dataType.typeName() == "variant"]
             found = arrow(frame.drop(*variants))
-        told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-        if bool(told) != (name in CONTRADICTORY):
-            wrong.append(f"{name}: warnings {told}")
+        warned = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+        if bool(warned) != (name in CONTRADICTORY):
+            wrong.append(f"{name}: warnings {warned}")
         if found.num_rows != rows:
             wrong.append(f"{name}: {found.num_rows} rows, not {rows}")
         wrong += [f"{name}: {line}" for line in differences(found, own(t).drop_columns(variants))[:2]]

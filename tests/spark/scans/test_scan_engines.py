@@ -85,7 +85,7 @@ def test_files_without_ids(warehouse: Warehouse, spark: Spark, tmp_path: Path) -
     for engine in ENGINES:
         t = t.refresh()
         frame = t.scan(spark.session, engine=engine)
-        assert [(p.code, p.where) for p in t.problems] == [("data-no-field-ids", str(path))], "said before it is read"
+        assert [(p.code, p.where) for p in t.problems] == [("data-no-field-ids", str(path))], "reported before reading"
         same(frame, own(t))
     assert own(t).to_pylist() == [{"a": None, "b": 1}, {"a": None, "b": 2}]
 

@@ -154,7 +154,7 @@ def test_what_only_workers_read(warehouse: Warehouse, tmp_path: Path) -> None:
     for frame in (cased.scan(warehouse.session),):
         assert "MapInArrow" in plan_of(frame)
         same(frame, own(cased))
-    # In the file alone: the table's own columns are told apart.
+    # In the file alone: the table's own columns are kept apart.
     only = table(tmp_path / "f", fields[:1], {"a.parquet": rows(schema, [1], ["x"])})
     same(only.scan(warehouse.session), own(only))
     hidden = table(
