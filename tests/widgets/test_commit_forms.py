@@ -61,7 +61,9 @@ def test_forms_call_what_they_name() -> None:
     s = ix.empty({"id": "long"}, format_version=2, seed=1)
     s.append(2, rows=10)
     s.row_delta(deletes={s.inspect.data_files()["file_path"][0]: [0]})
-    plain = [(name, {}, name) for name in OPERATIONS if name not in {form for form, _, _ in VALUES}]
+    plain: list[tuple[str, dict[str, Any], str]] = [
+        (name, {}, name) for name in OPERATIONS if name not in {form for form, _, _ in VALUES}
+    ]
     tried = {(form, method) for form, _, method in (*VALUES, *plain)}
     assert tried == {(f, name) for f in OPERATIONS for name in called_by(f)}
     for form, values, method in (*VALUES, *plain):

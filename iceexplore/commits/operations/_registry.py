@@ -336,9 +336,9 @@ def operation(name: str) -> CommitOperation:
     OptionError
         There is none; the nearest names are listed.
     """
-    if not isinstance(name, str) or name not in OPERATIONS:
+    if str(name) not in OPERATIONS:
         raise OptionError(f"no commit operation {str(name)[:60]!r}; {nearest(str(name), list(OPERATIONS))}")
-    return OPERATIONS[name]
+    return OPERATIONS[str(name)]
 
 
 def operations() -> pd.DataFrame:
