@@ -200,20 +200,23 @@ def _json_roots(storage: Storage, pick: Pick) -> list[str]:
     return [storage.moves.apply(p) or p for p in canonicals]
 
 
+#: First bytes of files that are no table metadata. `formats` has them too, but is above this package.
+_NOT_METADATA = {
+    b"Obj\x01": "an Avro file",
+    b"PAR1": "a Parquet file",
+    b"PFA1": "a Puffin file",
+    b"ORC": "an ORC file",
+}
+
+
 def _metadata_file(picker: Picker, storage: Storage, real: str, version: int | str | None) -> Pick:
     if version is not None:
         pick = picker.in_folder(dirname(real), version)
         if pick is None:
             raise MetadataNotFoundError(f"no version {version!r}: there are no other metadata files beside {real}")
         return pick
-    head = _head(storage, real, 4)
-    # `formats` has these bytes too, but is above this package.
-    for magic, kind in (
-        (b"Obj\x01", "an Avro file"),
-        (b"PAR1", "a Parquet file"),
-        (b"PFA1", "a Puffin file"),
-        (b"ORC", "an ORC file"),
-    ):
+    head = _head(storage, real, max(map(len, _NOT_METADATA)))
+    for magic, kind in _NOT_METADATA.items():
         if head.startswith(magic):
             raise FormatError(
                 f"this is {kind}, not table metadata; open a table by its folder or metadata file, "
