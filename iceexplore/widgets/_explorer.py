@@ -1,25 +1,38 @@
-"""The explorer, a widget that combines all parts."""
+"""The explorer, a widget that combines all panels."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from iceexplore.widgets.commit_lab._panel import CommitPart
+from iceexplore.widgets.commit_lab._panel import CommitPanel
+from iceexplore.widgets.commit_lab._step_panel import StepPanel
 from iceexplore.widgets.core._bundle import later_script, packed, script
-from iceexplore.widgets.core._table_widget import shown
-from iceexplore.widgets.deletes._panel import VectorsPart
-from iceexplore.widgets.detail._panel import DetailPart
-from iceexplore.widgets.problems._panel import ProblemsPart
-from iceexplore.widgets.saved_page._save import SavedPart
-from iceexplore.widgets.scan_lab._panel import ScanPart
-from iceexplore.widgets.timeline._panel import TimelinePart
+from iceexplore.widgets.core._table_widget import TableWidget
+from iceexplore.widgets.deletes._panel import DeletesPanel
+from iceexplore.widgets.detail._panel import DetailPanel
+from iceexplore.widgets.grid._panel import GridPanel
+from iceexplore.widgets.problems._panel import ProblemsPanel
+from iceexplore.widgets.saved_page._save import SavedPagePanel
+from iceexplore.widgets.scan_lab._panel import ScanPanel
+from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
+from iceexplore.widgets.timeline._panel import TimelinePanel
+from iceexplore.widgets.tree._panel import TreePanel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.graph import TreeNode
+    from iceexplore.planning import ScanPlan
+    from iceexplore.widgets.saved_page._content import SavedPage
 
 __all__ = ["Explorer", "explore"]
 
 _VIEW = "explorer.explorerView"
-#: Parts whose scripts are sent when their tab is first shown, which keeps the initial script small.
+#: Tabs whose scripts are sent when their tab is first shown, which keeps the initial script small.
 _LATER = {
     "scan": "scan.scanView",
     "commit": "commit.commitView",
@@ -29,7 +42,7 @@ _LATER = {
 _PARTS = {"tree": "Tree", "scan": "Scan", "commit": "Commit", "problems": "Problems", "deletes": "Deletes"}
 
 
-class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, TimelinePart, DetailPart):
+class Explorer(TableWidget):
     """A widget to explore a table in a notebook.
 
     All state is in plain traits, so that a view can be rendered from them without Python, and a notebook can set them:
@@ -38,12 +51,26 @@ class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, Timel
     Attributes
     ----------
     parts
-        The parts, each a key and the label of its tab; that of the problems includes their number.
+        The tabs, each a key and a label; that of the problems includes their number.
     tab
-        The key of the part shown: ``tree``, ``scan``, ``commit``, ``problems`` or ``deletes``.
+        The key of the tab shown: ``tree``, ``scan``, ``commit``, ``problems`` or ``deletes``.
     scripts
-        The scripts of parts that have been shown and are not in the widget's initial script.
+        The scripts of tabs that have been shown and are not in the widget's initial script.
     """
+
+    panels = (
+        GridPanel,
+        TreePanel,
+        DetailPanel,
+        TimelinePanel,
+        ProblemsPanel,
+        DeletesPanel,
+        StepPanel,
+        CommitPanel,
+        FilterBoxPanel,
+        ScanPanel,
+        SavedPagePanel,
+    )
 
     parts = traitlets.List([[key, words] for key, words in _PARTS.items()]).tag(sync=True)
     tab = traitlets.Unicode("tree").tag(sync=True)
@@ -55,18 +82,114 @@ class Explorer(SavedPart, ScanPart, CommitPart, VectorsPart, ProblemsPart, Timel
         self.observe(self._on_problems, "problems")
         super()._begin()
         self.observe(self._on_tab, "tab")
-        self._load_part()
+        self._load_script()
+
+    # The tree and its details -----------------------------------------------------------------------------------------
+
+    @property
+    def selected(self) -> TreeNode:
+        """The selected node, with all known fields."""
+        return self._panel(TreePanel).selected
+
+    @property
+    def selected_table(self) -> pd.DataFrame | None:
+        """The whole table whose page is shown, as a DataFrame; None if the selected node has none."""
+        return self._panel(DetailPanel).selected_table
+
+    @property
+    def found_problems(self) -> pd.DataFrame:
+        """All problems found so far: severity, code, where, text, field, found, expected, node."""
+        return self._panel(ProblemsPanel).found_problems
+
+    # The scan lab -----------------------------------------------------------------------------------------------------
+
+    @property
+    def plan(self) -> ScanPlan | None:
+        """The plan of the filter in the tab Scan; see `iceexplore.widgets.ScanLab.plan`."""
+        return self._panel(ScanPanel).plan
+
+    # The commit lab ---------------------------------------------------------------------------------------------------
+
+    @property
+    def simulation(self) -> Any:
+        """The simulation at the step shown in the tab Commit; see `iceexplore.widgets.CommitLab.simulation`."""
+        return self._panel(CommitPanel).simulation
+
+    def apply(
+        self, operation: str, /, *, layout: Mapping[str, Any] | None = None, rival: str = "", **values: Any
+    ) -> None:
+        """Run an operation synchronously in the tab Commit; see `iceexplore.widgets.CommitLab.apply`."""
+        self._panel(CommitPanel).apply(operation, layout=layout, rival=rival, **values)
+
+    def undo(self) -> None:
+        """Undo the last step; raise OptionError at the start."""
+        self._panel(CommitPanel).undo()
+
+    def redo(self) -> None:
+        """Redo the step that was undone; raise OptionError if there is none."""
+        self._panel(CommitPanel).redo()
+
+    def fork(self, name: str = "") -> None:
+        """Start another line with the steps done so far; raise OptionError if the name is taken."""
+        self._panel(CommitPanel).fork(name)
+
+    # A page -----------------------------------------------------------------------------------------------------------
+
+    def save_html(
+        self,
+        path: str | PathLike[str],
+        *,
+        redact: bool | str | Iterable[str] = ("credentials",),
+        max_bytes: int = 10_000_000,
+        rows: int = 1_000,
+        overwrite: bool = False,
+    ) -> SavedPage:
+        """Write the tree, the tables and the timeline into one HTML file that works offline and can be mailed.
+
+        The page makes no requests (a Content-Security-Policy forbids them) and needs no Python. It opens with the
+        current selection. Content that does not fit is listed at the end of the page.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        redact
+            Any of ``credentials`` (the default: values whose key or form is that of a secret, and queries and users in
+            URLs), ``values`` (bounds, partition values, defaults and everything else that may hold data; facts and
+            columns stay if they are named like a count, size, id, time or kind, and summaries keep numbers), ``paths``
+            (equal file names get equal replacements) and ``names`` (of the table, columns, partition fields, branches
+            and tags, unknown keys; documentation). True means all, False none. ``values`` and ``names`` include paths.
+        max_bytes
+            The most bytes of data in the page; trees and tables beyond are left out, those of older snapshots and of
+            files first.
+        rows
+            The most rows of each table, at least one.
+        overwrite
+            Whether to replace an existing file.
+
+        Raises
+        ------
+        OptionError
+            A redaction or a number is invalid, or no file can be written to the path, for example as its folder is
+            missing.
+        ExistsError
+            The file exists and ``overwrite`` is false. This is also a FileExistsError.
+        StorageError, AccessDeniedError
+            Writing failed; an existing file is unchanged.
+        """
+        return self._panel(SavedPagePanel).save(path, redact, max_bytes, rows, overwrite)
+
+    # Tabs -------------------------------------------------------------------------------------------------------------
 
     def _on_problems(self, change: Any) -> None:
         found = sum(self.problems.get("counts", {}).values())
         words = {**_PARTS, "problems": f"Problems ({found:,})"} if found else _PARTS
         self.parts = [[key, title] for key, title in words.items()]
 
-    @shown
     def _on_tab(self, change: Any) -> None:
-        self._load_part()
+        self._host.shown(self._load_script)
 
-    def _load_part(self) -> None:
+    def _load_script(self) -> None:
         if self.tab in _LATER and self.tab not in self.scripts:
             self.scripts = {**self.scripts, self.tab: packed(later_script(_LATER[self.tab], _VIEW))}
 

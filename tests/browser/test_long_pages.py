@@ -47,7 +47,8 @@ def table() -> ix.Table:
 
 
 def leaf(widget: Explorer) -> str:
-    return next(i for i in widget.nodes if i.startswith("manifest:"))
+    found: str = next(i for i in widget.nodes if i.startswith("manifest:"))
+    return found
 
 
 def choose(bare: BarePage, node: str) -> None:

@@ -19,7 +19,9 @@ from iceexplore.widgets import CommitLab
 from iceexplore.widgets.commit_lab._file_operations import OPERATIONS, RIVALS
 from iceexplore.widgets.commit_lab._form import Call, Field, checked_values
 from iceexplore.widgets.commit_lab._layout_form import layout_fields
+from iceexplore.widgets.commit_lab._panel import CommitPanel
 from iceexplore.widgets.commit_lab._report import bars
+from iceexplore.widgets.commit_lab._step_panel import StepPanel
 from tests.helpers.hostile import HOSTILE
 
 SYNCED = [name for name in CommitLab.class_trait_names(sync=True) if name.startswith("commit_")]
@@ -101,7 +103,7 @@ def refusal(call: Callable[[], Any]) -> str | None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without what is only shown: rules and costs."""
-    monkeypatch.setattr(CommitLab, "_more", lambda self, session, line, step: None)
+    monkeypatch.setattr(StepPanel, "_more", lambda self, session, line, step: None)
 
 
 #: Per operation the form's values, and the same by hand.
@@ -444,8 +446,9 @@ def test_costs_are_those_of_the_commit_and_of_the_same_elsewhere(lab: Any) -> No
     widget = lab(table)
     apply(widget, "append", layout={"format_version": "4"})
     apply(widget, "row_delta", layout={"format_version": "4"})
-    report = widget._reports[widget.commit_report["id"]]
-    made = bars(report, widget._session.twin(widget._session.line, report.step))
+    report = widget._panel(StepPanel)._reports[widget.commit_report["id"]]
+    session = widget._panel(CommitPanel)._session
+    made = bars(report, session.twin(session.line, report.step))
     found = {bar["title"]: {r["label"]: sum(p["value"] for p in r["parts"]) for r in bar["rows"]} for bar in made}
     for (_, heads, rows, look), bar in zip(widget.commit_report["costs"], made, strict=True):
         assert look["kind"] == "cost" and heads[1] == [look["label"]] == [bar["title"]]

@@ -20,6 +20,7 @@ from pyroaring import BitMap64
 import iceexplore as ix
 from iceexplore.deletes import MAX_POSITION, bitmap_of, decode_deletion_vector, encode_deletion_vector
 from iceexplore.widgets import DeletionVectors, Explorer
+from iceexplore.widgets.deletes._panel import all_deletes
 from iceexplore.widgets.deletes._positions import (
     MAX_CELLS,
     MAX_LISTED,
@@ -31,6 +32,7 @@ from iceexplore.widgets.deletes._positions import (
     run_count,
     vector_said,
 )
+from iceexplore.widgets.grid._panel import GridPanel
 
 
 @pytest.fixture
@@ -326,7 +328,7 @@ def test_position_delete_files_by_data_file(show: Any) -> None:
         for path in [p for p, _, _ in widget.vector["paths"]] or [widget.vector["of"]]:
             widget.vector_of = {"node": node.id, "path": path, "footer": False}
             assert widget.settle(60)
-            page = widget._grid_frame("positions", f"{node.id}\n{path}", "positions")
+            page = widget._panel(GridPanel).frame("positions", f"{node.id}\n{path}", "positions")
             seen[path] = page["position"].tolist()
     assert seen == {paths[0]: [1, 2], paths[1]: [7, 8, 9]}
 
@@ -419,13 +421,13 @@ def test_a_manifest_that_cannot_be_read_is_not_nothing(show: Callable[..., Any],
     folder = Path(shutil.copytree(trips, tmp_path / "trips"))
     whole = show(DeletionVectors, ix.open(folder))
     snapshot = whole.selection["snapshot"]
-    listed = whole._all_deletes(snapshot)
+    listed = all_deletes(whole._host.state, int(snapshot))
     names = {row["node"].split(":")[2] for row in listed.to_pylist()}
     gone = [p for p in folder.rglob("*.avro") if not p.name.startswith("snap-")]
     for path in gone:
         path.unlink()
     widget = show(DeletionVectors, ix.open(folder))
-    rows = widget._all_deletes(snapshot).to_pylist()
+    rows = all_deletes(widget._host.state, int(snapshot)).to_pylist()
     assert {row["kind"] for row in rows} == {"unreadable manifest"}
     assert {row["node"] for row in rows} == {f"manifest:{snapshot}:{n}" for n in names}
     assert {Path(row["delete_file"]).name for row in rows} <= {p.name for p in gone}

@@ -21,6 +21,7 @@ from iceexplore.widgets.grid._cells import cell
 from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._table import FrameTable
 from iceexplore.widgets.tree._forest import short
+from iceexplore.widgets.tree._panel import TreePanel
 
 SYNCED = (
     "title", "badges", "styles", "snapshots", "selection", "nodes", "roots", "expanded",
@@ -46,7 +47,8 @@ def state_of(widget: Explorer) -> dict[str, Any]:
 
 
 def manifest(widget: Explorer, kind: str = "data-manifest") -> str:
-    return next(i for i, node in widget.nodes.items() if node["kind"] == kind)
+    found: str = next(i for i, node in widget.nodes.items() if node["kind"] == kind)
+    return found
 
 
 def test_starts_at_the_current_snapshot(table: ix.Table, widget: Explorer) -> None:
@@ -232,7 +234,7 @@ def test_a_missing_manifest_is_a_problem_in_the_pane(tmp_path: Path) -> None:
     else:
         shutil.unpack_archive(source, folder)
     whole = Explorer(ix.open(folder))
-    wanted = Path(whole._forest.node(manifest(whole)).location or "").name
+    wanted = Path(whole._panel(TreePanel).forest.node(manifest(whole)).location or "").name
     whole.close()
     for path in folder.rglob(wanted):
         path.unlink()

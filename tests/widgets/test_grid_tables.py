@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.graph import to_frame
+from iceexplore.widgets.core._panel import Panel, PanelHost
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.grid._cells import text_of, values_of
 from iceexplore.widgets.grid._copy_export import MAX_TEXT, cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
 from iceexplore.widgets.grid._page import page_of
-from iceexplore.widgets.grid._panel import GridPart
+from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._query import Filter, GridQuery, Order
 from iceexplore.widgets.grid._table import FrameTable, GridTable
 from iceexplore.widgets.grid._typed_values import FilterError
@@ -430,32 +431,51 @@ def test_cells_and_rows_are_copied_whole() -> None:
 # A widget with a table ------------------------------------------------------------------------------------------------
 
 
-class Shelf(GridPart):
-    """Two tables of a widget of its own, as a part would have them."""
+class Tables(GridSource):
+    """Two tables, as a panel would have them."""
 
-    made: list[str]
+    def __init__(self) -> None:
+        self.made: list[str] = []
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
-        if grid == "shelf" and table == "numbers":
+    def frame(self, of: str, table: str) -> pd.DataFrame | GridTable:
+        if table == "numbers":
             self.made.append(of)
             return frame_of(n=pa.array(range(1000)), text=pa.array([f"{HOSTILE}{i}" for i in range(1000)]))
-        if grid == "shelf" and table == "wide":
+        if table == "wide":
             return frame_of(**{f"c{i}": pa.array([i]) for i in range(70)})
-        return super()._grid_frame(grid, of, table)
+        raise ix.OptionError(f"there is no table {table!r}")
 
-    def _grid_nodes(self, grid: str, of: str, table: str, rows: Any) -> Any:
+    def nodes(self, of: str, table: str, rows: Any) -> Any:
         return [f"snapshot:{row}" if row % 2 else None for row in rows]
 
-    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
+    def row(self, of: str, table: str, node: str) -> int | None:
         return int(node.partition(":")[2]) if node.startswith("snapshot:") else None
 
-    def _grid_docs(self, grid: str, of: str, table: str) -> dict[str, str]:
+    def docs(self, of: str, table: str) -> dict[str, str]:
         return {"n": "a number"}
+
+
+class ShelfPanel(Panel):
+    """A panel with a grid."""
+
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self.tables = Tables()
+        host.panel(GridPanel).add("shelf", self.tables)
+
+
+class Shelf(TableWidget):
+    """A widget of that panel alone."""
+
+    panels = (GridPanel, ShelfPanel)
+
+
+def grid_of(widget: TableWidget) -> GridPanel:
+    return widget._panel(GridPanel)
 
 
 @pytest.fixture
 def shelf() -> Iterator[Any]:
-    Shelf.made = []
     made = Shelf(ix.sample("trips"))
     made.sent = []
     made.send = lambda content, buffers=None: made.sent.append(content)
@@ -484,7 +504,7 @@ def test_a_page_answers_its_query(shelf: Any) -> None:
     assert (last["page"], last["pages"], last["total"], last["whole"]) == (1, 2, 99, 1000)
     assert last["rows"][-1] == [HOSTILE.replace("\u202e", "⟨U+202E⟩") + "901"], "what would act is seen as a sign"
     assert last["nodes"][-1] == "snapshot:901"
-    assert shelf.made == ["x"], "the frame is kept"
+    assert shelf._panel(ShelfPanel).tables.made == ["x"], "the frame is kept"
 
 
 def test_a_filter_that_is_refused_leaves_the_page(shelf: Any) -> None:
@@ -561,21 +581,26 @@ def test_nonsense_in_a_message_gets_an_answer(shelf: Any, message: dict[str, Any
 
 
 def test_frames_are_kept_by_their_size(shelf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    size = shelf._grid_table("shelf", "a", "numbers").nbytes
+    size = grid_of(shelf).table("shelf", "a", "numbers").nbytes
     monkeypatch.setattr("iceexplore.widgets.grid._panel._KEPT_BYTES", size * 3)
     for of in "bcdefg":
-        shelf._frame("shelf", of, "numbers")
-    assert [at[1] for at in shelf._grid_tables] == ["d", "e", "f", "g"]
+        grid_of(shelf).frame("shelf", of, "numbers")
+    assert [at[1] for at in grid_of(shelf)._tables] == ["d", "e", "f", "g"]
     monkeypatch.setattr("iceexplore.widgets.grid._panel._KEPT_BYTES", 0)
-    shelf._frame("shelf", "h", "numbers")
-    assert [at[1] for at in shelf._grid_tables] == ["h"], "the newest stays, however large"
-    shelf._forget("shelf")
-    assert not shelf._grid_tables
+    grid_of(shelf).frame("shelf", "h", "numbers")
+    assert [at[1] for at in grid_of(shelf)._tables] == ["h"], "the newest stays, however large"
+    grid_of(shelf).forget("shelf")
+    assert not grid_of(shelf)._tables
 
 
-def test_a_part_without_tables_says_so() -> None:
-    made = GridPart(ix.sample("trips"))
-    assert isinstance(made, TableWidget)
+class Empty(TableWidget):
+    """A widget whose grids nobody has added."""
+
+    panels = (GridPanel,)
+
+
+def test_a_widget_without_tables_says_so() -> None:
+    made = Empty(ix.sample("trips"))
     made.query = {"detail": {"of": "", "table": "none"}}
     assert made.settle(60)
     assert "no table" in made.error["text"]

@@ -23,6 +23,7 @@ from iceexplore.widgets.grid import _table as _grid_table
 from iceexplore.widgets.grid._copy_export import cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
 from iceexplore.widgets.grid._page import page_of
+from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.grid._query import Filter, Order
 from iceexplore.widgets.grid._table import FrameTable, LeafTable
 
@@ -172,7 +173,7 @@ def test_the_explorer_makes_no_frame_of_many_files(
     assert page["total"] == len(table.inspect.files())
     counts = [int(row[page["shown"].index(5)] or 0) for row in page["rows"]]
     assert counts == sorted(counts, reverse=True)
-    kept = widget._grid_table("detail", of, "files")
+    kept = widget._panel(GridPanel).table("detail", of, "files")
     assert isinstance(kept, LeafTable) and not is_whole(kept)
     widget.close()
 

@@ -21,6 +21,8 @@ from ipywidgets.embed import embed_data
 import iceexplore as ix
 from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline
 from iceexplore.widgets.core._worker import Work
+from iceexplore.widgets.grid._panel import GridPanel
+from iceexplore.widgets.tree._panel import TreePanel
 
 
 @pytest.fixture
@@ -195,7 +197,7 @@ def test_an_observer_s_fault_is_no_fault_of_ours(table: ix.Table, made: Any) -> 
         widget.select(snapshot="x")
 
     def ours() -> None:
-        widget._forest.scene(None)
+        widget._panel(TreePanel).forest.scene(None)
 
     yours = "Your function that observes this widget (later, line "
     for i, (function, message, whose) in enumerate(
@@ -280,9 +282,10 @@ def test_what_is_closed_holds_nothing(table: ix.Table) -> None:
 def test_what_is_closed_keeps_no_tables(table: ix.Table) -> None:
     explorer = Explorer(table)
     assert explorer.settle(60)
-    assert explorer._grid_tables
+    grid = explorer._panel(GridPanel)
+    assert grid._tables
     explorer.close()
-    assert not explorer._grid_tables
+    assert not grid._tables
 
 
 def test_no_thread_stays_when_nothing_is_read(table: ix.Table, made: Any) -> None:

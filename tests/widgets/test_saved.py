@@ -20,6 +20,7 @@ from iceexplore.graph import REDACTIONS
 from iceexplore.widgets import Explorer
 from iceexplore.widgets.saved_page._content import Collected
 from iceexplore.widgets.saved_page._redact import PageRedactor
+from iceexplore.widgets.saved_page._save import SavedPagePanel
 from iceexplore.widgets.tree._forest import Forest, View
 from tests.helpers.full_disk import little_room
 
@@ -127,13 +128,13 @@ def test_what_does_not_fit_is_reported(tmp_path: Path) -> None:
 def test_what_will_not_fit_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     widget = Explorer(ix.sample("trips"))
     read: list[tuple[str, str]] = []
-    saved_table = type(widget)._saved_table
+    saved_table = SavedPagePanel._saved_table
 
-    def counted(self: Explorer, of: str, key: str, rows: int) -> dict[str, Any]:
+    def counted(self: SavedPagePanel, of: str, key: str, rows: int) -> dict[str, Any]:
         read.append((of, key))
         return saved_table(self, of, key, rows)
 
-    monkeypatch.setattr(type(widget), "_saved_table", counted)
+    monkeypatch.setattr(SavedPagePanel, "_saved_table", counted)
     widget.save_html(tmp_path / "all.html", rows=3)
     everything = len(read)
     read.clear()

@@ -19,7 +19,9 @@ from iceexplore.planning import node_evidence
 from iceexplore.widgets import ScanLab
 from iceexplore.widgets.core._bundle import packed, script
 from iceexplore.widgets.scan_lab._find_rows import condition_of, find_files
+from iceexplore.widgets.scan_lab._panel import PlanTables, ScanPanel
 from iceexplore.widgets.scan_lab._texts import python_of
+from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
 
 FILTER = "started_at >= '2024-05-01' and rider = 'guest'"
 SCHEMA = ix.empty({"c": "string"}).schema
@@ -155,7 +157,7 @@ def test_errors_appear_under_the_box(lab: ScanLab) -> None:
     with pytest.raises(ix.OptionError, match="ridr"):
         _ = lab.plan
     with pytest.raises(ix.OptionError, match="no plan"):
-        lab._current()
+        lab._panel(ScanPanel)._current()
     lab.scan_filter = FILTER
     settled(lab)
     assert lab.scan_plan["error"] == ""
@@ -217,7 +219,7 @@ def test_why(lab: ScanLab) -> None:
         settled(lab)
         assert lab.scan_why["id"] == node
         assert lab.scan_why["read"] is not skipped
-        found = node_evidence(lab._scan.nodes, node)  # type: ignore[union-attr]
+        found = node_evidence(lab._panel(ScanPanel)._current().nodes, node)
         assert found is not None
         shown = words(lab.scan_why["blocks"])
         assert found.why in shown
@@ -270,9 +272,10 @@ def test_tables_lead_to_nodes(lab: ScanLab, table: ix.Table) -> None:
         assert (page["of"], page["total"]) == (lab.scan_plan["of"], len(frame))
         assert [tree.node(n).location for n in page["nodes"]] == frame[column].tolist()
     node = lab.pages["scan"]["nodes"][1]
-    row = lab._grid_row("scan", lab.scan_plan["of"], "tasks", files(lab, skipped=False)[0])
+    tables = PlanTables(lab._panel(ScanPanel)._plans)
+    row = tables.row(lab.scan_plan["of"], "tasks", files(lab, skipped=False)[0])
     assert row is not None
-    assert lab._grid_row("scan", lab.scan_plan["of"], "tasks", node) is None, "a file that is skipped is no task"
+    assert tables.row(lab.scan_plan["of"], "tasks", node) is None, "a file that is skipped is no task"
     lab.query = {"scan": {"of": lab.scan_plan["of"], "table": "deletes"}}
     settled(lab)
     assert lab.pages["scan"]["total"] == len(plan.deletes)
@@ -464,7 +467,7 @@ def test_typing_does_not_wait_for_a_plan(lab: ScanLab, monkeypatch: pytest.Monke
     assert started.wait(30)
     assert lab.busy == "Planning …"
     lab.scan_draft = {"n": 3, "text": "rid", "at": 3}
-    assert lab._hints.settle(30)
+    assert lab._panel(FilterBoxPanel)._hints.settle(30)
     assert lab.scan_hint["choices"][0][0] == "rider"
     assert lab.scan_plan["filter"] == FILTER
     lab.cancelled += 1

@@ -51,7 +51,7 @@ def copied(widget: Explorer, monkeypatch: pytest.MonkeyPatch, **more: Any) -> st
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(type(widget), "send", lambda _, content, buffers=None: sent.append(content))
     page = widget.pages["detail"]
-    widget._on_message(widget, {"grid": "detail", "n": 1, "of": page["of"], "table": page["table"], **more}, [])
+    widget._handle_custom_msg({"grid": "detail", "n": 1, "of": page["of"], "table": page["table"], **more}, [])
     assert widget.settle(60)
     return str(sent[-1]["text"])
 

@@ -21,6 +21,7 @@ from iceexplore.errors import problem
 from iceexplore.graph import diff, travel
 from iceexplore.widgets import Explorer, Timeline
 from iceexplore.widgets.tree._forest import Forest, View, first_expanded
+from iceexplore.widgets.tree._panel import TreePanel
 from iceexplore.widgets.tree._search import LIMIT, Search
 from tests.test_v4_faces import made
 
@@ -67,7 +68,8 @@ def ask(widget: Explorer, text: str) -> dict[str, Any]:
     widget.search = {"n": widget.search.get("n", 0) + 1, "text": text}
     assert widget.settle(60)
     assert widget.found["n"] == widget.search["n"]
-    return widget.found
+    found: dict[str, Any] = widget.found
+    return found
 
 
 # What is selected is in the tree --------------------------------------------------------------------------------------
@@ -121,7 +123,7 @@ def marks_by_place(widget: Explorer, kind: str) -> dict[tuple[str | None, Any], 
     out: dict[tuple[str | None, Any], set[str]] = {}
     for node_id, node in widget.nodes.items():
         if node_id.startswith(kind):
-            made_of = widget._forest.node(node_id)
+            made_of = widget._panel(TreePanel).forest.node(node_id)
             offset = (made_of.fields.get("deletion_vector") or {}).get("offset")
             out.setdefault((made_of.location, offset), set()).update(node["marks"])
     return out
@@ -169,7 +171,7 @@ def test_a_file_that_moved_into_a_leaf_is_no_change(opened: Callable[[ix.Table],
         direct = {i: n for i, n in of_root.items() if n["kind"] == "data-file"}
         wanted = dict(zip(oracle["location"].to_pylist(), oracle["change"].to_pylist(), strict=True))
         for node_id, node in direct.items():
-            change = wanted.get(widget._forest.node(node_id).location or "", "carried")
+            change = wanted.get(widget._panel(TreePanel).forest.node(node_id).location or "", "carried")
             assert change in node["marks"], (before, after, node)
 
 
@@ -268,7 +270,7 @@ def test_files_of_what_is_shown(opened: Callable[[ix.Table], Explorer]) -> None:
     widget = opened(ix.sample("trips"))
     chosen = manifests(widget)[0]
     unfold(widget, chosen)
-    file = widget._forest.node(widget.nodes[chosen]["children"][0]).label
+    file = widget._panel(TreePanel).forest.node(widget.nodes[chosen]["children"][0]).label
     texts = {}
     for n, kind in enumerate(("svg", "mermaid", "dot"), 1):
         widget.wanted = {"n": n, "format": kind}
@@ -372,7 +374,7 @@ def test_what_others_read_is_marked_though_somebody_cancelled(opened: Callable[[
     assert root is not None
     table.state.problems.add(problem("file-missing", root.entries["location"][0].as_py(), "It is not there."))
     widget.select("table")
-    widget._has_read()  # as when another widget of the table has met it
+    widget._panel(TreePanel).on_read()  # as when another widget of the table has met it
     widget.cancelled += 1
     assert widget.settle(60)
     assert "problem" in widget.nodes[chosen]["marks"]

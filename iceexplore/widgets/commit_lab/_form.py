@@ -39,7 +39,7 @@ class Operation:
     Attributes
     ----------
     name
-        Its name in `CommitPart.apply`.
+        Its name in `CommitLab.apply`.
     title
         The displayed name.
     help

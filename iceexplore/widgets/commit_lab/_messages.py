@@ -18,7 +18,7 @@ _MOST_FILES = 20
 
 
 def form_of(session: Session) -> dict[str, Any]:
-    """Return the operations possible now: ``choose``, ``layout`` and ``operations``; see `CommitPart`."""
+    """Return the operations possible now: ``choose``, ``layout`` and ``operations``; see `CommitPanel`."""
     state = session.table.state if session.step is None else session.step.after.state
     offered = [(o, fields) for o in OPERATIONS.values() if (fields := o.fields(state)) is not None]
     names = tuple((o.name, o.title) for o, _ in offered)
@@ -37,7 +37,7 @@ def form_of(session: Session) -> dict[str, Any]:
 
 
 def line_of(session: Session) -> dict[str, Any]:
-    """Return the current line and its steps; see `CommitPart.commit_line`."""
+    """Return the current line and its steps; see `CommitPanel.commit_line`."""
     line = session.line
     return {
         "lines": [signs(other.name) for other in session.lines],
@@ -50,7 +50,7 @@ def line_of(session: Session) -> dict[str, Any]:
 
 
 def refusal_of(refused: RefusedError) -> dict[str, Any]:
-    """Return why a request was refused; see `CommitPart.commit_refused`."""
+    """Return why a request was refused; see `CommitPanel.commit_refused`."""
     from iceexplore.commits import RULES
 
     error = refused.error

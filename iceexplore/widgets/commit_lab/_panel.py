@@ -12,20 +12,22 @@ from iceexplore.graph import json_safe
 from iceexplore.render import escape
 from iceexplore.widgets.commit_lab._file_operations import OPERATIONS
 from iceexplore.widgets.commit_lab._messages import form_of, line_of, refusal_of
-from iceexplore.widgets.commit_lab._session import RefusedError, Session, Simulation
-from iceexplore.widgets.commit_lab._views import CommitShown
+from iceexplore.widgets.commit_lab._session import Line, RefusedError, Session, Simulation, Step
+from iceexplore.widgets.commit_lab._step_panel import StepPanel
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._bundle import packed, script
-from iceexplore.widgets.core._table_widget import shown
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
+from iceexplore.widgets.core._table_widget import TableWidget
+from iceexplore.widgets.grid._panel import GridPanel
 
-__all__ = ["CommitLab", "CommitPart"]
+__all__ = ["CommitLab", "CommitPanel"]
 
 #: The seed of the simulations, which makes them reproducible including all ids.
 _SEED = 1
 _NEEDS_TABLE = "The commit lab needs a table instead of a table's state: ix.widgets.CommitLab(ix.open(...))."
 
 
-class CommitPart(CommitShown):
+class CommitPanel(Panel):
     """A panel to try commits. The table is never written: each step runs on a copy of a simulation.
 
     Attributes
@@ -51,41 +53,36 @@ class CommitPart(CommitShown):
         Where the table was saved, ``path`` and ``code``, or why it was not, ``error``; and the same as ``blocks``.
     """
 
-    commit_form = traitlets.Dict().tag(sync=True)
-    commit_draft = traitlets.Dict().tag(sync=True)
-    commit_asked = traitlets.Dict().tag(sync=True)
-    commit_line = traitlets.Dict().tag(sync=True)
-    commit_refused = traitlets.Dict().tag(sync=True)
-    commit_saved = traitlets.Dict().tag(sync=True)
+    commit_form = SyncedTrait(traitlets.Dict())
+    commit_draft = SyncedTrait(traitlets.Dict())
+    commit_asked = SyncedTrait(traitlets.Dict())
+    commit_line = SyncedTrait(traitlets.Dict())
+    commit_refused = SyncedTrait(traitlets.Dict())
+    commit_saved = SyncedTrait(traitlets.Dict())
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._session = Session(self._table, _SEED) if hasattr(self._table, "simulate") else None
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self._step = host.panel(StepPanel)
+        self._session = Session(host.table, _SEED) if hasattr(host.table, "simulate") else None
         self._given: dict[str, Simulation] = {}
 
-    def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
-        first = super()._first(selection)
+    def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
+        """Return the form and the empty line of steps."""
         if self._session is None:
-            return first | {"commit_form": {"needs": _NEEDS_TABLE}}
-        if getattr(self, "tab", "commit") != "commit":  # built when shown, as importing `iceexplore.commits` is slow
-            return first
-        return first | {"commit_form": form_of(self._session), "commit_line": line_of(self._session)}
+            return {"commit_form": {"needs": _NEEDS_TABLE}}
+        if self.host.tab not in (None, "commit"):  # built when shown, as importing `iceexplore.commits` is slow
+            return {}
+        return {"commit_form": form_of(self._session), "commit_line": line_of(self._session)}
 
-    def _begin(self) -> None:
-        super()._begin()
-        self._on_each("commit_asked", self._on_commit_asked)
+    def begin(self) -> None:
+        """Answer requests."""
+        self.host.observe_requests(self._on_asked, "commit_asked")
 
     # For the notebook -------------------------------------------------------------------------------------------------
 
     @property
     def simulation(self) -> Any:
-        """The simulation at the step shown, a copy, so that commits to it do not affect the widget.
-
-        Raises
-        ------
-        OptionError
-            The widget was created from a table's state instead of a table.
-        """
+        """Return a copy of the simulation at the step shown; see `CommitLab.simulation`."""
         session = self._sure()
         step = session.step
         key = f"start of {session.current}" if step is None else step.id
@@ -97,28 +94,7 @@ class CommitPart(CommitShown):
     def apply(
         self, operation: str, /, *, layout: Mapping[str, Any] | None = None, rival: str = "", **values: Any
     ) -> None:
-        """Run an operation synchronously.
-
-        Parameters
-        ----------
-        operation
-            ``append``, ``row_delta``, ``overwrite``, ``delete``, ``compact``, ``rewrite_manifests``,
-            ``rewrite_position_deletes``, ``expire_snapshots``, ``evolve_schema``, ``evolve_spec``, ``set_properties``,
-            ``ref``, ``rollback``, ``upgrade``.
-        layout
-            ``format_version`` (text) and options of `iceexplore.commits.LayoutOptions`; unchanged by default. At the
-            start of a line the simulation begins with them, later this step changes them.
-        rival
-            The commit that another writer makes first, from the same state: ``append``, ``rows``, ``delete``,
-            ``compact``, ``schema``.
-        values
-            Fields of the operation's form; missing ones have their defaults.
-
-        Raises
-        ------
-        RuleError, CommitConflictError, OptionError
-            It was refused, as by the method of `Simulation`; nothing has changed.
-        """
+        """Run an operation synchronously; see `CommitLab.apply`."""
         session = self._sure()
         chosen = dict(self.commit_draft.get("layout") or {}) if layout is None else dict(layout)
         chosen = {name: str(v) if name == "format_version" and v is not None else v for name, v in chosen.items()}
@@ -145,8 +121,7 @@ class CommitPart(CommitShown):
         self._show_step()
 
     def close(self) -> None:
-        """Remove the widget and release its simulations; those from `simulation` stay usable."""
-        super().close()
+        """Release the simulations; those from `simulation` stay usable."""
         self._session = None
         self._given = {}
 
@@ -158,20 +133,20 @@ class CommitPart(CommitShown):
         return self._session
 
     @shown
-    def _on_commit_asked(self, asked: Mapping[str, Any]) -> None:
+    def _on_asked(self, asked: Mapping[str, Any]) -> None:
         if not asked:
             return
         self.commit_refused = {}
         try:
             self._ask(asked)
         except IceexploreError as error:
-            self._fail(RefusedError(error))
+            self._refuse(RefusedError(error))
 
     def _ask(self, asked: Mapping[str, Any]) -> None:
         session = self._sure()
         match asked.get("do"):
             case "show":
-                if not self.commit_after_roots:
+                if not self._step.commit_after_roots:
                     self._show_step()
             case "apply":
                 self._apply(asked)
@@ -196,17 +171,26 @@ class CommitPart(CommitShown):
         name = str(asked.get("operation", ""))
         job = self._sure().job(name, values, layout, str(asked.get("rival", "")))
 
-        def show(made: Any) -> None:
+        def run() -> tuple[Step, Line] | RefusedError:
+            try:
+                return job()
+            except RefusedError as refused:
+                return refused
+
+        def show(made: tuple[Step, Line] | RefusedError) -> None:
+            if isinstance(made, RefusedError):
+                self._refuse(made)
+                return
             self._sure().take(made)
             self._show_step()
 
-        self._do("commit", OPERATIONS[name].title, job, show)
+        self.host.run("commit", OPERATIONS[name].title, run, show)
 
     def _save(self, path: str) -> None:
         """Save the table at the step shown. Errors about the folder are shown beside it, not with the form."""
         if not path.strip():
             self.commit_saved = _not_saved("The folder is missing. Give one that does not exist yet.")
-            self._answer()
+            self.host.answer()
             return
         simulation = self.simulation
         self.commit_saved = {}
@@ -223,36 +207,24 @@ class CommitPart(CommitShown):
         def show(saved: dict[str, Any]) -> None:
             self.commit_saved = saved
 
-        self._do("commit:save", "Saving", save, show)
+        self.host.run("commit:save", "Saving", save, show)
 
     def _show_step(self) -> None:
         """Show the last step done."""
         session = self._sure()
         self.commit_refused, self.commit_saved = {}, {}
         self.commit_line, self.commit_form = line_of(session), form_of(session)
-        self._show(session)
+        self._step.show(session)
 
-    def _fail(self, error: Exception) -> None:
-        if not isinstance(error, RefusedError):
-            super()._fail(error)
-            return
-        self.commit_refused = refusal_of(error)
-        self.answered += 1
+    def _refuse(self, refused: RefusedError) -> None:
+        self.commit_refused = refusal_of(refused)
+        self.host.answer()
 
-    def _no_kernel_html(self) -> str:
-        html = super()._no_kernel_html()
+    def no_kernel_html(self) -> str:
+        """Return the steps as Python code in HTML."""
         if self._session is None or not self._session.line.at:
-            return html
-        return f"{html}<p>Steps of the commit lab:</p><pre>{escape.html(self._session.code())}</pre>"
-
-
-class CommitLab(CommitPart):
-    """A widget to try commits to a table: choose an operation and a layout, apply it, see the result.
-
-    The table is never written. ``w.simulation`` is the simulation at the step shown.
-    """
-
-    _esm = packed(script("commit.commitView"))
+            return ""
+        return f"<p>Steps of the commit lab:</p><pre>{escape.html(self._session.code())}</pre>"
 
 
 def _not_saved(error: str) -> dict[str, Any]:
@@ -264,3 +236,64 @@ def _whole(asked: Mapping[str, Any], name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise OptionError(f"{name}={str(value)[:40]!r}: give an integer")
     return value
+
+
+class CommitLab(TableWidget):
+    """A widget to try commits to a table: choose an operation and a layout, apply it, see the result.
+
+    The table is never written. ``w.simulation`` is the simulation at the step shown.
+    """
+
+    panels = (GridPanel, StepPanel, CommitPanel)
+
+    _esm = packed(script("commit.commitView"))
+
+    @property
+    def simulation(self) -> Any:
+        """The simulation at the step shown, a copy, so that commits to it do not affect the widget.
+
+        Raises
+        ------
+        OptionError
+            The widget was created from a table's state instead of a table.
+        """
+        return self._panel(CommitPanel).simulation
+
+    def apply(
+        self, operation: str, /, *, layout: Mapping[str, Any] | None = None, rival: str = "", **values: Any
+    ) -> None:
+        """Run an operation synchronously.
+
+        Parameters
+        ----------
+        operation
+            ``append``, ``row_delta``, ``overwrite``, ``delete``, ``compact``, ``rewrite_manifests``,
+            ``rewrite_position_deletes``, ``expire_snapshots``, ``evolve_schema``, ``evolve_spec``, ``set_properties``,
+            ``ref``, ``rollback``, ``upgrade``.
+        layout
+            ``format_version`` (text) and options of `iceexplore.commits.LayoutOptions`; unchanged by default. At the
+            start of a line the simulation begins with them, later this step changes them.
+        rival
+            The commit that another writer makes first, from the same state: ``append``, ``rows``, ``delete``,
+            ``compact``, ``schema``.
+        values
+            Fields of the operation's form; missing ones have their defaults.
+
+        Raises
+        ------
+        RuleError, CommitConflictError, OptionError
+            It was refused, as by the method of `Simulation`; nothing has changed.
+        """
+        self._panel(CommitPanel).apply(operation, layout=layout, rival=rival, **values)
+
+    def undo(self) -> None:
+        """Undo the last step; raise OptionError at the start."""
+        self._panel(CommitPanel).undo()
+
+    def redo(self) -> None:
+        """Redo the step that was undone; raise OptionError if there is none."""
+        self._panel(CommitPanel).redo()
+
+    def fork(self, name: str = "") -> None:
+        """Start another line with the steps done so far; raise OptionError if the name is taken."""
+        self._panel(CommitPanel).fork(name)

@@ -17,7 +17,7 @@ _MOST = 50
 
 
 def snapshots_html(snapshots: Sequence[Mapping[str, Any]], chosen: str) -> Html:
-    """Return the latest snapshots (`TimelinePart.snapshots`) as HTML, the newest first."""
+    """Return the latest snapshots (`TimelinePanel.snapshots`) as HTML, the newest first."""
     rows = [
         [
             f"{s['id']}{' (shown)' if s['id'] == chosen else ''}",
@@ -33,7 +33,7 @@ def snapshots_html(snapshots: Sequence[Mapping[str, Any]], chosen: str) -> Html:
 
 
 def detail_html(detail: Mapping[str, Any], page: Mapping[str, Any]) -> Html:
-    """Return a node's details (`DetailPart.detail`) and the page shown of its table as HTML."""
+    """Return a node's details (`DetailPanel.detail`) and the page shown of its table as HTML."""
     facts = [fact[:2] for part in ("facts", "more") for fact in detail.get(part, [])]
     parts = [html_table(("field", "value"), facts, limit=_MOST)]
     if page.get("rows") and page.get("of") == detail.get("id"):
@@ -44,7 +44,7 @@ def detail_html(detail: Mapping[str, Any], page: Mapping[str, Any]) -> Html:
 
 
 def problems_html(problems: Mapping[str, Any]) -> Html:
-    """Return the problems found so far as HTML (`ProblemsPart.problems`, which is empty before the first look)."""
+    """Return the problems found so far as HTML (`ProblemsPanel.problems`, which is empty before the first look)."""
     rows = [
         [group["severity"], group["code"], item.get("where") or "", item["text"], group["advice"]]
         for group in problems.get("groups", [])
@@ -60,7 +60,7 @@ def problems_html(problems: Mapping[str, Any]) -> Html:
 
 
 def vector_html(vector: Mapping[str, Any]) -> Html:
-    """Return the key figures of deleted rows (`VectorsPart.vector`) as HTML."""
+    """Return the key figures of deleted rows (`DeletesPanel.vector`) as HTML."""
     names = ("kind", "title", "of", "cardinality", "rows", "runs", "first", "last")
     facts = [(name, vector[name]) for name in names if vector.get(name) not in (None, "")]
     sizes = [(e["name"], e["bytes"]) for e in vector.get("encodings", [])]

@@ -11,14 +11,15 @@ import traitlets
 
 from iceexplore.errors import OptionError
 from iceexplore.formats import PUFFIN
-from iceexplore.graph import Tree, TreeNode, build_tree, json_safe, to_frame, travel
+from iceexplore.graph import TableState, Tree, TreeNode, build_tree, json_safe, to_frame, travel
 from iceexplore.manifests import ContentType, Manifest, live, whole
 from iceexplore.render import escape, style
 from iceexplore.widgets.core._bundle import packed, script
 from iceexplore.widgets.core._error_messages import unread
 from iceexplore.widgets.core._escape_text import signs
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.core._static_html import vector_html
-from iceexplore.widgets.core._table_widget import shown
+from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.deletes._deletes_of_node import KINDS, Deletes, deletes_of, row_groups
 from iceexplore.widgets.deletes._positions import (
     MAX_LISTED,
@@ -30,14 +31,12 @@ from iceexplore.widgets.deletes._positions import (
     run_count,
     vector_said,
 )
-from iceexplore.widgets.grid._panel import GridPart
+from iceexplore.widgets.grid._panel import GridPanel, GridSource
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from iceexplore.widgets.grid._table import GridTable
-
-__all__ = ["DeletionVectors", "VectorsPart"]
+__all__ = ["DeletesPanel", "DeletionVectors"]
 
 _POSITIONS = "positions"
 _ALL = "deletes"
@@ -56,8 +55,10 @@ _LIST = pa.schema(
 )
 
 
-class VectorsPart(GridPart):
+class DeletesPanel(Panel):
     """The positions that the selected node deletes or, for a data file, those deleted in it.
+
+    In the explorer, the browser requests them; in a widget without tabs they follow the selected node.
 
     Two grids: ``"positions"`` has the node's tables ``positions`` and ``runs`` (the first million of each), and
     ``"deletes"`` lists all deletes of the snapshot whose id is ``of``.
@@ -75,28 +76,51 @@ class VectorsPart(GridPart):
         positions.
     """
 
-    vector_of = traitlets.Dict().tag(sync=True)
-    vector = traitlets.Dict().tag(sync=True)
+    vector_of = SyncedTrait(traitlets.Dict())
+    vector = SyncedTrait(traitlets.Dict())
 
-    def _prepare(self) -> None:
-        super()._prepare()
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self._grid = host.panel(GridPanel)
+        self._grid.add(_POSITIONS, PositionTables(self))
+        self._grid.add(_ALL, DeleteTables(host, self._grid))
         self._deletes: tuple[tuple[str, str], Deletes, list[int]] | None = None
-        self._vector_tree: Tree | None = None
+        self._tree: Tree | None = None
         self._taken_back = False
 
-    def _begin(self) -> None:
-        super()._begin()
-        self.observe(self._on_vector_of, "vector_of")
+    def begin(self) -> None:
+        """Answer requests; without tabs, show the selected node's positions."""
+        self.host.observe(self._on_vector_of, "vector_of")
+        self._follow(self.host.selection)
+
+    def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        """Show another node's positions, without tabs."""
+        self._follow(new)
+
+    def _follow(self, selection: Mapping[str, str]) -> None:
+        if self.host.tab is None and self.vector_of.get("node") != selection["node"]:
+            self.vector_of = {"node": selection["node"], "path": "", "footer": False}
 
     def close(self) -> None:
-        """Remove the widget and release the positions that it kept."""
-        super().close()
+        """Release the positions."""
         self._deletes = None
 
+    def no_kernel_html(self) -> str:
+        """Return the key figures as HTML, without tabs."""
+        return vector_html(self.vector) if self.host.tab is None else ""
+
+    @property
+    def selected(self) -> pd.DataFrame | None:
+        """The first million positions of the selected node; None if it has none."""
+        node = self._node_of(self.host.selection["node"])
+        if node.kind not in KINDS:
+            return None
+        return self._grid.frame(_POSITIONS, f"{node.id}\n", "positions")
+
     def _node_of(self, node_id: str) -> TreeNode:
-        if self._vector_tree is None:
-            self._vector_tree = build_tree(self._state, depth="snapshots")
-        return self._vector_tree.node(node_id)
+        if self._tree is None:
+            self._tree = build_tree(self.host.state, depth="snapshots")
+        return self._tree.node(node_id)
 
     def _on_vector_of(self, change: Any) -> None:
         if not self._taken_back:
@@ -109,9 +133,8 @@ class VectorsPart(GridPart):
             raise OptionError(f"vector_of={str(self.vector_of)[:200]}: give node and path as text, footer as a bool")
         self._measure(str(asked["node"]), str(asked["path"]), bool(self.vector_of.get("footer")))
 
-    @shown
-    def _on_cancelled(self, change: Any) -> None:
-        super()._on_cancelled(change)
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
+        """Withdraw the unanswered request."""
         self._take_back("Cancelled.")
 
     def _take_back(self, why: str) -> None:
@@ -140,15 +163,15 @@ class VectorsPart(GridPart):
                 raise found
             self.vector = {**asked, **found}
 
-        self._do("vector", "Reading deletes", read, show)
+        self.host.run("vector", "Reading deletes", read, show)
 
     def _measured(self, node_id: str, path: str, footer: bool) -> Generator[str, None, dict[str, Any]]:
         node = self._node_of(node_id)
         about = {"kind": node.kind, "title": json_safe(escape.visible(node.label[:300]))}
         if node.kind not in KINDS:
-            note = _NONE.get(node.kind, _OTHERWISE) if self.selection["snapshot"] else _NO_SNAPSHOT
+            note = _NONE.get(node.kind, _OTHERWISE) if self.host.selection["snapshot"] else _NO_SNAPSHOT
             return {**about, "notes": [note]}
-        found = yield from deletes_of(self._state, node, path)
+        found = yield from deletes_of(self.host.state, node, path)
         bitmap = found.bitmap
         count = len(bitmap)
         size = found.rows
@@ -161,12 +184,12 @@ class VectorsPart(GridPart):
         if count > MAX_LISTED:
             tables = "tables of positions and runs have" if runs > MAX_LISTED else "table of positions has"
             found.notes.append(f"The {tables} only the first {MAX_LISTED:,}.")
-        edges, known = row_groups(self._state, found, footer)
+        edges, known = row_groups(self.host.state, found, footer)
         borders, some = edges[:-1], edges[: _MAX_GROUPS + 1] if known == "footer" else []
         if len(edges) > len(some) > 0:
             found.notes.append(f"Of {len(borders):,} row groups the first {_MAX_GROUPS:,} are listed.")
         self._deletes = ((node_id, path), found, borders)
-        self._forget(_POSITIONS)
+        self._grid.forget(_POSITIONS)
         yield "Measuring …"
         other = encodings(bitmap, size, found.of)
         written = []
@@ -191,58 +214,63 @@ class VectorsPart(GridPart):
         }
         return {**vector, **vector_said(vector)}
 
-    # The tables -------------------------------------------------------------------------------------------------------
+    def positions_of(self, node: str, path: str, table: str) -> pd.DataFrame:
+        """Return a table of a node's positions or runs; runs in the worker."""
+        if self._deletes is None or self._deletes[0] != (node, path):
+            found = _result(deletes_of(self.host.state, self._node_of(node), path))
+            self._deletes = ((node, path), found, row_groups(self.host.state, found, False)[0][:-1])
+        _, found, borders = self._deletes
+        return listed(found.bitmap, table, borders)
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
-        if grid == _POSITIONS:
-            node, _, path = of.partition("\n")
-            if self._deletes is None or self._deletes[0] != (node, path):
-                found = _result(deletes_of(self._state, self._node_of(node), path))
-                self._deletes = ((node, path), found, row_groups(self._state, found, False)[0][:-1])
-            _, found, borders = self._deletes
-            return listed(found.bitmap, table, borders)
-        if grid == _ALL:
-            return to_frame(self._all_deletes(of))
-        return super()._grid_frame(grid, of, table)
 
-    def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
-        if grid == _ALL:
-            nodes = self._frame(grid, of, table)["node"]
-            return [str(nodes.iloc[row]) for row in rows]
-        return super()._grid_nodes(grid, of, table, rows)
+class PositionTables(GridSource):
+    """The tables ``positions`` and ``runs``; their owner is a node id, a line break, and a data file's path or nothing.
 
-    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
-        if grid == _ALL:
-            nodes = self._frame(grid, of, table)["node"]
-            found = (nodes == node).to_numpy().nonzero()[0]
-            return int(found[0]) if len(found) else None
-        return super()._grid_row(grid, of, table, node)
+    Parameters
+    ----------
+    panel
+        The panel that keeps the latest positions.
+    """
 
-    def _grid_unread(self, grid: str, of: str, table: str) -> str:
-        if grid == _ALL:
-            return unread(self._state, self._snapshot_of(of)) if of else ""
-        return super()._grid_unread(grid, of, table)
+    def __init__(self, panel: DeletesPanel) -> None:
+        self._panel = panel
 
-    def _all_deletes(self, snapshot: str) -> pa.Table:
-        """Return all live deletes of a snapshot, reading delete manifests and, in the V4 draft, data manifests."""
-        state = travel(self._state, snapshot=self._snapshot_of(snapshot).snapshot_id)
-        root = state.root()
-        if root is None:
-            return _LIST.empty_table()
-        kinds = root.entries["content_type"].to_pylist()
-        manifests = {ContentType.DELETE_MANIFEST}
-        if root.dialect.deletion_vectors_on_entries:
-            manifests.add(ContentType.DATA_MANIFEST)
-        rows = [row for row, kind in enumerate(kinds) if kind in manifests]
-        parts = [_deletes_in(root, f"file:{snapshot}")]
-        for leaf in state.reader.leaves(root, rows):
-            if leaf.dialect:
-                parts.append(_deletes_in(leaf, f"file:{snapshot}:{leaf.root_row}"))
-                continue
-            # A row for an unreadable manifest shows that its deletes are unknown, not absent.
-            unread = {"node": f"manifest:{snapshot}:{leaf.root_row}", "kind": "unreadable manifest"}
-            parts.append(pa.Table.from_pylist([{**unread, "delete_file": leaf.location}], _LIST))
-        return pa.concat_tables(parts)
+    def frame(self, of: str, table: str) -> pd.DataFrame:
+        """Return the first million positions or runs."""
+        node, _, path = of.partition("\n")
+        return self._panel.positions_of(node, path, table)
+
+
+class DeleteTables(GridSource):
+    """All deletes of a snapshot, whose id is the table's owner.
+
+    Parameters
+    ----------
+    host, grid
+        The widget, and its panel with the tables.
+    """
+
+    def __init__(self, host: PanelHost, grid: GridPanel) -> None:
+        self._host, self._grid = host, grid
+
+    def frame(self, of: str, table: str) -> pd.DataFrame:
+        """Return all deletes."""
+        return to_frame(all_deletes(self._host.state, self._host.snapshot_of(of).snapshot_id))
+
+    def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        """Return the node of each delete."""
+        nodes = self._grid.frame(_ALL, of, table)["node"]
+        return [str(nodes.iloc[row]) for row in rows]
+
+    def row(self, of: str, table: str, node: str) -> int | None:
+        """Return the row of a node's delete."""
+        nodes = self._grid.frame(_ALL, of, table)["node"]
+        found = (nodes == node).to_numpy().nonzero()[0]
+        return int(found[0]) if len(found) else None
+
+    def unread(self, of: str, table: str) -> str:
+        """Return the reason why deletes may be missing."""
+        return unread(self._host.state, self._host.snapshot_of(of)) if of else ""
 
 
 def _result(steps: Generator[Any, None, Deletes]) -> Deletes:
@@ -260,6 +288,28 @@ _NO_SNAPSHOT = "The table has no snapshot, so nothing is deleted."
 _NONE = {
     "equality-delete": "An equality delete deletes rows by value: they can only be found by reading the data.",
 }
+
+
+def all_deletes(table: TableState, snapshot: int) -> pa.Table:
+    """Return all live deletes of a snapshot, reading delete manifests and, in the V4 draft, data manifests."""
+    state = travel(table, snapshot=snapshot)
+    root = state.root()
+    if root is None:
+        return _LIST.empty_table()
+    kinds = root.entries["content_type"].to_pylist()
+    manifests = {ContentType.DELETE_MANIFEST}
+    if root.dialect.deletion_vectors_on_entries:
+        manifests.add(ContentType.DATA_MANIFEST)
+    rows = [row for row, kind in enumerate(kinds) if kind in manifests]
+    parts = [_deletes_in(root, f"file:{snapshot}")]
+    for leaf in state.reader.leaves(root, rows):
+        if leaf.dialect:
+            parts.append(_deletes_in(leaf, f"file:{snapshot}:{leaf.root_row}"))
+            continue
+        # A row for an unreadable manifest shows that its deletes are unknown, not absent.
+        unknown = {"node": f"manifest:{snapshot}:{leaf.root_row}", "kind": "unreadable manifest"}
+        parts.append(pa.Table.from_pylist([{**unknown, "delete_file": leaf.location}], _LIST))
+    return pa.concat_tables(parts)
 
 
 def _deletes_in(manifest: Manifest, prefix: str) -> pa.Table:
@@ -295,33 +345,17 @@ def _deletes_in(manifest: Manifest, prefix: str) -> pa.Table:
     return pa.table(columns, names=_LIST.names).cast(_LIST)
 
 
-class DeletionVectors(VectorsPart):
+class DeletionVectors(TableWidget):
     """A widget of the deleted positions of deletion vectors, delete files, data files and manifests.
 
     ``DeletionVectors(t, selection=explorer)`` shows those of the explorer's selected node.
     """
 
+    panels = (GridPanel, DeletesPanel)
+
     _esm = packed(script("vectors.vectorsView"))
-
-    def _begin(self) -> None:
-        super()._begin()
-        self._follow(self.selection)
-
-    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        super()._on_selected(old, new)
-        self._follow(new)
-
-    def _follow(self, selection: Mapping[str, str]) -> None:
-        if self.vector_of.get("node") != selection["node"]:
-            self.vector_of = {"node": selection["node"], "path": "", "footer": False}
-
-    def _no_kernel_html(self) -> str:
-        return super()._no_kernel_html() + vector_html(self.vector)
 
     @property
     def selected(self) -> pd.DataFrame | None:
         """The first million positions of the selected node; None if it has none."""
-        node = self._node_of(self.selection["node"])
-        if node.kind not in KINDS:
-            return None
-        return self._frame(_POSITIONS, f"{node.id}\n", "positions")
+        return self._panel(DeletesPanel).selected

@@ -9,25 +9,25 @@ import traitlets
 
 from iceexplore.graph import TreeNode
 from iceexplore.widgets.core._error_messages import unread
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
 from iceexplore.widgets.core._static_html import detail_html
-from iceexplore.widgets.core._table_widget import shown
 from iceexplore.widgets.detail._detail import detail_of
 from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
 from iceexplore.widgets.detail._node_tables import JSON, Tab, load_table, parent_table, table_docs, tables_of, tabs_of
-from iceexplore.widgets.grid._panel import GridPart
+from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._query import GridQuery
 from iceexplore.widgets.grid._table import GridTable
-from iceexplore.widgets.tree._panel import TreePart
+from iceexplore.widgets.tree._panel import TreePanel
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DetailPart"]
+__all__ = ["DetailPanel"]
 
 _GRID = "detail"
 
 
-class DetailPart(TreePart, GridPart):
+class DetailPanel(Panel):
     """The details of the tree's selected node, and its tables (grid ``"detail"``).
 
     The table shown may also be one in which the node is a row. When a row that represents a node is opened, its table
@@ -39,34 +39,42 @@ class DetailPart(TreePart, GridPart):
         See `iceexplore.widgets.detail._detail.detail_of`.
     """
 
-    detail = traitlets.Dict().tag(sync=True)
-    _known_problems = 0  # the number when the details were built
+    detail = SyncedTrait(traitlets.Dict())
 
-    def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
-        return super()._first(selection) | {"detail": self._detail_of(self._forest.node(selection["node"]))}
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self._tree = host.panel(TreePanel)
+        self._grid = host.panel(GridPanel)
+        self.tables = NodeTables(host, self._tree, self._grid)
+        self._grid.add(_GRID, self.tables, self._on_page)
+        self._known_problems = 0  # the number when the details were built
 
-    def _begin(self) -> None:
-        super()._begin()
-        self._first_page(self.selected)
+    def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
+        """Return the details of the selected node."""
+        return {"detail": self.detail_of(self._tree.forest.node(selection["node"]))}
+
+    def begin(self) -> None:
+        """Show the first table of the selected node."""
+        self._first_page(self._tree.selected)
 
     @property
     def selected_table(self) -> pd.DataFrame | None:
         """The whole table whose page is shown, as a DataFrame; None if the selected node has none."""
-        page = self.pages.get(_GRID, {})
+        page = self._grid.pages.get(_GRID, {})
         tab = self._tab(page)
         if tab is not None and tab.key != JSON:
-            return self._frame(_GRID, tab.of, tab.key)
-        node = self.selected
+            return self._grid.frame(_GRID, tab.of, tab.key)
+        node = self._tree.selected
         keys = tables_of(node)
-        return self._frame(_GRID, node.id, keys[0].key) if keys else None
+        return self._grid.frame(_GRID, node.id, keys[0].key) if keys else None
 
-    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        super()._on_selected(old, new)
+    def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        """Show the selected node's details, and one of its tables or the one in which it is a row."""
         wanted = new["node"]
         if old["node"] == wanted and self.detail.get("id") == wanted:
             return
-        page = self.pages.get(_GRID, {})
-        asked = self.query.get(_GRID)
+        page = self._grid.pages.get(_GRID, {})
+        asked = self._grid.query.get(_GRID)
         query: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
         waiting = _number(query) > _number(page)
         answered = all(query.get(key) == page.get(key) for key in ("of", "table", "node"))
@@ -74,9 +82,9 @@ class DetailPart(TreePart, GridPart):
         before = query if opened else page if page.get("of") not in (None, old["node"]) else {}
 
         def read() -> tuple[TreeNode, Tab | None, dict[str, Any]]:
-            node = self._forest.node(wanted)
+            node = self._tree.forest.node(wanted)
             kept = self._table_with(node, before)
-            return node, kept, self._detail_of(node, kept)
+            return node, kept, self.detail_of(node, kept)
 
         def show(read: tuple[TreeNode, Tab | None, dict[str, Any]]) -> None:
             node, kept, self.detail = read
@@ -85,53 +93,56 @@ class DetailPart(TreePart, GridPart):
             elif not (opened and waiting):
                 self._turn_to(kept, wanted)
 
-        self._do("detail", "Reading", read, show)
+        self.host.run("detail", "Reading", read, show)
 
-    @shown
-    def _on_cancelled(self, change: Any) -> None:
-        super()._on_cancelled(change)
-        described = self.detail.get("id", self.selection["node"])
-        if described != self.selection["node"]:  # restore the node described, so that the other can be selected again
-            self.select(described)
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
+        """Return to the node described, so that the other can be selected again."""
+        selected = self.host.selection["node"]
+        described = self.detail.get("id", selected)
+        if described != selected:
+            self.host.select(described)
 
-    def _no_kernel_html(self) -> str:
-        return super()._no_kernel_html() + detail_html(self.detail, self.pages.get(_GRID, {}))
+    def no_kernel_html(self) -> str:
+        """Return the details and the page shown as HTML."""
+        return detail_html(self.detail, self._grid.pages.get(_GRID, {}))
 
-    def _detail_of(self, node: TreeNode, kept: Tab | None = None) -> dict[str, Any]:
-        self._known_problems = len(self._state.problems)
-        parent = self._forest.node(node.parent) if node.id.startswith(("manifest:", "file:")) and node.parent else None
+    def detail_of(self, node: TreeNode, kept: Tab | None = None) -> dict[str, Any]:
+        """Return the details of a node, with the tab of the table shown if the node is a row of it."""
+        self._known_problems = len(self.host.state.problems)
+        parent = (
+            self._tree.forest.node(node.parent) if node.id.startswith(("manifest:", "file:")) and node.parent else None
+        )
         own = parent_table(node, parent)
-        return detail_of(node, self._state, kept or own)
+        return detail_of(node, self.host.state, kept or own)
 
     def _turn_to(self, tab: Tab, node: str) -> None:
         """Show the page of a table with the row of a node, in the latest requested order."""
-        page, asked = self.pages.get(_GRID, {}), self.query.get(_GRID, {})
+        page, asked = self._grid.pages.get(_GRID, {}), self._grid.query.get(_GRID, {})
         newest = asked if _number(asked) > _number(page) else _again(page)
         if (newest.get("of"), newest.get("table")) == (tab.of, tab.key):  # else another was requested meanwhile
-            self._load_page(_GRID, GridQuery.parse({**newest, "node": node}))
+            self._grid.load(_GRID, GridQuery.parse({**newest, "node": node}))
 
     def _table_with(self, node: TreeNode, page: Mapping[str, Any]) -> Tab | None:
         """Return the tab of the table shown if a node is a row of it, else None."""
         of, key = page.get("of"), page.get("table")
         if not isinstance(of, str) or not isinstance(key, str) or of == node.id:
             return None
-        title = next((t.title for t in tables_of(self._forest.node(of)) if t.key == key), None)
-        if title is None or self._grid_row(_GRID, of, key, node.id) is None:
+        title = next((t.title for t in tables_of(self._tree.forest.node(of)) if t.key == key), None)
+        if title is None or self.tables.row(of, key, node.id) is None:
             return None
         return Tab(key, f"In {title.lower()}", of)
 
-    def _show_page(self, grid: str, page: dict[str, Any]) -> None:
-        """Show a page, and with the node's details the problems found while it was read."""
-        super()._show_page(grid, page)
+    def _on_page(self) -> None:
+        """Show with the node's details the problems found while the page shown was read."""
         node = self.detail.get("id", "")
-        if grid != _GRID or not node or len(self._state.problems) == self._known_problems:
+        if not node or len(self.host.state.problems) == self._known_problems:
             return
 
         def show(detail: dict[str, Any]) -> None:
             if self.detail.get("id") == node:
                 self.detail = {**detail, "tables": self.detail["tables"]}
 
-        self._do("problems of a node", "Reading", lambda: self._detail_of(self._forest.node(node)), show)
+        self.host.run("problems of a node", "Reading", lambda: self.detail_of(self._tree.forest.node(node)), show)
 
     def _tab(self, page: Mapping[str, Any]) -> Tab | None:
         """Return the tab of the selected node to which a page belongs; None if there is none."""
@@ -143,48 +154,59 @@ class DetailPart(TreePart, GridPart):
     def _first_page(self, node: TreeNode) -> None:
         tabs = tabs_of(node)
         if tabs:
-            self._load_page(_GRID, GridQuery(tabs[0].of, tabs[0].key, n=_number(self.query.get(_GRID))))
-        elif _GRID in self.pages:
-            self.pages = {name: page for name, page in self.pages.items() if name != _GRID}
+            self._grid.load(_GRID, GridQuery(tabs[0].of, tabs[0].key, n=_number(self._grid.query.get(_GRID))))
+        else:
+            self._grid.remove_page(_GRID)
 
-    # The grid ---------------------------------------------------------------------------------------------------------
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
-        if grid == _GRID:
-            return load_table(self._state, self._forest.node(of), table)
-        return super()._grid_frame(grid, of, table)
+class NodeTables(GridSource):
+    """The tables of tree nodes, for a grid whose tables' owners are node ids.
 
-    def _grid_text(self, grid: str, of: str, table: str) -> dict[str, Any] | None:
-        if grid == _GRID and table == JSON:
-            from iceexplore.widgets.detail._raw_json import raw_json
+    Parameters
+    ----------
+    host, tree, grid
+        The widget, and its panels with the nodes and with the tables.
+    """
 
-            return {"text": raw_json(self._state, self._forest.node(of))}
-        return super()._grid_text(grid, of, table)
+    def __init__(self, host: PanelHost, tree: TreePanel, grid: GridPanel) -> None:
+        self._host, self._tree, self._grid = host, tree, grid
 
-    def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
-        if grid == _GRID:
-            return nodes_of_rows(self._state, self._forest.node(of), table, self._grid_table(grid, of, table), rows)
-        return super()._grid_nodes(grid, of, table, rows)
+    def _node(self, node: str) -> TreeNode:
+        return self._tree.forest.node(node)
 
-    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
-        if grid == _GRID:
-            whole = self._grid_table(grid, of, table)
-            return row_of_node(self._state, self._forest.node(of), table, whole, self._forest.node(node))
-        return super()._grid_row(grid, of, table, node)
+    def frame(self, of: str, table: str) -> pd.DataFrame | GridTable:
+        """Return a table of a node."""
+        return load_table(self._host.state, self._node(of), table)
 
-    def _grid_unread(self, grid: str, of: str, table: str) -> str:
-        if grid != _GRID:
-            return super()._grid_unread(grid, of, table)
+    def text(self, of: str, table: str) -> dict[str, Any] | None:
+        """Return a node's JSON."""
+        if table != JSON:
+            return None
+        from iceexplore.widgets.detail._raw_json import raw_json
+
+        return {"text": raw_json(self._host.state, self._node(of))}
+
+    def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        """Return the nodes that rows represent."""
+        return nodes_of_rows(self._host.state, self._node(of), table, self._grid.table(_GRID, of, table), rows)
+
+    def row(self, of: str, table: str, node: str) -> int | None:
+        """Return the row that represents a node."""
+        whole = self._grid.table(_GRID, of, table)
+        return row_of_node(self._host.state, self._node(of), table, whole, self._node(node))
+
+    def unread(self, of: str, table: str) -> str:
+        """Return the reason why rows may be missing, such as an unreadable manifest."""
         kind, _, rest = of.partition(":")
         if kind not in ("snapshot", "root", "manifest"):
             return ""
         snapshot, _, row = rest.partition(":")
-        return unread(self._state, self._snapshot_of(snapshot), int(row) if row else None, leaves=table != "manifests")
+        chosen, number = self._host.snapshot_of(snapshot), int(row) if row else None
+        return unread(self._host.state, chosen, number, leaves=table != "manifests")
 
-    def _grid_docs(self, grid: str, of: str, table: str) -> Mapping[str, str]:
-        if grid == _GRID:
-            return table_docs(self._state, self._forest.node(of), table)
-        return super()._grid_docs(grid, of, table)
+    def docs(self, of: str, table: str) -> Mapping[str, str]:
+        """Return what the spec says about the columns."""
+        return table_docs(self._host.state, self._node(of), table)
 
 
 def _number(query: Any) -> int:

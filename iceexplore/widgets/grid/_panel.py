@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import traitlets
 
 from iceexplore.errors import OptionError
 from iceexplore.widgets.core._escape_text import signs, signs_of_page
-from iceexplore.widgets.core._table_widget import TableWidget, shown
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.grid._cells import safe_text
 from iceexplore.widgets.grid._copy_export import MAX_CSV, cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
@@ -25,17 +25,54 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-__all__ = ["GridPart"]
+__all__ = ["GridPanel", "GridSource"]
 
 #: The most bytes of cached tables, in addition to the newest.
 _KEPT_BYTES = 256 * 1024 * 1024
 
 
-class GridPart(TableWidget):
-    """A part with tables. Each place that shows a table is a grid with a name, such as ``"detail"``.
+class GridSource:
+    """The tables of one grid. A table is identified by its owner, a node id or any text, and its key.
 
-    In the browser, ``gridView(model, {grid, label})`` of ``grid.js`` displays one. A part implements `_grid_frame` and
-    optionally `_grid_nodes`, `_grid_row` and `_grid_docs`.
+    A subclass implements `frame`; the rest is optional. All methods run in the worker.
+    """
+
+    def frame(self, of: str, table: str) -> pd.DataFrame | GridTable:
+        """Return a whole table.
+
+        Raises
+        ------
+        OptionError
+            There is no such table.
+        """
+        raise NotImplementedError
+
+    def text(self, of: str, table: str) -> dict[str, Any] | None:
+        """Return content that is not a table as a dictionary with ``text``; None for a table."""
+        return None
+
+    def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        """Return the tree nodes that rows of a table represent, given by row number; None for rows without a node."""
+        return [None] * len(rows)
+
+    def row(self, of: str, table: str, node: str) -> int | None:
+        """Return the number of the row that represents a node; None if there is none."""
+        return None
+
+    def docs(self, of: str, table: str) -> Mapping[str, str]:
+        """Return descriptions of the columns, by name."""
+        return {}
+
+    def unread(self, of: str, table: str) -> str:
+        """Return the reason why a table may lack rows; empty if it is complete."""
+        return ""
+
+
+class GridPanel(Panel):
+    """The tables of a widget. Each place that shows a table is a grid with a name, such as ``"detail"``.
+
+    In the browser, ``gridView(model, {grid, label})`` of ``grid.js`` displays one. Other panels add the tables of their
+    grids (`add`).
 
     Attributes
     ----------
@@ -50,7 +87,7 @@ class GridPart(TableWidget):
         ({name, right, doc}, of the whole table), ``shown`` (the indexes of those in ``rows``), ``rows`` (text of at
         most 300 characters, with visible signs for control characters; None for null), ``page``, ``pages``, ``size``,
         ``total`` rows, ``whole`` (the number without a filter) and ``nodes``, the node that each row represents, or
-        None. ``text`` instead of ``rows`` is for content that is not a table (see `_grid_text`). ``none`` is shown
+        None. ``text`` instead of ``rows`` is for content that is not a table (see `GridSource.text`). ``none`` is shown
         instead of rows if there are none because files could not be read, ``lacks`` if some may be missing.
         ``refused`` explains an invalid filter; the page is then the one before, except for ``n``.
 
@@ -62,125 +99,67 @@ class GridPart(TableWidget):
     ``most``, the number of characters after which the browser stops; or ``{"grid", "n", "error"}``.
     """
 
-    query = traitlets.Dict().tag(sync=True)
-    pages = traitlets.Dict().tag(sync=True)
+    query = SyncedTrait(traitlets.Dict())
+    pages = SyncedTrait(traitlets.Dict())
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._grid_tables: OrderedDict[tuple[str, str, str], GridTable] = OrderedDict()
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self._sources: dict[str, GridSource] = {}
+        self._on_page: dict[str, Callable[[], None]] = {}
+        self._tables: OrderedDict[tuple[str, str, str], GridTable] = OrderedDict()
         self._orders: dict[str, tuple[tuple[str, str, Order], npt.NDArray[np.int64] | None]] = {}
         self._lock = threading.RLock()
 
-    def _begin(self) -> None:
-        super()._begin()
-        self.observe(self._on_query, "query")
-        self.on_msg(self._on_message)
+    def begin(self) -> None:
+        """Answer queries and messages."""
+        self.host.observe(self._on_query, "query")
+        self.host.on_message(self._on_message)
 
     def close(self) -> None:
-        """Remove the widget and release its tables, as a notebook's ``Out`` still references the widget."""
-        super().close()
-        if hasattr(self, "_grid_tables"):
-            self._grid_tables.clear()
-            self._orders.clear()
+        """Release the tables."""
+        self._tables.clear()
+        self._orders.clear()
 
-    # Hooks for parts --------------------------------------------------------------------------------------------------
+    # For other panels -------------------------------------------------------------------------------------------------
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
-        """Return a whole table. A part handles its own grids and passes others to ``super()``; runs in the worker.
+    def add(self, grid: str, source: GridSource, on_page: Callable[[], None] = lambda: None) -> None:
+        """Add a grid with its tables, and a function that is called when one of its pages has been shown."""
+        self._sources[grid], self._on_page[grid] = source, on_page
+
+    def frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
+        """Return a whole table as a DataFrame."""
+        return self.table(grid, of, table).frame()
+
+    def table(self, grid: str, of: str, table: str) -> GridTable:
+        """Return a table; recent ones are cached, up to 256 MiB in addition to the newest.
 
         Raises
         ------
         OptionError
             There is no such table.
         """
-        raise OptionError(f"{grid!r} has no table {table!r}")
-
-    def _grid_text(self, grid: str, of: str, table: str) -> dict[str, Any] | None:
-        """Return content that is not a table as a dictionary with ``text``; None for a table."""
-        return None
-
-    def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
-        """Return the tree nodes that rows of a table represent, given by row number; None for rows without a node."""
-        return [None] * len(rows)
-
-    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
-        """Return the number of the row that represents a node; None if there is none."""
-        return None
-
-    def _grid_docs(self, grid: str, of: str, table: str) -> Mapping[str, str]:
-        """Return descriptions of the columns, by name."""
-        return {}
-
-    def _grid_unread(self, grid: str, of: str, table: str) -> str:
-        """Return the reason why a table may lack rows; empty if it is complete."""
-        return ""
-
-    # Answers ----------------------------------------------------------------------------------------------------------
-
-    def _frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
-        """Return a whole table as a DataFrame."""
-        return self._grid_table(grid, of, table).frame()
-
-    def _grid_table(self, grid: str, of: str, table: str) -> GridTable:
-        """Return a table; recent ones are cached, up to 256 MiB in addition to the newest."""
         at = (grid, of, table)
         with self._lock:  # used by the worker and the notebook; the second waits and finds the table
-            if at not in self._grid_tables:
-                made = self._grid_frame(grid, of, table)
-                self._grid_tables[at] = made if isinstance(made, GridTable) else FrameTable(made)
-            self._grid_tables.move_to_end(at)
-            if len(self._grid_tables) == 1:
-                return self._grid_tables[at]
-            sizes = [one.nbytes for one in self._grid_tables.values()]
+            if at not in self._tables:
+                made = self._source(grid, table).frame(of, table)
+                self._tables[at] = made if isinstance(made, GridTable) else FrameTable(made)
+            self._tables.move_to_end(at)
+            if len(self._tables) == 1:
+                return self._tables[at]
+            sizes = [one.nbytes for one in self._tables.values()]
             while len(sizes) > 1 and sum(sizes[:-1]) > _KEPT_BYTES:
-                self._grid_tables.popitem(last=False)
+                self._tables.popitem(last=False)
                 sizes.pop(0)
-            return self._grid_tables[at]
+            return self._tables[at]
 
-    def _forget(self, grid: str) -> None:
+    def forget(self, grid: str) -> None:
         """Drop a grid's cached tables, which have changed."""
         with self._lock:
-            for at in [at for at in self._grid_tables if at[0] == grid]:
-                del self._grid_tables[at]
+            for at in [at for at in self._tables if at[0] == grid]:
+                del self._tables[at]
             self._orders.pop(grid, None)
 
-    def _rows(self, grid: str, query: GridQuery, table: GridTable) -> npt.NDArray[np.int64] | None:
-        at = (query.of, query.table, query.order)
-        with self._lock:
-            found = self._orders.get(grid)
-            if found is None or found[0] != at:
-                found = self._orders[grid] = (at, rows_in_order(table, query.order))
-            return found[1]
-
-    def _page(self, grid: str, query: GridQuery) -> dict[str, Any]:
-        """Return the answer to a query; runs in the worker."""
-        text = self._grid_text(grid, query.of, query.table)
-        if text is not None:
-            return {**query.sent(), **signs_of_page(text)}
-        table = self._grid_table(grid, query.of, query.table)
-        rows = self._rows(grid, query, table)
-        page = query.page
-        if query.node is not None:
-            place = _position(self._grid_row(grid, query.of, query.table, query.node), rows)
-            page = page if place is None else place // PAGE_SIZE
-        docs = self._grid_docs(grid, query.of, query.table)
-        made = page_of(table, page, rows=rows, columns=query.columns, docs=docs)
-        if missed := self._grid_unread(grid, query.of, query.table):
-            made |= {"lacks": f"Rows may be missing: {missed}."} if made["total"] else {"none": f"No rows: {missed}."}
-        first = made["page"] * made["size"]
-        places = range(first, first + len(made["rows"]))
-        shown_rows = list(places) if rows is None else rows[first : first + len(made["rows"])].tolist()
-        nodes = list(self._grid_nodes(grid, query.of, query.table, shown_rows))
-        return {**query.sent(), **signs_of_page(made), "nodes": nodes}
-
-    @shown
-    def _on_query(self, change: Any) -> None:
-        old = change["old"] if isinstance(change["old"], Mapping) else {}
-        for grid, raw in self.query.items():
-            if raw != old.get(grid):
-                self._load_page(grid, GridQuery.parse(raw))
-
-    def _load_page(self, grid: str, query: GridQuery) -> None:
+    def load(self, grid: str, query: GridQuery) -> None:
         """Read the page that a query requests, and show it."""
 
         def read() -> dict[str, Any] | FilterError:
@@ -192,9 +171,60 @@ class GridPart(TableWidget):
         def show(found: dict[str, Any] | FilterError) -> None:
             if isinstance(found, FilterError):
                 found = self._refused(grid, query, found)
-            self._show_page(grid, found)
+            self.pages = {**self.pages, grid: found}
+            self._on_page[grid]()
 
-        self._do(f"page:{grid}", "Reading", read, show)
+        self.host.run(f"page:{grid}", "Reading", read, show)
+
+    def remove_page(self, grid: str) -> None:
+        """Remove the page shown."""
+        if grid in self.pages:
+            self.pages = {name: page for name, page in self.pages.items() if name != grid}
+
+    # Answers ----------------------------------------------------------------------------------------------------------
+
+    def _source(self, grid: str, table: str) -> GridSource:
+        source = self._sources.get(grid)
+        if source is None:
+            raise OptionError(f"{grid!r} has no table {table!r}")
+        return source
+
+    def _rows(self, grid: str, query: GridQuery, table: GridTable) -> npt.NDArray[np.int64] | None:
+        at = (query.of, query.table, query.order)
+        with self._lock:
+            found = self._orders.get(grid)
+            if found is None or found[0] != at:
+                found = self._orders[grid] = (at, rows_in_order(table, query.order))
+            return found[1]
+
+    def _page(self, grid: str, query: GridQuery) -> dict[str, Any]:
+        """Return the answer to a query; runs in the worker."""
+        of, key = query.of, query.table
+        source = self._source(grid, key)
+        text = source.text(of, key)
+        if text is not None:
+            return {**query.sent(), **signs_of_page(text)}
+        table = self.table(grid, of, key)
+        rows = self._rows(grid, query, table)
+        page = query.page
+        if query.node is not None:
+            place = _position(source.row(of, key, query.node), rows)
+            page = page if place is None else place // PAGE_SIZE
+        made = page_of(table, page, rows=rows, columns=query.columns, docs=source.docs(of, key))
+        if missed := source.unread(of, key):
+            made |= {"lacks": f"Rows may be missing: {missed}."} if made["total"] else {"none": f"No rows: {missed}."}
+        first = made["page"] * made["size"]
+        places = range(first, first + len(made["rows"]))
+        shown_rows = list(places) if rows is None else rows[first : first + len(made["rows"])].tolist()
+        nodes = list(source.nodes(of, key, shown_rows))
+        return {**query.sent(), **signs_of_page(made), "nodes": nodes}
+
+    @shown
+    def _on_query(self, change: Any) -> None:
+        old = change["old"] if isinstance(change["old"], Mapping) else {}
+        for grid, raw in self.query.items():
+            if raw != old.get(grid):
+                self.load(grid, GridQuery.parse(raw))
 
     def _refused(self, grid: str, query: GridQuery, error: FilterError) -> dict[str, Any]:
         """Return the page shown with the error of a filter added; raise the error if the table is not shown."""
@@ -203,12 +233,9 @@ class GridPart(TableWidget):
             raise error
         return {**page, "n": query.n, "refused": signs(str(error))}
 
-    def _show_page(self, grid: str, page: dict[str, Any]) -> None:
-        self.pages = {**self.pages, grid: page}
-
     # Messages ---------------------------------------------------------------------------------------------------------
 
-    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
+    def _on_message(self, content: Any) -> None:
         if not isinstance(content, Mapping) or "want" not in content:
             return
         back = {"grid": content.get("grid"), "n": content.get("n")}
@@ -219,7 +246,7 @@ class GridPart(TableWidget):
             except Exception as error:  # the browser waits for an answer, so errors are sent too
                 return {**back, "error": safe_text(str(error)[:500])}
 
-        self._do(f"whole:{str(back['grid'])[:100]}", "Reading", read, self.send)
+        self.host.run(f"whole:{str(back['grid'])[:100]}", "Reading", read, self.host.send)
 
     def _whole(self, content: Mapping[str, Any]) -> dict[str, Any]:
         grid, want, at = content.get("grid"), content["want"], content.get("row", 0)
@@ -227,7 +254,7 @@ class GridPart(TableWidget):
         column = content.get("column", 0)
         if not isinstance(grid, str) or type(at) is not int or type(column) is not int:
             raise OptionError("grid must be text, row and column integers")
-        table = self._grid_table(grid, query.of, query.table)
+        table = self.table(grid, query.of, query.table)
         rows = self._rows(grid, query, table)
         if want == "csv":
             text, following = csv_chunk(table, rows, at)

@@ -13,23 +13,24 @@ from iceexplore.graph import amount, format_ms, json_safe
 from iceexplore.manifests import ContentType
 from iceexplore.render import escape
 from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.core._static_html import problems_html
-from iceexplore.widgets.core._table_widget import TableWidget, shown
+from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.problems._nodes_of_problems import Coverage, Place, coverage, places_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Problems", "ProblemsPart"]
+__all__ = ["Problems", "ProblemsPanel"]
 
 _ORDER = ("error", "warning", "info")
-#: The most items per code, and in total; others are only counted. `ProblemsPart.found_problems` has all.
+#: The most items per code, and in total; others are only counted. `ProblemsPanel.found_problems` has all.
 _MAX_ITEMS = 50
 _MAX_ALL = 600
 _MAX_TEXT = 600
 
 
-class ProblemsPart(TableWidget):
+class ProblemsPanel(Panel):
     """The problems found so far; the list grows as more is read.
 
     Attributes
@@ -48,18 +49,18 @@ class ProblemsPart(TableWidget):
         The browser increments this to read every manifest of the selected snapshot; `cancelled` stops it.
     """
 
-    problems = traitlets.Dict().tag(sync=True)
-    severities = traitlets.List(traitlets.Unicode(), list(_ORDER)).tag(sync=True)
-    read_all = traitlets.Int().tag(sync=True)
+    problems = SyncedTrait(traitlets.Dict())
+    severities = SyncedTrait(traitlets.List(traitlets.Unicode(), list(_ORDER)))
+    read_all = SyncedTrait(traitlets.Int())
 
-    def _prepare(self) -> None:
-        super()._prepare()
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
         self._listed = (-1, -1)
         self._listing = False
 
-    def _begin(self) -> None:
-        super()._begin()
-        self.observe(self._on_read_all, "read_all")
+    def begin(self) -> None:
+        """List the problems found so far."""
+        self.host.observe(self._on_read_all, "read_all")
         self._list_problems()
 
     @property
@@ -67,34 +68,34 @@ class ProblemsPart(TableWidget):
         """All problems found so far: severity, code, where, text, field, found, expected, node."""
         import pandas as pd
 
-        met = list(self._state.problems)
-        places = places_of(self._state, self.snapshot, [p.where for p in met])
+        met = list(self.host.state.problems)
+        places = places_of(self.host.state, self.host.snapshot, [p.where for p in met])
         columns = ["severity", "code", "where", "text", "field", "found", "expected"]
         rows = [[json_safe(getattr(p, c)) for c in columns] for p in met]
         frame = pd.DataFrame(rows, columns=columns, dtype="string")
         return frame.assign(node=pd.Series([places.get(p.where, Place("")).node for p in met], dtype="string"))
 
-    def _no_kernel_html(self) -> str:
-        return super()._no_kernel_html() + problems_html(self.problems)
+    def no_kernel_html(self) -> str:
+        """Return the problems as HTML."""
+        return problems_html(self.problems)
 
-    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        super()._on_selected(old, new)
+    def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        """List the problems as seen from another snapshot."""
         if old["snapshot"] != new["snapshot"]:
             self._list_problems()
 
-    def _has_read(self) -> None:
-        super()._has_read()
+    def on_read(self) -> None:
+        """List the problems again if more has been read."""
         if self._listed != self._now():
             self._list_problems()
 
-    @shown
-    def _on_cancelled(self, change: Any) -> None:
-        super()._on_cancelled(change)
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
+        """List the problems nevertheless."""
         if self._listing:  # not requested by the user, so it must not be lost by cancelling
             self._list_problems()
 
     def _now(self) -> tuple[int, int]:
-        return len(self._state.problems), len(self._state.reader.seen)
+        return len(self.host.state.problems), len(self.host.state.reader.seen)
 
     def _list_problems(self) -> None:
         def read() -> dict[str, Any]:
@@ -109,10 +110,10 @@ class ProblemsPart(TableWidget):
 
         self._listed = self._now()
         self._listing = True
-        self._work.submit("problems", read, show)
+        self.host.run_silently("problems", read, show)
 
     def _found(self) -> dict[str, Any]:
-        state, snapshot = self._state, self.snapshot
+        state, snapshot = self.host.state, self.host.snapshot
         root = None if snapshot is None else state.root(snapshot)  # reading it may add a problem
         met = list(state.problems)
         groups: dict[str, list[Problem]] = {}
@@ -149,7 +150,7 @@ class ProblemsPart(TableWidget):
 
     def _item(self, problem: Problem, place: Place | None) -> dict[str, Any]:
         evidence = [("field", problem.field), ("found", problem.found), ("expected", problem.expected)]
-        since = None if place is None or place.since is None else self._state.metadata.snapshot(place.since)
+        since = None if place is None or place.since is None else self.host.state.metadata.snapshot(place.since)
         identity = "\x1f".join((problem.code, problem.where, problem.text, problem.field or ""))
         actions = []
         if place is not None:
@@ -167,32 +168,39 @@ class ProblemsPart(TableWidget):
 
     @shown
     def _on_read_all(self, change: Any) -> None:
-        snapshot = self.snapshot
+        state, snapshot = self.host.state, self.host.snapshot
         if snapshot is None:
-            self._idle()
+            self.host.finish()
             return
 
         def read() -> Generator[str, None, None]:
-            root = self._state.root(snapshot)
+            root = state.root(snapshot)
             if root is None:
                 return
             kinds = root.entries["content_type"].to_pylist()
             manifests = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
             rows = [row for row, kind in enumerate(kinds) if kind in manifests]
             parts = frozenset({"entries", "partition"})
-            for done, _ in enumerate(self._state.reader.leaves(root, rows, parts), 1):
+            for done, _ in enumerate(state.reader.leaves(root, rows, parts), 1):
                 yield f"Reading manifests: {done:,} of {len(rows):,} …"
 
-        self._do("read-all", "Reading manifests", read, lambda _: None)
+        self.host.run("read-all", "Reading manifests", read, lambda _: None)
 
 
-class Problems(ProblemsPart):
+class Problems(TableWidget):
     """A widget of the problems in everything read so far from a table.
 
     ``Problems(t, selection=explorer)`` shows a clicked problem's node in the explorer.
     """
 
+    panels = (ProblemsPanel,)
+
     _esm = packed(script("problems.problemsView"))
+
+    @property
+    def found_problems(self) -> pd.DataFrame:
+        """All problems found so far: severity, code, where, text, field, found, expected, node."""
+        return self._panel(ProblemsPanel).found_problems
 
     @property
     def selected(self) -> pd.DataFrame:

@@ -12,20 +12,23 @@ from iceexplore.graph import json_safe
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._bundle import packed, script
 from iceexplore.widgets.core._escape_text import signs_of_lines
-from iceexplore.widgets.core._table_widget import shown
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
+from iceexplore.widgets.core._table_widget import TableWidget
+from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.scan_lab._find_rows import condition_of, rows_sent
-from iceexplore.widgets.scan_lab._plans import ShownPlan
+from iceexplore.widgets.scan_lab._plans import Asked, PlanCache, ShownPlan
 from iceexplore.widgets.scan_lab._tables import TABLES, nodes_of_rows, row_of_node, table_of
 from iceexplore.widgets.scan_lab._texts import advice_sent, evidence_sent, plan_sent, python_of
 from iceexplore.widgets.scan_lab._tree import ScanGrowth, first_unfolded, grow_scan
-from iceexplore.widgets.scan_lab._typing import ScanTyping
+from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from iceexplore.planning import ScanPlan
     from iceexplore.widgets.grid._table import GridTable
 
-__all__ = ["ScanLab", "ScanPart"]
+__all__ = ["ScanLab", "ScanPanel"]
 
 _GRID = "scan"
 _RECENT = 8
@@ -39,8 +42,8 @@ _FIND: dict[str, Any] = {
 }
 
 
-class ScanPart(ScanTyping):
-    """The files that a filter reads and skips, with the reasons.
+class ScanPanel(Panel):
+    """The files that a filter reads and skips, with the reasons; its tables are in the grid ``"scan"``.
 
     Attributes
     ----------
@@ -56,84 +59,102 @@ class ScanPart(ScanTyping):
         The plan's tree, with node ids of `iceexplore.graph.Tree`.
     scan_why
         Why the selected node, ``id``, is read or skipped, as ``blocks``.
-    scan_draft, scan_hint
-        The text and the cursor in the browser's box; the answer with errors and completions.
     scan_ask
         Other requests of the browser: ``n``, incremented; ``want``: "examples", "advice", "count", or "rows" with
         ``column``, ``value``, ``history``; ``earlier``: requests before it, which may have been merged. Answers are in
-        `scan_examples`, `scan_advice`, `scan_count`, `scan_found`. The advice has ``of``, the plan's number, and
-        ``blocks`` when ready, or ``missed``, the reason why it does not come.
+        `FilterBoxPanel.scan_examples`, `scan_advice`, `scan_count`, `scan_found`. The advice has ``of``, the plan's
+        number, and ``blocks`` when ready, or ``missed``, the reason why it does not come.
     scan_recent
         The latest filters planned, the newest first.
     scan_tab
         The tab beside the tree: "why", a table ("tasks", "skipped", "deletes", "head"), "advice" or "rows".
     """
 
-    scan_plan = traitlets.Dict().tag(sync=True)
-    scan_nodes = traitlets.Dict().tag(sync=True)
-    scan_roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    scan_expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    scan_why = traitlets.Dict(_PLAN).tag(sync=True)
-    scan_ask = traitlets.Dict().tag(sync=True)
-    scan_advice = traitlets.Dict().tag(sync=True)
-    scan_count = traitlets.Dict().tag(sync=True)
-    scan_found = traitlets.Dict(_FIND).tag(sync=True)
-    scan_recent = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    scan_tab = traitlets.Unicode("why").tag(sync=True)
+    scan_filter = SyncedTrait(traitlets.Unicode())
+    scan_columns = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    scan_row_groups = SyncedTrait(traitlets.Bool())
+    scan_plan = SyncedTrait(traitlets.Dict())
+    scan_nodes = SyncedTrait(traitlets.Dict())
+    scan_roots = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    scan_expanded = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    scan_why = SyncedTrait(traitlets.Dict(_PLAN))
+    scan_ask = SyncedTrait(traitlets.Dict())
+    scan_advice = SyncedTrait(traitlets.Dict())
+    scan_count = SyncedTrait(traitlets.Dict())
+    scan_found = SyncedTrait(traitlets.Dict(_FIND))
+    scan_recent = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    scan_tab = SyncedTrait(traitlets.Unicode("why"))
 
-    def _prepare(self) -> None:
-        super()._prepare()
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self._box = host.panel(FilterBoxPanel)
+        self._plans = PlanCache(host.state_at)
+        host.panel(GridPanel).add(_GRID, PlanTables(self._plans))
         self._scan: ShownPlan | None = None
-        self._scan_limits: dict[str, int] = {}
-        self._scan_applying = False
+        self._limits: dict[str, int] = {}
+        self._applying = False
 
-    def _begin(self) -> None:
-        super()._begin()
-        self.observe(self._on_scan, ["scan_filter", "scan_columns", "scan_row_groups"])
-        self.observe(self._on_scan_expanded, "scan_expanded")
-        self._on_each("scan_ask", self._on_scan_ask)
-        self.observe(self._on_scan_tab, "scan_tab")
-        if self.has_trait("tab"):
-            self.observe(self._on_scan_seen, "tab")
+    def begin(self) -> None:
+        """Plan a filter given at the start; answer requests."""
+        self.host.observe(self._on_scan, "scan_filter", "scan_columns", "scan_row_groups")
+        self.host.observe(self._on_expanded, "scan_expanded")
+        self.host.observe_requests(self._on_ask, "scan_ask")
+        self.host.observe(self._on_scan_tab, "scan_tab")
+        if self.host.tab is not None:
+            self.host.observe(self._on_tab, "tab")
         if self.scan_filter:
             self._plan_again()
 
+    @property
+    def plan(self) -> ScanPlan | None:
+        """The plan of the current inputs, created on first access; None without a filter.
+
+        Raises
+        ------
+        OptionError
+            The filter or a column is invalid.
+        """
+        return self._plans.plan(self._asked()).plan if self.scan_filter.strip() else None
+
+    def _asked(self) -> Asked:
+        snapshot = self.host.selection["snapshot"]
+        return Asked(snapshot, self.scan_filter.strip(), tuple(self.scan_columns), self.scan_row_groups)
+
     # The plan ---------------------------------------------------------------------------------------------------------
 
-    def _scan_visible(self) -> bool:
+    def _visible(self) -> bool:
         """Return whether the plan is visible; only then it follows the snapshot."""
-        return getattr(self, "tab", "scan") == "scan"
+        return self.host.tab in (None, "scan")
 
     @shown
-    def _on_scan_seen(self, change: Any) -> None:
+    def _on_tab(self, change: Any) -> None:
         self._follow()
 
     def _follow(self) -> None:
         """Plan for the selected snapshot, and offer its columns."""
-        if not self._scan_visible():
+        if not self._visible():
             return
-        snapshot = self.selection["snapshot"]
+        snapshot = self.host.selection["snapshot"]
         if self.scan_filter.strip() and self.scan_plan.get("snapshot", snapshot) != snapshot:
             self._plan_again()
-        elif self.scan_why.get("id", "") != self.selection["node"]:
+        elif self.scan_why.get("id", "") != self.host.selection["node"]:
             self._explain()
-        if self.scan_examples.get("snapshot", snapshot) != snapshot:
-            self._ask_examples({})
+        self._box.follow()
 
     def _plan_again(self) -> None:
         asked = self._asked()
         if not asked.filter:
-            self._do("scan", "Planning", lambda: None, lambda _: self._clear({}))
+            self.host.run("scan", "Planning", lambda: None, lambda _: self._clear({}))
             return
 
         def read() -> Generator[str, None, tuple[ShownPlan, dict[str, Any], ScanGrowth] | str]:
             try:
-                found = self._plan_of(asked)
+                found = self._plans.plan(asked)
             except OptionError as error:
                 return str(error)
             yield "Explaining the plan …"
             growth = grow_scan(found.nodes, first_unfolded(found.nodes), {})
-            own = self._state.snapshot
+            own = self.host.state.snapshot
             python = python_of(found.plan, asked.filter, asked.row_groups, None if own is None else own.snapshot_id)
             words = {**plan_sent(found.plan), "python": json_safe(python), "tables": TABLES}
             return found, words, growth
@@ -145,57 +166,57 @@ class ScanPart(ScanTyping):
                 return
             found, words, growth = result
             self._scan = found
-            with self.hold_sync():  # one message, so that the browser never has an inconsistent plan
+            with self.host.hold_sync():  # one message, so that the browser never has an inconsistent plan
                 self.scan_plan = {**about, **words, "of": found.number, "error": ""}
-                self._apply_scan(growth)
+                self._apply(growth)
                 recent = [asked.filter, *(f for f in self.scan_recent if f != asked.filter)]
                 self.scan_recent = [json_safe(f) for f in recent if len(f) <= 1000][:_RECENT]
             self._explain()
             self._advise()
 
-        self._do("scan", "Planning", read, show)
+        self.host.run("scan", "Planning", read, show)
 
     def _clear(self, words: dict[str, Any]) -> None:
         self._scan = None
-        with self.hold_sync():
+        with self.host.hold_sync():
             self.scan_plan = words
-            self._apply_scan(ScanGrowth())
+            self._apply(ScanGrowth())
             self.scan_why, self.scan_advice, self.scan_count = _PLAN, {}, {}
 
-    def _apply_scan(self, growth: ScanGrowth) -> None:
-        self._scan_applying = True
+    def _apply(self, growth: ScanGrowth) -> None:
+        self._applying = True
         try:
-            self._scan_limits = growth.limits
+            self._limits = growth.limits
             self.scan_nodes, self.scan_roots, self.scan_expanded = growth.nodes, growth.roots, growth.expanded
         finally:
-            self._scan_applying = False
+            self._applying = False
 
     @shown
     def _on_scan(self, change: Any) -> None:
         self._plan_again()
 
-    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        super()._on_selected(old, new)
+    def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        """Plan for the selected snapshot, or explain the selected node."""
         if old["snapshot"] != new["snapshot"]:
             self._follow()
-        elif old["node"] != new["node"] and self._scan_visible():
+        elif old["node"] != new["node"] and self._visible():
             self._explain()
 
     @shown
-    def _on_scan_expanded(self, change: Any) -> None:
+    def _on_expanded(self, change: Any) -> None:
         found = self._scan
-        if self._scan_applying or found is None:
+        if self._applying or found is None:
             return
-        wanted, limits = list(self.scan_expanded), dict(self._scan_limits)
+        wanted, limits = list(self.scan_expanded), dict(self._limits)
         missing = [i for i in wanted if i.startswith("more:") or (self.scan_nodes.get(i) or {}).get("children") is None]
         if missing:
-            self._do("scan-tree", "Reading", lambda: grow_scan(found.nodes, wanted, limits), self._apply_scan)
+            self.host.run("scan-tree", "Reading", lambda: grow_scan(found.nodes, wanted, limits), self._apply)
         else:
-            self._answer()
+            self.host.answer()
 
     def _explain(self) -> None:
         """Show why the selected node is read or skipped."""
-        found, node = self._scan, self.selection["node"]
+        found, node = self._scan, self.host.selection["node"]
         if found is None or not node.startswith(("manifest:", "file:")):
             self.scan_why = _PLAN if found is None else {"id": node, **_SELECT}
             return
@@ -213,7 +234,7 @@ class ScanPart(ScanTyping):
             self.scan_why = {"id": node, **words}
             self._reveal(node)
 
-        self._do("scan-why", "Reading", read, show)
+        self.host.run("scan-why", "Reading", read, show)
 
     def _reveal(self, node: str) -> None:
         """Unfold the manifest of a selected file that is not in the tree yet."""
@@ -227,9 +248,9 @@ class ScanPart(ScanTyping):
     # Other requests ---------------------------------------------------------------------------------------------------
 
     @shown
-    def _on_scan_ask(self, ask: Mapping[str, Any]) -> None:
+    def _on_ask(self, ask: Mapping[str, Any]) -> None:
         acts: dict[str, Callable[[Mapping[str, Any]], None]] = {
-            "examples": self._ask_examples, "advice": self._ask_advice, "count": self._ask_count,
+            "examples": lambda _: self._box.request_examples(), "advice": self._ask_advice, "count": self._ask_count,
             "rows": self._ask_rows, "plan": lambda _: self._plan_again(),
         }  # fmt: skip
         act = acts.get(str(ask.get("want")))
@@ -237,12 +258,11 @@ class ScanPart(ScanTyping):
             raise OptionError(f"scan_ask={str(ask)[:200]}: want is one of {', '.join(acts)}")
         act(ask)
 
-    @shown
-    def _on_cancelled(self, change: Any) -> None:
-        super()._on_cancelled(change)
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
+        """Withdraw the request for advice; explain the selected node nevertheless."""
         if self.scan_advice and "blocks" not in self.scan_advice:
             self.scan_advice = {**self.scan_advice, "missed": "Cancelled."}
-        if self._scan_visible() and self.scan_why.get("id", "") != self.selection["node"]:
+        if self._visible() and self.scan_why.get("id", "") != self.host.selection["node"]:
             self._explain()
 
     def _current(self) -> ShownPlan:
@@ -251,7 +271,7 @@ class ScanPart(ScanTyping):
         return self._scan
 
     def _on_scan_tab(self, change: Any) -> None:
-        self._work.call(self._advise)
+        self.host.call(self._advise)
 
     def _advise(self) -> None:
         """Compute the advice if its tab is shown and it is not known."""
@@ -277,7 +297,7 @@ class ScanPart(ScanTyping):
             self.scan_advice = {"of": found.number, "blocks": blocks}
 
         self.scan_advice = {"of": found.number}
-        self._do("scan-advice", "Looking for advice", look, show)
+        self.host.run("scan-advice", "Looking for advice", look, show)
 
     def _ask_count(self, ask: Mapping[str, Any]) -> None:
         from iceexplore.reading import count_rows
@@ -290,7 +310,7 @@ class ScanPart(ScanTyping):
         def read() -> str:
             return count_rows(found.plan.state, found.asked.filter).explain()
 
-        self._do("scan-count", "Counting rows", read, show)
+        self.host.run("scan-count", "Counting rows", read, show)
 
     def _ask_rows(self, ask: Mapping[str, Any]) -> None:
         from iceexplore.reading import find_rows
@@ -298,11 +318,11 @@ class ScanPart(ScanTyping):
         column, value, history = ask.get("column"), ask.get("value"), ask.get("history", False)
         if not isinstance(column, str) or not isinstance(value, str) or not isinstance(history, bool):
             raise OptionError(f"scan_ask={str(ask)[:200]}: rows need column and value (text), and history (a bool)")
-        condition, snapshot = condition_of(column, value), self.selection["snapshot"]
+        condition, snapshot = condition_of(column, value), self.host.selection["snapshot"]
 
         def read() -> list[Block]:
             try:
-                found = find_rows(self._state_at(snapshot), condition, history=history, limit=_PLACES)
+                found = find_rows(self.host.state_at(snapshot), condition, history=history, limit=_PLACES)
             except OptionError as fault:
                 return [["p", [["fault", signs_of_lines(str(fault)[:_LONGEST])]]]]
             return rows_sent(found)
@@ -310,41 +330,56 @@ class ScanPart(ScanTyping):
         def show(blocks: list[Block]) -> None:
             self.scan_found = {"n": ask.get("n", 0), "blocks": blocks}
 
-        self._do("scan-rows", "Looking for rows", read, show)
+        self.host.run("scan-rows", "Looking for rows", read, show)
 
-    # Tables -----------------------------------------------------------------------------------------------------------
+    def no_kernel_html(self) -> str:
+        """Return the plan as HTML."""
+        return "" if self._scan is None else self._scan.plan._repr_html_()
 
-    def _numbered(self, of: str) -> ShownPlan:
-        found = next((s for s in self._plans.values() if s.number == of), None)
-        if found is None:
-            raise OptionError("this plan is no longer available: plan again")
-        return found
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
-        if grid != _GRID:
-            return super()._grid_frame(grid, of, table)
-        found = self._numbered(of)
+class PlanTables(GridSource):
+    """The tables of plans, whose owners are the plans' numbers.
+
+    Parameters
+    ----------
+    plans
+        The latest plans.
+    """
+
+    def __init__(self, plans: PlanCache) -> None:
+        self._plans = plans
+
+    def frame(self, of: str, table: str) -> pd.DataFrame | GridTable:
+        """Return a table of a plan."""
+        found = self._plans.numbered(of)
         return table_of(found.plan, table, found.asked.filter)
 
-    def _grid_nodes(self, grid: str, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
-        if grid != _GRID:
-            return super()._grid_nodes(grid, of, table, rows)
-        return nodes_of_rows(self._numbered(of).nodes, table, rows)
+    def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        """Return the node of each file."""
+        return nodes_of_rows(self._plans.numbered(of).nodes, table, rows)
 
-    def _grid_row(self, grid: str, of: str, table: str, node: str) -> int | None:
-        if grid != _GRID:
-            return super()._grid_row(grid, of, table, node)
-        return row_of_node(self._numbered(of).nodes, table, node)
-
-    def _no_kernel_html(self) -> str:
-        html = super()._no_kernel_html()
-        return html if self._scan is None else html + self._scan.plan._repr_html_()
+    def row(self, of: str, table: str, node: str) -> int | None:
+        """Return the row of a file's node."""
+        return row_of_node(self._plans.numbered(of).nodes, table, node)
 
 
-class ScanLab(ScanPart):
+class ScanLab(TableWidget):
     """A widget of what a filter reads and skips, and why: ``ScanLab(table, scan_filter="fare > 10")``.
 
     ``w.scan_filter = "..."`` plans another filter, ``w.plan`` is the `iceexplore.planning.ScanPlan`.
     """
 
+    panels = (GridPanel, FilterBoxPanel, ScanPanel)
+
     _esm = packed(script("scan.scanView"))
+
+    @property
+    def plan(self) -> ScanPlan | None:
+        """The plan of the current inputs, created on first access; None without a filter.
+
+        Raises
+        ------
+        OptionError
+            The filter or a column is invalid.
+        """
+        return self._panel(ScanPanel).plan

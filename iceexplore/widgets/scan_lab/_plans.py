@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import traitlets
-
-from iceexplore.graph import TableState, travel
-from iceexplore.widgets.grid._panel import GridPart
+from iceexplore.errors import OptionError
 
 if TYPE_CHECKING:
+    from iceexplore.graph import TableState
     from iceexplore.planning import PlanNodes, ScanPlan
 
-__all__ = ["Asked", "ScanPlans", "ShownPlan"]
+__all__ = ["Asked", "PlanCache", "ShownPlan"]
 
 _KEPT = 2
 
@@ -39,53 +38,52 @@ class ShownPlan:
     nodes: PlanNodes
 
 
-class ScanPlans(GridPart):
-    """The inputs and their plan, a base class of `iceexplore.widgets.scan_lab._panel.ScanPart`."""
+class PlanCache:
+    """The latest plans, each made once.
 
-    scan_filter = traitlets.Unicode().tag(sync=True)
-    scan_columns = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    scan_row_groups = traitlets.Bool().tag(sync=True)
+    Parameters
+    ----------
+    state_at
+        A function that returns the table's state at a snapshot, given by its id in decimal.
+    """
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._scan_lock = threading.Lock()
+    def __init__(self, state_at: Callable[[str], TableState]) -> None:
+        self._state_at = state_at
+        self._lock = threading.Lock()
         self._plans: OrderedDict[Asked, ShownPlan] = OrderedDict()
-        self._plan_count = 0
+        self._count = 0
 
-    @property
-    def plan(self) -> ScanPlan | None:
-        """The plan of the current inputs, created on first access; None without a filter.
+    def plan(self, asked: Asked) -> ShownPlan:
+        """Return the plan of some inputs.
 
         Raises
         ------
         OptionError
             The filter or a column is invalid.
         """
-        return self._plan_of(self._asked()).plan if self.scan_filter.strip() else None
-
-    def _asked(self) -> Asked:
-        return Asked(
-            self.selection["snapshot"], self.scan_filter.strip(), tuple(self.scan_columns), self.scan_row_groups
-        )
-
-    def _state_at(self, snapshot: str) -> TableState:
-        own = self._state.snapshot
-        if not snapshot or (own is not None and str(own.snapshot_id) == snapshot):
-            return self._state
-        return travel(self._state, snapshot=self._snapshot_of(snapshot).snapshot_id)
-
-    def _plan_of(self, asked: Asked) -> ShownPlan:
-        """Return a plan; the latest ones are cached."""
         from iceexplore.planning import PlanNodes, plan_scan
 
-        with self._scan_lock:  # used by the worker and the notebook; the second waits and finds the plan
+        with self._lock:  # used by the worker and the notebook; the second waits and finds the plan
             if asked not in self._plans:
                 state = self._state_at(asked.snapshot)
                 columns = asked.columns or None
                 plan = plan_scan(state, asked.filter, columns=columns, row_groups=asked.row_groups)
-                self._plan_count += 1
-                self._plans[asked] = ShownPlan(str(self._plan_count), asked, plan, PlanNodes(plan))
+                self._count += 1
+                self._plans[asked] = ShownPlan(str(self._count), asked, plan, PlanNodes(plan))
             self._plans.move_to_end(asked)
             while len(self._plans) > _KEPT:
                 self._plans.popitem(last=False)
             return self._plans[asked]
+
+    def numbered(self, number: str) -> ShownPlan:
+        """Return the plan with a number.
+
+        Raises
+        ------
+        OptionError
+            It is no longer cached.
+        """
+        found = next((s for s in self._plans.values() if s.number == number), None)
+        if found is None:
+            raise OptionError("this plan is no longer available: plan again")
+        return found

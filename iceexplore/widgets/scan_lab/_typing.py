@@ -1,9 +1,8 @@
-"""Support for typing a filter in the scan lab: errors, completions, and examples."""
+"""The box in which a filter is typed: errors, completions, and examples."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import traitlets
@@ -11,15 +10,14 @@ import traitlets
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, json_safe
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
-from iceexplore.widgets.core._table_widget import shown
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.core._worker import Work
-from iceexplore.widgets.scan_lab._plans import ScanPlans
 
 if TYPE_CHECKING:
     from iceexplore.expressions import Completion
     from iceexplore.planning import Examples
 
-__all__ = ["ScanTyping"]
+__all__ = ["FilterBoxPanel"]
 
 _LONGEST = 100_000
 _COLUMNS = 1000
@@ -37,32 +35,46 @@ _WORDS: dict[str, Any] = {
 }
 
 
-class ScanTyping(ScanPlans):
-    """The filter box, a base class of `iceexplore.widgets.scan_lab._panel.ScanPart`."""
+class FilterBoxPanel(Panel):
+    """The box in which a filter is typed.
 
-    scan_draft = traitlets.Dict().tag(sync=True)
-    scan_hint = traitlets.Dict().tag(sync=True)
-    scan_examples = traitlets.Dict(_WORDS).tag(sync=True)
+    Attributes
+    ----------
+    scan_draft
+        The text and the cursor in the browser's box: ``n``, ``text`` and ``at``, in UTF-16 units.
+    scan_hint
+        The answer: these, the error of the text, and completions.
+    scan_examples
+        Filters to try and the columns of the snapshot, as requested by `request_examples`.
+    """
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._hints = Work(self._fail, self._answer)  # a separate worker, so that typing does not wait for reads
+    scan_draft = SyncedTrait(traitlets.Dict())
+    scan_hint = SyncedTrait(traitlets.Dict())
+    scan_examples = SyncedTrait(traitlets.Dict(_WORDS))
+
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self._hints = Work(host.fail, host.answer)  # a separate worker, so that typing does not wait for reads
         self._examples_lock = threading.Lock()
         self._examples: dict[str, Examples] = {}
 
-    def _begin(self) -> None:
-        super()._begin()
-        self.observe(self._on_scan_draft, "scan_draft")
+    def begin(self) -> None:
+        """Answer drafts."""
+        self.host.observe(self._on_scan_draft, "scan_draft")
 
-    def settle(self, timeout: float | None = None) -> bool:
-        """Wait until all requests are answered and shown; return False if that takes more than ``timeout`` seconds."""
-        return self._hints.settle(timeout) and super().settle(timeout)
+    def settle(self, timeout: float | None) -> bool:
+        """Wait for hints and examples."""
+        return self._hints.settle(timeout)
 
     def close(self) -> None:
-        """Remove the widget and stop reading."""
-        if hasattr(self, "_hints"):
-            self._hints.close()
-        super().close()
+        """Stop reading."""
+        self._hints.close()
+
+    def follow(self) -> None:
+        """Offer the columns of the selected snapshot, if those of another one are offered."""
+        snapshot = self.host.selection["snapshot"]
+        if self.scan_examples.get("snapshot", snapshot) != snapshot:
+            self.request_examples()
 
     @shown
     def _on_scan_draft(self, change: Any) -> None:
@@ -70,13 +82,13 @@ class ScanTyping(ScanPlans):
         text, at, number = draft.get("text"), draft.get("at"), draft.get("n")
         if not isinstance(text, str) or type(at) is not int or type(number) is not int:
             raise OptionError(f"scan_draft={str(draft)[:200]}: give n, text and at (an integer from 0)")
-        snapshot = self.selection["snapshot"]
+        snapshot = self.host.selection["snapshot"]
 
         def read() -> dict[str, Any]:
             from iceexplore.expressions import Completion, complete_filter
             from iceexplore.planning import make_filter
 
-            state = self._state_at(snapshot)
+            state = self.host.state_at(snapshot)
             place = _characters(text, at)
             error, found = "", Completion(place, place, ())
             try:
@@ -106,13 +118,14 @@ class ScanTyping(ScanPlans):
                 self._examples = {snapshot: examples_of(state)}
             return self._examples[snapshot]
 
-    def _ask_examples(self, ask: Mapping[str, Any]) -> None:
-        snapshot = self.selection["snapshot"]
+    def request_examples(self) -> None:
+        """Make filters to try, and list the columns."""
+        snapshot = self.host.selection["snapshot"]
 
         def read() -> dict[str, Any]:
             from iceexplore.expressions import complete_filter
 
-            state = self._state_at(snapshot)
+            state = self.host.state_at(snapshot)
             columns = complete_filter(state.schema, "", 0, most=_COLUMNS).choices
             made = self._examples_of(snapshot, state)
             return {

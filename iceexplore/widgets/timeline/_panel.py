@@ -13,15 +13,16 @@ from iceexplore.metadata import Snapshot, in_order
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._bundle import packed, script
 from iceexplore.widgets.core._escape_text import signs
+from iceexplore.widgets.core._panel import Panel, SyncedTrait
 from iceexplore.widgets.core._static_html import snapshots_html
-from iceexplore.widgets.core._table_widget import TableWidget, shown
+from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.timeline._lanes import lanes_of
 from iceexplore.widgets.tree._compare import in_age
 
 __all__ = [
     "MAX_SNAPSHOTS",
     "Timeline",
-    "TimelinePart",
+    "TimelinePanel",
 ]
 
 #: The measures of bars, with the verb for their removal.
@@ -61,7 +62,7 @@ def legend_sent(snapshots: Sequence[Mapping[str, Any]], left_out: int) -> dict[s
 
 
 def difference_sent(rows: Sequence[Sequence[Any]], unread: int) -> list[Block]:
-    """Return what was added and removed (`TimelinePart.comparison`), and whether that is complete."""
+    """Return what was added and removed (`TimelinePanel.comparison`), and whether that is complete."""
     out: list[Block] = []
     for what, more, less in rows:
         change = ["b", _change(what, more, less)]
@@ -95,7 +96,7 @@ _MEASURES = {
 }
 
 
-class TimelinePart(TableWidget):
+class TimelinePanel(Panel):
     """The timeline of snapshots.
 
     For a table with more than 12,000 snapshots it shows the newest and those that refs name; ``left_out`` counts the
@@ -119,43 +120,43 @@ class TimelinePart(TableWidget):
         removed); ``unread``, the number of manifests that could not be read; and all that as `Block`s (``said``).
     """
 
-    snapshots = traitlets.List(traitlets.Dict()).tag(sync=True)
-    left_out = traitlets.Int().tag(sync=True)
-    legend = traitlets.Dict().tag(sync=True)
-    scale = traitlets.Enum(["steps", "time"], "steps").tag(sync=True)
-    measure = traitlets.Enum(list(_MEASURES), "rows").tag(sync=True)
-    comparison = traitlets.Dict().tag(sync=True)
+    snapshots = SyncedTrait(traitlets.List(traitlets.Dict()))
+    left_out = SyncedTrait(traitlets.Int())
+    legend = SyncedTrait(traitlets.Dict())
+    scale = SyncedTrait(traitlets.Enum(["steps", "time"], "steps"))
+    measure = SyncedTrait(traitlets.Enum(list(_MEASURES), "rows"))
+    comparison = SyncedTrait(traitlets.Dict())
 
-    def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
-        sent = _snapshots(self._state)
-        left_out = len({s.snapshot_id for s in self._state.metadata.snapshots}) - len(sent)
-        made = {"snapshots": sent, "left_out": left_out, "legend": legend_sent(sent, left_out)}
-        return super()._first(selection) | made
+    def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
+        """Return the snapshots and their legend."""
+        state = self.host.state
+        sent = _snapshots(state)
+        left_out = len({s.snapshot_id for s in state.metadata.snapshots}) - len(sent)
+        return {"snapshots": sent, "left_out": left_out, "legend": legend_sent(sent, left_out)}
 
-    def _begin(self) -> None:
-        super()._begin()
-        if self.selection["against"]:
-            self._compare_two(self.selection)
+    def begin(self) -> None:
+        """Compare the two selected snapshots."""
+        if self.host.selection["against"]:
+            self._compare_two(self.host.selection)
 
-    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        super()._on_selected(old, new)
+    def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        """Compare other snapshots."""
         if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
             self._compare_two(new)
 
-    @shown
-    def _on_cancelled(self, change: Any) -> None:
-        before = self.selection
-        super()._on_cancelled(change)
-        if self.selection == before and self._other_pair(before):
-            self.select(against="")  # the comparison was not made; clear it, so that it can be selected again
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
+        """End a comparison that was not made."""
+        if self.host.selection == selection and self._other_pair(selection):
+            self.host.select(against="")  # the comparison was not made; clear it, so that it can be selected again
 
     def _other_pair(self, selection: Mapping[str, str]) -> bool:
         """Return whether two snapshots are selected that `comparison` does not compare."""
         pair = (selection["against"], selection["snapshot"])
         return all(pair) and pair[0] != pair[1] and pair != tuple(map(self.comparison.get, ("against", "snapshot")))
 
-    def _no_kernel_html(self) -> str:
-        return super()._no_kernel_html() + snapshots_html(self.snapshots, self.selection["snapshot"])
+    def no_kernel_html(self) -> str:
+        """Return the snapshots as HTML."""
+        return snapshots_html(self.snapshots, self.host.selection["snapshot"])
 
     def _compare_two(self, selection: Mapping[str, str]) -> None:
         """Compare the two selected snapshots, always from the older to the newer one."""
@@ -163,12 +164,13 @@ class TimelinePart(TableWidget):
         if not before or not after or before == after:
             self.comparison = {}
             return
-        older = in_age(self._state, int(before), int(after))
+        state = self.host.state
+        older = in_age(state, int(before), int(after))
 
         def read() -> dict[str, Any]:
-            a, b = (travel(self._state, snapshot=one) for one in older)
+            a, b = (travel(state, snapshot=one) for one in older)
             found = diff(a, b)
-            missed = {p.where for p in self._state.problems if p.severity == "error"}
+            missed = {p.where for p in state.problems if p.severity == "error"}
             changed = found.manifests_arrow.filter(pc.not_equal(found.manifests_arrow["change"], "carried over"))
             unread = len(missed.intersection(changed["location"].to_pylist()))
             rows = _differences(found)
@@ -178,15 +180,17 @@ class TimelinePart(TableWidget):
         def show(found: dict[str, Any]) -> None:
             self.comparison = found
 
-        self._do("comparison", "Comparing two snapshots", read, show)
+        self.host.run("comparison", "Comparing two snapshots", read, show)
 
 
-class Timeline(TimelinePart):
+class Timeline(TableWidget):
     """A widget of a table's snapshots by time and branch: select one, compare two, or play through them.
 
     ``Timeline(t, selection=explorer)`` shares an explorer's selection; ``selection`` can also be linked
     (``ipywidgets.link``, ``jslink``) and observed.
     """
+
+    panels = (TimelinePanel,)
 
     _esm = packed(script("timeline.timelineView"))
 

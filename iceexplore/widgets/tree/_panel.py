@@ -11,18 +11,18 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import TreeNode
 from iceexplore.render import graphviz, mermaid, svg
 from iceexplore.widgets.core._ids import id_of, snapshot_of_node
-from iceexplore.widgets.core._table_widget import TableWidget, shown
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.tree._forest import Forest, Growth, View, first_expanded
 from iceexplore.widgets.tree._search import Search
 
-__all__ = ["TreePart"]
+__all__ = ["TreePanel"]
 
 #: The most nodes kept in the tree in addition to their parents' first children; the newest are kept.
 _PINS = 50
 _LONGEST = 1000
 
 
-class TreePart(TableWidget):
+class TreePanel(Panel):
     """The tree. Unfolding, selection and search are state of the widget; scroll position and zoom are the view's.
 
     Attributes
@@ -41,52 +41,52 @@ class TreePart(TableWidget):
         ``text``, which the browser clears on receipt.
     """
 
-    nodes = traitlets.Dict().tag(sync=True)
-    roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    compared = traitlets.Dict().tag(sync=True)
-    search = traitlets.Dict().tag(sync=True)
-    found = traitlets.Dict().tag(sync=True)
-    wanted = traitlets.Dict().tag(sync=True)
-    written = traitlets.Dict().tag(sync=True)
+    nodes = SyncedTrait(traitlets.Dict())
+    roots = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    expanded = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    compared = SyncedTrait(traitlets.Dict())
+    search = SyncedTrait(traitlets.Dict())
+    found = SyncedTrait(traitlets.Dict())
+    wanted = SyncedTrait(traitlets.Dict())
+    written = SyncedTrait(traitlets.Dict())
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._forest = Forest(self._state)
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self.forest = Forest(host.state)
         self._limits: dict[str, int] = {}
         self._pins: tuple[str, ...] = ()
         self._applying = False
         self._in_sight: dict[str, str] = {}  # the selection that the tree currently shows
         self._awaited = False  # whether another one is being read for the tree
-        self._marked = len(self._state.problems)  # the number of problems marked on the nodes shown
+        self._marked = len(self.host.state.problems)  # the number of problems marked on the nodes shown
         self._marking = False
 
-    def _first(self, selection: Mapping[str, str]) -> dict[str, Any]:
-        start = self._forest.start(id_of(selection["snapshot"]), id_of(selection.get("against", "")))
-        grown = {"nodes": start.nodes, "roots": start.roots, "expanded": start.expanded, "compared": start.compared}
-        return super()._first(selection) | grown
+    def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
+        """Return the tree with the selected snapshot unfolded."""
+        start = self.forest.start(id_of(selection["snapshot"]), id_of(selection.get("against", "")))
+        return {"nodes": start.nodes, "roots": start.roots, "expanded": start.expanded, "compared": start.compared}
 
-    def _begin(self) -> None:
-        super()._begin()
-        self._in_sight = dict(self.selection)
-        self.observe(self._on_expanded, "expanded")
-        self.observe(self._on_search, "search")
-        self.observe(self._on_wanted, "wanted")
+    def begin(self) -> None:
+        """Answer requests to unfold, to search, and for files."""
+        self._in_sight = dict(self.host.selection)
+        self.host.observe(self._on_expanded, "expanded")
+        self.host.observe(self._on_search, "search")
+        self.host.observe(self._on_wanted, "wanted")
 
     @property
     def selected(self) -> TreeNode:
         """The selected node, with all known fields."""
-        return self._forest.node(self.selection["node"])
+        return self.forest.node(self.host.selection["node"])
 
     # Selecting and unfolding ------------------------------------------------------------------------------------------
 
     def _view(self, expanded: list[str] | None = None, selection: Mapping[str, str] | None = None) -> View:
-        chosen = self.selection if selection is None else selection
+        chosen = self.host.selection if selection is None else selection
         opened = tuple(self.expanded if expanded is None else expanded)
         return View(id_of(chosen["snapshot"]), opened, id_of(chosen["against"]), dict(self._limits), self._pins)
 
-    def _on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        super()._on_selected(old, new)
+    def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        """Show the selected snapshot and node."""
         if not self._awaited and new == self._in_sight:
             return  # reverted to the selection shown: nothing to read
         if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
@@ -101,33 +101,33 @@ class TreePart(TableWidget):
         def read() -> tuple[Growth, str]:
             node = new["node"]
             if not moved and not (against is not None and snapshot_of_node(node) == against):
-                node = self._forest.follow(node, before, after)
-            self._forest.node(node)
+                node = self.forest.follow(node, before, after)
+            self.forest.node(node)
             start = View(after, tuple(first_expanded(after)), against)
-            way = self._forest.way(node, start)
+            way = self.forest.way(node, start)
             pins = tuple(i for i in [*way, node] if i.startswith(("manifest:", "file:")))
             wanted = tuple(dict.fromkeys([*start.expanded, *way]))
-            return self._forest.grow(View(after, wanted, against, {}, pins)), node
+            return self.forest.grow(View(after, wanted, against, {}, pins)), node
 
         def show(result: tuple[Growth, str]) -> None:
             growth, node = result
             self._pins = ()
             self._show_growth(growth)
-            self.select(node)
+            self.host.select(node)
 
         self._awaited = True
-        self._do("tree", f"Reading snapshot {after}", read, show)
+        self.host.run("tree", f"Reading snapshot {after}", read, show)
 
     def _other_node(self, new: Mapping[str, str]) -> None:
         """Show a selected node that is not in the tree, by unfolding its ancestors."""
         wanted = new["node"]
-        snapshot = self._forest.snapshot_of(wanted)
+        snapshot = self.forest.snapshot_of(wanted)
         there = [id_of(new["snapshot"]), *([] if wanted.startswith("ref:") else [id_of(new["against"])])]
-        if snapshot is not None and snapshot not in there and self._state.metadata.snapshot(snapshot) is not None:
-            self.select(snapshot=snapshot)
+        if snapshot is not None and snapshot not in there and self.host.state.metadata.snapshot(snapshot) is not None:
+            self.host.select(snapshot=snapshot)
             return
         view = self._view(selection=new)
-        way = self._forest.way(wanted, view) if ":" in wanted or wanted == "metadata" else []
+        way = self.forest.way(wanted, view) if ":" in wanted or wanted == "metadata" else []
         if wanted in self.nodes and set(way) <= set(self.expanded):
             if not self._awaited:
                 self._in_sight = dict(new)
@@ -137,15 +137,15 @@ class TreePart(TableWidget):
         opened = tuple(dict.fromkeys([*view.expanded, *way]))
 
         def read() -> Growth:
-            self._forest.node(wanted)
-            return self._forest.grow(View(view.snapshot, opened, view.against, view.limits, kept))
+            self.forest.node(wanted)
+            return self.forest.grow(View(view.snapshot, opened, view.against, view.limits, kept))
 
         def show(growth: Growth) -> None:
             self._pins = kept
             self._show_growth(growth)
 
         self._awaited = True
-        self._do("tree", "Reading", read, show)
+        self.host.run("tree", "Reading", read, show)
 
     def _on_expanded(self, change: Any) -> None:
         if not self._applying:
@@ -155,7 +155,7 @@ class TreePart(TableWidget):
     def _on_unfolded(self, change: Any) -> None:
         wanted = list(self.expanded)
         if not self._unread():
-            self._idle()
+            self.host.finish()
             return
         view = self._view(wanted)
 
@@ -164,7 +164,7 @@ class TreePart(TableWidget):
             still = set(self.expanded)
             self._show_growth(growth, [i for i in growth.expanded if i in still])
 
-        self._do("tree", "Reading", lambda: self._forest.grow(view), show)
+        self.host.run("tree", "Reading", lambda: self.forest.grow(view), show)
 
     def _unread(self) -> list[str]:
         """Return the unfolded nodes whose children have not been read."""
@@ -173,10 +173,10 @@ class TreePart(TableWidget):
 
     def _show_growth(self, growth: Growth, expanded: list[str] | None = None) -> None:
         self._applying = True
-        self._in_sight, self._awaited = dict(self.selection), False
+        self._in_sight, self._awaited = dict(self.host.selection), False
         try:
             self._limits = growth.limits
-            with self.hold_sync():  # one message, so that the browser never has an inconsistent tree
+            with self.host.hold_sync():  # one message, so that the browser never has an inconsistent tree
                 self.nodes = growth.nodes
                 self.roots = growth.roots
                 self.expanded = growth.expanded if expanded is None else expanded
@@ -184,22 +184,21 @@ class TreePart(TableWidget):
         finally:
             self._applying = False
 
-    @shown
-    def _on_cancelled(self, change: Any) -> None:
-        super()._on_cancelled(change)
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
+        """Fold what was not read, and return to the selection shown."""
         self._fold_unread()
         if self._awaited:  # restore the selection shown, so that the other can be selected again
             self._awaited = False
-            self.selection = self._in_sight
+            self.host.selection = self._in_sight
         if self.found.get("n") != self.search.get("n") or self.found.get("busy"):
             hits = self.found.get("hits", []) if self.found.get("n") == self.search.get("n") else []
             self.found = {"n": self.search.get("n"), "hits": hits, "busy": False, "more": True}
         if self._marking:  # not requested by the user, so it must not be lost by cancelling
             self._mark()
 
-    def _fail(self, error: Exception) -> None:
+    def on_failed(self) -> None:
+        """Fold what was not read."""
         self._fold_unread()
-        super()._fail(error)
 
     def _fold_unread(self) -> None:
         """Fold nodes whose children were not read, so that nothing waits for them."""
@@ -211,9 +210,9 @@ class TreePart(TableWidget):
             finally:
                 self._applying = False
 
-    def _has_read(self) -> None:
-        super()._has_read()
-        if len(self._state.problems) != self._marked:
+    def on_read(self) -> None:
+        """Mark nodes if problems have been found."""
+        if len(self.host.state.problems) != self._marked:
             self._mark()
 
     def _mark(self) -> None:
@@ -222,18 +221,18 @@ class TreePart(TableWidget):
 
         def read() -> Growth:
             try:
-                return self._forest.grow(view)
+                return self.forest.grow(view)
             finally:
-                self._marked = len(self._state.problems)  # problems found by this read are marked already
+                self._marked = len(self.host.state.problems)  # problems found by this read are marked already
 
         def show(growth: Growth) -> None:
             self._marking = False
             if growth.nodes != self.nodes and view == self._view() and not self._awaited:
                 self._show_growth(growth)
 
-        self._marked = len(self._state.problems)
+        self._marked = len(self.host.state.problems)
         self._marking = True
-        self._work.submit("marks", read, show)
+        self.host.run_silently("marks", read, show)
 
     # Searching and files ----------------------------------------------------------------------------------------------
 
@@ -243,10 +242,10 @@ class TreePart(TableWidget):
         if not isinstance(text, str) or len(text) > _LONGEST:
             raise OptionError(f"search={str(self.search)[:200]}: give n, and text of at most {_LONGEST:,} characters")
         if text.strip():
-            self._search_on(n, Search(self._state, id_of(self.selection["snapshot"]), text), text.strip()[:40])
+            self._search_on(n, Search(self.host.state, id_of(self.host.selection["snapshot"]), text), text.strip()[:40])
         else:
             self.found = {"n": n, "hits": [], "busy": False, "more": False}
-            self._do("search", "Reading", lambda: None, lambda _: None)  # supersedes a running search
+            self.host.run("search", "Reading", lambda: None, lambda _: None)  # supersedes a running search
 
     def _search_on(self, n: Any, search: Search, text: str) -> None:
         """Search for a while, show the hits, and continue after other pending requests."""
@@ -256,7 +255,7 @@ class TreePart(TableWidget):
             if not search.done:
                 self._search_on(n, search, text)
 
-        self._do("search", f"Searching for {text}", search.step, show)
+        self.host.run("search", f"Searching for {text}", search.step, show)
 
     @shown
     def _on_wanted(self, change: Any) -> None:
@@ -267,7 +266,7 @@ class TreePart(TableWidget):
         asked = {"n": self.wanted.get("n", 0), "format": wanted}
 
         def read() -> str:
-            scene = self._forest.scene(view)
+            scene = self.forest.scene(view)
             if wanted == "svg":
                 return str(svg(scene))
             return str(mermaid(scene)) if wanted == "mermaid" else str(graphviz(scene).source)
@@ -275,10 +274,11 @@ class TreePart(TableWidget):
         def show(text: str) -> None:
             self.written = {**asked, "text": text}
 
-        self._do("export", "Drawing", read, show)
+        self.host.run("export", "Drawing", read, show)
 
-    def _no_kernel_html(self) -> str:
-        return super()._no_kernel_html() + str(self._forest.tree._repr_mimebundle_()["text/html"])
+    def no_kernel_html(self) -> str:
+        """Return the tree as HTML."""
+        return str(self.forest.tree._repr_mimebundle_()["text/html"])
 
 
 def _is_unread(node: Mapping[str, Any] | None) -> bool:

@@ -1,4 +1,4 @@
-"""The display of a step of the commit lab: trees before and after, sentences, tables; then rules and costs."""
+"""The result of a step of the commit lab: trees before and after, sentences, tables; then rules and costs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from iceexplore.widgets.commit_lab._report import Report, bars, compared, costs_
 from iceexplore.widgets.commit_lab._session import Line, Session, Step
 from iceexplore.widgets.commit_lab._tree import SideTree
 from iceexplore.widgets.core._escape_text import signs
-from iceexplore.widgets.core._table_widget import shown
-from iceexplore.widgets.grid._panel import GridPart
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
+from iceexplore.widgets.grid._panel import GridPanel, GridSource
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from iceexplore.widgets.grid._table import GridTable
 
-__all__ = ["CommitShown"]
+__all__ = ["StepPanel"]
 
 _GRID = "commit"
 _SIDES = ("before", "after")
@@ -37,8 +37,8 @@ _CANCELLED = "The step is done, but reading its result was cancelled. Select the
 _NOTHING: dict[str, Any] = {"nodes": {}, "roots": [], "expanded": []}
 
 
-class CommitShown(GridPart):
-    """The display of a step. Grid ``"commit"`` has the tables of the step whose id is ``of`` (`Report.frame`).
+class StepPanel(Panel):
+    """The result of a step. Grid ``"commit"`` has the tables of the step whose id is ``of`` (`Report.frame`).
 
     Attributes
     ----------
@@ -49,37 +49,37 @@ class CommitShown(GridPart):
         The tree before the step; ``commit_after_*`` is the tree after it.
     """
 
-    commit_report = traitlets.Dict().tag(sync=True)
-    commit_before_nodes = traitlets.Dict().tag(sync=True)
-    commit_before_roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    commit_before_expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    commit_after_nodes = traitlets.Dict().tag(sync=True)
-    commit_after_roots = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    commit_after_expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    commit_report = SyncedTrait(traitlets.Dict())
+    commit_before_nodes = SyncedTrait(traitlets.Dict())
+    commit_before_roots = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    commit_before_expanded = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    commit_after_nodes = SyncedTrait(traitlets.Dict())
+    commit_after_roots = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    commit_after_expanded = SyncedTrait(traitlets.List(traitlets.Unicode()))
 
-    def _prepare(self) -> None:
-        super()._prepare()
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
         self._shown: Step | None = None
         self._reports: dict[str, Report] = {}
+        host.panel(GridPanel).add(_GRID, StepTables(self._reports))
         self._known: dict[str, dict[str, Any]] = {}
         self._sides: dict[str, SideTree] = {}
         self._growing = False
 
-    def _begin(self) -> None:
-        super()._begin()
-        self.observe(self._on_commit_cancelled, "cancelled")
+    def begin(self) -> None:
+        """Answer requests to unfold nodes."""
         for side in _SIDES:
-            self.observe(self._on_commit_expanded, f"commit_{side}_expanded")
+            self.host.observe(self._on_expanded, f"commit_{side}_expanded")
 
     def close(self) -> None:
-        """Remove the widget and release its simulations."""
-        super().close()
-        self._shown, self._reports, self._known, self._sides = None, {}, {}, {}
+        """Release the simulations."""
+        self._shown, self._known, self._sides = None, {}, {}
+        self._reports.clear()
 
     def _report(self, step: Step) -> Report:
         return self._reports.setdefault(step.id, Report(step))
 
-    def _show(self, session: Session) -> None:
+    def show(self, session: Session) -> None:
         """Show the session's last step: its trees first, then rules and costs, which take longer."""
         self._shown, step, line = session.step, session.step, session.line
         table = session.table.state
@@ -96,14 +96,14 @@ class CommitShown(GridPart):
 
         def show(made: tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]) -> None:
             self._sides, grown, report = made
-            with self.hold_sync():  # one message, so that both sides are of the same step
+            with self.host.hold_sync():  # one message, so that both sides are of the same step
                 self.commit_report = report
                 for name in _SIDES:
                     self._grown(name, grown.get(name, _NOTHING))
             if step is not None:
                 self._more(session, line, step)
 
-        self._do("commit", "Reading", read, show)
+        self.host.run("commit", "Reading", read, show)
 
     def _more(self, session: Session, line: Line, step: Step) -> None:
         """Compute the rules and the costs of the step shown, which may take a while."""
@@ -130,17 +130,16 @@ class CommitShown(GridPart):
                 return {"compared": signs(f"The operation could not be run in another layout. {error}")}
 
         if "checked" not in known:
-            self._do("commit:rules", "Checking the rules", rules, show)
+            self.host.run("commit:rules", "Checking the rules", rules, show)
         if "costs" not in known:
-            self._do("commit:costs", "Running the same operation in another layout", costs, show)
+            self.host.run("commit:costs", "Running the same operation in another layout", costs, show)
 
-    @shown
-    def _on_commit_cancelled(self, change: Any) -> None:
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
         """Replace placeholders for answers that will not come."""
         step = self._shown
         if step is not None and self.commit_report.get("id") != step.id:
             self._report(step)
-            with self.hold_sync():
+            with self.host.hold_sync():
                 self.commit_report = {"id": step.id, "title": step.title, "text": [_CANCELLED]}
                 for name in _SIDES:
                     self._grown(name, _NOTHING)
@@ -158,7 +157,7 @@ class CommitShown(GridPart):
             self._growing = False
 
     @shown
-    def _on_commit_expanded(self, change: Any) -> None:
+    def _on_expanded(self, change: Any) -> None:
         if self._growing:
             return
         side = change["name"].split("_")[1]
@@ -168,14 +167,26 @@ class CommitShown(GridPart):
             return
 
         def show(grown: dict[str, Any]) -> None:
-            with self.hold_sync():
+            with self.host.hold_sync():
                 self._grown(side, grown)
 
-        self._do(f"commit:{side}", "Reading", lambda: tree.grow(wanted), show)
+        self.host.run(f"commit:{side}", "Reading", lambda: tree.grow(wanted), show)
 
-    def _grid_frame(self, grid: str, of: str, table: str) -> pd.DataFrame | GridTable:
-        if grid != _GRID:
-            return super()._grid_frame(grid, of, table)
+
+class StepTables(GridSource):
+    """The tables of steps, whose owners are the steps' ids.
+
+    Parameters
+    ----------
+    reports
+        The reports of the steps, by id.
+    """
+
+    def __init__(self, reports: Mapping[str, Report]) -> None:
+        self._reports = reports
+
+    def frame(self, of: str, table: str) -> pd.DataFrame | GridTable:
+        """Return a table of a step."""
         if of not in self._reports:
             raise OptionError(f"step {of[:40]!r} no longer exists")
         return self._reports[of].frame(table)

@@ -1,0 +1,250 @@
+"""The widget as its panels see it: table, selection, work in a thread, errors, and the panels themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState, TreeNode, snapshot_of, travel
+from iceexplore.metadata import Snapshot
+from iceexplore.widgets.core._error_messages import words_of
+from iceexplore.widgets.core._escape_text import signs_of_lines
+from iceexplore.widgets.core._ids import id_of
+from iceexplore.widgets.core._panel import Panel
+from iceexplore.widgets.core._worker import Work
+
+if TYPE_CHECKING:
+    from iceexplore.widgets.core._table_widget import TableWidget
+
+__all__ = ["WidgetHost"]
+
+P = TypeVar("P", bound=Panel)
+
+#: The hosts of a table state, as what one widget reads may change what others show.
+_hosts: WeakKeyDictionary[TableState, WeakSet[WidgetHost]] = WeakKeyDictionary()
+
+
+class WidgetHost:
+    """A `PanelHost` for a widget, which holds its panels and its worker.
+
+    Parameters
+    ----------
+    widget
+        The widget, which need not be initialized yet.
+    table, state
+        What the widget shows.
+    """
+
+    def __init__(self, widget: TableWidget, table: Any, state: TableState) -> None:
+        self._widget, self._table, self._state = widget, table, state
+        self.work = Work(self.fail, self.finish)
+        self.panels: list[Panel] = []
+
+    def make(self, kinds: Iterable[type[Panel]]) -> None:
+        """Create the panels; each can use those before it."""
+        for kind in kinds:
+            self.panels.append(kind(self))
+
+    def begin(self) -> None:
+        """Let the panels begin, and learn about what other widgets of the table read."""
+        _hosts.setdefault(self._state, WeakSet()).add(self)
+        for panel in self.panels:
+            panel.begin()
+
+    def close(self) -> None:
+        """Stop reading, and release what the panels hold."""
+        self.work.close()
+        _hosts.get(self._state, WeakSet()).discard(self)
+        for panel in self.panels:
+            panel.close()
+
+    def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
+        """Return the initial values of the panels' traits."""
+        return {name: value for panel in self.panels for name, value in panel.first(selection).items()}
+
+    def settle(self, timeout: float | None) -> bool:
+        """Wait until all requests are answered and shown; return False if that takes more than ``timeout`` seconds."""
+        return all(panel.settle(timeout) for panel in self.panels) and self.work.settle(timeout)
+
+    # What panels use: see `PanelHost` ---------------------------------------------------------------------------------
+
+    @property
+    def widget(self) -> Any:
+        """The widget, whose attributes are the panels' traits."""
+        return self._widget
+
+    @property
+    def table(self) -> Any:
+        """The table or table's state that the widget was made of."""
+        return self._table
+
+    @property
+    def state(self) -> TableState:
+        """The table's state."""
+        return self._state
+
+    @property
+    def selection(self) -> dict[str, str]:
+        """The widget's selection."""
+        return dict(self._widget.selection)
+
+    @selection.setter
+    def selection(self, selection: dict[str, str]) -> None:
+        self._widget.selection = selection
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The selected snapshot; None if there is none."""
+        return self._widget.snapshot
+
+    @property
+    def tab(self) -> str | None:
+        """The key of the tab shown; None in a widget without tabs."""
+        tab: str | None = getattr(self._widget, "tab", None)
+        return tab
+
+    def select(self, node: str | TreeNode | None = None, *, snapshot: Any = None, against: Any = None) -> None:
+        """Select a node or snapshots."""
+        self._widget.select(node, snapshot=snapshot, against=against)
+
+    def snapshot_of(self, text: str) -> Snapshot:
+        """Return a snapshot by its id in decimal; raise OptionError or SnapshotNotFoundError if there is none."""
+        number = id_of(text)
+        if number is None:
+            raise OptionError(
+                f"snapshot {text[:40]!r} is not a snapshot id (an integer); t.snapshots and t.refs list those of "
+                f"{self._state.name}"
+            )
+        return snapshot_of(self._state.metadata, number, self._state.name)
+
+    def state_at(self, snapshot: str) -> TableState:
+        """Return the table's state at a snapshot given by its id in decimal; at the widget's own if that is empty."""
+        own = self._state.snapshot
+        if not snapshot or (own is not None and str(own.snapshot_id) == snapshot):
+            return self._state
+        return travel(self._state, snapshot=self.snapshot_of(snapshot).snapshot_id)
+
+    def panel(self, kind: type[P]) -> P:
+        """Return the widget's panel of a class.
+
+        Raises
+        ------
+        LookupError
+            No panel of this class precedes the calling one in the widget's ``panels``.
+        """
+        for panel in self.panels:
+            if isinstance(panel, kind):
+                return panel
+        name = type(self._widget).__name__
+        raise LookupError(f"{name} has no {kind.__name__}; list it in panels, before the panel that uses it")
+
+    def observe(self, handler: Callable[[Any], None], *names: str) -> None:
+        """Call a handler with each change of traits."""
+        self._widget.observe(handler, list(names))
+
+    def observe_requests(self, handler: Callable[[Mapping[str, Any]], None], name: str) -> None:
+        """Call a handler once with each request that the browser makes through a trait.
+
+        While the kernel is busy, notebooks merge changes of a trait: the last one, with number ``n``, has the requests
+        before it in ``earlier``.
+        """
+        last = 0
+
+        def on_asked(change: Any) -> None:
+            nonlocal last
+            asked = dict(change["new"])
+            before = asked.pop("earlier", [])
+            dicts = [one for one in before if isinstance(one, dict)] if isinstance(before, list) else []
+            missed = [one for one in dicts if isinstance(one.get("n"), int) and one["n"] > last]
+            last = asked["n"] if isinstance(asked.get("n"), int) else last
+            for one in [*missed, asked]:
+                handler(one)
+
+        self.observe(on_asked, name)
+
+    def on_message(self, handler: Callable[[Any], None]) -> None:
+        """Call a handler with each message from the browser."""
+        self._widget.on_msg(lambda _widget, content, _buffers: handler(content))
+
+    def send(self, content: Any) -> None:
+        """Send a message to the browser."""
+        self._widget.send(content)
+
+    def hold_sync(self) -> AbstractContextManager[None]:
+        """Send the traits set within the context as one message."""
+        held: AbstractContextManager[None] = self._widget.hold_sync()
+        return held
+
+    def run(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
+        """Call ``read`` in the worker thread, then ``show`` with its result in this one, unless the slot is superseded.
+
+        Long work is a generator that yields its progress as text for ``busy``; it can be cancelled at each step.
+        """
+        self._say(f"{what} …")
+        self.work.submit(slot, read, show, self._say)
+
+    def run_silently(self, slot: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
+        """Do the same without ``busy``."""
+        self.work.submit(slot, read, show)
+
+    def _say(self, text: str) -> None:
+        self._widget.busy = text
+
+    def call(self, act: Callable[[], None]) -> None:
+        """Call a function in the widget's thread, at once if this is it."""
+        self.work.call(act)
+
+    def shown(self, act: Callable[[], None]) -> None:
+        """Do the same, remove the last request's error, and show exceptions in the widget."""
+
+        def called() -> None:
+            self._widget.error = {}
+            self._attempt(act)
+
+        self.call(called)
+
+    def _attempt(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Exception as error:
+            self.fail(error)
+
+    def answer(self) -> None:
+        """Report to the browser that a request has been answered."""
+        self._widget.answered += 1
+
+    def finish(self) -> None:
+        """Report that no work is left, to the browser and to all panels of the table's widgets."""
+        self._widget.busy = ""
+        self.answer()
+        for host in list(_hosts.get(self._state, ())):
+            for panel in host.panels:
+                panel.on_read()
+
+    def fail(self, error: Exception) -> None:
+        """Show an error in the widget."""
+        for panel in self.panels:
+            panel.on_failed()
+        text, advice = words_of(error)
+        self._widget.error = {"text": signs_of_lines(text[:2000]), "advice": advice}
+        self.answer()
+
+    # What the widget uses ---------------------------------------------------------------------------------------------
+
+    def selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        """Show a new selection."""
+        for panel in self.panels:
+            panel.on_selected(old, new)
+        if self.work.quiet:
+            self.answer()  # nothing has to be read for it
+
+    def cancelled(self) -> None:
+        """Cancel all reads. A panel's exception is shown, and the other panels react nevertheless."""
+        selection = self.selection
+        self.work.cancel()
+        for panel in self.panels:
+            self._attempt(partial(panel.on_cancelled, selection))
