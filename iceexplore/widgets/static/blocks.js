@@ -4,15 +4,15 @@
 // ["b" | "code" | "note" | "yes" | ..., words, tip], the first being its style.
 
 import { copier } from "./controls.js";
-import { choose, colour, el, link, svg } from "./dom.js";
+import { applyColours, changeSelection, el, linkButton, svg } from "./dom.js";
 
 export function blocks(model, list = []) {
   const part = (of) => {
     if (typeof of === "string") return of;
     const [kind, words, more] = of;
-    if (kind === "go") return link(words, () => choose(model, more));
+    if (kind === "go") return linkButton(words, () => changeSelection(model, more));
     if (kind === "bars") return bars(words);
-    if (kind === "sign") return colour(el("b.sign", { ariaHidden: true }, words), model.styles[more]);
+    if (kind === "sign") return applyColours(el("b.sign", { ariaHidden: true }, words), model.styles[more]);
     return el(["b", "code"].includes(kind) ? kind : "span", { class: kind, title: more }, words);
   };
   const draw = {

@@ -3,7 +3,7 @@
 
 import { blocks } from "./blocks.js";
 import { copier, formOf, tabsOf } from "./controls.js";
-import { button, el, enable, fill, options, random, same } from "./dom.js";
+import { button, el, fill, options, randomId, sameJson, setEnabled } from "./dom.js";
 import { gridView } from "./grid.js";
 import { treeView } from "./treeView.js";
 
@@ -22,11 +22,11 @@ const GRIDS = ["files", "manifests", "rules", "written"];
 const NO_NUMBER = "what was typed";
 
 export function commitView(model) {
-  const id = `ice-${random()}`;
+  const id = `ice-${randomId()}`;
   const get = (name) => model["commit_" + name];
   const draft = () => get("draft");
-  const keep = (change) => model.put("commit_draft", { ...draft(), ...change });
-  const ask = (what, more) => model.askEach("commit_asked", { do: what, ...more });
+  const keep = (change) => model.save("commit_draft", { ...draft(), ...change });
+  const ask = (what, more) => model.requestEach("commit_asked", { do: what, ...more });
   const sender = (words) => el("button.go", { type: "submit" }, words);
 
   // The form: a field is `of` an operation, "layout", or "" of the form itself ---------------------------------------
@@ -78,7 +78,7 @@ export function commitView(model) {
     let drawn = [];
     let controls = [];
     return (fields) => {
-      if (!same(drawn, fields)) {
+      if (!sameJson(drawn, fields)) {
         drawn = fields;
         controls = fields.map(control);
         fill(box, controls.map(({ element }) => element));
@@ -157,9 +157,9 @@ export function commitView(model) {
       lines,
       names.map((name, i) => button(name, () => ask("go", { line: i, at: ends[i] }), { ariaPressed: i === current })),
     );
-    enable(undo, at > 0);
-    enable(redo, at < list.length);
-    enable(fork, names.length);
+    setEnabled(undo, at > 0);
+    setEnabled(redo, at < list.length);
+    setEnabled(fork, names.length);
     code.textContent = text;
   }
 
@@ -252,7 +252,7 @@ export function commitView(model) {
   follow(["report", "draft", "before_nodes", "after_nodes"], drawSides);
   follow(["report", "draft"], drawPanel);
   follow("saved", () => fill(answer, blocks(model, get("saved").blocks)));
-  model.follow("busy", () => enable(go, model.busy === ""));
+  model.follow("busy", () => setEnabled(go, model.busy === ""));
   if (!get("form").needs && !get("after_roots").length) ask("show");
   const result = el(
     "section.commit-result",

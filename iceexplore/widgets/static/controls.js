@@ -1,6 +1,6 @@
 // Tabs, menus, buttons that copy: what the keys do in them.
 
-import { copyText, el, fill, keepFocus, ours } from "./dom.js";
+import { consumeEvent, copyText, el, fill, keepFocus } from "./dom.js";
 
 // A row of tabs (WAI-ARIA tabs pattern): arrows, Home and End go to another, and choose it.
 export function tabRow(kind, label, tabs) {
@@ -10,7 +10,7 @@ export function tabRow(kind, label, tabs) {
     const at = all.indexOf(event.target);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[event.key];
     if (to === undefined) return;
-    ours(event);
+    consumeEvent(event);
     const next = all.at(to % all.length);
     next.click();
     next.focus();

@@ -1,7 +1,7 @@
 // The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
 
 import { chooseTab, copier, tabRow } from "./controls.js";
-import { el, fill, focusedIn, icon, lines, plural } from "./dom.js";
+import { el, fill, focusedIn, icon, lineIcon, plural } from "./dom.js";
 import { chooseNode, gridView } from "./grid.js";
 
 // Characters of a value that are seen before it is unfolded.
@@ -23,7 +23,10 @@ export function detailView(model) {
   }
 
   const copyButton = (text, title) =>
-    copier(lines(COPY), () => text, { class: "copy", ariaLabel: title, title }, [lines(COPIED), lines(REFUSED)]);
+    copier(lineIcon(COPY), () => text, { class: "copy", ariaLabel: title, title }, [
+      lineIcon(COPIED),
+      lineIcon(REFUSED),
+    ]);
 
   // A field: its name is a button that tells what it means, a long value is folded, ids and places can be copied.
   // Where what is shown has signs for what would act, the third is what it is.
@@ -115,6 +118,6 @@ export function detailView(model) {
   }
 
   model.follow("detail", () => (drawHead(), drawTabs()));
-  model.listen(["pages", "cancelled"], mark);
+  model.onChange(["pages", "cancelled"], mark);
   return box;
 }

@@ -1,157 +1,444 @@
-// Elements and icons, focus, files. Text only ever becomes text nodes: nothing from a table is parsed as markup.
+// @ts-check
+/**
+ * Elements and icons, focus, the clipboard and files.
+ *
+ * Text only ever becomes text nodes: nothing from a table is parsed as markup.
+ *
+ * @module
+ */
 
-const SVG = "http://www.w3.org/2000/svg";
+/**
+ * @import { Child, ElementOf, Listeners, Model, Properties, Selection, Style, Styles, SvgOf } from "./types.d.ts"
+ */
 
-// An element: `el("button.framed", { onclick }, "Undo")`, its classes (these, and those of `class`) without the ice- that
-// keeps them apart from the page's. Properties can be left out; so are children that are nothing (null, undefined, false,
-// ""), and lists are taken apart.
-export const el = (kind, ...rest) => furnish(document.createElement(kind.split(".")[0]), kind, rest);
+const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
+/** The longest location that a cell shows in full, in characters. */
+const MOST_CHARACTERS = 33;
+/** A location or a file's name. */
+const LOCATION = /^([\w.+:%=~@-]*\/\S|\S+\.[a-z]\w{1,7}$)/i;
+/** What can have the focus. */
+const FOCUSABLE = "button, input, select, summary, [tabindex]";
 
-// The same for drawings.
-export const svg = (kind, ...rest) => furnish(document.createElementNS(SVG, kind.split(".")[0]), kind, rest);
+/** For a box that scrolls and has a tab stop inside: Firefox would make the box another one. */
+export const NO_TAB_STOP = { tabindex: -1 };
 
-function furnish(node, kind, [props, ...children]) {
-  if (props?.constructor !== Object) return furnish(node, kind, [{}, props, ...children]);
-  const classes = `${kind} ${props.class || ""}`.split(/[ .]/).slice(1).filter(Boolean).map((name) => "ice-" + name)
-    .join(" ");
+// Elements -------------------------------------------------------------------------------------------------------------
+
+/**
+ * Return an element, such as `el("button.framed", { onclick }, "Undo")`.
+ *
+ * @template {string} K
+ * @param {K} kind The tag and classes, `"div.wide.pale"`. Each class gets the prefix `ice-`, which keeps it apart from
+ *   the page's own, here and in the property `class`.
+ * @param {...(Properties | Child)} rest Properties, which can be left out, then children. Children that are null,
+ *   undefined, false or "" are left out, and lists are flattened.
+ * @returns {ElementOf<K>}
+ */
+export function el(kind, ...rest) {
+  const node = document.createElement(kind.split(".")[0]);
+  return /** @type {ElementOf<K>} */ (build(node, kind, rest));
+}
+
+/**
+ * Return an SVG element; parameters as of `el`.
+ *
+ * @template {string} K
+ * @param {K} kind
+ * @param {...(Properties | Child)} rest
+ * @returns {SvgOf<K>}
+ */
+export function svg(kind, ...rest) {
+  const node = document.createElementNS(SVG_NAMESPACE, kind.split(".")[0]);
+  return /** @type {SvgOf<K>} */ (build(node, kind, rest));
+}
+
+/**
+ * Return the classes of an element as its attribute has them, with their prefix.
+ *
+ * @param {string} kind As for `el`.
+ * @param {string | false | null} [more] The property `class`.
+ * @returns {string}
+ */
+export function classesOf(kind, more) {
+  const [, ...classes] = `${kind} ${more || ""}`.split(/[ .]/);
+  return classes.filter(Boolean).map((name) => "ice-" + name).join(" ");
+}
+
+/**
+ * @param {HTMLElement | SVGElement} node
+ * @param {string} kind
+ * @param {(Properties | Child)[]} rest
+ */
+function build(node, kind, rest) {
+  const hasProperties = /** @type {Properties | null | undefined} */ (rest[0])?.constructor === Object;
+  const properties = /** @type {Properties} */ (hasProperties ? rest[0] : {});
+  const children = /** @type {Child[]} */ (hasProperties ? rest.slice(1) : rest);
+  const classes = classesOf(kind, properties.class);
   if (classes) node.setAttribute("class", classes);
-  if (kind.startsWith("button")) node.type = "button"; // not what sends a form, as it would be
-  for (const [key, value] of Object.entries(props)) {
-    if (value === undefined || value === null || key === "class") continue;
-    if (/^aria[A-Z]/.test(key)) node[key] = value; // false is said too
-    else if (value === false) continue;
-    else if (key === "style") { for (const [name, v] of Object.entries(value)) node.style.setProperty(name, v); }
-    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else node.setAttribute(key, value === true ? "" : value);
+  // By default a button would submit the form around it.
+  if (kind.startsWith("button")) /** @type {HTMLButtonElement} */ (node).type = "button";
+  for (const [key, value] of Object.entries(properties)) {
+    if (value !== undefined && value !== null && key !== "class") setProperty(node, key, value);
   }
   node.append(...present(children));
   return node;
 }
-const present = (children) => children.flat().filter((child) => child || child === 0);
 
-// Other children in a box; as with `el`. The focus stays where it was, see `keepFocus`.
-export const fill = (box, ...children) => keepFocus(box, () => box.replaceChildren(...present(children)));
-
-// A button that says what it does.
-export const button = (text, onclick, extra) => el("button.button.wordy", { onclick, ...extra }, text);
-
-// One that stands in a text.
-export const link = (text, onclick) => el("button.link", { onclick }, text);
-
-// A button with a sign or a short word, and what it says to who points at it or hears it.
-export const signButton = (text, label, onclick, extra) =>
-  el("button.button", { ariaLabel: label, title: label, onclick, ...extra }, text);
-
-// Of a box that scrolls and has a tab stop inside: Firefox would make the box another.
-export const UNSTOPPED = { tabindex: -1 };
-
-// A drawing of lines in the colour of the text, 16 by 16.
-export const lines = (d, size = 14) => sign("svg", size, [svg("path", { d })]);
-const sign = (kind, size, paths) =>
-  svg(kind, { viewBox: "0 0 16 16", width: size, height: size, ariaHidden: true }, paths);
-
-// The icon of a kind of node: its shape says the kind as well as its colour.
-export function icon(styles, kind, size = 16) {
-  const style = styles[kind] ?? styles[""];
-  const paths = ["fill", "line"].map((name, i) => style.icon?.[i] && svg("path." + name, { d: style.icon[i] }));
-  return colour(sign("svg.icon", size, paths), style);
+/**
+ * @param {HTMLElement | SVGElement} node
+ * @param {string} key
+ * @param {unknown} value
+ */
+function setProperty(node, key, value) {
+  if (/^aria[A-Z]/.test(key)) {
+    // Before the next test: "false" is a value of aria-pressed and others.
+    Object.assign(node, { [key]: value });
+  } else if (value === false) {
+    return;
+  } else if (key === "style") {
+    const style = /** @type {Record<string, string | number>} */ (value);
+    for (const [name, one] of Object.entries(style)) node.style.setProperty(name, String(one));
+  } else if (key.startsWith("on")) {
+    node.addEventListener(key.slice(2), /** @type {EventListener} */ (value));
+  } else {
+    node.setAttribute(key, value === true ? "" : String(value));
+  }
 }
 
-export function colour(node, { light, dark }) {
+/**
+ * Return the children that are there, without nesting.
+ *
+ * @param {unknown[]} children
+ * @returns {(Node | string)[]} Numbers are still numbers: `append` makes text of them.
+ */
+function present(children) {
+  const flat = /** @type {(Node | string)[]} */ (children.flat(Infinity));
+  return flat.filter((child) => child || /** @type {unknown} */ (child) === 0);
+}
+
+/**
+ * Replace the children of a box; children as of `el`. The focus stays where it was, see `keepFocus`.
+ *
+ * @param {HTMLElement} box
+ * @param {...Child} children
+ */
+export function fill(box, ...children) {
+  keepFocus(box, () => box.replaceChildren(...present(children)));
+}
+
+/**
+ * Add listeners, by the name of their event.
+ *
+ * @param {HTMLElement} node
+ * @param {Listeners} listeners
+ */
+export function listen(node, listeners) {
+  for (const [event, run] of Object.entries(listeners)) {
+    node.addEventListener(event, /** @type {EventListener} */ (run));
+  }
+}
+
+// Buttons and boxes ----------------------------------------------------------------------------------------------------
+
+/**
+ * Return a button whose text says what it does.
+ *
+ * @param {Child} text
+ * @param {Properties["onclick"]} onclick
+ * @param {Properties} [extra]
+ */
+export function button(text, onclick, extra) {
+  return el("button.button.wordy", { onclick, ...extra }, text);
+}
+
+/**
+ * Return a button that looks like a link in a text.
+ *
+ * @param {Child} text
+ * @param {Properties["onclick"]} onclick
+ */
+export function linkButton(text, onclick) {
+  return el("button.link", { onclick }, text);
+}
+
+/**
+ * Return a button with a sign or a short word.
+ *
+ * @param {Child} text
+ * @param {string} label What it does, for those who point at it or hear it.
+ * @param {Properties["onclick"]} onclick
+ * @param {Properties} [extra]
+ */
+export function smallButton(text, label, onclick, extra) {
+  return el("button.button", { ariaLabel: label, title: label, onclick, ...extra }, text);
+}
+
+/**
+ * Return the options of a select box.
+ *
+ * @param {Iterable<readonly [value: unknown, text: Child]>} pairs
+ */
+export function options(pairs) {
+  return [...pairs].map(([value, text]) => el("option", { value }, text));
+}
+
+/**
+ * Return a select box.
+ *
+ * @param {string} label
+ * @param {Properties["onchange"]} [onchange]
+ * @param {Iterable<readonly [value: unknown, text: Child]> | null} [pairs] Its options.
+ * @param {Properties} [extra]
+ */
+export function selectBox(label, onchange, pairs, extra) {
+  return el("select.select", { ariaLabel: label, title: label, onchange, ...extra }, pairs && options(pairs));
+}
+
+/** @param {Event} event */
+function stopIfDisabled(event) {
+  if (/** @type {HTMLElement} */ (event.currentTarget).ariaDisabled !== "true") return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}
+
+/**
+ * Make a button usable or not. Never use `disabled`: a button that has the focus would lose it to the page.
+ *
+ * @template {HTMLButtonElement} B
+ * @param {B} button
+ * @param {unknown} on
+ * @returns {B} The button.
+ */
+export function setEnabled(button, on) {
+  button.ariaDisabled = String(!on);
+  // The same listener is added only once, however often this is called.
+  button.addEventListener("click", stopIfDisabled, true);
+  return button;
+}
+
+// Icons ----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Return an icon of lines in the colour of the text, in a square of 16 units.
+ *
+ * @param {string} d The SVG path.
+ * @param {number} [size] Its width and height in px.
+ */
+export function lineIcon(d, size = 14) {
+  return iconFrame("svg", size, [svg("path", { d })]);
+}
+
+/**
+ * @param {string} kind
+ * @param {number} size
+ * @param {Child[]} paths
+ */
+function iconFrame(kind, size, paths) {
+  return /** @type {SVGSVGElement} */ (
+    svg(kind, { viewBox: "0 0 16 16", width: size, height: size, ariaHidden: true }, paths)
+  );
+}
+
+/**
+ * Return the icon of a kind of node. Its shape distinguishes the kind as well as its colour.
+ *
+ * @param {Styles} styles
+ * @param {string} kind
+ * @param {number} [size]
+ */
+export function icon(styles, kind, size = 16) {
+  const style = styles[kind] ?? styles[""];
+  const [filled, stroked] = style.icon ?? [];
+  const paths = [filled && svg("path.fill", { d: filled }), stroked && svg("path.line", { d: stroked })];
+  return applyColours(iconFrame("svg.icon", size, paths), style);
+}
+
+/**
+ * Give an element the colours of a style, which the style sheet chooses from by theme.
+ *
+ * @template {HTMLElement | SVGElement} E
+ * @param {E} node
+ * @param {Style} style
+ * @returns {E} The element.
+ */
+export function applyColours(node, { light, dark }) {
   node.style.setProperty("--light", light);
   node.style.setProperty("--dark", dark);
   return node;
 }
 
-const refuse = (event) =>
-  event.currentTarget.ariaDisabled === "true" && (event.preventDefault(), event.stopImmediatePropagation());
+// Focus and keys -------------------------------------------------------------------------------------------------------
 
-// A button that can be used now, or not. Never `disabled`: one that has the focus would lose it to the page.
-export function enable(button, on) {
-  button.ariaDisabled = !on;
-  // Once, however often it is said.
-  button.addEventListener("click", refuse, true);
-  return button;
+/**
+ * Return the element that has the focus if it is in a box or is the box, else null.
+ *
+ * @param {HTMLElement} box
+ * @returns {HTMLElement | null}
+ */
+export function focusedIn(box) {
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+  return box.contains(focused) ? focused : null;
 }
 
-// What has the focus in a box, or is the box; or nothing.
-export const focusedIn = (box) => (box.contains(document.activeElement) ? document.activeElement : null);
+/** @param {HTMLElement} element */
+function isVisible(element) {
+  return element.getClientRects().length > 0;
+}
 
-// Draws what is in a box anew. Where that takes away or hides what has the focus, it goes to what stands there now under
-// the same name (its data-key, what it is called, its id, or its text), else to `next` (or what that gives), not to the
-// page.
+/** @param {HTMLElement} element */
+function nameOf(element) {
+  return element.dataset.key ?? element.ariaLabel ?? (element.id || element.textContent);
+}
+
+/**
+ * Redraw what is in a box without losing the focus to the page.
+ *
+ * If `draw` removes or hides the element that has the focus, the focus goes to the visible element of the same name (its
+ * data-key, label, id, or text), else to `next`.
+ *
+ * @param {HTMLElement} box
+ * @param {() => void} draw
+ * @param {HTMLElement | null | (() => HTMLElement | null)} [next]
+ */
 export function keepFocus(box, draw, next = box) {
   const held = focusedIn(box);
   draw();
-  if (!held || held.getClientRects().length) return;
-  const name = (one) => one.dataset.key ?? one.ariaLabel ?? (one.id || one.textContent);
-  const seen = [...box.querySelectorAll("button, input, select, summary, [tabindex]")].filter((one) =>
-    one.getClientRects().length
-  );
-  const named = seen.find((one) => name(one) === name(held));
-  named?.focus({ preventScroll: true });
-  // What is in a folded <details> has a place, and takes no focus.
-  if (!named || document.activeElement !== named) (typeof next === "function" ? next() : next)?.focus();
+  if (!held || isVisible(held)) return;
+  const candidates = /** @type {HTMLElement[]} */ ([...box.querySelectorAll(FOCUSABLE)]);
+  const successor = candidates.filter(isVisible).find((one) => nameOf(one) === nameOf(held));
+  successor?.focus({ preventScroll: true });
+  // What is in a folded <details> is visible by its rectangles, and takes no focus.
+  if (successor && document.activeElement === successor) return;
+  const other = typeof next === "function" ? next() : next;
+  other?.focus();
 }
 
-// Selects: a node, a snapshot, one to compare with. What is not given stays.
-export const choose = (model, change) => model.put("selection", { ...model.selection, ...change });
-
-// Has what happens to a node heard: `listen(box, { click: run })`.
-export function listen(node, heard) {
-  for (const [event, run] of Object.entries(heard)) node.addEventListener(event, run);
-}
-
-// Runs what it is given after so many ms, in place of what was to run: `wait(run, ms)`; nothing after `wait()`, nor once
-// the widget has ended.
-export function timer(model) {
-  let running;
-  const wait = (run, ms) => {
-    clearTimeout(running);
-    running = run && setTimeout(run, ms);
-  };
-  model.end(wait);
-  return wait;
-}
-
-// For ids and questions: several widgets may be in a page.
-export const random = () => crypto.getRandomValues(new Uint32Array(1))[0];
-
-// A key that the widget has used is nobody else's.
-export function ours(event) {
+/**
+ * Keep an event from the page: a key that the widget has used is nobody else's.
+ *
+ * @param {Event} event
+ */
+export function consumeEvent(event) {
   event.preventDefault();
   event.stopPropagation();
 }
 
-export const count = (n) => n.toLocaleString("en");
-export const plural = (n, word) => `${count(n)} ${word}${Number(n) === 1 ? "" : "s"}`;
-export const clamp = (low, n, high) => Math.max(low, Math.min(n, high));
-export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+// The model ------------------------------------------------------------------------------------------------------------
 
-// Characters that a cell shows of a location.
-const WIDE = 33;
+/**
+ * Change the selection: a node, a snapshot, one to compare with. What is not given stays.
+ *
+ * @param {Model} model
+ * @param {Partial<Selection>} change
+ */
+export function changeSelection(model, change) {
+  model.save("selection", { ...model.selection, ...change });
+}
 
-// Of a long location, and of a file's name, the end says more than the beginning.
-export const tail = (
-  value,
-) => (value.length > WIDE && /^([\w.+:%=~@-]*\/\S|\S+\.[a-z]\w{1,7}$)/i.test(value)
-  ? "…" + value.slice(1 - WIDE)
-  : value);
+/**
+ * Return a timer: `wait(run, ms)` runs something later, in place of what was to run; `wait()` cancels. It ends with the
+ * widget.
+ *
+ * @param {Model} model
+ * @returns {(run?: (() => void) | false, ms?: number) => void}
+ */
+export function timer(model) {
+  /** @type {number | undefined} */
+  let running;
+  /** @type {ReturnType<typeof timer>} */
+  const wait = (run, ms) => {
+    clearTimeout(running);
+    running = run ? setTimeout(run, ms) : undefined;
+  };
+  model.onEnd(() => wait());
+  return wait;
+}
 
-// Puts text, or what a promise will be, on the clipboard; says whether the browser let us.
+/**
+ * Return a random number for ids and messages, as several widgets may be in a page.
+ *
+ * @returns {number}
+ */
+export function randomId() {
+  return crypto.getRandomValues(new Uint32Array(1))[0];
+}
+
+// Values ---------------------------------------------------------------------------------------------------------------
+
+/**
+ * Return a count as text, with commas between thousands.
+ *
+ * @param {number | bigint} n
+ */
+export function formatCount(n) {
+  return n.toLocaleString("en");
+}
+
+/**
+ * Return a count with its noun, in the plural unless it is 1.
+ *
+ * @param {number | bigint} n
+ * @param {string} noun
+ */
+export function plural(n, noun) {
+  return `${formatCount(n)} ${noun}${Number(n) === 1 ? "" : "s"}`;
+}
+
+/**
+ * Return the number from `low` to `high` that is nearest to `n`; `low` if there is none.
+ *
+ * @param {number} low
+ * @param {number} n
+ * @param {number} high
+ */
+export function clamp(low, n, high) {
+  return Math.max(low, Math.min(n, high));
+}
+
+/**
+ * Return whether two JSON values are equal.
+ *
+ * @param {unknown} a
+ * @param {unknown} b
+ */
+export function sameJson(a, b) {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/**
+ * Return a text as a cell shows it: of a long location or file name only the end, which tells more than the beginning.
+ *
+ * @param {string} text
+ * @returns {string}
+ */
+export function shortenPath(text) {
+  if (text.length <= MOST_CHARACTERS || !LOCATION.test(text)) return text;
+  return "…" + text.slice(1 - MOST_CHARACTERS);
+}
+
+// Clipboard and files --------------------------------------------------------------------------------------------------
+
+/**
+ * Put a text on the clipboard.
+ *
+ * @param {string | Promise<string>} given
+ * @returns {Promise<boolean>} Whether the browser allowed it.
+ */
 export async function copyText(given) {
   try {
-    // Firefox has such items from 127 on.
-    if (typeof given === "string" || !window.ClipboardItem) await navigator.clipboard.writeText(await given);
-    // Safari lets us only while it handles the click: what comes later is promised to it.
-    else {await navigator.clipboard.write([
-        new ClipboardItem({ "text/plain": given.then((text) => new Blob([text], { type: "text/plain" })) }),
-      ]);}
+    if (typeof given === "string" || !window.ClipboardItem) {
+      // Firefox has no ClipboardItem before version 127.
+      await navigator.clipboard.writeText(await given);
+    } else {
+      // Safari allows this only while it handles the click, so what comes later is promised to it.
+      const blob = given.then((text) => new Blob([text], { type: "text/plain" }));
+      await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
+    }
     return true;
   } catch {
+    // No permission, or no secure context: use what browsers had before there was a clipboard API.
     const text = await given;
-    // no permission, or no secure context: as it was done before there was one
-    const held = document.activeElement;
+    const held = /** @type {HTMLElement | null} */ (document.activeElement);
     const area = el("textarea", { style: { position: "fixed", opacity: 0 }, ariaHidden: true });
     area.value = text;
     document.body.append(area);
@@ -163,19 +450,18 @@ export async function copyText(given) {
   }
 }
 
-// What there is to choose: pairs of a value and its words.
-export const options = (pairs) => pairs.map(([value, words]) => el("option", { value }, words));
-
-// A box to choose in.
-export const select = (label, onchange, pairs, props) =>
-  el("select.select", { ariaLabel: label, title: label, onchange, ...props }, pairs && options(pairs));
-
-// A file for the user. Clicked in the page: VS Code saves what it sees clicked there, and nothing else.
+/**
+ * Save a file for the user.
+ *
+ * @param {Blob} blob
+ * @param {string} name
+ */
 export function saveFile(blob, name) {
   const url = URL.createObjectURL(blob);
-  const link = el("a", { href: url, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
+  const anchor = el("a", { href: url, download: name });
+  // In the page: VS Code saves what it sees clicked there, and nothing else.
+  document.body.append(anchor);
+  anchor.click();
+  anchor.remove();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

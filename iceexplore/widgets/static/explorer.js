@@ -3,7 +3,7 @@
 
 import { chooseTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
-import { clamp, el, fill, keepFocus, listen, ours, random } from "./dom.js";
+import { clamp, consumeEvent, el, fill, keepFocus, listen, randomId } from "./dom.js";
 import { treeView } from "./treeView.js";
 import { timelineView } from "./timeline.js";
 
@@ -56,7 +56,7 @@ function treeTab(model) {
       const to =
         { ArrowLeft: share - 3, ArrowRight: share + 3, Home: NARROWEST, End: 100 - NARROWEST, Enter: first }[event.key];
       if (to === undefined) return;
-      ours(event);
+      consumeEvent(event);
       setShare(to);
     },
   });
@@ -65,7 +65,7 @@ function treeTab(model) {
 }
 
 export function explorerView(model) {
-  const id = `ice-${random()}`;
+  const id = `ice-${randomId()}`;
   let ended = false;
   const parts = model.parts.map(([key]) => {
     const panel = el("div.part-panel", {
@@ -79,7 +79,7 @@ export function explorerView(model) {
       id: `${id}-${key}`,
       "aria-controls": panel.id,
       "data-part": key,
-      onclick: () => model.put("tab", key),
+      onclick: () => model.save("tab", key),
     });
     return { key, tab, panel, made: false };
   });
@@ -128,7 +128,7 @@ export function explorerView(model) {
   }
   document.addEventListener("fullscreenchange", screened);
   model.follow(["parts", "tab", "scripts"], draw);
-  model.end(() => {
+  model.onEnd(() => {
     ended = true;
     document.removeEventListener("fullscreenchange", screened);
   });

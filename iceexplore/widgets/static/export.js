@@ -1,6 +1,6 @@
 // What leaves a table: a cell, a row, all of it as CSV. What no page has is asked of Python; the answer is a message.
 
-import { copyText, count, plural, random, saveFile } from "./dom.js";
+import { copyText, formatCount, plural, randomId, saveFile } from "./dom.js";
 
 const LONGEST = 300; // characters after which Python shortens a cell
 const SIGN = /[\u2400-\u2421\u27e8]/; // may stand for what Python does not send to be seen
@@ -14,7 +14,7 @@ export function gridExport(model, { grid, page, cell, say }) {
   // Asks Python for what no page has; the answer is a message.
   const whole = (want, more, { of, table, sort, filters } = page()) =>
     new Promise((resolve, reject) => {
-      const n = random();
+      const n = randomId();
       wants.set(n, { resolve, reject });
       model.send({ grid, n, want, of, table, sort, filters, ...more });
     });
@@ -48,11 +48,12 @@ export function gridExport(model, { grid, page, cell, say }) {
       part = await whole("csv", { row: part.next }, shown);
       parts.push(part.text);
       length += part.text.length;
-      say(`${count(part.next ?? part.total)} of ${count(part.total)} rows`);
+      say(`${formatCount(part.next ?? part.total)} of ${formatCount(part.total)} rows`);
     }
     saveFile(new Blob(["\ufeff", ...parts], { type: "text/csv;charset=utf-8" }), `${name}.csv`);
-    if (part.next !== null) say(`Saved ${count(part.next)} of ${count(part.total)} rows: a browser takes no more`);
-    else say(parts.some((one) => DEFUSED.test(one)) ? "Saved, ' before formulas" : "Saved");
+    if (part.next !== null) {
+      say(`Saved ${formatCount(part.next)} of ${formatCount(part.total)} rows: a browser takes no more`);
+    } else say(parts.some((one) => DEFUSED.test(one)) ? "Saved, ' before formulas" : "Saved");
   }
 
   return { copied, copyCell: attempt(copyCell), copyRow: attempt(copyRow), download: attempt(download) };

@@ -2,27 +2,27 @@
 
 import { check, menuOf } from "./controls.js";
 import {
-  choose,
+  changeSelection,
   clamp,
-  count,
+  consumeEvent,
   el,
-  enable,
   fill,
   focusedIn,
+  formatCount,
   keepFocus,
-  lines,
-  link,
+  lineIcon,
+  linkButton,
   listen,
-  ours,
+  NO_TAB_STOP,
   plural,
-  same,
-  tail,
+  sameJson,
+  setEnabled,
+  shortenPath,
   timer,
-  UNSTOPPED,
 } from "./dom.js";
 import { filterBar } from "./gridFilters.js";
 import { gridExport } from "./export.js";
-import { framed, resized } from "./theme.js";
+import { inNextFrame, onResize } from "./painting.js";
 
 const FEW = 6; // columns that need no menu
 const LOWEST = 20; // px that a row is high at least
@@ -35,9 +35,9 @@ const SHORT = 20; // letters that have room in a cell, whichever they are
 // not there already. `onRow(node)` is called for a row that stands for a node and is opened; without it the node is selected.
 export function gridView(model, { grid, label, onRow = (node) => chooseNode(model, node) }) {
   const summary = el("summary.button");
-  const list = el("div.menu-list", UNSTOPPED);
+  const list = el("div.menu-list", NO_TAB_STOP);
   const menu = menuOf(summary, { ontoggle: drawMenu }, list);
-  const panel = el("div.panel", UNSTOPPED);
+  const panel = el("div.panel", NO_TAB_STOP);
   const said = el("span.said.gap", { role: "status" });
   const pager = el("div.pager");
   let page = {}; // what is shown
@@ -50,7 +50,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   let [across, down] = [0, 0];
   let drawRows = () => {}; // draws so many more of the page's rows
   const wait = timer(model);
-  const soon = framed(model, draw);
+  const soon = inNextFrame(model, draw);
 
   const drawSaid = () => (said.textContent = said.title = fault || note);
   const say = (words) => ((note = words), drawSaid());
@@ -87,7 +87,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     const queries = model.query;
     const n = Math.max(queries[grid]?.n ?? 0, sent().n ?? 0) + 1;
     asked = { of, table, page: 0, sort, filters, columns, ...change, n };
-    model.put("query", { ...queries, [grid]: asked });
+    model.save("query", { ...queries, [grid]: asked });
     drawState();
   }
 
@@ -102,7 +102,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   // Once: what could not be read is not asked for again, and what another view has asked for stays sorted and filtered.
   // What is there need not be what comes, or be shown: another table may have been asked for.
   function look(of, table) {
-    if (same(looked, [of, table])) return;
+    if (sameJson(looked, [of, table])) return;
     looked = [of, table];
     const now = current();
     if (!page.of || now.of !== of || now.table !== table) show(of, table);
@@ -116,7 +116,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     const wanted = asked?.filters;
     const held = focusedIn(panel);
     const moved = elsewhere(now);
-    const turned = moved || page.page !== now.page || !same([page.sort, page.filters], [now.sort, now.filters]);
+    const turned = moved || page.page !== now.page || !sameJson([page.sort, page.filters], [now.sort, now.filters]);
     asked = null;
     page = now;
     say("");
@@ -170,7 +170,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
             tabindex: -1,
             ariaLabel: `Filter ${name}`,
             onclick: () => filters.begin(place),
-          }, lines("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
+          }, lineIcon("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
         ),
       );
     });
@@ -237,7 +237,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     focus = [Math.min(focus[0], rows.length - 1), focus[1]];
     stop();
   }
-  const written = (value) => (value === null ? "null" : tail(value));
+  const written = (value) => (value === null ? "null" : shortenPath(value));
 
   function sortBy(place) {
     const [now, way] = current().sort ?? [];
@@ -248,8 +248,8 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     const { filters: had, none = "No rows.", whole } = page;
     return had.length
       ? [
-        `None of ${count(whole)} rows matches. `,
-        link(had.length > 1 ? "Remove all filters" : "Remove the filter", filters.clear),
+        `None of ${formatCount(whole)} rows matches. `,
+        linkButton(had.length > 1 ? "Remove all filters" : "Remove the filter", filters.clear),
       ]
       : none;
   }
@@ -279,28 +279,30 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
 
   function drawPager() {
     const { text, rows, total, whole, pages, size } = page;
-    const button = (words, onclick, on, ariaLabel) => enable(el("button.button", { ariaLabel, onclick }, words), on);
+    const button = (words, onclick, on, ariaLabel) =>
+      setEnabled(el("button.button", { ariaLabel, onclick }, words), on);
     if (text !== undefined) return fill(pager, said, button("Copy", () => out.copied(text), true));
     if (!rows) return;
     const first = page.page * size;
-    const range = (pages > 1 ? `${count(first + 1)}–${count(first + rows.length)} of ` : "") + plural(total, "row");
+    const range = (pages > 1 ? `${formatCount(first + 1)}–${formatCount(first + rows.length)} of ` : "") +
+      plural(total, "row");
     const go = (words, name, to) => button(words, () => leaf(to), leads(to), name);
     const number = el("input.input.number", {
       inputmode: "numeric",
-      ariaLabel: `Page, of ${count(pages)}`,
-      value: count(page.page + 1),
+      ariaLabel: `Page, of ${formatCount(pages)}`,
+      value: formatCount(page.page + 1),
       onfocus: () => number.select(),
       onkeydown: (event) => {
         event.stopPropagation();
         if (event.key !== "Enter") return;
         const wanted = Number(number.value.replaceAll(/\D/g, ""));
         if (wanted) ask({ page: Math.min(wanted, pages) - 1 });
-        else number.value = count(page.page + 1);
+        else number.value = formatCount(page.page + 1);
       },
     });
     fill(
       pager,
-      el("span.range", { role: "status" }, total < whole ? `${range} (of ${count(whole)})` : range),
+      el("span.range", { role: "status" }, total < whole ? `${range} (of ${formatCount(whole)})` : range),
       pages > 1 &&
         [
           go("«", "First page", 0),
@@ -331,7 +333,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     if (!elsewhere(again)) filters.miss(again.filters);
     else {
       page = {};
-      fill(panel, el("div.empty", words, " ", link("Try again", () => ask(again))));
+      fill(panel, el("div.empty", words, " ", linkButton("Try again", () => ask(again))));
     }
     drawState();
   }
@@ -387,7 +389,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     panel.classList.toggle("ice-down", down > 0);
     if (down) drawRows(Infinity);
   }
-  resized(model, panel, ([{ contentRect }]) => (tall = contentRect.height || tall));
+  onResize(model, panel, ([{ contentRect }]) => (tall = contentRect.height || tall));
   listen(panel, {
     scroll: scrolled,
     click: ({ target }) => target.closest(".ice-open") && open(target),
@@ -418,20 +420,20 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
       };
       const act = (far ? ends : near)[event.key];
       if (!act) return;
-      ours(event);
+      consumeEvent(event);
       act();
     },
   });
 
-  model.listen("pages", () => {
-    if (same(page, sent())) return; // another grid's has come
+  model.onChange("pages", () => {
+    if (sameJson(page, sent())) return; // another grid's has come
     // Another table is drawn a frame later than what else the same answer tells: two short frames, not a long one.
     if (page.of !== undefined && elsewhere(sent())) soon();
     else draw();
   });
-  model.listen("selection", drawSelection);
-  model.listen("error", () => asked && model.error.text && missed("This could not be read."));
-  model.listen("cancelled", () => asked && missed("Cancelled."));
+  model.onChange("selection", drawSelection);
+  model.onChange("error", () => asked && model.error.text && missed("This could not be read."));
+  model.onChange("cancelled", () => asked && missed("Cancelled."));
   draw();
   return { element: box, ask, show, look, current };
 }
@@ -439,5 +441,5 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
 // Selects a node, and the snapshot that it is of.
 export function chooseNode(model, node) {
   const snapshot = /^(?:snapshot|root|manifest|file|statistics):(-?\d+)/.exec(node)?.[1];
-  choose(model, { node, ...(snapshot && { snapshot }) });
+  changeSelection(model, { node, ...(snapshot && { snapshot }) });
 }

@@ -1,6 +1,6 @@
 // The filters of a table: one that is typed, and those that are kept, each of a column or of all.
 
-import { el, fill, focusedIn, options, same, select, timer } from "./dom.js";
+import { el, fill, focusedIn, options, sameJson, selectBox, timer } from "./dom.js";
 
 const OPERATORS = ["contains", "=", "<", ">", "null", "not null"];
 const TYPED = 300; // ms without a key until what is typed filters
@@ -10,13 +10,13 @@ const NUMBER = /^[+-]?(\d*\.?\d*(e[+-]?\d*)?|inf|nan)$/i;
 
 const needsText = (op) => !op.endsWith("null");
 const spoken = (op) => (needsText(op) ? op : `is ${op}`);
-const has = (filters, filter) => filters.some((one) => same(one, filter));
+const has = (filters, filter) => filters.some((one) => sameJson(one, filter));
 
 // `page` returns the page that is shown and `current` what is asked for, or shown; `ask` asks for another, and `say` tells
 // what is wrong with what is typed.
 export function filterBar(model, { label, page, current, ask, say }) {
-  const column = select("Column to filter", () => (drawInput(), text.focus(), typed()));
-  const operator = select("How to compare", () => (drawInput(), typed()), OPERATORS.map((op) => [op, spoken(op)]));
+  const column = selectBox("Column to filter", () => (drawInput(), text.focus(), typed()));
+  const operator = selectBox("How to compare", () => (drawInput(), typed()), OPERATORS.map((op) => [op, spoken(op)]));
   const text = el("input.input", {
     type: "search",
     ariaLabel: `Filter ${label}`,
@@ -37,7 +37,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
   const columns = () => page().columns ?? [];
   const many = () => page().whole > MANY;
   const asked = () => current().filters ?? [];
-  const kept = () => asked().filter((filter) => !same(filter, draft));
+  const kept = () => asked().filter((filter) => !sameJson(filter, draft));
 
   // What the boxes have: a filter, or null.
   function written() {
@@ -76,7 +76,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     const others = kept();
     draft = written();
     const filters = draft ? [...others, draft] : others;
-    if (!same(filters, asked())) ask({ filters });
+    if (!sameJson(filters, asked())) ask({ filters });
     return draft;
   }
   function keep() {

@@ -1,13 +1,13 @@
 // What is wrong in what has been read: by severity and kind, each with the way to its node.
 
-import { button, choose, count, el, enable, fill, keepFocus } from "./dom.js";
+import { button, changeSelection, el, fill, formatCount, keepFocus, setEnabled } from "./dom.js";
 
 const SEVERITIES = { error: "error", warning: "warning", info: "note" };
 
 export function problemsView(model) {
   const sums = el("span.group", { role: "group", ariaLabel: "Severities shown" });
   const covered = el("span.covered", { role: "status" });
-  const all = button("", () => model.put("read_all", model.read_all + 1));
+  const all = button("", () => model.save("read_all", model.read_all + 1));
   const list = el("div.findings", { tabindex: -1 });
   const folded = new Set(); // codes of the groups that are shut
 
@@ -19,8 +19,8 @@ export function problemsView(model) {
     const sum = ([severity, word]) => {
       const others = shown.filter((one) => one !== severity);
       const on = others.length < shown.length;
-      const toggle = () => model.put("severities", on ? others : [...shown, severity]);
-      return enable(
+      const toggle = () => model.save("severities", on ? others : [...shown, severity]);
+      return setEnabled(
         button([sign(severity), " " + (said[severity] ?? `${word}s: not checked`)], toggle, {
           "data-key": severity,
           ariaPressed: on,
@@ -31,7 +31,7 @@ export function problemsView(model) {
     fill(sums, Object.entries(SEVERITIES).map(sum));
     fill(covered, words);
     keepFocus(all, () => (all.textContent = left), list);
-    enable(all, model.busy === "");
+    setEnabled(all, model.busy === "");
   }
 
   function drawItem({ id, text, evidence, where, since, actions }) {
@@ -50,7 +50,7 @@ export function problemsView(model) {
   }
   function go(selection) {
     if (model.tab !== undefined) model.set("tab", "tree"); // where the explorer shows nodes
-    choose(model, selection);
+    changeSelection(model, selection);
   }
 
   function drawGroup({ code, severity, title, advice, items, more, count: all }) {
@@ -60,7 +60,7 @@ export function problemsView(model) {
     const group = el(
       "details.finding-group",
       { open: !folded.has(code), ontoggle: () => (group.open ? folded.delete(code) : folded.add(code)) },
-      el("summary", { "data-key": code }, sign(severity), el("strong", title), el("span.badge", count(all))),
+      el("summary", { "data-key": code }, sign(severity), el("strong", title), el("span.badge", formatCount(all))),
       el("div.advice", advice),
       el("ul", seen.map(drawItem)),
       el("div.advice", more),
@@ -82,6 +82,6 @@ export function problemsView(model) {
 
   model.follow(["problems", "severities", "busy"], drawBar);
   model.follow(["problems", "severities"], drawList);
-  model.listen("selection", follow);
+  model.onChange("selection", follow);
   return el("section.problems", { ariaLabel: "Problems" }, el("div.problem-bar", sums, covered, all), list);
 }

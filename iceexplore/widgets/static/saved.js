@@ -1,6 +1,6 @@
 // A saved page: the views of the explorer on a model that answers from what was saved, without Python.
 
-import { same } from "./dom.js";
+import { sameJson } from "./dom.js";
 import { explorerView } from "./explorer.js";
 import { answerMessage, answerQuery } from "./savedTables.js";
 import { shell } from "./shell.js";
@@ -12,7 +12,7 @@ function staticModel(saved) {
   const tell = (event, message) => heard[event]?.forEach((run) => run(message));
   function set(name, value) {
     if (name === "selection") value = { ...value, against: "" }; // comparing takes Python
-    if (same(traits[name], value)) return;
+    if (sameJson(traits[name], value)) return;
     const before = traits[name];
     traits[name] = value;
     tell("change:" + name);

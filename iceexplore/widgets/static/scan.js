@@ -3,7 +3,7 @@
 
 import { blocks } from "./blocks.js";
 import { check, copier, formOf, menuOf, tabsOf } from "./controls.js";
-import { button, clamp, el, fill, keepFocus, link, listen, options, random, select, timer } from "./dom.js";
+import { button, clamp, el, fill, keepFocus, linkButton, listen, options, randomId, selectBox, timer } from "./dom.js";
 import { gridView } from "./grid.js";
 import { treeView } from "./treeView.js";
 
@@ -19,7 +19,7 @@ const VIEWS = {
 const TABULAR = ["tasks", "skipped", "deletes", "head"];
 const HINTED = 120; // ms without a key until what is typed is asked about
 
-const ask = (model, want, more) => model.askEach("scan_ask", { ...more, want });
+const ask = (model, want, more) => model.requestEach("scan_ask", { ...more, want });
 
 // The box and its list of what can come next (WAI-ARIA combobox): the focus stays in the box.
 function filterBox(model, id, submit) {
@@ -44,7 +44,7 @@ function filterBox(model, id, submit) {
   const choices = () => (hint().n === asked && hint().at === input.selectionStart ? hint().choices : []);
   function show(first = -1) {
     wait();
-    asked = model.ask("scan_draft", { text: input.value, at: input.selectionStart });
+    asked = model.request("scan_draft", { text: input.value, at: input.selectionStart });
     at = first;
     draw();
   }
@@ -129,12 +129,12 @@ function filterBox(model, id, submit) {
     if (input.value.trim() !== model.scan_filter) input.value = model.scan_filter;
     close();
   });
-  model.listen(["scan_hint", "scan_plan"], draw);
+  model.onChange(["scan_hint", "scan_plan"], draw);
   return { element: el("div.combo", input, el("div.scan-pop", fault, list)), value: () => input.value };
 }
 
 export function scanView(model) {
-  const id = `ice-${random()}`;
+  const id = `ice-${randomId()}`;
   const plan = () => model.scan_plan;
   const there = () => plan().of !== undefined;
   const follow = (names, draw) => model.follow(names, () => keepFocus(root, draw, planner));
@@ -144,11 +144,11 @@ export function scanView(model) {
   const columns = menuOf(summary, { class: "scan-columns" }, names);
   const groups = check(
     "Row groups",
-    (on) => model.put("scan_row_groups", on),
+    (on) => model.save("scan_row_groups", on),
     {},
     "Opens the footers of the files that are left",
   );
-  const tries = select("Examples and recent filters", () => (submit(tries.value), (tries.value = "")), null, {
+  const tries = selectBox("Examples and recent filters", () => (submit(tries.value), (tries.value = "")), null, {
     class: "scan-tries",
   });
   const planner = button("Plan", () => submit(box.value()), { class: "primary" });
@@ -159,7 +159,7 @@ export function scanView(model) {
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
   const finder = rowFinder(model);
   const pane = el("div.scan-pane", { role: "tabpanel", id: `${id}-pane` }, told, grid.element, finder);
-  const tabs = tabsOf("About the plan", VIEWS, pane, (key) => model.put("scan_tab", key));
+  const tabs = tabsOf("About the plan", VIEWS, pane, (key) => model.save("scan_tab", key));
   const root = el(
     "section.scan",
     { ariaLabel: "Scan lab" },
@@ -170,7 +170,7 @@ export function scanView(model) {
 
   function submit(text) {
     if (text.trim() === model.scan_filter) ask(model, "plan");
-    else model.put("scan_filter", text.trim());
+    else model.save("scan_filter", text.trim());
   }
   function drawTop() {
     const { names: known = [], filters = [], blocks: words } = model.scan_examples;
@@ -182,7 +182,7 @@ export function scanView(model) {
       every.map((name) =>
         check(
           name,
-          (on) => model.put("scan_columns", every.filter((one) => (one === name ? on : chosen.includes(one)))),
+          (on) => model.save("scan_columns", every.filter((one) => (one === name ? on : chosen.includes(one)))),
           {
             value: name,
             checked: chosen.includes(name),
@@ -239,7 +239,7 @@ export function scanView(model) {
   function advised() {
     const advice = model.scan_advice.of === plan().of ? model.scan_advice : {};
     if (advice.blocks) return blocks(model, advice.blocks);
-    const again = advice.missed && [advice.missed, " ", link("Try again", () => ask(model, "advice"))];
+    const again = advice.missed && [advice.missed, " ", linkButton("Try again", () => ask(model, "advice"))];
     return el("div.evidence", again || "Reading the statistics of every manifest …");
   }
 
@@ -253,7 +253,7 @@ export function scanView(model) {
 
 // Where a row is, what deleted it, in which snapshot.
 function rowFinder(model) {
-  const column = select("Column");
+  const column = selectBox("Column");
   const value = el("input.input", { ariaLabel: "Value", placeholder: "value" });
   const history = check("removed files too");
   const found = el("div", { role: "status" });

@@ -1,161 +1,225 @@
-// What every widget stands in: its theme, what it is busy with, errors, and a kernel that does not answer.
+// @ts-check
+/**
+ * What every widget is in: the table's name, what is being read, errors, the theme, and the model that views get.
+ *
+ * It notices a kernel that does not answer: whatever the browser sends to Python must be answered by something, and
+ * where nothing comes for a while, a ping is sent, which Python always answers.
+ *
+ * @module
+ */
+
+/** @import { AnyModel, ErrorText, Model, ModelMethods, RenderContext, View } from "./types.d.ts" */
 
 import { el, fill, keepFocus } from "./dom.js";
 import { followTheme } from "./theme.js";
 
-// ms without an answer until we ask whether somebody is there, and again until we say that nobody is.
+/** The time without an answer after which we ask whether Python is there, and again until we report that it is not. */
 const PATIENCE = 3000;
-// ms without a sign of Python after which whoever comes to the widget is reason to ask.
+/** The time since the last sign of Python after which a visit to the widget is a reason to ask. */
 const REST = 20000;
-// Asks that the next one tells of.
-const ALONG = 20;
+/** How many earlier requests each request of `requestEach` repeats. */
+const MOST_EARLIER = 20;
+
+/** @type {ErrorText} */
 const LOST = {
   text: "The kernel has ended, or was restarted.",
   advice: "What has been read stays here to look at. Run the cell again to go on.",
 };
+/** @type {ErrorText} */
 const SILENT = {
   text: "Python does not answer.",
   advice:
     "Another cell is running, or the kernel has ended. What has been read stays here; after a restart, run the cell again.",
 };
 
-export function shell({ model, el: host }, view) {
+/**
+ * Return a model for views: anywidget's, with traits as properties and the methods of `ModelMethods`.
+ *
+ * @param {AnyModel} model
+ * @param {Pick<ModelMethods, "set"> & { toPython(send: () => void): void }} connection
+ * @param {(() => void)[]} cleanups What to call when the widget is removed; the methods add to it.
+ * @returns {Model}
+ */
+export function createModel(model, { set, toPython }, cleanups) {
+  /** @type {ModelMethods} */
+  const methods = {
+    set,
+    save(name, value) {
+      set(name, value);
+      toPython(() => model.save_changes());
+    },
+    request(name, request) {
+      const n = (model.get(name).n ?? 0) + 1;
+      methods.save(name, { ...request, n });
+      return n;
+    },
+    requestEach(name, request) {
+      const { earlier = [], ...last } = model.get(name);
+      return methods.request(name, { ...request, earlier: [...earlier, last].slice(-MOST_EARLIER) });
+    },
+    send(message) {
+      toPython(() => model.send(message));
+    },
+    on(event, run) {
+      model.on(event, run);
+      cleanups.push(() => model.off(event, run));
+    },
+    onChange(names, run) {
+      for (const name of [names].flat()) methods.on("change:" + name, run);
+    },
+    follow(names, run) {
+      run();
+      methods.onChange(names, run);
+    },
+    onEnd(run) {
+      cleanups.push(run);
+    },
+  };
+  const get = (/** @type {any} */ target, /** @type {string} */ name) => target[name] ?? model.get(name);
+  return /** @type {Model} */ (new Proxy(methods, { get }));
+}
+
+/**
+ * Show a widget.
+ *
+ * @param {RenderContext} context What anywidget gives.
+ * @param {View} view
+ * @returns {() => void} What to call when the widget is removed.
+ */
+export function shell({ model: anyModel, el: host }, view) {
   const title = el("h2.table-name", { tabindex: -1 });
   const badges = el("span.badges");
   const busy = el("span.busy-text", { role: "status", ariaLive: "polite" });
-  const stop = el("button.button", { onclick: () => shared.put("cancelled", shared.cancelled + 1) }, "Cancel");
+  const cancel = el("button.button", { onclick: () => model.save("cancelled", model.cancelled + 1) }, "Cancel");
   const error = el("div.error", { role: "alert" });
   const root = el(
     "div.widget",
     // JupyterLab would take arrows and Enter for its own shortcuts; paths, numbers and pictures go from left to right.
     { dir: "ltr", "data-lm-suppress-shortcuts": "true" },
-    el("header.top", el("div.line-one", title, badges, el("div.busy", busy, stop))),
+    el("header.top", el("div.line-one", title, badges, el("div.busy", busy, cancel))),
     error,
   );
+  /** @type {(() => void)[]} */
+  const cleanups = [];
+  /**
+   * The timer that runs while an answer is awaited.
+   *
+   * @type {number | null}
+   */
   let waiting = null;
-  // The selection that was answered last, while another is asked for.
-  let before = null;
-  // Why nobody answers.
-  let silent = null;
-  // Of Python, the last.
-  let sign = Date.now();
-  // What runs when the widget goes.
-  const ends = [];
-  // The model as a view has it: traits by their names, and these. What it hears of, and whatever it gives to `end`, ends
-  // with the widget.
-  const own = {
-    set,
-    // Sets a trait, and tells Python.
-    put(name, value) {
-      set(name, value);
-      toPython("save_changes");
-    },
-    // Asks anew: what is asked has a number, which is given.
-    ask(name, what) {
-      const n = (model.get(name).n ?? 0) + 1;
-      shared.put(name, { ...what, n });
-      return n;
-    },
-    // Asks for what must be done each time: what a notebook joins into one change while Python is busy is told by the last.
-    askEach(name, what) {
-      const { earlier = [], ...last } = model.get(name);
-      return shared.ask(name, { ...what, earlier: [...earlier, last].slice(-ALONG) });
-    },
-    send: (message) => toPython("send", message),
-    on(event, run) {
-      model.on(event, run);
-      ends.push(() => model.off(event, run));
-    },
-    // Of one trait, or of several.
-    listen: (names, run) => [names].flat().forEach((name) => shared.on("change:" + name, run)),
-    // Runs now, and whenever one of them changes.
-    follow(names, run) {
-      run();
-      shared.listen(names, run);
-    },
-    end: (run) => ends.push(run),
-  };
-  const shared = new Proxy(own, { get: (_, name) => own[name] ?? model.get(name) });
+  /**
+   * The last selection that was answered, while another is being asked for.
+   *
+   * @type {Model["selection"] | null}
+   */
+  let answeredSelection = null;
+  /**
+   * Why nobody answers: LOST, SILENT, or null while somebody does.
+   *
+   * @type {ErrorText | null}
+   */
+  let silence = null;
+  /** When Python gave the last sign. */
+  let lastSign = Date.now();
+
+  const model = createModel(anyModel, { set, toPython }, cleanups);
+
   function drawTop() {
-    title.textContent = shared.title;
-    fill(badges, shared.badges.map((text) => el("span.badge", text)));
+    title.textContent = model.title;
+    fill(badges, model.badges.map((text) => el("span.badge", text)));
   }
   function drawBusy() {
-    const text = silent ? "" : shared.busy;
+    const text = silence ? "" : model.busy;
     busy.textContent = text;
-    keepFocus(stop, () => (stop.hidden = text === ""), title);
+    keepFocus(cancel, () => (cancel.hidden = text === ""), title);
     root.classList.toggle("ice-working", text !== "");
-    root.ariaBusy = text !== "";
+    root.ariaBusy = String(text !== "");
   }
   function drawError() {
-    const { text, advice } = silent ?? shared.error;
+    const { text, advice } = silence ?? model.error;
     error.hidden = !text;
     fill(error, text && [el("strong", text), el("div", advice)]);
   }
-  // Nobody answers a selection once the kernel has ended: then all goes on to show what was read.
+
+  /** @type {ModelMethods["set"]} */
   function set(name, value) {
-    const selects = name === "selection";
-    if (selects && silent === LOST) return;
-    if (selects) before ??= model.get(name);
-    model.set(name, value);
+    if (name === "selection") {
+      // Once the kernel has ended nobody answers a selection, so everything goes on showing what was read.
+      if (silence === LOST) return;
+      answeredSelection ??= anyModel.get(name);
+    }
+    anyModel.set(name, value);
   }
-  function toPython(how, ...what) {
-    wait();
-    if (silent !== LOST) model[how](...what);
+  /** @param {() => void} send */
+  function toPython(send) {
+    awaitAnswer();
+    if (silence !== LOST) send();
   }
-  function say(why) {
-    if (silent === why) return;
-    silent = why;
+
+  /** @param {ErrorText | null} why */
+  function setSilence(why) {
+    if (silence === why) return;
+    silence = why;
     root.classList.toggle("ice-lost", why === LOST);
-    if (why === LOST && before) model.set("selection", before);
+    if (why === LOST && answeredSelection) anyModel.set("selection", answeredSelection);
     drawError();
     drawBusy();
   }
-  // Something was asked: an answer of any kind must come, if not to this then to the question whether somebody is there.
-  function wait() {
-    // A page made of what a notebook has kept: no model has a line to Python, and what is sent is lost without a word.
-    if (shared.layout?.comm_live === false) say(LOST);
-    if (silent !== LOST) waiting ??= setTimeout(ping, PATIENCE);
+  /** Expect an answer of any kind, if not to what was sent then to a ping. */
+  function awaitAnswer() {
+    // A page made of what a notebook has kept: its models have no connection to Python, and what is sent is lost without
+    // an error.
+    if (model.layout?.comm_live === false) setSilence(LOST);
+    if (silence !== LOST) waiting ??= setTimeout(ping, PATIENCE);
   }
   function ping() {
-    // Before we ask: a saved page answers at once.
-    waiting = setTimeout(() => ((waiting = null), say(SILENT)), PATIENCE);
+    // Before the ping: a saved page answers at once.
+    waiting = setTimeout(() => {
+      waiting = null;
+      setSilence(SILENT);
+    }, PATIENCE);
     try {
-      model.send({ ping: true });
+      anyModel.send({ ping: true });
     } catch {
       // The notebook knows that there is nobody to send to.
       clearTimeout(waiting);
-      say(LOST);
+      setSilence(LOST);
     }
   }
   function answered() {
-    clearTimeout(waiting);
-    waiting = before = null;
-    sign = Date.now();
-    if (silent === SILENT) say(null);
+    clearTimeout(waiting ?? undefined);
+    waiting = null;
+    answeredSelection = null;
+    lastSign = Date.now();
+    if (silence === SILENT) setSilence(null);
   }
-  function seek() {
-    if (waiting === null && silent !== LOST) ping();
+  function askIfThere() {
+    if (waiting === null && silence !== LOST) ping();
   }
-  const visited = () => Date.now() - sign > REST && seek();
-  root.append(view(shared));
-  shared.follow(["title", "badges"], drawTop);
-  shared.follow("busy", drawBusy);
-  shared.follow("error", drawError);
-  shared.listen(["busy", "error", "answered"], answered);
-  shared.on("msg:custom", answered);
-  // Something happened to the line to Python: is somebody there?
-  shared.on("comm_live_update", () => setTimeout(seek));
-  shared.end(() => clearTimeout(waiting));
-  followTheme(shared, root);
+  function visited() {
+    if (Date.now() - lastSign > REST) askIfThere();
+  }
+
+  root.append(view(model));
+  model.follow(["title", "badges"], drawTop);
+  model.follow("busy", drawBusy);
+  model.follow("error", drawError);
+  model.onChange(["busy", "error", "answered"], answered);
+  model.on("msg:custom", answered);
+  // Something happened to the connection.
+  model.on("comm_live_update", () => setTimeout(askIfThere));
+  model.onEnd(() => clearTimeout(waiting ?? undefined));
+  followTheme(model, root);
   for (const name of ["pointerenter", "focusin"]) root.addEventListener(name, visited);
-  // Where the focus is must be seen once somebody walks by keys: Safari does not show it where a script moved it on from
-  // what was clicked.
-  for (const [name, keyed] of [["keydown", true], ["pointerdown", false]]) {
-    root.addEventListener(name, () => root.classList.toggle("ice-keyed", keyed), true);
-  }
+  // The focus must be visible once somebody moves by keys: Safari does not show it where a script moved it on from what
+  // was clicked.
+  root.addEventListener("keydown", () => root.classList.add("ice-keyed"), true);
+  root.addEventListener("pointerdown", () => root.classList.remove("ice-keyed"), true);
   host.classList.add("ice-host");
   host.append(root);
-  // JupyterLab keeps the element of an output that is gone: what stands in it need not stay with it.
-  return () => (ends.forEach((end) => end()), root.remove());
+  return () => {
+    for (const cleanup of cleanups) cleanup();
+    // JupyterLab keeps the element of an output that is gone: what is in it need not stay with it.
+    root.remove();
+  };
 }

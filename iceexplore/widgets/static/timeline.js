@@ -1,10 +1,22 @@
 // The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
 
 import { blocks } from "./blocks.js";
-import { choose, clamp, count, el, enable, fill, keepFocus, ours, select, signButton, timer } from "./dom.js";
+import {
+  changeSelection,
+  clamp,
+  consumeEvent,
+  el,
+  fill,
+  formatCount,
+  keepFocus,
+  selectBox,
+  setEnabled,
+  smallButton,
+  timer,
+} from "./dom.js";
 import { gestures } from "./gestures.js";
 import { paintHistory } from "./timelinePainter.js";
-import { framed, inks, stretch } from "./theme.js";
+import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
 
 // Px: the flags' row, lanes, room left and right.
 const [FLAGS, MAIN, SIDE, LEFT, RIGHT] = [18, 46, 25, 16, 30];
@@ -32,29 +44,29 @@ export function timelineView(model) {
     style: { height: `${height}px` },
     onkeydown: keys,
   }, canvas);
-  const back = signButton("‹", "Earlier snapshot", () => go(at() - 1, true));
-  const player = signButton("▶", "Play through the history", () => play(!playing));
-  const next = signButton("›", "Later snapshot", () => go(at() + 1, true));
-  const speed = select("Speed", null, SPEEDS);
+  const back = smallButton("‹", "Earlier snapshot", () => go(at() - 1, true));
+  const player = smallButton("▶", "Play through the history", () => play(!playing));
+  const next = smallButton("›", "Later snapshot", () => go(at() + 1, true));
+  const speed = selectBox("Speed", null, SPEEDS);
   const said = el("div.when");
-  const comparing = signButton(
+  const comparing = smallButton(
     "Compare",
     "Compare with another snapshot (Shift and click)",
     () => setCompare(!picking()),
     { ariaPressed: false },
   );
-  const scale = select("Scale", () => model.put("scale", scale.value), SCALES);
-  const measure = select("Height", () => model.put("measure", measure.value), MEASURES);
+  const scale = selectBox("Scale", () => model.save("scale", scale.value), SCALES);
+  const measure = selectBox("Height", () => model.save("measure", measure.value), MEASURES);
   const zooms = el(
     "span.group",
     { hidden: all.length < 24 },
-    signButton("−", "Zoom out", () => zoom(0.5)),
-    signButton("+", "Zoom in", () => zoom(2)),
-    signButton("Fit", "Fit: show all of it", () => zoom(0)),
+    smallButton("−", "Zoom out", () => zoom(0.5)),
+    smallButton("+", "Zoom in", () => zoom(2)),
+    smallButton("Fit", "Fit: show all of it", () => zoom(0)),
   );
   const legend = el("div.line-legend");
   const result = el("div.compared", { role: "status" });
-  const clear = signButton("×", "End the comparison", () => choose(model, { against: "" }));
+  const clear = smallButton("×", "End the comparison", () => changeSelection(model, { against: "" }));
   const foot = el("div.line-foot", legend, result, clear);
   const tools = el(
     "div.line-tools",
@@ -66,7 +78,7 @@ export function timelineView(model) {
     el("span.group.end", zooms, comparing, scale, measure),
   );
   speed.value = 1200;
-  for (const one of [player, comparing]) enable(one, final > 0);
+  for (const one of [player, comparing]) setEnabled(one, final > 0);
 
   // Where each stands, from 0 to 1, ascending.
   let units = [];
@@ -84,8 +96,8 @@ export function timelineView(model) {
   // What was chosen when we looked last.
   let last;
   let context = null;
-  const redraw = framed(model, paint);
-  const colours = inks(model, line, redraw, resize);
+  const redraw = inNextFrame(model, paint);
+  const colours = canvasColours(model, line, redraw, resize);
 
   const picked = (key) => all.findIndex(({ id }) => id === model.selection[key]);
   const at = () => moved ?? picked("snapshot");
@@ -109,7 +121,7 @@ export function timelineView(model) {
   function resize() {
     if (!line.clientWidth) return;
     width = line.clientWidth;
-    context = stretch(canvas, width, height);
+    context = resizeCanvas(canvas, width, height);
     paint();
   }
 
@@ -142,7 +154,7 @@ export function timelineView(model) {
     said.title = [words, id, ...refs].join("\n");
     fill(
       said,
-      el("span.count", `${count(i + 1)}/${count(all.length)}`),
+      el("span.count", `${formatCount(i + 1)}/${formatCount(all.length)}`),
       refs.slice(0, 3).map(badge),
       refs.length > 3 && badge(`+${refs.length - 3}`),
       el("span.words-line", words),
@@ -150,8 +162,8 @@ export function timelineView(model) {
   }
   function draw() {
     const [now, other] = [at(), picked("against")];
-    enable(back, now > 0);
-    enable(next, now < final);
+    setEnabled(back, now > 0);
+    setEnabled(next, now < final);
     line.ariaValueNow = Math.max(1, now + 1);
     const versus = other >= 0 ? `, compared with ${other + 1}: ${all[other].words}` : "";
     line.ariaValueText = now < 0
@@ -185,7 +197,7 @@ export function timelineView(model) {
     to = clamp(0, to, final);
     // What could not be read is asked for again, as a node: it is selected already.
     if (to === at() && moved === null) {
-      return void (model.error.text && choose(model, { node: `snapshot:${all[to].id}` }));
+      return void (model.error.text && changeSelection(model, { node: `snapshot:${all[to].id}` }));
     }
     moved = to;
     reveal(to);
@@ -196,14 +208,14 @@ export function timelineView(model) {
   function send() {
     const { id } = all[moved];
     moved = null;
-    if (id !== model.selection.snapshot) choose(model, { snapshot: id });
+    if (id !== model.selection.snapshot) changeSelection(model, { snapshot: id });
     draw();
   }
   function against(to) {
     to = clamp(0, to, final);
     setCompare(false);
     reveal(to);
-    if (all[to].id !== model.selection.against) choose(model, { against: to === at() ? "" : all[to].id });
+    if (all[to].id !== model.selection.against) changeSelection(model, { against: to === at() ? "" : all[to].id });
   }
   const picking = () => comparing.ariaPressed === "true";
   function setCompare(on) {
@@ -269,13 +281,13 @@ export function timelineView(model) {
       ? () => against((other < 0 ? at() : other) + by)
       : () => (play(false), go(at() + by));
     if (!act) return;
-    ours(event);
+    consumeEvent(event);
     act();
   }
   function escape() {
     play(false);
     setCompare(false);
-    if (model.selection.against) choose(model, { against: "" });
+    if (model.selection.against) changeSelection(model, { against: "" });
   }
   function nearest({ offsetX, offsetY }) {
     let [best, least] = [-1, 24 ** 2];
@@ -311,8 +323,8 @@ export function timelineView(model) {
   });
 
   model.follow(["scale", "measure"], scaled);
-  model.listen("selection", chosen);
-  model.listen("comparison", draw);
-  model.listen("cancelled", () => play(false));
+  model.onChange("selection", chosen);
+  model.onChange("comparison", draw);
+  model.onChange("cancelled", () => play(false));
   return section(tools, line, foot);
 }

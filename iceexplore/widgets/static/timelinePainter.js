@@ -1,7 +1,7 @@
 // A history as the timeline's canvas shows it: snapshots in lanes, what each changed, and the names of refs.
 
 import { clamp } from "./dom.js";
-import { fitted, trace, write } from "./theme.js";
+import { drawPath, drawText, fitText } from "./painting.js";
 
 // px apart: nearer ones are drawn together.
 const DENSE = 7;
@@ -19,7 +19,7 @@ export function paintHistory(
   const dense = width / seen.length < DENSE;
   c.clearRect(0, 0, width, height);
   if (other >= 0 && now >= 0) {
-    trace(c, () => c.rect(Math.min(x(now), x(other)), top, Math.abs(x(now) - x(other)), height - top), {
+    drawPath(c, () => c.rect(Math.min(x(now), x(other)), top, Math.abs(x(now) - x(other)), height - top), {
       fill: colours.chosen,
       alpha: 0.5,
     });
@@ -31,7 +31,7 @@ export function paintHistory(
   marks();
   for (const i of [hovered, other, now]) {
     if (i >= 0) {
-      trace(c, () => c.arc(x(i), base(all[i].lane), 8, 0, 7), {
+      drawPath(c, () => c.arc(x(i), base(all[i].lane), 8, 0, 7), {
         stroke: i === other ? colours.muted : colours.accent,
         width: i === now ? 2 : 1.25,
       });
@@ -44,7 +44,7 @@ export function paintHistory(
       c.moveTo(x(i), from);
       c.lineTo(x(i), to);
     };
-    trace(c, path, look);
+    drawPath(c, path, look);
   }
   function links(look, reached) {
     const link = (s, i) => {
@@ -56,7 +56,7 @@ export function paintHistory(
       if (top === bottom) c.lineTo(to, bottom);
       else c.bezierCurveTo((from + to) / 2, top, from, bottom, to, bottom);
     };
-    trace(c, () => all.forEach(link), look);
+    drawPath(c, () => all.forEach(link), look);
   }
   // Where they stand too near: the largest changes in each few pixels.
   function marks() {
@@ -69,7 +69,7 @@ export function paintHistory(
       for (const [side, mark, way, room] of [[0, "added", -1, lane ? 13 : 28], [1, "removed", 1, lane ? 9 : 15]]) {
         const n = Math.max(...near.map((one) => all[one][measure][side]));
         const high = n && way * Math.max(2, (room * Math.log1p(n)) / Math.log1p(most));
-        trace(c, () => c.rect(px - wide / 2, y, wide, high), { fill: colours.tint("mark:" + mark), alpha: 0.5 });
+        drawPath(c, () => c.rect(px - wide / 2, y, wide, high), { fill: colours.tint("mark:" + mark), alpha: 0.5 });
       }
       const [name, r] = ["operation:" + operation, dense ? 1.5 : 4.5];
       const colour = colours.tint(name);
@@ -79,7 +79,7 @@ export function paintHistory(
         for (const [dx, dy] of corners) c.lineTo(px + dx * r, y + dy * r);
         c.closePath();
       };
-      trace(
+      drawPath(
         c,
         shape,
         dense
@@ -99,7 +99,7 @@ export function paintHistory(
     c.textBaseline = "middle";
     for (const { i, name, kind } of named.slice(0, 200)) {
       const { lane } = all[i];
-      const text = fitted(c, name, 130, font);
+      const text = fitText(c, name, 130, font);
       c.font = font;
       const wide = c.measureText(text).width + 12;
       const px = x(i);
@@ -111,12 +111,12 @@ export function paintHistory(
       taken.push([left, left + wide, top]);
       if (!lane) pole(i, { stroke: colours.muted, alpha: 0.5 }, 16, base(0) - 7);
       const tag = kind === 2;
-      trace(c, () => c.roundRect(left, top + 0.5, wide, 15, tag ? 2 : 7.5), {
+      drawPath(c, () => c.roundRect(left, top + 0.5, wide, 15, tag ? 2 : 7.5), {
         fill: colours.paper,
         stroke: colours.muted,
         dash: tag ? [3, 2] : [],
       });
-      write(c, text, left + 6, top + 8.5, kind ? colours.muted : colours.ink, font);
+      drawText(c, text, left + 6, top + 8.5, kind ? colours.muted : colours.ink, font);
     }
   }
 }

@@ -4,7 +4,7 @@ import { cardPainter, ICONS, WORDS } from "./treeCards.js";
 import { clamp, el, listen, timer } from "./dom.js";
 import { gestures } from "./gestures.js";
 import { SIZE } from "./arrangement.js";
-import { framed, inks, stretch } from "./theme.js";
+import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
 
 const FARTHEST = 0.03;
 const NEAREST = 2.5;
@@ -32,8 +32,8 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
 
   // Colours and sizes ------------------------------------------------------------------------------------------------
 
-  const redraw = framed(model, draw);
-  const colours = inks(model, box, anew, resize);
+  const redraw = inNextFrame(model, draw);
+  const colours = canvasColours(model, box, anew, resize);
   const cards = cardPainter(colours, styles);
 
   function anew() {
@@ -44,7 +44,7 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
     const { clientWidth: w, clientHeight: h } = box;
     if (!w || !h) return;
     const first = view.width === 0;
-    stretch(canvas, w, h);
+    resizeCanvas(canvas, w, h);
     Object.assign(view, { width: w, height: h });
     if (first) home();
     else limit();

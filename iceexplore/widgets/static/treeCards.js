@@ -1,7 +1,7 @@
 // A forest as a view of a canvas shows it: cards, joined by lines; in less detail from afar.
 
 import { SIZE } from "./arrangement.js";
-import { fitted, trace, write } from "./theme.js";
+import { drawPath, drawText, fitText } from "./painting.js";
 
 // From this scale on cards have words.
 export const WORDS = 0.52;
@@ -33,7 +33,7 @@ export function cardPainter(colours, styles) {
         for (const kid of row.kids) if (!kid.blocked) edge(c, row, kid.x, kid.y + SIZE.height / 2, top, bottom);
       }
     };
-    trace(c, lines, { stroke: colours.line, width: Math.max(1, 0.6 / scale) });
+    drawPath(c, lines, { stroke: colours.line, width: Math.max(1, 0.6 / scale) });
     if (scale < ICONS) return dots(c, outside, scale, map, state);
     for (const row of map.rows) if (!outside(row)) card(c, row, scale, state);
   }
@@ -60,7 +60,7 @@ export function cardPainter(colours, styles) {
     const told = map.rows.filter(({ id }) => id === state.selected || state.hits.has(id));
     const frames = () =>
       told.forEach(({ x, y, w }) => c.rect(x - least, y - least, w + 2 * least, SIZE.height + 2 * least));
-    trace(c, frames, { stroke: colours.accent, width: 2 / scale });
+    drawPath(c, frames, { stroke: colours.accent, width: 2 / scale });
   }
   // Of a node: the name of its colour.
   const mainMark = ({ marks }) => TELLING.find((name) => marks?.includes(name.slice(5)));
@@ -75,31 +75,38 @@ export function cardPainter(colours, styles) {
     const mark = mainMark(node);
     const chosen = id === selected;
     const more = node.kind === "more";
-    trace(c, () => c.roundRect(x, y, w, h, 6), {
+    drawPath(c, () => c.roundRect(x, y, w, h, 6), {
       fill: chosen ? colours.chosen : id === hovered ? colours.hover : more || pruned ? colours.panel : colours.paper,
       stroke: chosen ? colours.accent : mark ? colours.tint(mark) : colours.line,
       width: chosen ? 2 : 1,
       dash: marks.includes("removed") || more || pruned ? [4, 3] : [],
     });
-    if (hits.has(id)) trace(c, () => c.rect(x + 8, y + h - 3, w - 16, 3), { fill: colours.accent });
+    if (hits.has(id)) drawPath(c, () => c.rect(x + 8, y + h - 3, w - 16, 3), { fill: colours.accent });
     if (id === focus) {
-      trace(c, () => c.roundRect(x - 3.5, y - 3.5, w + 7, h + 7, 9), { stroke: colours.accent, width: 2 });
+      drawPath(c, () => c.roundRect(x - 3.5, y - 3.5, w + 7, h + 7, 9), { stroke: colours.accent, width: 2 });
     }
     c.globalAlpha = dim ? 0.72 : 1;
     drawIcon(c, node.kind, x + 9, y + 12, pruned);
     c.globalAlpha = 1;
     const signs = marks.map((m) => "mark:" + m).filter((name) => styles[name]?.sign);
-    if (scale < WORDS) trace(c, () => c.rect(x + 32, y + 15, w - 52, 10), { fill: colours.line });
+    if (scale < WORDS) drawPath(c, () => c.rect(x + 32, y + 15, w - 52, 10), { fill: colours.line });
     else {
       const note = (pruned && node.reason) || node.note;
       const [large, small] = [`12.5px ${colours.font}`, `11px ${colours.font}`];
-      const label = fitted(c, node.label, w - 45 - 11 * signs.length, large);
-      write(c, label, x + 32, y + (note ? 17 : 24.5), more ? colours.accent : dim ? colours.muted : colours.ink, large);
-      if (note) write(c, fitted(c, note, w - 45, small), x + 32, y + 31.5, colours.muted, small);
+      const label = fitText(c, node.label, w - 45 - 11 * signs.length, large);
+      drawText(
+        c,
+        label,
+        x + 32,
+        y + (note ? 17 : 24.5),
+        more ? colours.accent : dim ? colours.muted : colours.ink,
+        large,
+      );
+      if (note) drawText(c, fitText(c, note, w - 45, small), x + 32, y + 31.5, colours.muted, small);
     }
     const right = x + w - (node.leaf ? 6 : 13);
     signs.forEach((name, i) =>
-      write(
+      drawText(
         c,
         styles[name].sign,
         right - 11 * (signs.length - i),
@@ -121,8 +128,8 @@ export function cardPainter(colours, styles) {
       c.moveTo(cx, cy - 4);
       c.lineTo(cx, cy + 4);
     };
-    trace(c, () => c.arc(cx, cy, 8, 0, 7), { fill: colours.paper, stroke: colours.muted });
-    trace(c, sign, { stroke: colours.ink, width: 1.4 });
+    drawPath(c, () => c.arc(cx, cy, 8, 0, 7), { fill: colours.paper, stroke: colours.muted });
+    drawPath(c, sign, { stroke: colours.ink, width: 1.4 });
   }
   function drawIcon(c, kind, x, y, grey) {
     if (!paths.has(kind)) paths.set(kind, (styles[kind]?.icon ?? ["", ""]).map((d) => new Path2D(d)));

@@ -1,7 +1,7 @@
 // The tree as rows, for the keyboard, for screen readers and as a list: one tab stop, arrows to walk (WAI-ARIA tree
 // pattern). Of many rows only those in view are in the page, and the one that has the tab stop.
 
-import { clamp, colour, el, fill, focusedIn, icon, listen, ours, timer, UNSTOPPED } from "./dom.js";
+import { applyColours, clamp, consumeEvent, el, fill, focusedIn, icon, listen, NO_TAB_STOP, timer } from "./dom.js";
 
 // Px, as in the style sheet.
 const ROW = 36;
@@ -14,13 +14,13 @@ const SPEAK = { carried: "carried over", pruned: "skipped" };
 // The sign of a mark, in its colour.
 export function markSign(styles, mark, props) {
   const style = styles["mark:" + mark];
-  return colour(el("span.mark", { title: style.title, ...props }, style.sign), style);
+  return applyColours(el("span.mark", { title: style.title, ...props }, style.sign), style);
 }
 
 // `on` has select(row), toggle(row), focus(id or null), key(event) -> whether it was used.
 export function rowsView(model, { styles, label, on }) {
   const sheet = el("div.sheet", { role: "none" });
-  const box = el("div.tree", { role: "tree", ariaLabel: label, ...UNSTOPPED }, sheet);
+  const box = el("div.tree", { role: "tree", ariaLabel: label, ...NO_TAB_STOP }, sheet);
   // Id -> what is in the page: { element, said, looked }.
   const drawn = new Map();
   const state = { rows: [], selected: null, hits: new Set() };
@@ -174,7 +174,7 @@ export function rowsView(model, { styles, label, on }) {
         else if (event.key.length === 1) type(event.key);
         else return;
       }
-      ours(event);
+      consumeEvent(event);
     },
   });
 

@@ -1,6 +1,6 @@
 // Search in a forest: what the browser has at once, the rest by Python, which reads manifests until it is told to stop.
 
-import { count, el, listen, signButton, timer } from "./dom.js";
+import { el, formatCount, listen, smallButton, timer } from "./dom.js";
 
 const SEARCHED = 250; // ms after the last letter
 
@@ -14,7 +14,7 @@ export function findBar(model, on) {
     autocomplete: "off",
   });
   const said = el("span.count-found", { role: "status" });
-  const steps = [signButton("‹", "Previous match", () => move(-1)), signButton("›", "Next match", () => move(1))];
+  const steps = [smallButton("‹", "Previous match", () => move(-1)), smallButton("›", "Next match", () => move(1))];
   const box = el("div.finder", { role: "search", ariaLabel: on.label && `Find: ${on.label}` }, input, said, steps);
   const wait = timer(model);
   let own = {}; // what is searched where Python does not
@@ -32,7 +32,7 @@ export function findBar(model, on) {
   function send(next) {
     wait();
     if (next === text()) return;
-    if (on.python) return model.ask("search", { text: next });
+    if (on.python) return model.request("search", { text: next });
     own = { text: next };
     begin();
   }
@@ -55,7 +55,7 @@ export function findBar(model, on) {
   }
   function draw() {
     const { busy, more } = found();
-    const all = count(hits.length) + (more ? "+" : "");
+    const all = formatCount(hits.length) + (more ? "+" : "");
     const answer = hits.length ? (at < 0 ? `${all} found` : `${at + 1} of ${all}`) : busy ? "" : "nothing found";
     said.textContent = text().trim() && answer + (busy ? " …" : "");
     for (const button of steps) button.hidden = !hits.length;
@@ -87,8 +87,8 @@ export function findBar(model, on) {
     },
   });
   if (on.python) {
-    model.listen("search", begin);
-    model.listen("found", look);
+    model.onChange("search", begin);
+    model.onChange("found", look);
   }
   draw();
   return { element: box, look, focus: () => input.focus() };

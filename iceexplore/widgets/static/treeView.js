@@ -2,7 +2,7 @@
 // search, the way to what is selected, a legend, and files of it.
 
 import { canvasView } from "./treeCanvas.js";
-import { choose, el, fill, focusedIn, keepFocus, saveFile, signButton } from "./dom.js";
+import { changeSelection, el, fill, focusedIn, keepFocus, saveFile, smallButton } from "./dom.js";
 import { findBar } from "./treeSearch.js";
 import { arrange } from "./arrangement.js";
 import { markSign, rowsView } from "./treeRows.js";
@@ -29,7 +29,7 @@ export function treeView(
     label,
     watch = [],
     selected = () => model.selection.node,
-    select = (id) => choose(model, { node: id }),
+    select = (id) => changeSelection(model, { node: id }),
     list: listed,
   } = {},
 ) {
@@ -71,21 +71,21 @@ export function treeView(
   const farther = () => picture.zoom(1 / 1.3);
   const way = el("ol.trail");
   const legend = el("div.legend");
-  const asList = signButton("List", "Show as a list", () => setList(!list()), { ariaPressed: false });
+  const asList = smallButton("List", "Show as a list", () => setList(!list()), { ariaPressed: false });
   const zooms = el(
     "span.group.zooms",
-    signButton("−", "Zoom out of the tree", farther),
-    signButton("+", "Zoom into the tree", nearer),
-    signButton("Fit", "Fit the tree", picture.fit),
+    smallButton("−", "Zoom out of the tree", farther),
+    smallButton("+", "Zoom into the tree", nearer),
+    smallButton("Fit", "Fit the tree", picture.fit),
   );
   const formats = el(
     "span.group",
     { hidden: true },
     Object.entries(FILES).map(([format, [title]]) =>
-      (python || format === "png") && signButton(title, `Save as ${title}`, () => save(format))
+      (python || format === "png") && smallButton(title, `Save as ${title}`, () => save(format))
     ),
   );
-  const saver = signButton("Save…", "Save the picture", () => setSaving(formats.hidden), { ariaExpanded: false });
+  const saver = smallButton("Save…", "Save the picture", () => setSaving(formats.hidden), { ariaExpanded: false });
   const find = findBar(model, { python, label, nodes, go, back: () => rows.focus(), found: (hits) => mark({ hits }) });
   const tools = el("div.tools", find.element, el("span.group.end", zooms, asList, saver, formats));
   const stage = el("div.stage", rows.element, picture.element);
@@ -117,7 +117,7 @@ export function treeView(
   function toggle({ id, node, open, parent }) {
     toggled = node.kind === "more" ? parent : id;
     const others = model[expanded].filter((other) => other !== id);
-    model.put(expanded, open ? others : [...others, id]);
+    model.save(expanded, open ? others : [...others, id]);
   }
   function reveal(id) {
     picture.reveal(id);
@@ -169,7 +169,7 @@ export function treeView(
         "li",
         step === id
           ? el("span", { ariaCurrent: "location", tabindex: -1 }, label)
-          : signButton(label, `Go to ${label}`, () => go(step)),
+          : smallButton(label, `Go to ${label}`, () => go(step)),
       );
     });
     keepFocus(way, () => fill(way, items), here);
@@ -183,7 +183,7 @@ export function treeView(
       [
         el("span", text),
         ...Object.entries(counts).map(signs),
-        signButton("×", "Stop comparing", () => choose(model, { against: "" }), { class: "end" }),
+        smallButton("×", "Stop comparing", () => changeSelection(model, { against: "" }), { class: "end" }),
       ];
     keepFocus(legend, () => fill(legend, parts), here);
   }
@@ -197,13 +197,13 @@ export function treeView(
   async function save(format) {
     setSaving(false);
     if (format === "png") hand(format, await picture.png());
-    else asked = model.ask("wanted", { format });
+    else asked = model.request("wanted", { format });
   }
   function saved() {
     const { n, format, text } = model.written;
     if (n !== asked) return;
     hand(format, text);
-    model.put("written", {});
+    model.save("written", {});
   }
   function hand(format, content) {
     const [, ending, type] = FILES[format];
@@ -217,11 +217,11 @@ export function treeView(
     if (!focusedIn(stage)) rows.focus();
   });
 
-  model.listen([...traits, "selection", ...watch], changed);
+  model.onChange([...traits, "selection", ...watch], changed);
   update();
   if (python) {
     model.follow("compared", drawLegend);
-    model.listen("written", saved);
+    model.onChange("written", saved);
   }
   if (listed) setList(true);
   box.where = picture.where;

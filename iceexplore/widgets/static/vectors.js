@@ -1,9 +1,9 @@
 // Deleted positions: a picture of them, what Python says of them, and as tables.
 
 import { blocks } from "./blocks.js";
-import { button, clamp, count, el, fill, icon, keepFocus, link, listen } from "./dom.js";
+import { button, clamp, el, fill, formatCount, icon, keepFocus, linkButton, listen } from "./dom.js";
 import { gridView } from "./grid.js";
-import { framed, inks, stretch } from "./theme.js";
+import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
 
 const HEIGHT = 132; // px that the picture takes at most
 const LISTS = { positions: "Positions", runs: "Runs", all: "All deletes of the snapshot" };
@@ -30,8 +30,8 @@ export function vectorsView(model) {
     tables.deletes.element,
   );
   // In a frame of its own: the picture has another height then, and a box must not change while its size is told.
-  const repaint = framed(model, paint);
-  const colours = inks(model, picture, repaint, repaint);
+  const repaint = inNextFrame(model, paint);
+  const colours = canvasColours(model, picture, repaint, repaint);
   let table = "positions";
   // Of the picture: px of a square, and how many stand beside one another.
   let cell = 1;
@@ -42,7 +42,7 @@ export function vectorsView(model) {
 
   // What is asked ------------------------------------------------------------------------------------------------------
 
-  const ask = (change) => model.put("vector_of", { node: model.selection.node, path: "", footer: false, ...change });
+  const ask = (change) => model.save("vector_of", { node: model.selection.node, path: "", footer: false, ...change });
   // Only what is looked at is read.
   function look() {
     if (seen && model.vector_of.node !== model.selection.node) ask();
@@ -73,7 +73,7 @@ export function vectorsView(model) {
   const keep = (run) => keepFocus(box, run, () => tabs.firstChild);
   function waiting() {
     const { missed, ...asked } = model.vector_of;
-    return missed ? [missed, " ", link("Try again", () => ask(asked))] : "Reading …";
+    return missed ? [missed, " ", linkButton("Try again", () => ask(asked))] : "Reading …";
   }
   function draw() {
     const { kind, title, headline, of, notes = [waiting()], paths = [], path, facts: said, unread, picture: shown } =
@@ -93,7 +93,7 @@ export function vectorsView(model) {
               "select.select.wide-select",
               { onchange: (event) => ask({ path: event.target.value }) },
               paths.map(([value, n, name]) =>
-                el("option", { value, selected: value === path }, `${count(n)} in ${name}`)
+                el("option", { value, selected: value === path }, `${formatCount(n)} in ${name}`)
               ),
             ),
           ),
@@ -113,7 +113,7 @@ export function vectorsView(model) {
     cell = clamp(3, Math.floor(Math.sqrt((wide * HEIGHT) / cells.length)), 12);
     columns = Math.max(1, Math.floor(wide / cell));
     const size = [columns * cell, Math.ceil(cells.length / columns) * cell];
-    const c = stretch(canvas, ...size);
+    const c = resizeCanvas(canvas, ...size);
     [canvas.style.width, canvas.style.height] = size.map((px) => `${px}px`);
     canvas.hidden = cells.length === 0;
     canvas.ariaLabel = label;
@@ -142,8 +142,8 @@ export function vectorsView(model) {
       const percent = Number(((100 * n) / (last - first + 1)).toPrecision(2));
       const group = borders.filter((start) => start <= first).length;
       const words = first === last
-        ? `Position ${count(first)}: ${n ? "deleted" : "not deleted"}`
-        : `Positions ${count(first)} to ${count(last)}: ${count(n)} deleted (${percent} %)`;
+        ? `Position ${formatCount(first)}: ${n ? "deleted" : "not deleted"}`
+        : `Positions ${formatCount(first)} to ${formatCount(last)}: ${formatCount(n)} deleted (${percent} %)`;
       legend.textContent = group ? `${words}, row group ${group - 1}` : words;
     },
     pointerleave: paint,
@@ -154,8 +154,8 @@ export function vectorsView(model) {
     look();
   });
   sight.observe(box);
-  model.end(() => sight.disconnect());
+  model.onEnd(() => sight.disconnect());
   model.follow(["vector", "vector_of"], draw);
-  model.listen("selection", look);
+  model.onChange("selection", look);
   return box;
 }

@@ -1,0 +1,199 @@
+// @ts-check
+/**
+ * Canvases: their size, colours, shapes and texts.
+ *
+ * @module
+ */
+
+/** @import { Colours, Look, Model } from "./types.d.ts" */
+
+import { el } from "./dom.js";
+import { watchTheme } from "./theme.js";
+
+/** Properties of the style sheet, each a colour: `--ice-paper` and so on. */
+const COLOURS = /** @type {const} */ (["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen"]);
+/** How long a theme's style sheet may take to arrive, in ms. */
+const THEME_DELAY = 400;
+/** The most texts whose shortened forms are remembered. */
+const MOST_FITTED = 20000;
+
+/**
+ * Call `run` when a box has another size, and when it comes into the page, until the widget is removed.
+ *
+ * @param {Model} model
+ * @param {Element} box
+ * @param {ResizeObserverCallback} run
+ */
+export function onResize(model, box, run) {
+  const observer = new ResizeObserver(run);
+  observer.observe(box);
+  model.onEnd(() => observer.disconnect());
+}
+
+/**
+ * Return the colours to paint with on a canvas in a box, kept up to date.
+ *
+ * @param {Model} model
+ * @param {HTMLElement} box
+ * @param {() => void} repaint Is called when colours change.
+ * @param {() => void} resize Is called when the box has another size; the colours are there by then.
+ * @returns {Colours}
+ */
+export function canvasColours(model, box, repaint, resize) {
+  const probe = el("span", { hidden: true });
+  const forced = matchMedia("(forced-colors: active)");
+  const styles = model.styles;
+  const found = /** @type {Colours} */ ({
+    tint(name) {
+      if (found.plain) return found.ink;
+      return styles[name]?.[found.dark ? "dark" : "light"] ?? found.muted;
+    },
+  });
+  /** @type {HTMLElement | null} */
+  let root = null;
+  box.append(probe);
+
+  function read() {
+    for (const name of COLOURS) {
+      probe.style.color = `var(--ice-${name})`;
+      found[name] = getComputedStyle(probe).color;
+    }
+    found.font = getComputedStyle(box).fontFamily;
+    found.dark = root?.dataset.iceTheme === "dark";
+    found.plain = forced.matches;
+    repaint();
+  }
+  function readTwice() {
+    read();
+    setTimeout(read, THEME_DELAY);
+  }
+  onResize(model, box, () => {
+    if (!root) {
+      root = box.closest("[data-ice-theme]");
+      if (!root) return;
+      watchTheme(model, [root], { attributeFilter: ["data-ice-theme", "data-ice-contrast"] }, [forced], readTwice);
+      read();
+    }
+    resize();
+  });
+  return found;
+}
+
+/**
+ * Give a canvas a size in px, with as many points as the screen has for them.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ * @returns {CanvasRenderingContext2D} What draws on it, in px.
+ */
+export function resizeCanvas(canvas, width, height) {
+  const ratio = Math.min(devicePixelRatio || 1, 3);
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  const context = contextOf(canvas);
+  context.scale(ratio, ratio);
+  return context;
+}
+
+/**
+ * Return what draws on a canvas.
+ *
+ * @param {HTMLCanvasElement} canvas
+ */
+export function contextOf(canvas) {
+  return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+}
+
+/**
+ * Fill a path, stroke it, or both.
+ *
+ * @param {CanvasRenderingContext2D} context
+ * @param {() => void} path Adds to the context's path.
+ * @param {Look} look
+ */
+export function drawPath(context, path, { fill, stroke, width = 1, dash = [], alpha = 1 }) {
+  context.beginPath();
+  path();
+  context.globalAlpha = alpha;
+  if (fill) {
+    context.fillStyle = fill;
+    context.fill();
+  }
+  if (stroke) {
+    context.strokeStyle = stroke;
+    context.lineWidth = width;
+    context.setLineDash(dash);
+    context.stroke();
+    context.setLineDash([]);
+  }
+  context.globalAlpha = 1;
+}
+
+/**
+ * Write a text.
+ *
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} x
+ * @param {number} y
+ * @param {string} colour
+ * @param {string} font
+ */
+export function drawText(context, text, x, y, colour, font) {
+  context.fillStyle = colour;
+  context.font = font;
+  context.fillText(text, x, y);
+}
+
+/** @type {Map<string, string>} */
+const fitted = new Map();
+
+/**
+ * Return a text, or its beginning with an ellipsis, as far as it fits.
+ *
+ * @param {Pick<CanvasRenderingContext2D, "font" | "measureText">} context
+ * @param {string} text
+ * @param {number} room In px.
+ * @param {string} font
+ * @returns {string}
+ */
+export function fitText(context, text, room, font) {
+  const key = `${font} ${Math.round(room)} ${text}`;
+  const known = fitted.get(key);
+  if (known !== undefined) return known;
+  context.font = font;
+  let found = text;
+  if (context.measureText(text).width > room) {
+    // The longest beginning that fits, by bisection.
+    let low = 0;
+    let high = text.length;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (context.measureText(text.slice(0, middle) + "…").width <= room) low = middle;
+      else high = middle - 1;
+    }
+    found = text.slice(0, low) + "…";
+  }
+  if (fitted.size > MOST_FITTED) fitted.clear();
+  fitted.set(key, found);
+  return found;
+}
+
+/**
+ * Return a function that has `draw` called in the next frame, once however often it is asked for.
+ *
+ * @param {Model} model
+ * @param {() => void} draw
+ * @returns {() => void}
+ */
+export function inNextFrame(model, draw) {
+  let frame = 0;
+  model.onEnd(() => cancelAnimationFrame(frame));
+  return () => {
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      draw();
+    });
+  };
+}
