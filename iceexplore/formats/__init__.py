@@ -17,11 +17,10 @@ from iceexplore.formats._avro import (
     read_header,
 )
 from iceexplore.formats._avro_encode import encode_records
-from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES, Records, avro_batches, record_limit
-from iceexplore.formats._fields import FIELD_ID, children_of, field_id, plain_field
+from iceexplore.formats._avro_rows import AVRO_LOGICAL_TYPES, Records, avro_batches
+from iceexplore.formats._fields import FIELD_ID, children_of, field_id
 from iceexplore.formats._footers import FooterColumn, OrcFooter, ParquetFooter, read_orc_footer, read_parquet_footer
 from iceexplore.formats._foreign import foreign
-from iceexplore.formats._parquet_chunks import check_chunks
 from iceexplore.formats._parquet_size import KeptChunks, StreamLimit, batch_rows, chunk_sizes, whole_bytes
 from iceexplore.formats._rewrite_avro import read_avro, rewritten_avro
 from iceexplore.formats._rewrite_parquet import read_parquet, rewritten_parquet
@@ -103,7 +102,6 @@ __all__ = [
     "batch_rows",
     "block_bytes",
     "cannot_rewrite",
-    "check_chunks",
     "children_of",
     "chunk_sizes",
     "container",
@@ -121,7 +119,6 @@ __all__ = [
     "is_bare",
     "json_texts",
     "open_rows",
-    "plain_field",
     "read_avro",
     "read_header",
     "read_orc_footer",
@@ -130,7 +127,6 @@ __all__ = [
     "read_parquet_row_groups",
     "read_rows",
     "read_struct",
-    "record_limit",
     "rewritten_avro",
     "rewritten_parquet",
     "sniff",
