@@ -103,6 +103,7 @@ _LAZY = {
 # Packages that the documentation names (``ix.widgets.Timeline``, ``ix.commits.RULES``), available without a separate
 # import, whatever was used before.
 _PACKAGES = (
+    "arrow",
     "commits",
     "deletes",
     "doctor",

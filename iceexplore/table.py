@@ -491,7 +491,9 @@ class Table:
         """
         from iceexplore.reading import row_stream
 
-        return row_stream(self._state).__arrow_c_stream__(requested_schema)
+        rows: Any = row_stream(self._state)  # the stubs leave the export untyped
+        stream: object = rows.__arrow_c_stream__(requested_schema)
+        return stream
 
     @renamed_arguments(filter="where")
     def count(

@@ -25,6 +25,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 HOUSE = (
     "faces", "widgets", "labs", "on_spark", "doctor", "verification", "commits", "writing", "reading", "planning",
     "expressions", "inspect", "graph", "manifests", "deletes", "formats", "metadata", "storage", "render", "errors",
+    "arrow",
 )  # fmt: skip
 
 #: Modules in a folder: beyond, it holds more than one theme.

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.saving._reachable import MetadataFile, files_of_leaves, reachable_files, tree_files
 from iceexplore.commits.transaction._committer import CommitRecord
 from iceexplore.errors import whole_number

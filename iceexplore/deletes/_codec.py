@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from iceexplore.errors import FormatError, UnsupportedError
 
 __all__ = ["CODECS", "decompress"]
 
 #: Codec name in a Puffin footer → Arrow's name. Both are framed formats; Arrow's ``lz4`` is the frame format.
-CODECS = {"lz4": "lz4", "zstd": "zstd"}
+CODECS: dict[str, Literal["lz4", "zstd"]] = {"lz4": "lz4", "zstd": "zstd"}
 
 _STEP = 1 << 18
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyChunkedArray, AnyField, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError
 from iceexplore.formats import FIELD_ID, field_id, foreign, read_rows
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, arrow_type
@@ -44,9 +45,9 @@ def read_position_deletes(storage: Storage, location: str, file_format: str | No
     table = read_rows(storage, location, kind="delete-file", stated=file_format)
     path = column_of(table.schema, FILE_PATH_ID, "file_path", location)
     pos = column_of(table.schema, POS_ID, "pos", location)
-    columns = {"file_path": (path, pa.string()), "pos": (pos, pa.int64())}
+    columns: dict[str, tuple[int, pa.DataType]] = {"file_path": (path, pa.string()), "pos": (pos, pa.int64())}
     with foreign("the position delete file", location):
-        out = pa.table({name: table.column(i).cast(kind) for name, (i, kind) in columns.items()})
+        out = build.table({name: table.column(i).cast(kind) for name, (i, kind) in columns.items()})
         row = _find(table.schema, ROW_ID, "row")
         if row is not None:
             out = out.append_column(pa.field("row", table.schema.field(row).type), table.column(row))
@@ -80,8 +81,8 @@ def read_equality_deletes(storage: Storage, location: str, file_format: str | No
     by_id = {f.field_id: f for f in schema.fields}
     by_name = {f.name: f for f in schema.fields}
     no_ids = all(field_id(f) is None for f in table.schema)
-    fields: list[pa.Field] = []
-    columns: list[pa.ChunkedArray] = []
+    fields: list[AnyField] = []
+    columns: list[AnyChunkedArray] = []
     for field, column in zip(table.schema, table.columns, strict=True):
         number = field_id(field)
         known = by_name.get(field.name) if no_ids else by_id.get(number) if number is not None else None
@@ -129,13 +130,13 @@ def _target(wanted: Type, found: pa.DataType) -> pa.DataType:
             return pa.list_(_child(found.value_field, {element.field_id: element}))
         case MapType(key, value) if pa.types.is_map(found):
             by_id = {key.field_id: key, value.field_id: value}
-            return pa.map_(_child(found.key_field, by_id), _child(found.item_field, by_id))
+            return build.map_(_child(found.key_field, by_id), _child(found.item_field, by_id))
         case StructType() | ListType() | MapType():
             return found
     return arrow_type(wanted)
 
 
-def _child(field: pa.Field, by_id: dict[int, NestedField]) -> pa.Field:
+def _child(field: AnyField, by_id: dict[int, NestedField]) -> AnyField:
     number = field_id(field)
     known = by_id.get(number) if number is not None else None
     if known is None:
@@ -143,17 +144,20 @@ def _child(field: pa.Field, by_id: dict[int, NestedField]) -> pa.Field:
     return pa.field(known.name, _target(known.type, field.type), field.nullable, {FIELD_ID: str(number)})
 
 
-def _fit(column: pa.ChunkedArray, found: pa.DataType, target: pa.DataType) -> pa.ChunkedArray:
+def _fit(column: AnyChunkedArray, found: pa.DataType, target: pa.DataType) -> AnyChunkedArray:
     if found == target:
         return column
     chunks = [_fit_array(chunk, target) for chunk in column.chunks]
-    return pa.chunked_array(chunks, type=target)
+    return build.chunked_array(chunks, type=target)
 
 
-def _fit_array(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _fit_array(array: AnyArray, target: pa.DataType) -> AnyArray:
     """Cast by position of the children: Arrow's cast matches by name, which a rename changes."""
     if pa.types.is_struct(target):
-        children = [_fit_array(array.field(i), target.field(i).type) for i in range(target.num_fields)]
+        children = [
+            _fit_array(cast(pa.StructArray, array).field(i), cast(pa.StructArray, target).field(i).type)
+            for i in range(target.num_fields)
+        ]
         fields = [target.field(i) for i in range(target.num_fields)]
         mask = array.is_null()
         return pa.StructArray.from_arrays([_shifted(c, array) for c in children], fields=fields, mask=mask)
@@ -163,6 +167,6 @@ def _fit_array(array: pa.Array, target: pa.DataType) -> pa.Array:
     return array.cast(target)
 
 
-def _shifted(child: pa.Array, parent: pa.Array) -> pa.Array:
+def _shifted(child: AnyArray, parent: AnyArray) -> AnyArray:
     """Cut a child to its parent's length; ``StructArray.field`` has already applied the parent's offset."""
     return child if len(child) == len(parent) else child.slice(0, len(parent))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, AnyDictionaryArray, build
 from iceexplore.deletes._delete_files import FILE_PATH_ID, POS_ID, column_of
 from iceexplore.formats import StreamLimit, open_rows
 from iceexplore.storage import Budget
@@ -206,7 +207,7 @@ class _Positions:
         self._bitmaps: dict[int, Any] = {}
         self._all_rows, self._lowest = 0, 0
 
-    def add(self, paths: pa.Array, positions: pa.Array) -> None:
+    def add(self, paths: AnyArray, positions: AnyArray) -> None:
         """Add the rows of a batch; rows without a path or a position delete nothing."""
         self._all_rows += len(positions)
         if not pa.types.is_dictionary(paths.type):
@@ -216,7 +217,8 @@ class _Positions:
         if not valid.all():
             keep = pa.array(valid)
             paths, positions = paths.filter(keep), positions.filter(keep)
-        indices, at = np.asarray(paths.indices), np.array(positions, dtype=np.int64)
+        dictionary = cast(AnyDictionaryArray, paths)
+        indices, at = np.asarray(dictionary.indices), np.array(positions, dtype=np.int64)
         lowest = int(at.min()) if len(at) else 0
         self._lowest = min(self._lowest, lowest)
         if lowest < 0:
@@ -226,7 +228,7 @@ class _Positions:
         # A dictionary may have far more entries than a batch uses, and duplicate paths.
         starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 1))
         used, which = np.unique(indices[starts], return_inverse=True)
-        names = paths.dictionary.take(pa.array(used)).cast(pa.string()).to_pylist()
+        names = build.to_pylist(dictionary.dictionary.take(build.array(used)).cast(pa.string()))
         numbers = np.array([self._number(name) for name in names], dtype=np.int32)
         self._codes.append(np.repeat(numbers[which], np.diff(starts, append=len(indices))))
         self._positions.append(at)

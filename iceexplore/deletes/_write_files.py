@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, AnyField
 from iceexplore.deletes._delete_files import FILE_PATH_ID, POS_ID
 from iceexplore.errors import OptionError
 from iceexplore.formats import FIELD_ID, field_id
@@ -17,7 +19,7 @@ __all__ = ["write_equality_deletes", "write_position_deletes"]
 
 
 def write_position_deletes(
-    paths: Sequence[str] | pa.Array, positions: Sequence[int] | pa.Array, *, compression: str = "zstd"
+    paths: Sequence[str] | AnyArray, positions: Sequence[int] | AnyArray, *, compression: str = "zstd"
 ) -> bytes:
     """Return a position delete file with bounds in its footer, sorted by path and position as the spec requires.
 
@@ -93,7 +95,7 @@ def write_equality_deletes(
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise OptionError(f"column {known.name}: {column.type} does not fit {target}: {error}") from None
         fields.append(_field(known.name, target, known.field_id, required=known.required and not column.null_count))
-    there = [int(f.metadata[FIELD_ID]) for f in fields]
+    there = [int((f.metadata or {})[FIELD_ID]) for f in fields]
     missing = [i for i in equality_ids if i not in there]
     if missing or not equality_ids:
         raise OptionError(f"no column with the equality id {missing[0]}" if missing else "no equality ids given")
@@ -112,7 +114,7 @@ def _stored(kind: Type, name: str) -> pa.DataType:
     return pa.uuid() if type_base(kind) == "uuid" else arrow_type(kind)
 
 
-def _field(name: str, kind: pa.DataType, number: int, *, required: bool = True) -> pa.Field:
+def _field(name: str, kind: pa.DataType, number: int, *, required: bool = True) -> AnyField:
     return pa.field(name, kind, nullable=not required, metadata={FIELD_ID: str(number)})
 
 
@@ -121,7 +123,7 @@ def _parquet(table: pa.Table, compression: str, key_values: Mapping[str, str]) -
 
     out = io.BytesIO()
     # without Arrow's own schema: the field ids are in the Parquet schema, and other readers ignore Arrow's
-    options = {"compression": compression, "store_schema": False, "store_decimal_as_integer": True}
+    options: dict[str, Any] = {"compression": compression, "store_schema": False, "store_decimal_as_integer": True}
     with pq.ParquetWriter(out, table.schema, **options) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata(dict(key_values))

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyColumn
+
 __all__ = ["encode_records"]
 
 _Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -46,7 +48,7 @@ def encode_records(schema: Any, rows: pa.Table) -> tuple[bytes, list[int]]:
     ValueError
         A null where the schema allows none, or another type.
     """
-    arrays = [c.combine_chunks() for c in rows.columns]
+    arrays: list[AnyColumn] = [c.combine_chunks() for c in rows.columns]
     arrays = [a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for a in arrays]
     part = _together([_part(f["type"], a) for f, a in zip(schema["fields"], arrays, strict=True)], rows.num_rows)
     ends = _starts(part.sizes)

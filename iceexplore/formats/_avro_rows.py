@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField, build
 from iceexplore.errors import FormatError, IceexploreError, MemoryLimitError, UnsupportedError
 from iceexplore.formats._avro import decompress_block, index_blocks, read_header
 from iceexplore.storage import DATA_RATIO, allowed
@@ -205,7 +206,7 @@ class _Translator:
                 value = self.node(schema.get("values"), depth + 1)
                 self.no_empty(value)
                 item = _field("value", value, schema.get("value-id"))
-                arrow = pa.map_(_with_id(pa.field("key", pa.string(), nullable=False), schema.get("key-id")), item)
+                arrow = build.map_(_with_id(pa.field("key", pa.string(), nullable=False), schema.get("key-id")), item)
                 return _Node({"type": "map", "values": value.avro}, arrow, _map_pairs(value.convert))
             case "fixed":
                 size = schema.get("size")
@@ -306,7 +307,7 @@ class _Translator:
             key, value = item.arrow.field(0), item.arrow.field(1)
             assert step is not None  # nested records always have a conversion
             pairs = step
-            return _Node(avro, pa.map_(key.with_nullable(False), value),
+            return _Node(avro, build.map_(key.with_nullable(False), value),
                          lambda v: [tuple(x for _, x in pairs(i)) for i in v])  # fmt: skip
         arrow = pa.list_(_field("element", item, schema.get("element-id")))
         return _Node(avro, arrow, step and (lambda v: [step(i) for i in v]))
@@ -320,11 +321,11 @@ def _map_pairs(step: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
     return lambda v: [(k, x if step is None else step(x)) for k, x in v.items()]
 
 
-def _field(name: str, node: _Node, number: Any) -> pa.Field:
+def _field(name: str, node: _Node, number: Any) -> AnyField:
     nullable = node.nullable or pa.types.is_null(node.arrow)
     return _with_id(pa.field(name, node.arrow, nullable=nullable), number)
 
 
-def _with_id(field: pa.Field, number: Any) -> pa.Field:
+def _with_id(field: AnyField, number: Any) -> AnyField:
     known = isinstance(number, int) and not isinstance(number, bool)
     return field.with_metadata({b"PARQUET:field_id": str(number)}) if known else field

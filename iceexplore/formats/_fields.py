@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField, build
+
 __all__ = ["FIELD_ID", "ORC_FIELD_ID", "children_of", "field_id", "plain_field"]
 
 #: The key under which Arrow keeps a field's id; ORC's and Avro's ids are stored there, too.
@@ -12,7 +14,7 @@ FIELD_ID = b"PARQUET:field_id"
 ORC_FIELD_ID = b"iceberg.id"
 
 
-def field_id(field: pa.Field) -> int | None:
+def field_id(field: AnyField) -> int | None:
     """Return the field id of an Arrow field, None if it has none."""
     metadata = field.metadata or {}
     raw = metadata.get(FIELD_ID, metadata.get(ORC_FIELD_ID))
@@ -22,7 +24,7 @@ def field_id(field: pa.Field) -> int | None:
         return None
 
 
-def plain_field(field: pa.Field) -> pa.Field:
+def plain_field(field: AnyField) -> AnyField:
     """Return a field with its id under `FIELD_ID`, at every depth without other metadata.
 
     Its types are without extensions, dictionaries and Arrow's other layouts of lists.
@@ -38,7 +40,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([plain_field(kind.field(i)) for i in range(kind.num_fields)])
     if pa.types.is_map(kind):
-        return pa.map_(plain_field(kind.key_field), plain_field(kind.item_field))
+        return build.map_(plain_field(kind.key_field), plain_field(kind.item_field))
     if hasattr(kind, "value_field"):  # lists of any layout
         return pa.list_(plain_field(kind.value_field))
     if pa.types.is_dictionary(kind):
@@ -46,7 +48,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def children_of(kind: pa.DataType) -> list[pa.Field]:
+def children_of(kind: pa.DataType) -> list[AnyField]:
     """Return the fields inside a type, such as a map's key and value."""
     if pa.types.is_map(kind):
         return [kind.key_field, kind.item_field]

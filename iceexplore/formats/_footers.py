@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField, build
 from iceexplore.formats._fields import field_id
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._helper import orc_footer, parquet_footer
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FooterColumn", "OrcFooter", "ParquetFooter", "read_orc_footer", "read_parquet_footer"]
 
-CHUNK_SCHEMA = pa.schema(
+CHUNK_SCHEMA = build.schema(
     [
         pa.field("row_group", pa.int32()),
         pa.field("column", pa.string()),
@@ -138,7 +139,7 @@ def read_orc_footer(storage: Storage, location: str, *, file: RangeFile | None =
     return OrcFooter(location=location, columns=columns, schema=schema, **info)
 
 
-def _orc_columns(prefix: str, column: pa.Field) -> Iterator[FooterColumn]:
+def _orc_columns(prefix: str, column: AnyField) -> Iterator[FooterColumn]:
     path = f"{prefix}.{column.name}" if prefix else column.name
     children = _children(column.type)
     if not children:
@@ -147,12 +148,12 @@ def _orc_columns(prefix: str, column: pa.Field) -> Iterator[FooterColumn]:
         yield from _orc_columns(path, child)
 
 
-def _attribute(column: pa.Field, key: bytes) -> str | None:
+def _attribute(column: AnyField, key: bytes) -> str | None:
     value = (column.metadata or {}).get(key)
     return None if value is None else value.decode("utf-8", "replace")
 
 
-def _children(kind: pa.DataType) -> list[pa.Field]:
+def _children(kind: pa.DataType) -> list[AnyField]:
     if isinstance(kind, pa.BaseExtensionType):
         return _children(kind.storage_type)
     if pa.types.is_map(kind):
@@ -160,7 +161,7 @@ def _children(kind: pa.DataType) -> list[pa.Field]:
     return [kind.field(i) for i in range(kind.num_fields)]
 
 
-def _leaf_ids(column: pa.Field) -> Iterator[int | None]:
+def _leaf_ids(column: AnyField) -> Iterator[int | None]:
     children = _children(column.type)
     if not children:
         yield field_id(column)
@@ -174,4 +175,4 @@ def _chunks(rows: list[list[Any]], columns: tuple[FooterColumn, ...]) -> pa.Tabl
     group, index, *rest = (list(values) for values in zip(*rows, strict=True))
     paths = [columns[i].path for i in index]
     ids = [columns[i].field_id for i in index]
-    return pa.table([group, paths, ids, *rest], schema=CHUNK_SCHEMA)
+    return build.table([group, paths, ids, *rest], schema=CHUNK_SCHEMA)

@@ -8,7 +8,7 @@ error. So this starts a read, on a file that returns no bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import IO, Any, cast
 
 from iceexplore.formats._foreign import foreign
 from iceexplore.storage import PositionedFile
@@ -49,7 +49,7 @@ def check_chunks(metadata: Any, size: int, groups: Sequence[int], columns: list[
 
     with foreign("the Parquet file", location):
         # With pre_buffer Arrow reads the metadata of all chunks before it reads the first byte.
-        reader = pq.ParquetFile(_NoBytes(size, location), metadata=metadata, pre_buffer=True)
+        reader = pq.ParquetFile(cast("IO[bytes]", _NoBytes(size, location)), metadata=metadata, pre_buffer=True)
         try:
             reader.read_row_groups(list(groups), columns=columns, use_threads=False)
         except _NoBytesError:

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO, cast
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField
 from iceexplore.errors import FormatError
 from iceexplore.formats._fields import children_of, field_id, plain_field
 from iceexplore.formats._foreign import foreign
@@ -61,9 +62,9 @@ class ParquetRows:
         with foreign("the Parquet file", location):
             # INT96 as nanoseconds ends in 2262; Iceberg's timestamps in microseconds have a larger range.
             unit = None if nanoseconds else "us"
-            how = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": checksums}
+            how: dict[str, Any] = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": checksums}
             self._file = KeptChunks(file, location)
-            self._reader = pq.ParquetFile(self._file, **how)
+            self._reader = pq.ParquetFile(cast("IO[bytes]", self._file), **how)
             self._file.opened()
             self._how, self._sparing = how, sparing
             self._far = isinstance(file, RangeFile) and file.far
@@ -74,7 +75,7 @@ class ParquetRows:
             self.schema = pa.schema([plain_field(f) for f in self._reader.schema_arrow])
             self._paths = [self._reader.schema.column(i).path for i in range(len(self._reader.schema))]
 
-    def leaves(self, found: Sequence[pa.Field], wanted: Sequence[NestedField]) -> list[str] | None:
+    def leaves(self, found: Sequence[AnyField], wanted: Sequence[NestedField]) -> list[str] | None:
         """Return the paths of the leaf columns to read; None for all of them.
 
         Parameters
@@ -187,7 +188,7 @@ class ParquetRows:
 
         about = self._reader.metadata
         return pq.ParquetFile(
-            self._file,
+            cast("IO[bytes]", self._file),
             metadata=about,
             **self._how,
             buffer_size=_PIECE_BYTES,
@@ -213,7 +214,7 @@ class ParquetRows:
         return sum(int(g.column(i).total_compressed_size) for g in about for i in wanted)
 
 
-def _leaf_count(f: pa.Field) -> int:
+def _leaf_count(f: AnyField) -> int:
     children = children_of(f.type)
     return sum(map(_leaf_count, children)) if children else 1
 

@@ -14,7 +14,7 @@ import io
 import struct
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
@@ -326,7 +326,7 @@ def _longest(body: memoryview, packed: int, size: int, entries: int, codec: int)
     plain: Any = body
     if codec:
         try:
-            plain = pa.decompress(body, size, codec=_CODECS[codec], asbytes=True)
+            plain = pa.decompress(cast(Any, body), size, codec=cast(Any, _CODECS[codec]), asbytes=True)
         except (KeyError, pa.ArrowException, OSError, ValueError, NotImplementedError):
             return at_most
     longest = at = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import IO, Any, cast
 
 import pyarrow as pa
 
@@ -31,7 +31,7 @@ def read_parquet(data: bytes, location: str) -> tuple[Any, pa.Table]:
     import pyarrow.parquet as pq
 
     kept = KeptChunks(io.BytesIO(data), location)
-    file = pq.ParquetFile(kept)
+    file = pq.ParquetFile(cast("IO[bytes]", kept))
     kept.opened()
     about = file.metadata
     sizes = [(g, int(about.row_group(g).total_byte_size)) for g in range(about.num_row_groups)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField
 from iceexplore.formats._fields import field_id
 from iceexplore.formats._foreign import foreign
 from iceexplore.formats._helper import parquet_questions
@@ -142,7 +143,7 @@ def _bounds(chunk: list[Any]) -> ChunkBounds:
 
 
 def _leaves(
-    column: pa.Field, names: tuple[str, ...], ids: tuple[int | None, ...], at: int, repeated: bool
+    column: AnyField, names: tuple[str, ...], ids: tuple[int | None, ...], at: int, repeated: bool
 ) -> Iterator[tuple[tuple[str, ...], tuple[int | None, ...], int, bool]]:
     names, ids, kind = (*names, column.name), (*ids, field_id(column)), column.type
     if isinstance(kind, pa.BaseExtensionType):

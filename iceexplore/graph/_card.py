@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.graph._root import Removals, live_manifests, root_counts
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms

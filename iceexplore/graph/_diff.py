@@ -8,8 +8,9 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyChunkedArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph._frame import to_frame
 from iceexplore.graph._root import MANIFESTS, Removals, live_manifests, row_keys
 from iceexplore.graph._state import TableState
@@ -34,7 +35,7 @@ _COLUMNS = [
     "snapshot_id",
     "sequence_number",
 ]
-_FILES = pa.schema(
+_FILES = build.schema(
     [
         ("change", pa.string()),
         ("content", pa.string()),
@@ -234,7 +235,7 @@ def _files(state: TableState, root: Manifest | None, rows: list[int]) -> pa.Tabl
     return pa.schema([ENTRY_SCHEMA.field(c) for c in _COLUMNS]).empty_table()
 
 
-def _keys(files: pa.Table) -> pa.ChunkedArray:
+def _keys(files: pa.Table) -> AnyChunkedArray:
     # Many DVs share one Puffin file: location and offset identify a DV.
     offset = pc.struct_field(files["deletion_vector"], "offset")
     return pc.binary_join_element_wise(
@@ -247,7 +248,7 @@ def _keys(files: pa.Table) -> pa.ChunkedArray:
     )
 
 
-def _content(files: pa.Table) -> pa.ChunkedArray:
+def _content(files: pa.Table) -> AnyChunkedArray:
     names = pa.array(list(_CONTENT.values()))
     known = pc.and_(pc.greater_equal(files["content_type"], 0), pc.less(files["content_type"], len(names)))
     kinds = pc.if_else(known, files["content_type"], None)
@@ -271,11 +272,11 @@ def file_changes(change: str, files: pa.Table) -> pa.Table:
         "snapshot_id": files["snapshot_id"],
         "sequence_number": files["sequence_number"],
     }
-    return pa.table(columns).cast(_FILES)
+    return build.table(columns).cast(_FILES)
 
 
 def _count(files: pa.Table) -> dict[str, tuple[int, int]]:
-    grouped = pa.table({"content": _content(files), "rows": files["record_count"]}).group_by("content")
+    grouped = build.table({"content": _content(files), "rows": files["record_count"]}).group_by("content")
     return {
         r["content"]: (r["rows_count"], r["rows_sum"] or 0)
         for r in grouped.aggregate([("rows", "sum"), (("rows"), "count", pc.CountOptions(mode="all"))]).to_pylist()
@@ -330,7 +331,7 @@ def _manifests(a: Manifest | None, b: Manifest | None, same_storage: bool) -> pa
         bytes_ = pc.coalesce(
             pc.struct_field(vector, "size_in_bytes"), pc.binary_length(pc.struct_field(vector, "inline_content"))
         )
-        part = pa.table(
+        part = build.table(
             {
                 "change": pc.if_else(is_shared, "carried over", change),
                 "content": pc.if_else(is_vector, _MANIFEST_DV, content),

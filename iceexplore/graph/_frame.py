@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -21,4 +21,5 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
     """
     import pandas as pd
 
-    return shown_frame(cast("pd.DataFrame", table.to_pandas(types_mapper=pd.ArrowDtype)))
+    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return shown_frame(frame)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar, overload
 
+from iceexplore.arrow import build
 from iceexplore.graph._frame import to_frame
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
@@ -146,7 +147,7 @@ def history(state: TableState) -> pd.DataFrame:
             text = summary.get(key, "")
             row[key.replace("-", "_")] = int(text) if text.isdigit() and len(text) < 19 else None
         rows.append(row)
-    schema = pa.schema(
+    schema = build.schema(
         [
             ("made_current_at", pa.timestamp("ms", "UTC")),
             ("snapshot_id", pa.int64()),

@@ -11,8 +11,9 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError
 from iceexplore.manifests import ContentType, Manifest, live, read_manifest_dv, whole
 from iceexplore.storage import canonical
@@ -76,7 +77,7 @@ class Removals:
         # For all leaves at once: a root may have thousands.
         every = [row for rows in root.dv_rows.values() for row in rows]
         counts = iter(removed_counts(root, every))
-        keys = iter(row_keys(root.entries.take(pa.array(every, pa.int64()))).to_pylist())
+        keys = iter(build.to_pylist(row_keys(root.entries.take(pa.array(every, pa.int64())))))
         for leaf, rows in root.dv_rows.items():
             own = list(islice(counts, len(rows)))
             total = None if None in own else sum(n for n in own if n is not None)
@@ -156,7 +157,7 @@ def root_counts(root: Manifest) -> dict[str, int]:
     return {word: count for word, count in out.items() if count}
 
 
-def row_keys(entries: pa.Table) -> pa.Array:
+def row_keys(entries: pa.Table) -> AnyArray:
     """Return a key that identifies each entry: type, location and, for a vector, its offset and size or its bytes."""
     vector = whole(entries["deletion_vector"])
     offset = pc.cast(pc.struct_field(vector, "offset"), pa.string())
@@ -175,7 +176,7 @@ def row_keys(entries: pa.Table) -> pa.Array:
     )
 
 
-def _digests(inline: pa.Array) -> pa.Array:
+def _digests(inline: AnyArray) -> AnyArray:
     """Return a digest of each inline vector; there is at most one for each leaf."""
     if inline.null_count == len(inline):
         return pa.nulls(len(inline), pa.string())
@@ -183,7 +184,7 @@ def _digests(inline: pa.Array) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def direct_places(root: Manifest, direct: Manifest) -> pa.Array:
+def direct_places(root: Manifest, direct: Manifest) -> AnyArray:
     """Return, for each row of a root, its row in `ManifestReader.direct`, the root's own files; null for other rows."""
     kinds = pa.array(sorted(FILES), pa.int32())
     mine = bools(whole(pc.is_in(root.entries["content_type"], kinds)))
@@ -192,6 +193,6 @@ def direct_places(root: Manifest, direct: Manifest) -> pa.Array:
     return pa.array(np.cumsum(mine) - 1, pa.int64(), mask=~mine)
 
 
-def bools(values: pa.Array) -> npt.NDArray[np.bool_]:
+def bools(values: AnyColumn) -> npt.NDArray[np.bool_]:
     """Return a mask for numpy; null becomes false."""
     return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False)).astype(np.bool_)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, direct_places, live_manifests, removed_counts, vector_rows
 from iceexplore.inspect._by_leaf import LeafMaker
 from iceexplore.inspect._definitions import expression_text
@@ -28,7 +29,7 @@ __all__ = [
     "deletion_vectors_schema",
 ]
 
-COLUMN_STATS_SCHEMA = pa.schema(
+COLUMN_STATS_SCHEMA = build.schema(
     [
         pa.field("content", pa.int32()),
         pa.field("file_path", pa.string()),
@@ -71,7 +72,7 @@ def content_entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
         if not count_content_entries(root, manifest):
             return
         place = pa.repeat(pa.scalar(manifest.location, pa.string()), len(manifest))
-        own = [manifest.entries.column(f.name) for f in ENTRY_SCHEMA]
+        own: list[AnyColumn] = [manifest.entries.column(f.name) for f in ENTRY_SCHEMA]
         if union:
             own.append(_own_partition(state, manifest, union) if manifest.is_root else union.struct(manifest))
         yield pa.Table.from_arrays([place, *own], schema=schema)
@@ -95,7 +96,7 @@ def _own_partition(state: TableState, root: Manifest, union: PartitionUnion) -> 
 def deletion_vectors_schema(state: TableState) -> pa.Schema:
     """Return the columns of ``deletion_vectors``."""
     union = partition_union(state.metadata)
-    return pa.schema(
+    return build.schema(
         [
             pa.field("referenced_data_file", pa.string()),
             pa.field("cardinality", pa.int64()),
@@ -135,7 +136,7 @@ def deletion_vectors_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
     return make
 
 
-MANIFEST_VECTORS_SCHEMA = pa.schema(
+MANIFEST_VECTORS_SCHEMA = build.schema(
     [
         pa.field("manifest", pa.string()),
         pa.field("cardinality", pa.int64()),
@@ -159,7 +160,7 @@ def build_manifest_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.
     places = vector_rows(root)
     rows = root.entries.take(pa.array(places, pa.int64()))
 
-    def own(name: str) -> pa.Array:
+    def own(name: str) -> AnyArray:
         return whole(rows.column(name))
 
     vector = own("deletion_vector")
@@ -224,17 +225,17 @@ def column_stats_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
     return make
 
 
-def _same(value: object, kind: pa.DataType, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(value, kind), count)
+def _same(value: object, kind: pa.DataType, count: int) -> AnyArray:
+    return build.repeat(pa.scalar(value, kind), count)
 
 
-def _live_manifest_rows(root: Manifest) -> pa.Array:
+def _live_manifest_rows(root: Manifest) -> AnyArray:
     mask = np.zeros(len(root), dtype=np.bool_)
     mask[live_manifests(root)] = True
     return pa.array(mask)
 
 
-def _any_valid(arrays: list[pa.Array]) -> pa.Array:
+def _any_valid(arrays: list[AnyArray]) -> AnyArray:
     """Return where at least one of the arrays has a value."""
     out = pc.is_valid(arrays[0])
     for array in arrays[1:]:

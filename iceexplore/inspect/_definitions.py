@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.graph import TableState
 from iceexplore.inspect._log import rows_table
 from iceexplore.metadata import Expression, TableMetadata, default_to_json, format_transform, result_type
@@ -26,7 +27,7 @@ __all__ = [
     "expression_text",
 ]
 
-SCHEMAS_SCHEMA = pa.schema(
+SCHEMAS_SCHEMA = build.schema(
     [
         pa.field("schema_id", pa.int64()),
         pa.field("is_current", pa.bool_()),
@@ -40,7 +41,7 @@ SCHEMAS_SCHEMA = pa.schema(
         pa.field("write_default", pa.string()),
     ]
 )
-SPECS_SCHEMA = pa.schema(
+SPECS_SCHEMA = build.schema(
     [
         pa.field("spec_id", pa.int64()),
         pa.field("is_default", pa.bool_()),
@@ -52,7 +53,7 @@ SPECS_SCHEMA = pa.schema(
         pa.field("type", pa.string()),
     ]
 )
-EXPRESSIONS_SCHEMA = pa.schema(
+EXPRESSIONS_SCHEMA = build.schema(
     [
         pa.field("expr_id", pa.int64()),
         pa.field("expression", pa.string()),
@@ -65,7 +66,7 @@ EXPRESSIONS_SCHEMA = pa.schema(
         pa.field("has_statistics", pa.bool_()),
     ]
 )
-SORT_ORDERS_SCHEMA = pa.schema(
+SORT_ORDERS_SCHEMA = build.schema(
     [
         pa.field("order_id", pa.int64()),
         pa.field("is_default", pa.bool_()),

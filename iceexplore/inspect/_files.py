@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyField
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState
 from iceexplore.inspect._by_leaf import LeafMaker
 from iceexplore.inspect._metrics import metrics_of, metrics_struct, metrics_type
@@ -50,7 +51,7 @@ FILES: dict[str, tuple[bool, frozenset[int]]] = {
 ENTRIES = {"entries": False, "all_entries": True}
 
 
-def _file_fields(state: TableState) -> list[pa.Field]:
+def _file_fields(state: TableState) -> list[AnyField]:
     """Return the columns of a file (Java: ``DataFile.getType``)."""
     union = partition_union(state.metadata)
     return [
@@ -73,7 +74,7 @@ def _file_fields(state: TableState) -> list[pa.Field]:
     ]
 
 
-def _metrics_field(state: TableState) -> pa.Field:
+def _metrics_field(state: TableState) -> AnyField:
     return pa.field(_METRICS, metrics_type(metrics_of(state.metadata.schema())))
 
 
@@ -96,7 +97,7 @@ def entries_schema(state: TableState) -> pa.Schema:
     )
 
 
-def live_rows(leaf: Manifest, contents: frozenset[int] = ALL) -> pa.Array | None:
+def live_rows(leaf: Manifest, contents: frozenset[int] = ALL) -> AnyArray | None:
     """Return a mask of the live entries that manifests of these contents list; None if it selects all entries."""
     mask = live(leaf.entries)
     kinds = wanted(leaf, contents)
@@ -118,22 +119,22 @@ def live_position_deletes(leaf: Manifest, union: PartitionUnion) -> pa.Table:
 class _Builder:
     """Build the columns of one manifest after another."""
 
-    def __init__(self, state: TableState, fields: list[pa.Field] | None = None) -> None:
+    def __init__(self, state: TableState, fields: list[AnyField] | None = None) -> None:
         self.fields = _file_fields(state) if fields is None else fields
         self.union = partition_union(state.metadata)
         self.metrics = metrics_of(state.metadata.schema())
         self.problems = state.problems
 
-    def file(self, leaf: Manifest) -> list[pa.Array]:
+    def file(self, leaf: Manifest) -> list[AnyArray]:
         """Return the columns of a manifest's files."""
         entries = leaf.entries
 
-        def own(name: str) -> pa.Array:
+        def own(name: str) -> AnyArray:
             return whole(entries.column(name))
 
         names = {f.name for f in self.fields}
         vector = own("deletion_vector")
-        columns: dict[str, pa.Array] = {
+        columns: dict[str, AnyArray] = {
             "content": own("content_type"),
             "file_path": own("location"),
             "file_format": pc.utf8_upper(own("file_format")),
@@ -201,7 +202,7 @@ def entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
     return make
 
 
-def _removed(root: Manifest, leaf: Manifest) -> dict[str, pa.Array]:
+def _removed(root: Manifest, leaf: Manifest) -> dict[str, AnyArray]:
     """Return status and snapshot with the removals of manifest DVs applied; an empty dict if none removes an entry."""
     vector, status = whole(leaf.entries.column("manifest_dv")), whole(leaf.entries.column("status"))
     if vector.null_count == len(vector):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.errors import FormatError
 from iceexplore.graph import TableState
 from iceexplore.inspect._by_leaf import ByLeaf
@@ -89,7 +90,7 @@ class LeafRows:
             places.append(mine)
             if made is not None:
                 self._keep(leaf, made)
-        return pa.concat_tables(parts).take(pa.array(np.argsort(np.concatenate(places))))
+        return pa.concat_tables(parts).take(build.array(np.argsort(np.concatenate(places))))
 
     def parts(self, columns: Collection[str]) -> Iterator[pa.Table]:
         """Yield all rows, one manifest at a time, with these columns only. Closing the iterator stops reading."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, build
 from iceexplore.graph import TableState, json_safe
 from iceexplore.inspect._shown import micros_of
 from iceexplore.metadata import TableMetadata
@@ -28,7 +29,7 @@ __all__ = [
 
 _TIME = pa.timestamp("us", tz="UTC")
 
-SNAPSHOTS_SCHEMA = pa.schema(
+SNAPSHOTS_SCHEMA = build.schema(
     [
         pa.field("committed_at", _TIME),
         pa.field("snapshot_id", pa.int64()),
@@ -38,7 +39,7 @@ SNAPSHOTS_SCHEMA = pa.schema(
         pa.field("summary", pa.map_(pa.string(), pa.string())),
     ]
 )
-HISTORY_SCHEMA = pa.schema(
+HISTORY_SCHEMA = build.schema(
     [
         pa.field("made_current_at", _TIME),
         pa.field("snapshot_id", pa.int64()),
@@ -46,7 +47,7 @@ HISTORY_SCHEMA = pa.schema(
         pa.field("is_current_ancestor", pa.bool_()),
     ]
 )
-REFS_SCHEMA = pa.schema(
+REFS_SCHEMA = build.schema(
     [
         pa.field("name", pa.string()),
         pa.field("type", pa.string()),
@@ -56,7 +57,7 @@ REFS_SCHEMA = pa.schema(
         pa.field("max_snapshot_age_in_ms", pa.int64()),
     ]
 )
-METADATA_LOG_SCHEMA = pa.schema(
+METADATA_LOG_SCHEMA = build.schema(
     [
         pa.field("timestamp", _TIME),
         pa.field("file", pa.string()),
@@ -73,18 +74,18 @@ def rows_table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     return pa.table([_column(columns[f.name], f.type) for f in schema], schema=schema)
 
 
-def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+def _column(values: list[Any], kind: pa.DataType) -> AnyArray:
     try:
         return pa.array(values, kind)
     except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid, pa.ArrowTypeError):
         return pa.concat_arrays([_one(_text(value), kind) for value in values])
 
 
-def _one(value: Any, kind: pa.DataType) -> pa.Array:
+def _one(value: Any, kind: pa.DataType) -> AnyArray:
     try:
         return pa.array([value], kind)
     except (OverflowError, pa.ArrowInvalid, pa.ArrowTypeError):  # a damaged number: only this value becomes null
-        return pa.nulls(1, kind)
+        return build.nulls(1, kind)
 
 
 def _text(value: Any) -> Any:

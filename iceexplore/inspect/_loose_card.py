@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyScalar
 from iceexplore.errors import IceexploreError
 from iceexplore.formats import field_id
 from iceexplore.graph import human_bytes
@@ -82,7 +83,7 @@ def _vectors(file: LooseFile) -> CardTable | None:
     return CardTable("Manifest deletion vectors", names, tuple(rows), note=note, right=frozenset({1}))
 
 
-def _cell(value: pa.Scalar) -> str:
+def _cell(value: AnyScalar) -> str:
     if not value.is_valid:
         return ""
     if pa.types.is_timestamp(value.type):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.deletes import POS_ID, bare_vector_problem, decode_deletion_vector, read_puffin_footer
 from iceexplore.errors import FormatError, IceexploreError, MemoryLimitError, Problem, Problems, UnsupportedError
 from iceexplore.formats import (
@@ -39,7 +40,7 @@ _DATA_FILE_ID = 2
 _FILE_PATH_ID = 100
 _CONTENT_TYPE_ID = 134  # a V4 row is a content entry: 134 content_type (or type), 100 location
 
-BLOBS = pa.schema(
+BLOBS = build.schema(
     [
         pa.field("ordinal", pa.int64()),
         pa.field("type", pa.string()),
@@ -55,7 +56,7 @@ BLOBS = pa.schema(
         pa.field("properties", pa.map_(pa.string(), pa.string())),
     ]
 )
-SNAPSHOTS = pa.schema(
+SNAPSHOTS = build.schema(
     [
         pa.field("snapshot_id", pa.int64()),
         pa.field("parent_snapshot_id", pa.int64()),

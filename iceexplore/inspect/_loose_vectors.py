@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError
 from iceexplore.manifests import ContentType, Manifest, bool_array, manifest_dv_form, read_manifest_dv, whole
 
@@ -18,7 +19,7 @@ MAX_LISTED = 1_000_000
 #: The content types of entries that may have a manifest DV.
 _BEARERS = pa.array([3, 4, 5], pa.int32())
 
-VECTORS = pa.schema(
+VECTORS = build.schema(
     [
         pa.field("ordinal", pa.int64()),
         pa.field("manifest", pa.string()),
@@ -47,7 +48,7 @@ def manifest_vectors(root: Manifest) -> pa.Table:
     columns = ["ordinal", "content_type", "location", "status", "record_count", "referenced_file", "deletion_vector"]
     rows: list[dict[str, Any]] = []
     left = MAX_LISTED
-    for row, entry in zip(at.tolist(), root.entries.select(columns).take(pa.array(at)).to_pylist(), strict=True):
+    for row, entry in zip(at.tolist(), root.entries.select(columns).take(build.array(at)).to_pylist(), strict=True):
         vector, data = entry["deletion_vector"], entry["deletion_vector"]["inline_content"]
         apart = entry["content_type"] == ContentType.MANIFEST_DV  # else the vector is attached to the manifest's entry
         made: dict[str, Any] = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyListArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, live_manifests, partition_ranges
 from iceexplore.inspect._source import every_root
 from iceexplore.manifests import ContentType, Manifest, whole
@@ -25,7 +26,7 @@ _SUMMARY = pa.struct(
         pa.field("upper_bound", pa.string()),
     ]
 )
-MANIFESTS_SCHEMA = pa.schema(
+MANIFESTS_SCHEMA = build.schema(
     [
         pa.field("content", pa.int32()),
         pa.field("path", pa.string()),
@@ -62,11 +63,11 @@ def _rows(root: Manifest) -> pa.Table:
     return root.entries.take(pa.array(live_manifests(root), pa.int64()))
 
 
-def _columns(root: Manifest, metadata: TableMetadata) -> list[pa.Array]:
+def _columns(root: Manifest, metadata: TableMetadata) -> list[AnyArray]:
     """Return the columns; counts are those of the manifest as written, regardless of manifest DVs (V4)."""
     rows = _rows(root)
 
-    def own(name: str) -> pa.Array:
+    def own(name: str) -> AnyArray:
         return whole(rows.column(name))
 
     deletes = pc.equal(own("content_type"), int(ContentType.DELETE_MANIFEST))
@@ -87,7 +88,7 @@ def _columns(root: Manifest, metadata: TableMetadata) -> list[pa.Array]:
     ]
 
 
-def _aggregated(root: Manifest, rows: pa.Table, metadata: TableMetadata) -> pa.Array:
+def _aggregated(root: Manifest, rows: pa.Table, metadata: TableMetadata) -> AnyArray:
     """Return partition summaries rebuilt from the statistics that a V4 root has of its manifests."""
     columns = ["partition_summaries", "manifest_stats", "partition_spec_id"]
     places = pa.array(live_manifests(root), pa.int64())
@@ -95,10 +96,10 @@ def _aggregated(root: Manifest, rows: pa.Table, metadata: TableMetadata) -> pa.A
     return pa.array(made, pa.list_(_SUMMARY))
 
 
-def _summaries(rows: pa.Table, metadata: TableMetadata) -> pa.Array:
+def _summaries(rows: pa.Table, metadata: TableMetadata) -> AnyArray:
     """Return partition summaries, bounds printed as Java's ``Transform.toHumanString``; a missing bound is ``null``."""
     lists = whole(rows.column("partition_summaries"))
-    items = lists.flatten()
+    items = cast(AnyListArray, lists).flatten()
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
     starts = np.cumsum(lengths) - lengths
     position = np.arange(len(items)) - np.repeat(starts, lengths)  # the field in the spec
@@ -116,10 +117,10 @@ def _summaries(rows: pa.Table, metadata: TableMetadata) -> pa.Array:
     made = pa.StructArray.from_arrays(children, fields=list(_SUMMARY))
     offsets = pa.array(np.concatenate([starts, [len(items)]]).astype(np.int32))
     mask = lists.is_null() if lists.null_count else None
-    return pa.ListArray.from_arrays(offsets, made, type=pa.list_(_SUMMARY), mask=mask)
+    return build.list_array(offsets, made, type=pa.list_(_SUMMARY), mask=mask)
 
 
-def _texts(raw: pa.Array, metadata: TableMetadata, spec_id: int, position: int) -> list[str | None]:
+def _texts(raw: AnyArray, metadata: TableMetadata, spec_id: int, position: int) -> list[str | None]:
     spec = next((s for s in metadata.partition_specs if s.spec_id == spec_id), None)
     if spec is None or position >= len(spec.fields):
         return [None] * len(raw)

@@ -101,7 +101,9 @@ class MetadataTable:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the table as an Arrow C stream, for libraries that take one: ``polars.DataFrame(t.inspect.files)``."""
-        return self.arrow().__arrow_c_stream__(requested_schema)
+        table: Any = self.arrow()  # the stubs leave the export untyped
+        stream: object = table.__arrow_c_stream__(requested_schema)
+        return stream
 
     def by_leaf(self) -> LeafRows | None:
         """Return the table's rows built on access; None for a table that is not read one manifest at a time.

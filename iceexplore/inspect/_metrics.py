@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -83,7 +83,7 @@ def metrics_struct(leaf: Manifest, metrics: list[Metric], kind: pa.StructType, p
                     found = structs[id(wanted)] = _struct(s, wanted)
                 arrays[place] = found.slice(n * rows, rows)
     if not arrays:  # a struct without fields still has a length
-        return pa.Array.from_buffers(pa.struct([]), rows, [None], children=[])
+        return cast(pa.StructArray, pa.Array.from_buffers(pa.struct([]), rows, [None], children=[]))
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState
 from iceexplore.inspect._by_leaf import ByLeaf, LeafMaker
 from iceexplore.inspect._files import live_rows
@@ -68,7 +69,7 @@ def partition_rows_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
     def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
         own = [whole(leaf.entries.column(name)) for name in _OF_ENTRIES]
         snapshots = own[1].dictionary_encode()
-        known = pa.array([times.get(i) for i in snapshots.dictionary.to_pylist()], pa.int64())
+        known = pa.array([times.get(i) for i in build.to_pylist(snapshots.dictionary)], pa.int64())
         own += [known.take(snapshots.indices), _widths(own[2], union, state)]
         made = pa.Table.from_arrays([*own, *([union.struct(leaf)] if union else [])], schema=schema)
         mask = live_rows(leaf)
@@ -90,7 +91,7 @@ def build_partitions(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]
         yield _grouped(rows.combine_chunks(), union, schema)
 
 
-def _widths(spec_ids: pa.Array, union: PartitionUnion, state: TableState) -> pa.Array:
+def _widths(spec_ids: AnyArray, union: PartitionUnion, state: TableState) -> AnyArray:
     """Return the number of partition fields of each entry's spec; below V4, a manifest has only one spec."""
     encoded = spec_ids.dictionary_encode(null_encoding="encode")
     widths = [
@@ -100,7 +101,7 @@ def _widths(spec_ids: pa.Array, union: PartitionUnion, state: TableState) -> pa.
     return pa.array(widths, pa.int32()).take(encoded.indices)
 
 
-def _codes(array: pa.Array) -> np.ndarray:
+def _codes(array: AnyArray) -> np.ndarray:
     """Return a number for each value, equal for equal values; null counts as a value."""
     if pa.types.is_null(array.type):
         return np.zeros(len(array), dtype=np.int64)
@@ -113,7 +114,7 @@ def _groups(rows: pa.Table, union: PartitionUnion) -> tuple[np.ndarray, np.ndarr
     group = np.asarray(whole(rows.column("width"))).astype(np.int64)
     first = np.unique(group, return_index=True)[1]
     if union:
-        for child in whole(rows.column("partition")).flatten():
+        for child in cast(pa.StructArray, whole(rows.column("partition"))).flatten():
             codes = _codes(child)
             _, first, group = np.unique(group * (int(codes.max()) + 1) + codes, return_index=True, return_inverse=True)
     _, group = np.unique(group, return_inverse=True)
@@ -127,7 +128,7 @@ def _grouped(rows: pa.Table, union: PartitionUnion, schema: pa.Schema) -> pa.Tab
     def column(name: str) -> np.ndarray:
         return np.asarray(pc.fill_null(whole(rows.column(name)), 0))
 
-    def total(values: np.ndarray, where: np.ndarray, kind: pa.DataType) -> pa.Array:
+    def total(values: np.ndarray, where: np.ndarray, kind: pa.DataType) -> AnyArray:
         out = np.zeros(count, dtype=np.int64)
         np.add.at(out, group[where], values[where])
         return pa.array(out).cast(kind, safe=False)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.deletes import read_deletion_vector, read_position_deletes
 from iceexplore.errors import FormatError, IceexploreError, problem
 from iceexplore.formats import PUFFIN, field_id
@@ -32,7 +34,7 @@ def position_deletes_schema(state: TableState) -> pa.Schema:
     """Return the columns of ``position_deletes``."""
     union = partition_union(state.metadata)
     vector = [pa.field("content_offset", pa.int64()), pa.field("content_size_in_bytes", pa.int64())]
-    return pa.schema(
+    return build.schema(
         [
             pa.field("file_path", pa.string()),
             pa.field("pos", pa.int64()),
@@ -107,12 +109,12 @@ def _shaped(state: TableState, schema: pa.Schema, row: pa.Table, batch: pa.Recor
     return pa.table([columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in schema], schema=schema)
 
 
-def _repeat(array: pa.Array, count: int) -> pa.Array:
+def _repeat(array: AnyArray, count: int) -> AnyArray:
     """Return the first value of an array, of any type, repeated."""
     return array.take(pa.repeat(pa.scalar(0, pa.int64()), count))
 
 
-def _deleted_row(row: pa.Array, state: TableState, target: pa.StructType) -> pa.Array:
+def _deleted_row(row: AnyArray, state: TableState, target: pa.StructType) -> AnyArray:
     """Return the deleted rows that a file may store, matched by field id; values that do not fit are null."""
     if not pa.types.is_struct(row.type) or not target.num_fields:  # a damaged schema may leave no columns
         return pa.nulls(len(row), target)
@@ -120,6 +122,8 @@ def _deleted_row(row: pa.Array, state: TableState, target: pa.StructType) -> pa.
     children = []
     for column, field in zip(state.metadata.schema().fields, target, strict=True):
         at = by_id.get(column.field_id)
-        children.append(pa.nulls(len(row), field.type) if at is None else conform(row.field(at), field.type))
+        children.append(
+            pa.nulls(len(row), field.type) if at is None else conform(cast(pa.StructArray, row).field(at), field.type)
+        )
     mask = row.is_null() if row.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)

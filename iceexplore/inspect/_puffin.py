@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.deletes import read_puffin_footer
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
@@ -23,7 +24,7 @@ from iceexplore.inspect._source import DELETES, in_parallel
 
 __all__ = ["PUFFIN_BLOBS_SCHEMA", "VECTORS", "build_puffin_blobs"]
 
-PUFFIN_BLOBS_SCHEMA = pa.schema(
+PUFFIN_BLOBS_SCHEMA = build.schema(
     [
         pa.field("file_path", pa.string()),
         pa.field("used_as", pa.string()),
@@ -55,10 +56,10 @@ def build_puffin_blobs(state: TableState, schema: pa.Schema) -> Iterator[pa.Tabl
     ]
     places: dict[str, str] = {}
     for table in build_manifest_vectors(state, MANIFEST_VECTORS_SCHEMA):
-        found = pc.unique(table.column("file_path")).drop_null().to_pylist()
+        found = build.to_pylist(pc.unique(table.column("file_path")).drop_null())
         places |= dict.fromkeys(found, "manifest deletion vectors")
     for table in VECTORS.build(state, deletion_vectors_schema(state)):
-        places |= dict.fromkeys(pc.unique(table.column("file_path")).to_pylist(), "deletion vectors")
+        places |= dict.fromkeys(build.to_pylist(pc.unique(table.column("file_path"))), "deletion vectors")
     files += [(place, used_as, None) for place, used_as in places.items()]
     yield from in_parallel(state, lambda file: _blobs(state, schema, *file), files)
 

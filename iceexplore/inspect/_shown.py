@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyField, build
+from iceexplore.arrow import compute as pc
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, arrow_type
 
 __all__ = ["as_text", "binary_hex", "conform", "micros_of", "shown", "shown_type"]
@@ -27,16 +28,16 @@ def shown_type(kind: Type) -> pa.DataType:
     return pa.string() if found == _UUID else found
 
 
-def _field(field: NestedField) -> pa.Field:
+def _field(field: NestedField) -> AnyField:
     return pa.field(field.name, shown_type(field.type))
 
 
-def shown(array: pa.Array) -> pa.Array:
+def shown(array: AnyArray) -> AnyArray:
     """Return values as they are shown: a uuid as text, all others unchanged."""
     return _uuid_text(array) if array.type == _UUID else array
 
 
-def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
+def conform(array: AnyArray, target: pa.DataType) -> AnyArray:
     """Return an array in another type; if they cannot be cast, as text for a string type, otherwise as nulls."""
     array = shown(array)
     if array.type == target:
@@ -44,10 +45,10 @@ def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
     try:
         return array.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        return as_text(array) if pa.types.is_string(target) else pa.nulls(len(array), target)
+        return as_text(array) if pa.types.is_string(target) else build.nulls(len(array), target)
 
 
-def as_text(array: pa.Array) -> pa.Array:
+def as_text(array: AnyArray) -> AnyArray:
     """Return any array of primitives as strings; binary as hexadecimal digits."""
     array = shown(array)
     if pa.types.is_string(array.type):
@@ -68,13 +69,13 @@ def micros_of(ms: int | None) -> int | None:
     return None if ms is None or abs(ms) >= 2**63 // 1000 else ms * 1000
 
 
-def _buffers(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+def _buffers(array: AnyArray) -> tuple[np.ndarray, np.ndarray]:
     """Return the offsets and bytes of a large binary array."""
     _, offsets, data = array.buffers()
     if offsets is None or len(array) == 0:
         return np.zeros(len(array) + 1, dtype=np.int64), np.empty(0, dtype=np.uint8)
-    ends = np.frombuffer(offsets, dtype=np.int64, count=len(array) + 1, offset=array.offset * 8)
-    return ends, np.empty(0, np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
+    ends = build.frombuffer(offsets, dtype=np.int64, count=len(array) + 1, offset=array.offset * 8)
+    return ends, np.empty(0, np.uint8) if data is None else build.frombuffer(data, dtype=np.uint8)
 
 
 def _digits(cells: np.ndarray) -> np.ndarray:
@@ -82,26 +83,26 @@ def _digits(cells: np.ndarray) -> np.ndarray:
     return np.stack([_HEX[cells >> 4], _HEX[cells & 15]], axis=-1).reshape(*cells.shape[:-1], -1)
 
 
-def binary_hex(array: pa.Array) -> pa.Array:
+def binary_hex(array: AnyArray) -> AnyArray:
     """Return binary values as hexadecimal digits."""
     array = array.cast(pa.large_binary())
     ends, data = _buffers(array)
     digits = _digits(data[ends[0] : ends[-1]])
     valid = None if not array.null_count else pa.array(np.asarray(array.is_valid())).buffers()[1]
-    offsets = pa.py_buffer(np.ascontiguousarray((ends - ends[0]) * 2))
-    made = pa.LargeStringArray.from_buffers(len(array), offsets, pa.py_buffer(np.ascontiguousarray(digits)), valid)
+    offsets = build.py_buffer(np.ascontiguousarray((ends - ends[0]) * 2))
+    made = pa.LargeStringArray.from_buffers(len(array), offsets, build.py_buffer(np.ascontiguousarray(digits)), valid)
     return made.cast(pa.string())
 
 
-def _uuid_text(array: pa.Array) -> pa.Array:
+def _uuid_text(array: AnyArray) -> AnyArray:
     count = len(array)
     if not count:
         return pa.array([], pa.string())
-    cells = np.frombuffer(array.buffers()[1], dtype=np.uint8)[array.offset * 16 : (array.offset + count) * 16]
+    cells = build.frombuffer(array.buffers()[1], dtype=np.uint8)[array.offset * 16 : (array.offset + count) * 16]
     digits = _digits(cells.reshape(count, 16))
     text = np.full((count, 36), ord("-"), dtype=np.uint8)
     for start, end, at in ((0, 8, 0), (8, 12, 9), (12, 16, 14), (16, 20, 19), (20, 32, 24)):
         text[:, at : at + end - start] = digits[:, start:end]
-    offsets = pa.py_buffer(np.arange(count + 1, dtype=np.int64) * 36)
+    offsets = build.py_buffer(np.arange(count + 1, dtype=np.int64) * 36)
     valid = None if not array.null_count else pa.array(np.asarray(array.is_valid())).buffers()[1]
-    return pa.LargeStringArray.from_buffers(count, offsets, pa.py_buffer(text), valid).cast(pa.string())
+    return pa.LargeStringArray.from_buffers(count, offsets, build.py_buffer(text), valid).cast(pa.string())

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import Removals, TableState, live_manifests
 from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import Snapshot
@@ -155,7 +156,7 @@ def reachable_leaves(
     yield from own()
 
 
-def wanted(leaf: Manifest, contents: frozenset[int]) -> pa.Array | None:
+def wanted(leaf: Manifest, contents: frozenset[int]) -> AnyArray | None:
     """Return a mask of the entries that manifests of these contents list; None if it selects all entries."""
     if contents == ALL or (leaf.root_row is not None and not leaf.dialect.deletion_vectors_on_entries):
         return None
@@ -171,7 +172,7 @@ def _distinct(root: Manifest, contents: frozenset[int], seen: set[str]) -> list[
     if root.dialect.deletion_vectors_on_entries and contents & DELETES:
         contents = ALL
     rows = live_manifests(root, contents)
-    places = root.entries.column("location").take(pa.array(rows, pa.int64())).to_pylist()
+    places = build.to_pylist(root.entries.column("location").take(pa.array(rows, pa.int64())))
     found: dict[str, int] = {}
     for row, place in zip(rows, places, strict=True):
         if place not in seen:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, AnyExtensionArray, build
 from iceexplore.errors import MemoryLimitError, OptionError
 from iceexplore.graph import TableState
 from iceexplore.labs._rewrite import Hits, MovedRows, Positions, Rewrite
@@ -62,7 +63,7 @@ class LocalEngine:
         MemoryLimitError
             The rows exceed this process's memory limit.
         """
-        names = tasks.files.entries["location"].to_pylist()
+        names = build.to_pylist(tasks.files.entries["location"])
         if merge_on_read and change is None:
             return Rewrite(positions={names[row]: at for row, at in hits.items()})
         out: list[pa.Table] = []
@@ -113,7 +114,9 @@ def with_columns(state: TableState, table: pa.Table, values: Mapping[str, Any]) 
         field = table.schema.field(at)
         column = fitted[name]
         if isinstance(column.type, pa.BaseExtensionType):
-            column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+            column = build.chunked_array(
+                [cast(AnyExtensionArray, chunk).storage for chunk in column.chunks], column.type.storage_type
+            )
         table = table.set_column(at, field, column.cast(field.type))
     if LINEAGE[1] in table.column_names:
         at = table.column_names.index(LINEAGE[1])
@@ -124,7 +127,7 @@ def with_columns(state: TableState, table: pa.Table, values: Mapping[str, Any]) 
 def _values(table: pa.Table, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the new columns: constants are repeated, functions are called with the old rows."""
     rows = table.drop_columns([name for name in LINEAGE if name in table.column_names])
-    out = {}
+    out: dict[str, Any] = {}
     for name, value in given.items():
         found = value(rows) if callable(value) else value
         if not is_array(found):
@@ -146,7 +149,7 @@ def is_array(value: Any) -> bool:
     return isinstance(value, (pa.Array, pa.ChunkedArray, np.ndarray)) or hasattr(type(value), "iloc")
 
 
-def _arrow(name: str, values: Any) -> pa.Array:
+def _arrow(name: str, values: Any) -> AnyArray:
     try:
         # NaN means null only in pandas.
         return plain_values(values, from_pandas=hasattr(values, "iloc"))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyChunkedArray, AnyExtensionArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits import Change, CommitWriter, NothingToDo
 from iceexplore.errors import OptionError, nearest, texts_of
 from iceexplore.expressions import bind_filter, expression_pyiceberg
@@ -70,7 +71,7 @@ def merge_rows(
         values = [name for name in source.column_names if name not in keys]
 
         def update(row: int, table: pa.Table, at: Positions) -> pa.Table:
-            picked = source.select(values).take(pa.array(of[row][np.searchsorted(hits[row], at)]))
+            picked = source.select(values).take(build.array(of[row][np.searchsorted(hits[row], at)]))
             return with_columns(state, table, {name: picked[name] for name in values})
 
         change = update if matched == "update" and values else None
@@ -171,7 +172,7 @@ def _narrowed(
     return found
 
 
-def _values(column: pa.ChunkedArray) -> tuple[list[Any], bool]:
+def _values(column: AnyChunkedArray) -> tuple[list[Any], bool]:
     """Return the distinct values and False; for more than `_FEW` the minimum and maximum, and True."""
     values = pc.unique(column).drop_null()
     if len(values) <= _FEW:
@@ -209,10 +210,12 @@ def _matches(
     return hits, of
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _plain(column: AnyChunkedArray) -> AnyChunkedArray:
     """Return the column in a form that joins support: no extension types or fixed lengths; -0.0 is 0.0, as in SQL."""
     if isinstance(column.type, pa.BaseExtensionType):
-        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+        column = build.chunked_array(
+            [cast(AnyExtensionArray, chunk).storage for chunk in column.chunks], column.type.storage_type
+        )
     if pa.types.is_floating(column.type):
         zero = pa.scalar(0.0, column.type)
         return pc.if_else(pc.equal(column, zero), zero, column)
@@ -232,7 +235,9 @@ def _inserted(state: TableState, rows: pa.Table) -> pa.Table:
     table = source_rows(state, rows)
     for i, column in enumerate(table.columns):
         if isinstance(column.type, pa.BaseExtensionType):
-            plain = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+            plain = build.chunked_array(
+                [cast(AnyExtensionArray, chunk).storage for chunk in column.chunks], column.type.storage_type
+            )
             table = table.set_column(i, table.schema.field(i).with_type(plain.type), plain)
     if state.metadata.has_row_lineage:
         for name in LINEAGE:

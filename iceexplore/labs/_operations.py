@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from iceexplore.arrow import build
 from iceexplore.commits import Change, CommitWriter, NothingToDo
 from iceexplore.errors import OptionError, nearest
 from iceexplore.graph import TableState
@@ -135,7 +136,7 @@ def update_rows(
 def _without(state: TableState, tasks: FileTasks, engine: Engine, *, merge_on_read: bool) -> Rewrite:
     """Remove the matching rows: delete files that match completely, rewrite or add deletes for others."""
     hits = engine.find(state, tasks, skip_whole=True)
-    names = tasks.files.entries["location"].to_pylist()
-    whole = tuple(name for name, is_whole in zip(names, tasks.whole.to_pylist(), strict=True) if is_whole)
+    names = build.to_pylist(tasks.files.entries["location"])
+    whole = tuple(name for name, is_whole in zip(names, build.to_pylist(tasks.whole), strict=True) if is_whole)
     rewrite = engine.rewritten(state, tasks, hits, merge_on_read=merge_on_read)
     return replace(rewrite, gone=(*whole, *rewrite.gone))

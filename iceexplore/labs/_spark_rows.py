@@ -8,8 +8,9 @@ from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits import Change, CommitWriter, compact
 from iceexplore.graph import TableState
 from iceexplore.labs._rewrite import Hits, MovedRows, Rewrite
@@ -61,7 +62,7 @@ class OnSpark:
 
         if not hits:
             return Rewrite()
-        names = tasks.files.entries["location"].to_pylist()
+        names = build.to_pylist(tasks.files.entries["location"])
         mine, found = tasks.take(pa.array(list(hits), pa.int64())), dict(enumerate(hits.values()))
         frames = [] if change is None else [change(only_rows(mine, found))]
         if not merge_on_read:

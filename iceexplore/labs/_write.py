@@ -59,7 +59,7 @@ def _given(rows: Any) -> Any:
     kind = type(rows)
     if isinstance(rows, (pa.Table, Mapping)) or (hasattr(kind, "iloc") and hasattr(kind, "columns")):
         return rows
-    found = [rows] if isinstance(rows, pa.RecordBatch) else []
+    found: list[Any] = [rows] if isinstance(rows, pa.RecordBatch) else []
     if isinstance(rows, (list, tuple, Iterator)):
         found = list(rows)
     if found and all(isinstance(row, Mapping) for row in found):

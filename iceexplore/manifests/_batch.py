@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyChunkedArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests.model._arrow import whole
@@ -93,9 +94,11 @@ class EntryBatch:
         partition = None if self.partition is None else self.partition.take(indices)
         return EntryBatch(self.entries.take(indices), self._stats_by(lambda batch: batch.take(indices)), partition)
 
-    def filter(self, mask: pa.BooleanArray) -> EntryBatch:
+    def filter(self, mask: pa.BooleanArray | AnyChunkedArray) -> EntryBatch:
         """Return the entries where the mask is true."""
-        mask = whole(mask) if isinstance(mask, pa.ChunkedArray) else mask  # a chunked mask would give chunked columns
+        mask = (
+            cast(pa.BooleanArray, whole(mask)) if isinstance(mask, pa.ChunkedArray) else mask
+        )  # a chunked mask would give chunked columns
         partition = None if self.partition is None else self.partition.filter(mask)
         return EntryBatch(self.entries.filter(mask), self._stats_by(lambda batch: batch.filter(mask)), partition)
 
@@ -104,7 +107,8 @@ class EntryBatch:
         if not self.stats:
             return {}
         together = pa.RecordBatch.from_arrays(list(self.stats.values()), names=[""] * len(self.stats))
-        return dict(zip(self.stats, some(together).columns, strict=True))
+        columns = cast("list[pa.StructArray]", some(together).columns)
+        return dict(zip(self.stats, columns, strict=True))
 
     def with_columns(self, **columns: Any) -> EntryBatch:
         """Return the batch with these columns of the entries replaced, by an array or by one value for all entries."""
@@ -147,7 +151,7 @@ def _united_stats(parts: list[EntryBatch]) -> dict[int, pa.StructArray]:
         kinds = [b.stats[field_id].type for b in parts if field_id in b.stats]
         kind = kinds[-1] if len(set(kinds)) == 1 else stats_type(_wider([k.field("lower").type for k in kinds]))
         arrays = [b.stats[field_id].cast(kind) if field_id in b.stats else pa.nulls(len(b), kind) for b in parts]
-        out[field_id] = whole(pa.chunked_array(arrays, kind))
+        out[field_id] = cast(pa.StructArray, whole(build.chunked_array(arrays, kind)))
     return out
 
 
@@ -171,7 +175,7 @@ def _united_partition(parts: list[EntryBatch]) -> pa.StructArray | None:
             children.append(found)
         mask = b.partition.is_null()
         arrays.append(pa.StructArray.from_arrays(children, fields=list(kind), mask=mask))
-    return whole(pa.chunked_array(arrays, kind))
+    return cast(pa.StructArray, whole(build.chunked_array(arrays, kind)))
 
 
 def _wider(types: list[pa.DataType]) -> pa.DataType:
@@ -181,7 +185,7 @@ def _wider(types: list[pa.DataType]) -> pa.DataType:
         return known[0]
     schemas = [pa.schema([pa.field("x", t)]) for t in known]
     try:
-        return pa.unify_schemas(schemas, promote_options="permissive").field("x").type
+        return cast(pa.DataType, pa.unify_schemas(schemas, promote_options="permissive").field("x").type)
     except pa.ArrowException:
         found = ", ".join(sorted(set(map(str, known))))
         raise FormatError(f"entries have values of incompatible types in one column: {found}") from None

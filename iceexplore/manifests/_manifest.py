@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError, Problem, Problems, problem
 from iceexplore.manifests._manifest_dv import manifest_dvs
 from iceexplore.manifests.checks._claims import RootClaims
@@ -302,7 +303,7 @@ class Manifest:
         return TypedStats(table, self._reader_schema, self._meaning.types, rows)
 
     @property
-    def _rows(self) -> pa.Array | None:
+    def _rows(self) -> AnyArray | None:
         """The file's rows of the entries; None if the entries are all rows in order."""
         if not self._is_v4 or (self.dialect != "v4-draft" and self.stored_rows == len(self)):
             return None

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, build
+from iceexplore.arrow import compute as pc
 from iceexplore.deletes import (
     DV_MAGIC,
     decode_deletion_vector,
@@ -152,7 +153,7 @@ def manifest_dvs(entries: pa.Table) -> dict[str, list[int]]:
     target = pc.if_else(bearing, entries["location"], entries["referenced_file"])
     rows = np.flatnonzero(np.asarray(pc.and_(alive, pc.or_(wanted, bearing))))
     out: dict[str, list[int]] = {}
-    for row, location in zip(rows.tolist(), target.take(pa.array(rows)).to_pylist(), strict=True):
+    for row, location in zip(rows.tolist(), target.take(build.array(rows)).to_pylist(), strict=True):
         if location:
             out.setdefault(canonical(location), []).append(row)
     return out
@@ -161,7 +162,7 @@ def manifest_dvs(entries: pa.Table) -> dict[str, list[int]]:
 def stray_problems(entries: pa.Table, location: str) -> list[Problem]:
     """Return a problem for each manifest DV of a manifest that the root does not list: its removals have no effect."""
     stray = np.flatnonzero(stray_manifest_dvs(Rows(entries)))
-    targets = entries["referenced_file"].take(pa.array(stray)).to_pylist()
+    targets = entries["referenced_file"].take(build.array(stray)).to_pylist()
     first: dict[str, int] = {}
     for row, leaf in zip(stray.tolist(), targets, strict=True):
         if leaf:
@@ -175,8 +176,8 @@ def stray_problems(entries: pa.Table, location: str) -> list[Problem]:
 
 
 def apply_manifest_dvs(
-    storage: Any, root: Any, rows: list[int], ordinals: pa.Array, stored: int, location: str
-) -> tuple[pa.Array | None, list[Problem]]:
+    storage: Any, root: Any, rows: list[int], ordinals: AnyColumn, stored: int, location: str
+) -> tuple[AnyArray | None, list[Problem]]:
     """Apply manifest DVs to the entries of a leaf.
 
     Parameters

@@ -9,8 +9,9 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyColumn, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError, IceexploreError, OptionError, Problem, Problems, problem
 from iceexplore.manifests._inline_v1 import inline_root
 from iceexplore.manifests._manifest import Manifest
@@ -405,7 +406,7 @@ def _manifest_rows(root: Manifest) -> list[int]:
     if not root.dialect.has_root_manifest:
         return list(range(len(root)))
     mask = pc.and_(is_manifest(root.entries), live(root.entries))
-    return [int(i) for i in pc.indices_nonzero(mask).to_pylist()]
+    return [int(i) for i in build.to_pylist(pc.indices_nonzero(mask))]
 
 
 def open_manifest(storage: Any, location: str) -> Manifest:
@@ -438,7 +439,9 @@ def open_manifest(storage: Any, location: str) -> Manifest:
     if head.is_root:
         return _root_manifest(location, part, head.header.number("snapshot-id"))
     entries = part.table
-    columns = {"partition_spec_id": pa.repeat(pa.scalar(head.header.spec_id, pa.int32()), len(entries))}
+    columns: dict[str, AnyColumn] = {
+        "partition_spec_id": pa.repeat(pa.scalar(head.header.spec_id, pa.int32()), len(entries))
+    }
     if head.dialect == "v1":  # v1 has no sequence numbers: read as 0 (spec, "Sequence Number Inheritance")
         columns |= {n: pc.fill_null(entries[n], 0) for n in ("sequence_number", "file_sequence_number")}
     meaning, spec_id = _own_meaning(head.header)
@@ -488,7 +491,7 @@ def _root_manifest(
     """Return a root from a manifest list; manifests that this snapshot added have status ADDED."""
     head = part.head
     if snapshot_id is None:
-        status = pa.nulls(len(part.table), pa.int32())
+        status: AnyColumn = pa.nulls(len(part.table), pa.int32())
     else:
         ours = pc.fill_null(pc.equal(part.table["snapshot_id"], snapshot_id), False)
         status = pc.if_else(ours, pa.scalar(int(Status.ADDED), pa.int32()), int(Status.EXISTING)).cast(pa.int32())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import cast
 
+import pyarrow as pa
+
+from iceexplore.arrow import AnyChunkedArray
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problems, problem
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import stray_problems
@@ -23,12 +26,12 @@ __all__ = ["direct_view", "is_direct", "is_manifest", "v4_root"]
 _MANIFESTS, _FILES = (pa.array([int(kind) for kind in kinds], pa.int32()) for kinds in (MANIFESTS, FILES))
 
 
-def is_manifest(entries: pa.Table) -> pa.ChunkedArray:
+def is_manifest(entries: pa.Table) -> AnyChunkedArray:
     """Return a mask of the entries that are manifests."""
     return pc.is_in(entries["content_type"], _MANIFESTS)
 
 
-def is_direct(entries: pa.Table) -> pa.ChunkedArray:
+def is_direct(entries: pa.Table) -> AnyChunkedArray:
     """Return a mask of the entries that are files."""
     return pc.is_in(entries["content_type"], _FILES)
 
@@ -74,4 +77,4 @@ def direct_view(root: Manifest) -> Manifest | None:
     if not root.dialect.has_root_manifest:
         return None
     mask = is_direct(root.entries)
-    return root.only(mask.combine_chunks()) if pc.any(mask).as_py() else None
+    return root.only(cast(pa.BooleanArray, mask.combine_chunks())) if pc.any(mask).as_py() else None

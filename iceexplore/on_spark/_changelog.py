@@ -14,8 +14,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Expression
 from iceexplore.graph import TableState
 from iceexplore.metadata import ListType, MapType, NestedField, Snapshot, StructType, Type, type_base
@@ -174,7 +175,7 @@ def _shares(changes: Sequence[ChangeFiles]) -> list[bytes]:
 
 def _weights(change: ChangeFiles) -> list[int]:
     sizes = pc.fill_null(change.files.entries["file_size_in_bytes"], 0)
-    return [max(int(size), _OPEN_COST) for size in sizes.to_pylist()]
+    return [max(int(size), _OPEN_COST) for size in build.to_pylist(sizes)]
 
 
 def _some(change: ChangeFiles, rows: list[int]) -> ChangeFiles:
@@ -208,7 +209,7 @@ def _reader(shipped: ShippedState, rows: SparkColumns, condition: Expression) ->
         columns = SparkColumns(outputs, version)
         fields = [o.field for o in outputs]
         for batch in batches:
-            for share in batch.column(0).to_pylist():
+            for share in build.to_pylist(batch.column(0)):
                 # Packed by the driver.
                 for change in pickle.loads(zlib.decompress(share)):  # noqa: S301
                     reader = ChangeReader(state, change, fields, condition)
@@ -247,6 +248,6 @@ def _settler(options: ChangelogOptions) -> Callable[[_Batches], _Batches]:
     return settle
 
 
-def _at(table: pa.Table, path: Sequence[str]) -> pa.Array:
+def _at(table: pa.Table, path: Sequence[str]) -> AnyArray:
     array = table[path[0]].combine_chunks()
     return pc.struct_field(array, list(path[1:])) if len(path) > 1 else array

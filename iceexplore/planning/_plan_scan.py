@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import Int64s, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import problem
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, whole
@@ -222,11 +223,11 @@ def _doubts(
         return ()
     places = {s.root.location for s in scans} | {leaf.location for leaf in leaves}
     if deletes:
-        places.update(scans[0].root.entries["location"].take(pa.array(deletes, pa.int64())).to_pylist())
+        places.update(build.to_pylist(scans[0].root.entries["location"].take(pa.array(deletes, pa.int64()))))
     return tuple(dict.fromkeys(f"{p.text} ({p.where})" for p in met if p.where.partition("#")[0] in places))
 
 
-def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: pa.Int64Array) -> None:
+def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: Int64s) -> None:
     """Add a problem for data files that are in several manifests; repetitions within one are found when it is read.
 
     For very large plans, this is left to `verify`: it would take a third as long as the plan itself.

@@ -44,7 +44,9 @@ class ScanPlan(PlannedScan):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return `tasks` as an Arrow C stream, for example for ``polars.DataFrame(t.plan(...))``."""
-        return self.tasks_arrow.__arrow_c_stream__(requested_schema)
+        tasks: Any = self.tasks_arrow  # the stubs leave the export untyped
+        stream: object = tasks.__arrow_c_stream__(requested_schema)
+        return stream
 
     @cached_property
     def tasks(self) -> pd.DataFrame:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyField, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError, problem
 from iceexplore.formats import FIELD_ID, ColumnRequest, DataFile, data_file_format, field_id, foreign
 from iceexplore.graph import TableState
@@ -39,7 +40,7 @@ def read_data_file(
     file: EntryBatch,
     fields: Sequence[NestedField],
     *,
-    to: Sequence[pa.Field] | None = None,
+    to: Sequence[AnyField] | None = None,
     row_groups: Sequence[int] | None = None,
     batch_rows: int | None = None,
     kind: str = "data-file",
@@ -144,7 +145,7 @@ class _Columns:
         file: EntryBatch,
         entry: Mapping[str, Any],
         fields: Sequence[NestedField],
-        to: Sequence[pa.Field] | None,
+        to: Sequence[AnyField] | None,
         *,
         required: bool,
     ) -> None:
@@ -162,7 +163,7 @@ class _Columns:
         self._made_for: pa.Schema | None = None
         self._steps: list[tuple[int, Maker | None]] = []
 
-    def identified(self, schema: pa.Schema) -> list[pa.Field]:
+    def identified(self, schema: pa.Schema) -> list[AnyField]:
         """Return the file's columns with their field ids."""
         fields = list(schema)
         if self._naming is None:
@@ -226,7 +227,7 @@ class _Columns:
             text = "The file lacks a required column, which has no initial default: it reads as null."
             self.state.problems.add(problem("null-in-required", self.entry["location"], text, field=f.name))
 
-    def _place(self, f: NestedField, target: pa.DataType, positions: pa.Array) -> pa.Array:
+    def _place(self, f: NestedField, target: pa.DataType, positions: AnyArray) -> AnyArray:
         rows = len(positions)
         if f.field_id == POS.field_id:
             return positions
@@ -236,17 +237,17 @@ class _Columns:
             return pa.repeat(pa.scalar(self.entry["partition_spec_id"], pa.int32()), rows)
         if f.field_id == DELETED.field_id:
             return pa.repeat(pa.scalar(False), rows)
-        arrays = []
+        none, arrays = pa.scalar(None, pa.null()), []
         for i, child in enumerate(f.type.fields if isinstance(f.type, StructType) else ()):
             to = target.field(i).type
             at = -1 if self.tuple is None else self.tuple.type.get_field_index(str(child.field_id))
-            value = pa.scalar(None) if at < 0 else pc.struct_field(self.tuple, [at])[0]
-            arrays.append(pa.repeat(value.cast(to), rows) if value.is_valid else pa.nulls(rows, to))
+            value = none if at < 0 or self.tuple is None else pc.struct_field(self.tuple, [at])[0]
+            arrays.append(build.repeat(value.cast(to), rows) if value.is_valid else pa.nulls(rows, to))
         if not arrays:
-            return pa.nulls(rows, target)
-        return pa.StructArray.from_arrays(arrays, fields=list(target))
+            return build.nulls(rows, target)
+        return pa.StructArray.from_arrays(arrays, fields=list(cast(pa.StructType, target)))
 
-    def _inherited(self, f: NestedField, found: pa.Array | None, positions: pa.Array) -> pa.Array:
+    def _inherited(self, f: NestedField, found: AnyArray | None, positions: AnyArray) -> AnyArray:
         """Return a row lineage column: null without a first row id, else stored or inherited (spec, "Row Lineage")."""
         first = self.entry["first_row_id"]
         if first is None:

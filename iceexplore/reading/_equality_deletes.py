@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyExtensionArray, AnyField
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError, OptionError
 from iceexplore.formats import field_id
 from iceexplore.graph import TableState
@@ -57,7 +58,7 @@ def equality_fields(state: TableState, ids: Iterable[int]) -> dict[int, tuple[Ne
     return out
 
 
-def column_of(table: pa.Table, path: Sequence[NestedField]) -> pa.Array:
+def column_of(table: pa.Table, path: Sequence[NestedField]) -> AnyArray:
     """Return a column of a table by its path of field ids; null where a struct around it is null.
 
     Raises
@@ -68,9 +69,9 @@ def column_of(table: pa.Table, path: Sequence[NestedField]) -> pa.Array:
     return columns_of(table, [path])[0]
 
 
-def columns_of(table: pa.Table, paths: Iterable[Sequence[NestedField]]) -> list[pa.Array]:
+def columns_of(table: pa.Table, paths: Iterable[Sequence[NestedField]]) -> list[AnyArray]:
     """Return `column_of` for each path, scanning the table's fields only once."""
-    tops: dict[int | None, list[tuple[int, pa.Field]]] = {}
+    tops: dict[int | None, list[tuple[int, AnyField]]] = {}
     for at, f in enumerate(table.schema):
         tops.setdefault(field_id(f), []).append((at, f))
     out = []
@@ -84,7 +85,7 @@ def columns_of(table: pa.Table, paths: Iterable[Sequence[NestedField]]) -> list[
     return out
 
 
-def _place_in(f: pa.Field, path: Sequence[NestedField]) -> list[int] | None:
+def _place_in(f: AnyField, path: Sequence[NestedField]) -> list[int] | None:
     """Return the child indices that lead to a path's last field inside this field; None if it is not there."""
     if field_id(f) != path[0].field_id:
         return None
@@ -120,7 +121,7 @@ class _Keys:
     combined: tuple[Codes, ...]
 
     @classmethod
-    def of(cls, ids: tuple[int, ...], columns: Sequence[pa.Array]) -> _Keys:
+    def of(cls, ids: tuple[int, ...], columns: Sequence[AnyArray]) -> _Keys:
         values, nulls, widths, combined = [], [], [], []
         code = np.zeros(len(columns[0]), dtype=np.int64)
         for i, column in enumerate(columns):
@@ -139,7 +140,7 @@ class _Keys:
             code = np.searchsorted(together, code * widths[i] + own)
         return cls(ids, tuple(values), tuple(nulls), tuple(widths), tuple(combined))
 
-    def hit(self, columns: Sequence[pa.Array]) -> Mask:
+    def hit(self, columns: Sequence[AnyArray]) -> Mask:
         """Return which rows equal one of the keys."""
         code = np.zeros(0, dtype=np.int64)
         for i, column in enumerate(columns):
@@ -153,11 +154,11 @@ class _Keys:
         return code >= 0
 
 
-def _comparable(array: pa.Array) -> pa.Array:
+def _comparable(array: AnyArray) -> AnyArray:
     """Return values whose equality is that of keys: fixed-width types as integers, others unchanged."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
-        return _comparable(array.storage)
+        return _comparable(cast(AnyExtensionArray, array).storage)
     if pa.types.is_floating(kind):
         numbers = array.cast(pa.float64())
         bits = np.asarray(numbers.fill_null(0.0)).copy()
@@ -174,12 +175,12 @@ def _comparable(array: pa.Array) -> pa.Array:
     return array
 
 
-def _distinct(array: pa.Array) -> Any:
+def _distinct(array: AnyArray) -> Any:
     unique = array.drop_null().unique()
     return np.sort(np.asarray(unique)) if pa.types.is_int64(array.type) else unique
 
 
-def _codes(array: pa.Array, distinct: Any, null: int) -> Codes:
+def _codes(array: AnyArray, distinct: Any, null: int) -> Codes:
     """Return the index of each value among the distinct ones, the null code for null, -1 for other values."""
     if isinstance(distinct, np.ndarray):
         out = _place(distinct, np.asarray(array.fill_null(0)))

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.deletes import PositionSet, decode_deletion_vector, read_deletion_vector, read_positions
 from iceexplore.errors import FormatError, problem
 from iceexplore.graph import TableState
@@ -126,7 +126,7 @@ class PositionDeletes:
     @cached_property
     def _live(self) -> dict[str, list[str]]:
         """Canonical locations of live data files by path, for all paths of the scan's files."""
-        paths = {path_only(name) for name in self._files.entries["location"].to_pylist()}
+        paths = {path_only(name) for name in build.to_pylist(self._files.entries["location"])}
         out: dict[str, list[str]] = {}
         for place, name in live_places(self._state, paths).items():
             out.setdefault(path_only(name), []).append(place)
@@ -308,7 +308,7 @@ def deleted_positions(state: TableState, files: EntryBatch, matched: MatchedDele
         return out
     some = pc.or_(matched.vector.is_valid(), pc.greater(pc.list_value_length(matched.positions), 0))
     rows = np.flatnonzero(np.asarray(some))
-    names = files.entries["location"].take(pa.array(rows)).to_pylist()
+    names = build.to_pylist(files.entries["location"].take(build.array(rows)))
     for row, name in zip(rows.tolist(), names, strict=True):
         parts = [positions for _, positions in deletes.of(row)]
         if parts:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import (
     FormatError,
     IceexploreError,
@@ -185,7 +187,7 @@ def _orders(reader: TaskReader, limit: int | None, have: int) -> Iterator[tuple[
         return
     first = 0
     if not is_local(reader.state.storage.folder):
-        counts = reader.tasks.files.entries["record_count"].fill_null(0).to_numpy()
+        counts = pc.fill_null(reader.tasks.files.entries["record_count"], 0).to_numpy()
         first = int(np.searchsorted(np.cumsum(np.maximum(counts, 0)), limit - have)) + 1
     if 1 < first <= total:
         yield range(first), True
@@ -326,10 +328,10 @@ class _Ahead:
         sizes = reader.tasks.files.entries["file_size_in_bytes"]
         counts = reader.tasks.files.entries["record_count"]
         small = (
-            (sizes.fill_null(0).to_numpy() <= _SMALL_BYTES) & (counts.fill_null(0).to_numpy() <= _SMALL_ROWS)
+            (pc.fill_null(sizes, 0).to_numpy() <= _SMALL_BYTES) & (pc.fill_null(counts, 0).to_numpy() <= _SMALL_ROWS)
         ).tolist()
         self._left = deque(row for row in rows if small[row])
-        self._sizes = sizes.fill_null(0).to_pylist()
+        self._sizes = build.to_pylist(pc.fill_null(sizes, 0))
         self._width = max(min(16, 2 * (os.cpu_count() or 1) + 2), reader.state.storage.readers)
         self._pool = ThreadPoolExecutor(self._width, "iceexplore-read") if len(self._left) > 1 else None
         self._asked: dict[int, Future[tuple[list[FileRows], Iterator[FileRows]]]] = {}

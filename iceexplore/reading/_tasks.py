@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyField
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, problem
 from iceexplore.expressions import ALWAYS, Expression, all_of, predicates
 from iceexplore.formats import PUFFIN
@@ -191,7 +192,7 @@ class TaskReader:
         return pa.Table.from_arrays(columns, schema=self.schema)
 
 
-def _named(output: Output) -> pa.Field:
+def _named(output: Output) -> AnyField:
     return arrow_field(output.field).with_name(output.name)
 
 

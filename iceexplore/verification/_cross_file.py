@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FileMissingError, IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.verification._findings import CHECKED_SCHEMA, FINDING_SCHEMA, Checked, Place, Role
@@ -44,7 +44,7 @@ def beside(checked: pa.Table) -> pa.Table:
     table = table.append_column("data_named_too", table["data_named"])
     table = table.append_column("data_count", pc.cast(data, pa.int64()))
     table = table.append_column("vector_count", pc.cast(vector, pa.int64()))
-    wanted = [
+    wanted: list[Any] = [
         ("data_rows", "max"),
         ("data_named", "min"),
         ("data_named_too", "max"),

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyChunkedArray
+from iceexplore.arrow import compute as pc
 from iceexplore.deletes import (
     FILE_PATH_ID,
     POS_ID,
@@ -170,7 +171,7 @@ def _check_sorted(place: Place, rows: pa.Table, out: Checked) -> None:
         out.say(place, "sort-order-untrue", text, field="file_path, pos")
 
 
-def _check_path_bounds(place: Place, stats: pa.StructArray, paths: pa.ChunkedArray, out: Checked) -> None:
+def _check_path_bounds(place: Place, stats: pa.StructArray, paths: AnyChunkedArray, out: Checked) -> None:
     """Check that the bounds of ``file_path`` contain all paths: readers match delete files to data files by them.
 
     A difference in scheme or host alone is not a wrong bound; it is reported as a wrong path.

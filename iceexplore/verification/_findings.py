@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError, Problem, Problems, Severity, problem
 from iceexplore.graph import json_safe
 from iceexplore.storage import path_only
@@ -15,7 +16,7 @@ from iceexplore.storage import path_only
 __all__ = ["CHECKED_SCHEMA", "Checked", "FINDING_SCHEMA", "Place", "Role"]
 
 #: The result of ``t.verify()``: ``entry`` is the entry's ordinal in ``manifest``, ``snapshot_id`` the entry's own.
-FINDING_SCHEMA = pa.schema(
+FINDING_SCHEMA = build.schema(
     [
         pa.field("code", pa.string()),
         pa.field("severity", pa.string()),

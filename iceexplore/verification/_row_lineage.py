@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError
 from iceexplore.formats import FileFacts
 from iceexplore.graph import TableState
@@ -54,7 +55,7 @@ def claim_ranges(state: TableState, place: Place, ranges: Iterable[tuple[int, in
         out.row_ids(place, map(_key, parts), first, end)
 
 
-def taken_before(checked: pa.Table) -> tuple[pa.Array, pa.Array]:
+def taken_before(checked: pa.Table) -> tuple[AnyArray, AnyArray]:
     """Return, for each row, the greatest end of the row id ranges that begin before it in its part, and their file.
 
     Both arrays are null where there is none.

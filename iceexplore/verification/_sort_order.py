@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError
 from iceexplore.metadata import NestedField, TableMetadata, apply_transform, is_known_transform
 from iceexplore.planning import comparable
@@ -56,10 +57,10 @@ class OrderCheck:
 
     def __init__(self, columns: Sequence[SortColumn]) -> None:
         self._columns = columns
-        self._last: list[pa.Array] | None = None
+        self._last: list[AnyArray] | None = None
         self.wrong: str | None = None
 
-    def add(self, values: Mapping[int, pa.Array], first: int) -> None:
+    def add(self, values: Mapping[int, AnyArray], first: int) -> None:
         """Check the next rows, given as columns by field id; ``first`` is the position of the first of them."""
         if self.wrong is not None or not self._columns:
             return
@@ -85,7 +86,7 @@ class OrderCheck:
             after |= more | _other_zero(array)
 
 
-def _other_zero(array: pa.Array) -> Any:
+def _other_zero(array: AnyArray) -> Any:
     """Return, for each row after the first, whether it and the one before are 0 and -0, in either order."""
     if not pa.types.is_floating(array.type):
         return False
@@ -93,7 +94,7 @@ def _other_zero(array: pa.Array) -> Any:
     return (plain[1:] == 0) & (plain[:-1] == 0) & (np.signbit(plain[1:]) != np.signbit(plain[:-1]))
 
 
-def _ranks(array: pa.Array, column: SortColumn) -> tuple[Any, Any]:
+def _ranks(array: AnyArray, column: SortColumn) -> tuple[Any, Any]:
     """Return two keys to be compared in turn, both ascending: the class (null, value, NaN), then the value."""
     null = np.asarray(array.is_null())
     if pa.types.is_floating(array.type):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyScalar, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, whole
@@ -41,7 +42,7 @@ class Leaf:
     steps: tuple[int, ...]
     required: bool
 
-    def of(self, table: pa.Table) -> pa.Array:
+    def of(self, table: pa.Table) -> AnyArray:
         """Return its values; null where an enclosing struct is null."""
         values = whole(table.column(self.top))
         for step in self.steps:
@@ -56,11 +57,11 @@ class _Seen:
     values: int = 0
     nulls: int = 0
     nans: int = 0
-    low: pa.Scalar | None = None
-    high: pa.Scalar | None = None
+    low: AnyScalar | None = None
+    high: AnyScalar | None = None
     bounded: bool = True
 
-    def add(self, values: pa.Array) -> None:
+    def add(self, values: AnyArray) -> None:
         self.values += len(values)
         self.nulls += values.null_count
         if pa.types.is_floating(values.type):
@@ -83,12 +84,12 @@ class _Partition:
 
     column: PartitionColumn
     leaf: Leaf
-    recorded: pa.Scalar
+    recorded: AnyScalar
     wrong: int = 0
     example: str = ""
     failed: bool = field(default=False)
 
-    def add(self, values: pa.Array, first: int) -> None:
+    def add(self, values: AnyArray, first: int) -> None:
         if self.failed or self.column.source is None:
             return
         try:
@@ -239,17 +240,18 @@ def _is_primitive(kind: Type) -> bool:
 
 
 def _check_column(place: Place, leaf: Leaf, stats: pa.StructArray, seen: _Seen, out: Checked) -> None:
-    recorded: dict[str, pa.Scalar] = {f.name: pc.struct_field(stats, [i])[0] for i, f in enumerate(stats.type)}
+    recorded: dict[str, AnyScalar] = {f.name: pc.struct_field(stats, [i])[0] for i, f in enumerate(stats.type)}
     where = f"{leaf.name} ({leaf.field.field_id})"
     _check_counts(place, leaf, {name: recorded[name].as_py() for name in _COUNTS}, seen, out)
     if seen.low is None or seen.high is None or not seen.bounded:
         return
     tight = recorded["tight_bounds"].as_py() is True
-    for name, real, outside in (("lower", seen.low, pc.greater), ("upper", seen.high, pc.less)):
+    sides: tuple[tuple[str, AnyScalar, Any], ...] = (("lower", seen.low, pc.greater), ("upper", seen.high, pc.less))
+    for name, real, outside in sides:
         bound = recorded[name]
         if not bound.is_valid:
             continue
-        held = comparable(_one(bound))[0]
+        held: AnyScalar = comparable(_one(bound))[0]
         try:
             wrong = outside(held, real).as_py() or (tight and not pc.equal(held, real).as_py())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -296,11 +298,11 @@ def _check_counts(place: Place, leaf: Leaf, recorded: Mapping[str, int | None], 
             out.say(place, "count-mismatch", text, field=f"{name} of {where}", found=recorded[name], expected=count)
 
 
-def _one(value: pa.Scalar) -> pa.Array:
-    return pa.repeat(value, 1)
+def _one(value: AnyScalar) -> AnyArray:
+    return build.repeat(value, 1)
 
 
-def _back(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
+def _back(value: AnyScalar, kind: pa.DataType) -> AnyScalar:
     """Return a value that `comparable` converted in its original type, or as it is if it cannot be cast."""
     try:
         return _one(value).cast(kind)[0]
@@ -308,7 +310,7 @@ def _back(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
         return value
 
 
-def _shown(value: pa.Scalar) -> str:
+def _shown(value: AnyScalar) -> str:
     if pa.types.is_binary(value.type) or pa.types.is_fixed_size_binary(value.type):
         return "0x" + bytes(value.cast(pa.binary()).as_py()).hex()
     try:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, AnyScalar, build
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests import stats_type
 from iceexplore.metadata import (
     ListType,
@@ -123,14 +124,14 @@ def _leaves(
                 yield here, f, repeated
 
 
-def truncate_lower(values: pa.Array, length: int) -> pa.Array:
+def truncate_lower(values: AnyArray, length: int) -> AnyArray:
     """Return strings or binaries truncated to a length; they stay lower bounds."""
     if pa.types.is_string(values.type):
         return pc.utf8_slice_codeunits(values, 0, length)
     return pc.binary_slice(values, 0, length)
 
 
-def truncate_upper(values: pa.Array, length: int) -> pa.Array:
+def truncate_upper(values: AnyArray, length: int) -> AnyArray:
     """Return strings or binaries truncated to a length and incremented, so that they stay upper bounds.
 
     Null if no upper bound is that short. As Java's ``UnicodeUtil.truncateStringMax`` and
@@ -143,7 +144,7 @@ def truncate_upper(values: pa.Array, length: int) -> pa.Array:
     raised = [None if v is None or len(v) <= length else _raised(v[:length]) for v in encoded.dictionary.to_pylist()]
     short = [v if v is not None and len(v) <= length else r
              for v, r in zip(encoded.dictionary.to_pylist(), raised, strict=True)]  # fmt: skip
-    return pa.array(short, values.type).take(encoded.indices)
+    return build.array(short, values.type).take(encoded.indices)
 
 
 def _raised(value: Any) -> Any:
@@ -160,7 +161,7 @@ def _raised(value: Any) -> Any:
     return None
 
 
-def bounds_of(column: StatColumn, values: pa.Array | pa.ChunkedArray) -> tuple[pa.Scalar, pa.Scalar, int | None]:
+def bounds_of(column: StatColumn, values: AnyColumn) -> tuple[AnyScalar, AnyScalar, int | None]:
     """Return lower and upper bound of values, and the count of NaN (None for types without); nulls are ignored.
 
     Values have the column's Arrow type. NaN is never a bound (spec, "Data File Fields", note on bounds).
@@ -182,7 +183,7 @@ def bounds_of(column: StatColumn, values: pa.Array | pa.ChunkedArray) -> tuple[p
     return *bounds_as(column, low, high), nan
 
 
-def bounds_as(column: StatColumn, low: pa.Scalar, high: pa.Scalar) -> tuple[pa.Scalar, pa.Scalar]:
+def bounds_as(column: StatColumn, low: AnyScalar, high: AnyScalar) -> tuple[AnyScalar, AnyScalar]:
     """Return bounds truncated as the column's mode requires."""
     if column.cut is None:
         return low, high
@@ -215,7 +216,7 @@ def stats_arrays(columns: Sequence[StatColumn], rows: Sequence[Mapping[int, Mapp
     return out
 
 
-def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+def _column(values: list[Any], kind: pa.DataType) -> AnyArray:
     # Nanoseconds have no Python value, so Arrow scalars are kept.
     pieces = [v.cast(kind) if isinstance(v, pa.Scalar) else pa.scalar(v, kind) for v in values]
     return pa.array(pieces, kind) if pieces else pa.array([], kind)

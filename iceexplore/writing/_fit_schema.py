@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import (
+    AnyArray,
+    AnyChunkedArray,
+    AnyDecimalType,
+    AnyDictionaryArray,
+    AnyExtensionArray,
+    AnyListType,
+    AnyMapType,
+    build,
+)
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, arrow_type, type_base
 from iceexplore.writing._parquet import file_schema
@@ -59,20 +69,20 @@ _TAKES: dict[str, _Test] = {
 }
 
 
-def plain_array(array: pa.Array) -> pa.Array:
+def plain_array(array: AnyArray) -> AnyArray:
     """Return the array without encodings of its values: extension types, dictionaries, run-end encoding."""
     while True:
         if isinstance(array.type, pa.BaseExtensionType):
-            array = array.storage
+            array = cast(AnyExtensionArray, array).storage
         elif pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+            array = cast(AnyDictionaryArray, array).dictionary_decode()
         elif pa.types.is_run_end_encoded(array.type):
             array = pc.run_end_decode(array)
         else:
             return array
 
 
-def fit_values(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> pa.Array:
+def fit_values(array: AnyArray, kind: Type, target: pa.DataType, where: str) -> AnyArray:
     """Return values cast to a primitive type.
 
     Parameters
@@ -91,13 +101,13 @@ def fit_values(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> 
     """
     base, given = type_base(kind), array.type
     if pa.types.is_null(given):
-        return pa.nulls(len(array), target)
+        return build.nulls(len(array), target)
     wrong = f"column {where!r}: {given} does not fit {kind}"
     takes = _TAKES.get(base)
     if takes is None:
         if array.null_count < len(array):
             raise OptionError(f"{wrong}: writing values of this type is not supported")
-        return pa.nulls(len(array), target)
+        return build.nulls(len(array), target)
     if not takes(given):
         raise OptionError(wrong)
     zone = pa.types.is_timestamp(given) and given.tz is not None
@@ -111,7 +121,7 @@ def fit_values(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> 
         raise OptionError(f"{wrong}: {error}") from None
 
 
-def _cast(array: pa.Array, base: str, target: pa.DataType) -> pa.Array:
+def _cast(array: AnyArray, base: str, target: pa.DataType) -> AnyArray:
     """Cast with Arrow, and raise a ValueError if Arrow would silently lose a value."""
     given = array.type
     if _TEXT(given):
@@ -142,13 +152,13 @@ def _cast(array: pa.Array, base: str, target: pa.DataType) -> pa.Array:
     return array.cast(target)
 
 
-def _decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _decimal(array: AnyArray, target: pa.DataType) -> AnyArray:
     if pa.types.is_floating(array.type):
         return array.cast(target)  # rounded, because floats are rarely exact decimal fractions
-    return array.cast(pa.decimal256(_WIDEST, target.scale)).cast(target)
+    return array.cast(pa.decimal256(_WIDEST, cast(AnyDecimalType, target).scale)).cast(target)
 
 
-def _all(array: pa.Array, made: pa.Array, fine: pa.Array, what: str) -> pa.Array:
+def _all(array: AnyArray, made: AnyArray, fine: AnyArray, what: str) -> AnyArray:
     """Return the converted array if all values (other than null) are valid; else raise a ValueError."""
     wrong = array.filter(pc.invert(fine))
     if len(wrong) > wrong.null_count:
@@ -204,11 +214,13 @@ def fit_columns(table: pa.Table, schema: Schema, *, complete: bool) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
-def _fit(column: pa.ChunkedArray, f: NestedField, kind: pa.DataType) -> pa.ChunkedArray:
-    def fit(part: pa.ChunkedArray) -> pa.ChunkedArray:
+def _fit(column: AnyChunkedArray, f: NestedField, kind: pa.DataType) -> AnyChunkedArray:
+    def fit(part: AnyChunkedArray) -> AnyChunkedArray:
         # At least one chunk, so that a type that does not fit is refused even without rows.
         chunks = part.chunks or [pa.nulls(0, part.type)]
-        return pa.chunked_array([with_required(fitted(c, f.type, kind, f.name), f.type, f.name) for c in chunks], kind)
+        return build.chunked_array(
+            [with_required(fitted(c, f.type, kind, f.name), f.type, f.name) for c in chunks], kind
+        )
 
     try:
         return fit(column)
@@ -217,7 +229,7 @@ def _fit(column: pa.ChunkedArray, f: NestedField, kind: pa.DataType) -> pa.Chunk
         raise error if row is None else OptionError(f"{error} (row {row}, counted from 0)") from None
 
 
-def _first_wrong(column: pa.ChunkedArray, fit: Any) -> int | None:
+def _first_wrong(column: AnyChunkedArray, fit: Any) -> int | None:
     """Return the first row that does not fit, found by bisection; None if the type itself does not fit."""
 
     def fails(first: int, rows: int) -> bool:
@@ -236,7 +248,7 @@ def _first_wrong(column: pa.ChunkedArray, fit: Any) -> int | None:
     return low
 
 
-def fitted(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> pa.Array:
+def fitted(array: AnyArray, kind: Type, target: pa.DataType, where: str) -> AnyArray:
     """Return values converted to the Arrow type of any column, as in `file_schema`.
 
     Values under a null parent may be null.
@@ -248,23 +260,27 @@ def fitted(array: pa.Array, kind: Type, target: pa.DataType, where: str) -> pa.A
     """
     array = plain_array(array)
     if pa.types.is_null(array.type):
-        return pa.nulls(len(array), target)
+        return build.nulls(len(array), target)
     match kind:
         case StructType(fields) if pa.types.is_struct(array.type):
-            return _struct(array, fields, target, where)
+            return _struct(cast(pa.StructArray, array), fields, target, where)
         case ListType(element) if isinstance(array, _LISTS):
             lengths, values = entries_of(array)
-            return list_of(lengths, fitted(values, element.type, target.value_type, f"{where}.element"), target)
+            return list_of(
+                lengths, fitted(values, element.type, cast(AnyListType, target).value_type, f"{where}.element"), target
+            )
         case MapType(key, value) if isinstance(array, pa.MapArray):
             lengths, keys, values = pairs_of(array)
-            keys = fitted(keys, key.type, target.key_type, f"{where}.key")
-            return map_of(lengths, keys, fitted(values, value.type, target.item_type, f"{where}.value"), target)
+            keys = fitted(keys, key.type, cast(AnyMapType, target).key_type, f"{where}.key")
+            return map_of(
+                lengths, keys, fitted(values, value.type, cast(AnyMapType, target).item_type, f"{where}.value"), target
+            )
         case StructType() | ListType() | MapType():
             raise OptionError(f"column {where!r}: {array.type} does not fit {kind}")
     return fit_values(array, kind, target, where)
 
 
-def _struct(array: pa.StructArray, fields: tuple[NestedField, ...], target: pa.DataType, where: str) -> pa.Array:
+def _struct(array: pa.StructArray, fields: tuple[NestedField, ...], target: pa.DataType, where: str) -> AnyArray:
     """Convert a struct, matching its fields by name, because Arrow's cast matches them by position."""
     given = [array.type.field(i).name for i in range(array.type.num_fields)]
     names = [f.name for f in fields]
@@ -286,10 +302,10 @@ def _struct(array: pa.StructArray, fields: tuple[NestedField, ...], target: pa.D
             children.append(pa.nulls(len(array), to))
     # Without fields only the mask has the length.
     mask = array.is_null() if array.null_count or not children else None
-    return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+    return pa.StructArray.from_arrays(children, fields=list(cast(pa.StructType, target)), mask=mask)
 
 
-def default_of(f: NestedField, target: pa.DataType) -> pa.Array:
+def default_of(f: NestedField, target: pa.DataType) -> AnyArray:
     """Return a field's write default as an array of one value."""
     plain = pa.array([_named(f.type, f.write_default)], arrow_type(f.type))
     return with_required(fitted(plain, f.type, target, f.name), f.type, f.name)
@@ -309,6 +325,6 @@ def _named(kind: Type, value: Any) -> Any:
     return value.bytes if type_base(kind) == "uuid" else value
 
 
-def repeated(one: pa.Array, rows: int) -> pa.Array:
+def repeated(one: AnyArray, rows: int) -> AnyArray:
     """Return an array of one value, repeated."""
-    return one.take(pa.array(np.zeros(rows, np.int64)))
+    return one.take(build.array(np.zeros(rows, np.int64)))

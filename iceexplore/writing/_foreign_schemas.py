@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField, AnyListType
 from iceexplore.errors import OptionError
 from iceexplore.metadata import (
     ListType,
@@ -118,7 +119,7 @@ def _check_index(frame: Any) -> None:
         raise OptionError(f"{named[0]!r} is in the data frame's index, which is left out: give frame.reset_index()")
 
 
-def _fields(fields: Iterable[pa.Field], above: str, *, micros: bool = False) -> Iterable[NestedField]:
+def _fields(fields: Iterable[AnyField], above: str, *, micros: bool = False) -> Iterable[NestedField]:
     for field in fields:
         comment = (field.metadata or {}).get(b"doc")  # PyIceberg stores it there
         doc = None if comment is None else comment.decode(errors="replace")
@@ -136,7 +137,7 @@ def _type(kind: pa.DataType, name: str, *, micros: bool = False) -> Type:
         value = _type(kind.item_type, name + ".value", micros=micros)
         return MapType(key, NestedField(0, "value", value, not kind.item_field.nullable))
     if hasattr(kind, "value_field"):  # lists of all kinds
-        element = _type(kind.value_type, name + ".element", micros=micros)
+        element = _type(cast(AnyListType, kind).value_type, name + ".element", micros=micros)
         return ListType(NestedField(0, "element", element, not kind.value_field.nullable))
     found = _primitive(kind, micros=micros)
     if found is None:

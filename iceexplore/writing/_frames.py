@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyExtensionArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
@@ -149,18 +150,18 @@ def split_by_partition(
     starts = np.flatnonzero(np.diff(code[order], prepend=-1))
     fields = [pa.field(c.key, t.type) for c, t in zip(columns, tuples, strict=True)]
     for rows in np.split(order, starts[1:]):
-        first = pa.array(rows[:1])
+        first = build.array(rows[:1])
         partition = pa.StructArray.from_arrays([t.take(first) for t in tuples], fields=fields)
-        yield partition, table if len(starts) == 1 else table.take(pa.array(rows))
+        yield partition, table if len(starts) == 1 else table.take(build.array(rows))
 
 
-def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[PartitionColumn]) -> list[pa.Array]:
+def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[PartitionColumn]) -> list[AnyArray]:
     """Return the partition values of rows, one array per partition column. Raises as `split_by_partition`."""
     out = []
     for column in columns:
         kind = arrow_type(column.type)
         if column.transform.is_void:
-            out.append(pa.nulls(table.num_rows, kind))
+            out.append(build.nulls(table.num_rows, kind))
             continue
         if column.source is None:
             raise OptionError(f"partition field {column.field.name}: the schema no longer has its source column")
@@ -173,7 +174,7 @@ def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[Partitio
     return out
 
 
-def columns_at(table: pa.Table, schema: Schema, field_id: int) -> pa.Array | None:
+def columns_at(table: pa.Table, schema: Schema, field_id: int) -> AnyArray | None:
     """Return a column's values in its Arrow type, also if it is inside structs; None if the table lacks it."""
     path = _path(schema.fields, field_id)
     if path is None or path[0].name not in table.column_names:
@@ -183,7 +184,7 @@ def columns_at(table: pa.Table, schema: Schema, field_id: int) -> pa.Array | Non
         assert isinstance(parent.type, StructType)
         array = pc.struct_field(array, [[f.field_id for f in parent.type.fields].index(child.field_id)])
     if isinstance(array.type, pa.BaseExtensionType):
-        array = array.storage
+        array = cast(AnyExtensionArray, array).storage
     return array.cast(arrow_type(path[-1].type))
 
 

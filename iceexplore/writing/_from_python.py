@@ -16,6 +16,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, build
 from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, arrow_type, type_base
 from iceexplore.writing._fit_schema import default_of, fitted
@@ -102,7 +103,7 @@ def _rows(values: Iterable[Any], from_pandas: bool) -> list[Any]:
     return [None if pd.api.types.is_scalar(v) and pd.isna(v) else v for v in out]
 
 
-def _structs(rows: list[Any], fields: tuple[NestedField, ...], target: Any, where: str, from_pandas: bool) -> pa.Array:
+def _structs(rows: list[Any], fields: tuple[NestedField, ...], target: Any, where: str, from_pandas: bool) -> AnyArray:
     there = [v for v in rows if v is not None]
     for v in there:
         if not isinstance(v, Mapping):
@@ -121,19 +122,19 @@ def _structs(rows: list[Any], fields: tuple[NestedField, ...], target: Any, wher
         column = _whole(python_column(child, f.type, to, place, from_pandas=from_pandas))
         if f.write_default is not None and not has.all():
             column = pa.concat_arrays([fitted(column, f.type, to, place), default_of(f, to)])
-            column = column.take(pa.array(np.where(has, np.arange(len(rows)), len(rows))))
+            column = column.take(build.array(np.where(has, np.arange(len(rows)), len(rows))))
         made.append(column)
         kinds.append(pa.field(f.name, column.type))
     mask = pa.array([v is None for v in rows], pa.bool_())
     return pa.StructArray.from_arrays(made, fields=kinds, mask=mask) if made else _bare(mask)
 
 
-def _bare(mask: pa.BooleanArray) -> pa.Array:
+def _bare(mask: pa.BooleanArray) -> AnyArray:
     """Return an array of structs without fields."""
     return pa.array([None if null else {} for null in mask.to_pylist()], pa.struct([]))
 
 
-def _lists(rows: list[Any], element: NestedField, target: Any, where: str, from_pandas: bool) -> pa.Array:
+def _lists(rows: list[Any], element: NestedField, target: Any, where: str, from_pandas: bool) -> AnyArray:
     there = [v for v in rows if v is not None]
     for v in there:
         if not _is_list(v):
@@ -150,7 +151,7 @@ def _lists(rows: list[Any], element: NestedField, target: Any, where: str, from_
 
 def _maps(
     rows: list[Any], key: NestedField, value: NestedField, target: Any, where: str, from_pandas: bool
-) -> pa.Array:
+) -> AnyArray:
     pairs = [None if v is None else list(v.items()) if isinstance(v, Mapping) else v for v in rows]
     for v in pairs:
         if v is not None and not (_is_list(v) and all(_is_list(p) and len(p) == 2 for p in v)):
@@ -175,7 +176,7 @@ def _misshaped(value: Any, wanted: str, where: str) -> OptionError:
     return OptionError(f"column {where!r}: {str(value)[:60]!r} is of type {type(value).__name__}; expected {wanted}")
 
 
-def _whole(array: Any) -> pa.Array:
+def _whole(array: Any) -> AnyArray:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
@@ -195,16 +196,16 @@ def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bo
     return found
 
 
-def plain_values(values: Any, *, from_pandas: bool) -> Any:
+def plain_values(values: Any, *, from_pandas: bool) -> AnyArray:
     """Convert values with `pyarrow.array`, handling the nulls of pandas and NumPy, and pandas' nanoseconds.
 
     Without a type, Arrow treats such timestamps as Python's. Raises Arrow's errors.
     """
     values = _with_none(values)
-    found = pa.array(values, from_pandas=from_pandas)
+    found = build.array(values, from_pandas=from_pandas)
     is_python = not hasattr(values, "dtype") or values.dtype == object
     if is_python and pa.types.is_timestamp(found.type) and any(getattr(v, "nanosecond", 0) for v in values):
-        return pa.array(values, pa.timestamp("ns", found.type.tz), from_pandas=from_pandas)
+        return build.array(values, pa.timestamp("ns", found.type.tz), from_pandas=from_pandas)
     return found
 
 

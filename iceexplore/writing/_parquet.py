@@ -7,11 +7,12 @@ import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyExtensionArray, AnyField, AnyListArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.formats import FIELD_ID
 from iceexplore.graph import TableState
@@ -66,7 +67,7 @@ def file_schema(schema: Schema) -> pa.Schema:
     return pa.schema([_field(f) for f in schema.fields])
 
 
-def _field(f: NestedField) -> pa.Field:
+def _field(f: NestedField) -> AnyField:
     return pa.field(f.name, _stored(f.type), nullable=not f.required, metadata={FIELD_ID: str(f.field_id)})
 
 
@@ -77,7 +78,7 @@ def _stored(kind: Type) -> pa.DataType:
         case ListType(element):
             return pa.list_(_field(element))
         case MapType(key, value):
-            return pa.map_(_field(key), _field(value))
+            return build.map_(_field(key), _field(value))
     length = fixed_length(kind)
     if length is not None:
         return pa.binary(length)
@@ -166,7 +167,7 @@ def _parquet(table: pa.Table, codec: str, with_nan: Collection[str]) -> tuple[by
         with pq.ParquetWriter(
             out,
             table.schema,
-            compression=codec,
+            compression=cast(Any, codec),
             store_schema=False,
             store_decimal_as_integer=True,
             write_statistics=bounded,
@@ -178,7 +179,7 @@ def _parquet(table: pa.Table, codec: str, with_nan: Collection[str]) -> tuple[by
     return out.getvalue(), pq.read_metadata(io.BytesIO(out.getvalue()))
 
 
-def _leaf_paths(fields: Iterable[pa.Field], above: str = "") -> Iterator[str]:
+def _leaf_paths(fields: Iterable[AnyField], above: str = "") -> Iterator[str]:
     for f in fields:
         if pa.types.is_struct(f.type):
             yield from _leaf_paths(f.type, f"{above}{f.name}.")
@@ -239,7 +240,7 @@ def _stats(table: pa.Table, wanted: Sequence[StatColumn], info: Any, schema: Sch
     return found
 
 
-def _lengths(values: pa.Array) -> pa.Array:
+def _lengths(values: AnyArray) -> AnyArray:
     """Return the uncompressed bytes of each value."""
     if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
         return pc.binary_length(values)
@@ -265,9 +266,9 @@ def parquet_path(column: StatColumn, schema: Schema) -> str:
     return ".".join(path)
 
 
-def column_values(table: pa.Table, column: StatColumn) -> pa.Array:
+def column_values(table: pa.Table, column: StatColumn) -> AnyArray:
     """Return a leaf column's values in its Arrow type; inside lists and maps, the values of all rows concatenated."""
-    array = table[column.path[0]].combine_chunks()
+    array: AnyArray = table[column.path[0]].combine_chunks()
     for name in column.path[1:]:
         kind = array.type
         if pa.types.is_struct(kind):
@@ -276,7 +277,7 @@ def column_values(table: pa.Table, column: StatColumn) -> pa.Array:
             _, keys, values = pairs_of(array)
             array = keys if name == "key" else values
         else:
-            array = array.flatten()
+            array = cast(AnyListArray, array).flatten()
     if isinstance(array.type, pa.BaseExtensionType):
-        array = array.storage
+        array = cast(AnyExtensionArray, array).storage
     return array.cast(arrow_type(column.type))

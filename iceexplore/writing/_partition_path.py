@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote_plus
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyScalar
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import TableMetadata, human_value, partition_type
 
@@ -28,9 +29,9 @@ def partition_path(batch: EntryBatch, row: int, metadata: TableMetadata) -> str:
     return "/".join(parts)
 
 
-def _stored(value: pa.Scalar) -> Any:
+def _stored(value: AnyScalar) -> Any:
     """Return the integer of a date, time or timestamp, because Python's types end at the year 9999."""
-    return value.value if pa.types.is_temporal(value.type) else value.as_py()
+    return cast(Any, value).value if pa.types.is_temporal(value.type) else value.as_py()
 
 
 def _escaped(text: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyExtensionArray, AnyListArray, AnyMapArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, Type, type_base
 
@@ -68,14 +69,17 @@ def _kept(fields: Sequence[NestedField | None], where: str) -> list[int]:
     return places
 
 
-def _stored(array: pa.Array, kind: Type, where: str) -> pa.Array:
+def _stored(array: AnyArray, kind: Type, where: str) -> AnyArray:
     """Return an array without the struct fields that are not written, at any depth."""
     if not _has_omitted(kind):
         return array
     match kind:
         case StructType(children):
             places = _kept(children, f"struct {where!r}")
-            kept = [_stored(array.field(i), children[i].type, f"{where}.{children[i].name}") for i in places]
+            kept = [
+                _stored(cast(pa.StructArray, array).field(i), children[i].type, f"{where}.{children[i].name}")
+                for i in places
+            ]
             fields = [array.type.field(i).with_type(child.type) for i, child in zip(places, kept, strict=True)]
             mask = array.is_null() if array.null_count else None
             return pa.StructArray.from_arrays(kept, fields=fields, mask=mask)
@@ -113,7 +117,7 @@ def _refuse_unknown(field: NestedField, where: str) -> None:
 _MOST_ELEMENTS = 2**31 - 1
 
 
-def with_required(array: pa.Array, kind: Type, where: str) -> pa.Array:
+def with_required(array: AnyArray, kind: Type, where: str) -> AnyArray:
     """Return a column whose required fields are never null: under a null parent they get arbitrary values.
 
     The Parquet writer and Arrow's casts check fields that are declared non-null without regard to their parents. Values
@@ -130,7 +134,7 @@ def with_required(array: pa.Array, kind: Type, where: str) -> pa.Array:
         case StructType(fields):
             children = []
             for i, f in enumerate(fields):
-                child = with_required(array.field(i), f.type, f"{where}.{f.name}")
+                child = with_required(cast(pa.StructArray, array).field(i), f.type, f"{where}.{f.name}")
                 if f.required and child.null_count:
                     missing = pc.and_(child.is_null(), array.is_valid())
                     if missing.true_count:
@@ -151,7 +155,7 @@ def with_required(array: pa.Array, kind: Type, where: str) -> pa.Array:
             keys = with_required(keys, key.type, f"{where}.key")
             return map_of(lengths, keys, with_required(values, value.type, f"{where}.value"), array.type)
         case _ if type_base(kind) == "variant" and pa.types.is_struct(array.type):
-            parts = [_never_null(array.field(i)) for i in range(array.type.num_fields)]
+            parts = [_never_null(cast(pa.StructArray, array).field(i)) for i in range(array.type.num_fields)]
             return pa.StructArray.from_arrays(parts, fields=list(array.type), mask=array.is_null())
     return array
 
@@ -171,13 +175,15 @@ def _null(where: str, count: int) -> OptionError:
     return OptionError(f"column {where!r} is required but has {count} nulls")
 
 
-def _never_null(array: pa.Array) -> pa.Array:
+def _never_null(array: AnyArray) -> AnyArray:
     """Return the array without its validity bitmap: the underlying values replace the nulls."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
-        return pa.ExtensionArray.from_storage(kind, _never_null(array.storage))
+        return pa.ExtensionArray.from_storage(kind, _never_null(cast(AnyExtensionArray, array).storage))
     if pa.types.is_struct(kind):
-        return pa.StructArray.from_arrays([array.field(i) for i in range(kind.num_fields)], fields=list(kind))
+        return pa.StructArray.from_arrays(
+            [cast(pa.StructArray, array).field(i) for i in range(kind.num_fields)], fields=list(kind)
+        )
     if pa.types.is_list(kind):
         lengths, values = entries_of(array)
         return list_of(pc.fill_null(lengths, 0), values, kind)
@@ -188,7 +194,7 @@ def _never_null(array: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(kind, len(array), buffers, null_count=0, offset=array.offset)
 
 
-def entries_of(array: Any) -> tuple[pa.Array, pa.Array]:
+def entries_of(array: Any) -> tuple[AnyArray, AnyArray]:
     """Return the length of each list (null for a null list), and the elements of all.
 
     Elements under null lists or outside a slice are left out.
@@ -196,9 +202,9 @@ def entries_of(array: Any) -> tuple[pa.Array, pa.Array]:
     return pc.list_value_length(array), array.flatten()
 
 
-def pairs_of(array: pa.MapArray) -> tuple[pa.Array, pa.Array, pa.Array]:
+def pairs_of(array: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return the size of each map (null for a null map), and the keys and values of all, as `entries_of`."""
-    full = pa.concat_arrays([array])  # only the entries of a slice
+    full = pa.concat_arrays([cast(AnyMapArray, array)])  # only the entries of a slice
     sizes, null = np.diff(np.asarray(full.offsets)), np.asarray(full.is_null())
     keys, values = full.keys, full.items
     if sizes[null].any():
@@ -207,20 +213,20 @@ def pairs_of(array: pa.MapArray) -> tuple[pa.Array, pa.Array, pa.Array]:
     return pa.array(sizes, mask=null), keys, values
 
 
-def list_of(lengths: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.ListArray:
+def list_of(lengths: AnyArray, values: AnyArray, kind: pa.DataType) -> AnyListArray:
     """Return lists with the given lengths of consecutive values."""
     mask = lengths.is_null() if lengths.null_count else None
-    return pa.ListArray.from_arrays(_offsets(lengths), values, type=kind, mask=mask)
+    return build.list_array(_offsets(lengths), values, type=kind, mask=mask)
 
 
-def map_of(lengths: pa.Array, keys: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.MapArray:
+def map_of(lengths: AnyArray, keys: AnyArray, values: AnyArray, kind: pa.DataType) -> AnyMapArray:
     """Return maps with the given sizes of consecutive keys and values."""
     # Offsets with nulls, because pyarrow before 20 creates map arrays without a mask.
     offsets = pa.array(np.asarray(_offsets(lengths)), mask=np.append(np.asarray(lengths.is_null()), False))
-    return pa.MapArray.from_arrays(offsets, keys, values, type=kind)
+    return build.map_array(offsets, keys, values, type=kind)
 
 
-def _offsets(lengths: pa.Array) -> pa.Array:
+def _offsets(lengths: AnyArray) -> AnyArray:
     ends = np.cumsum(np.asarray(pc.fill_null(lengths, 0)), dtype=np.int64)
     if len(ends) and ends[-1] > _MOST_ELEMENTS:
         raise OptionError(f"{ends[-1]:,} elements of lists or maps in one column: the limit is {_MOST_ELEMENTS:,}")

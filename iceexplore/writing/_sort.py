@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.metadata import Schema, SortField, SortOrder, TableMetadata, apply_transform
 
@@ -24,7 +25,7 @@ def default_order(metadata: TableMetadata) -> SortOrder | None:
 
 
 def sorted_rows(
-    table: pa.Table, schema: Schema, order: SortOrder, values_of: Callable[[pa.Table, Schema, int], pa.Array | None]
+    table: pa.Table, schema: Schema, order: SortOrder, values_of: Callable[[pa.Table, Schema, int], AnyArray | None]
 ) -> pa.Table:
     """Return the rows sorted; the sort is stable.
 
@@ -40,11 +41,11 @@ def sorted_rows(
     """
     keys = [key for field in order.fields for key in _field_keys(table, schema, field, values_of)]
     rows = np.lexsort(keys[::-1])
-    return table if (rows[1:] > rows[:-1]).all() else table.take(pa.array(rows))
+    return table if (rows[1:] > rows[:-1]).all() else table.take(build.array(rows))
 
 
 def _field_keys(
-    table: pa.Table, schema: Schema, field: SortField, values_of: Callable[[pa.Table, Schema, int], pa.Array | None]
+    table: pa.Table, schema: Schema, field: SortField, values_of: Callable[[pa.Table, Schema, int], AnyArray | None]
 ) -> tuple[Keys, Keys]:
     source = schema.find(field.source_ids[0]) if len(field.source_ids) == 1 else None
     values = None if source is None else values_of(table, schema, field.source_ids[0])
@@ -60,7 +61,7 @@ def _field_keys(
     )
 
 
-def order_keys(values: pa.Array, *, descending: bool = False, nulls_last: bool = False) -> tuple[Keys, Keys]:
+def order_keys(values: AnyArray, *, descending: bool = False, nulls_last: bool = False) -> tuple[Keys, Keys]:
     """Return two integer arrays to sort by: first the position of nulls, then the values, equal for equal values.
 
     Floats are in the order of IEEE 754's ``totalOrder`` (spec: "-NaN < -Infinity < -value < -0 < 0 < value < Infinity
@@ -74,7 +75,7 @@ def order_keys(values: pa.Array, *, descending: bool = False, nulls_last: bool =
     return null if nulls_last else -null, keys
 
 
-def _float_keys(values: pa.Array) -> Keys:
+def _float_keys(values: AnyArray) -> Keys:
     plain = np.asarray(pc.fill_null(values, 0.0))
     bits = plain.view(np.int64 if plain.dtype == np.float64 else np.int32).astype(np.int64)
     magnitude = np.int64(0x7FFF_FFFF_FFFF_FFFF if plain.dtype == np.float64 else 0x7FFF_FFFF)
@@ -83,7 +84,7 @@ def _float_keys(values: pa.Array) -> Keys:
     return keys
 
 
-def _ranks(values: pa.Array) -> Keys:
+def _ranks(values: AnyArray) -> Keys:
     kind = values.type
     if pa.types.is_null(kind):
         return np.zeros(len(values), np.int64)

@@ -9,8 +9,9 @@ from urllib.parse import unquote_plus
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._from_records import refuse_twice
 from iceexplore.commits.live_files._find import refuse_duplicates
 from iceexplore.errors import OptionError
@@ -39,7 +40,7 @@ class _Facts:
     column_size: int = 0
     value_count: int = 0
     null_count: int | None = 0
-    bounds: pa.Array | None = None
+    bounds: AnyArray | None = None
     open: bool = False  # a row group has values but no bounds
 
 
@@ -66,7 +67,7 @@ def files_of_paths(state: TableState, paths: Sequence[str], *, check_duplicates:
     columns = stat_columns(state.metadata, state.schema)
     batches = [_file(state, path, spec, columns) for path in paths]
     made = concat_batches(batches)
-    locations = made.entries["location"].to_pylist()
+    locations = build.to_pylist(made.entries["location"])
     refuse_twice(locations)
     if check_duplicates:
         refuse_duplicates(state, locations)
@@ -108,7 +109,7 @@ def _file(state: TableState, path: str, spec: PartitionSpec, columns: list[StatC
         "partition_spec_id": spec.spec_id,
         "record_count": footer.rows,
         "file_size_in_bytes": state.storage.stat(location).size,
-        "split_offsets": sorted(first["offset"].to_pylist()),
+        "split_offsets": sorted(build.to_pylist(first["offset"])),
     }
     return EntryBatch.of_rows([row], stats=stats_arrays(columns, [stats]), partition=partition)
 
@@ -162,7 +163,7 @@ def _facts(footer: ParquetFooter, by_leaf: dict[str, StatColumn]) -> dict[int, _
     return out
 
 
-def _bounds(kind: Type, low: str | None, high: str | None, logical: str | None) -> pa.Array | None:
+def _bounds(kind: Type, low: str | None, high: str | None, logical: str | None) -> AnyArray | None:
     """Return bounds that a footer has as text; None if there are none or their type differs from the column's."""
     if low is None or high is None:
         return None

@@ -192,7 +192,7 @@ def _stats(state: TableState, records: Sequence[Mapping[str, Any]]) -> dict[int,
 
 
 def _consistent(found: dict[str, Any], column: StatColumn, record_count: int, where: str) -> None:
-    import pyarrow.compute as pc
+    from iceexplore.arrow import compute as pc
 
     if not column.repeated:
         if found.setdefault("value_count", record_count) != record_count:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, Strings, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._synthetic_partitions import Constraint, constraints_of
 from iceexplore.commits.added_files._synthetic_values import LETTERS, Numbers, line_of, values_on
 from iceexplore.commits.model._writer import CommitWriter
@@ -100,7 +101,7 @@ def counts_of(
     else:
         tuples = _tuples(state, columns, spec, min(files, _TUPLES), now_ms, rng)
         of = np.arange(files) % len(tuples)
-    tuples = tuples.take(pa.array(np.unique(of)))
+    tuples = tuples.take(build.array(np.unique(of)))
     return Counts(spec, columns, tuples, of, counts, constraints_of(columns, tuples, now_ms, rng))
 
 
@@ -125,7 +126,7 @@ def _tuples(
         try:
             table = pa.table({f.name: children[f.name].cast(f.type) for f in kind}).filter(mine)
             table = table.group_by(table.column_names, use_threads=False).aggregate([]).slice(0, most).combine_chunks()
-            arrays = [table.column(f.name).chunk(0) for f in kind] if table.num_rows else []
+            arrays = [cast(AnyArray, table.column(f.name).chunk(0)) for f in kind] if table.num_rows else []
             if arrays:
                 found = pa.StructArray.from_arrays(arrays, fields=list(kind))
                 constraints_of(columns, found, now_ms, rng)
@@ -133,11 +134,11 @@ def _tuples(
         except (OptionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue  # the tuples have other types, or no row can have them
     count = min(most, _NEW_TUPLES)
-    chosen: dict[int, pa.Array] = {}
-    arrays = []
+    chosen: dict[int, AnyArray] = {}
+    made: list[AnyArray] = []
     for column in columns:
         if column.source is None or not is_known_transform(column.field.transform):
-            arrays.append(pa.nulls(count, arrow_type(column.type)))
+            made.append(build.nulls(count, arrow_type(column.type)))
             continue
         source = column.source
         if source.field_id not in chosen:
@@ -180,7 +181,7 @@ def synthetic_files(
             stats[column.field.field_id] = array
     total = (stored * factor + overhead).astype(np.int64)
     entries = _entries(state, counts, total, rng)
-    partition = None if counts.tuples is None else counts.tuples.take(pa.array(counts.of))
+    partition = None if counts.tuples is None else counts.tuples.take(build.array(counts.of))
     return EntryBatch(entries, stats, partition)
 
 
@@ -193,9 +194,9 @@ def _entries(state: TableState, counts: Counts, sizes: Numbers, rng: np.random.G
         unique = EntryBatch.of_rows(rows, partition=counts.tuples)
         folders = [f"{base}{partition_path(unique, i, state.metadata)}/" for i in range(len(unique))]
     names = pc.binary_join_element_wise(
-        pa.array(folders, pa.string()).take(pa.array(counts.of)), uuid_strings(rng, n), ".parquet", ""
+        build.array(folders, pa.string()).take(build.array(counts.of)), uuid_strings(rng, n), ".parquet", ""
     )
-    given = {
+    given: dict[str, AnyColumn] = {
         "ordinal": pa.array(np.arange(n)),
         "content_type": pa.repeat(pa.scalar(int(ContentType.DATA), pa.int32()), n),
         "location": names,
@@ -205,10 +206,10 @@ def _entries(state: TableState, counts: Counts, sizes: Numbers, rng: np.random.G
         "record_count": pa.array(counts.rows),
         "file_size_in_bytes": pa.array(sizes),
     }
-    return pa.Table.from_arrays([given.get(f.name, pa.nulls(n, f.type)) for f in ENTRY_SCHEMA], schema=ENTRY_SCHEMA)
+    return pa.Table.from_arrays([given.get(f.name, build.nulls(n, f.type)) for f in ENTRY_SCHEMA], schema=ENTRY_SCHEMA)
 
 
-def uuid_strings(rng: np.random.Generator, n: int) -> pa.StringArray:
+def uuid_strings(rng: np.random.Generator, n: int) -> Strings:
     """Return random UUIDs (version 4) as strings, vectorized."""
     raw = rng.integers(0, 256, (n, 16), dtype=np.uint8)
     raw[:, 6] = raw[:, 6] & 0x0F | 0x40
@@ -236,7 +237,7 @@ def _stats(
     column: StatColumn, counts: Counts, size: Numbers, rng: np.random.Generator, now_ms: int
 ) -> pa.StructArray | None:
     kind, n, number = stats_type(arrow_type(column.type)), len(counts.of), column.field.field_id
-    values: dict[str, pa.Array] = {"column_size": pa.array(size)}
+    values: dict[str, AnyArray] = {"column_size": pa.array(size)}
     if column.mode != "none":
         constraint = counts.constraints.get(number)
         total = counts.rows * 2 if column.repeated else counts.rows
@@ -266,7 +267,7 @@ def _stats(
 
 def _bounds(
     column: StatColumn, counts: Counts, left: Numbers, rng: np.random.Generator, now_ms: int
-) -> tuple[pa.Array, pa.Array]:
+) -> tuple[AnyArray, AnyArray]:
     """Return each file's bounds; null if it has no values (``left`` counts values other than null and NaN)."""
     n, of = len(counts.of), counts.of
     constraint = counts.constraints.get(column.field.field_id)
@@ -284,10 +285,10 @@ def _bounds(
         prefix = constraint.prefix
     if type_base(column.type) == "boolean":
         start, stop = np.where(left > 1, 0, start), np.where(left > 1, 1, start)
-    heads = None if prefix is None else prefix.take(pa.array(of))
+    heads = None if prefix is None else prefix.take(build.array(of))
     lower, upper = values_on(column.type, start, heads), values_on(column.type, stop, heads)
     if constraint is not None:
-        exact = constraint.exact.take(pa.array(of))
+        exact = constraint.exact.take(build.array(of))
         lower, upper = pc.coalesce(exact, lower), pc.coalesce(exact, upper)
     if column.cut is not None:
         lower, upper = truncate_lower(lower, column.cut), truncate_upper(upper, column.cut)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._synthetic import synthetic_folder, uuid_strings
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.graph import TableState
@@ -38,9 +39,9 @@ def merged_files(
     positions
         Deleted positions by data file.
     """
-    names = group.entries["location"].to_pylist()
-    counts = np.array(group.entries["record_count"].to_pylist(), dtype=np.int64)
-    sizes = np.array([s or 0 for s in group.entries["file_size_in_bytes"].to_pylist()], dtype=np.float64)
+    names = build.to_pylist(group.entries["location"])
+    counts = np.array(build.to_pylist(group.entries["record_count"]), dtype=np.int64)
+    sizes = np.array([s or 0 for s in build.to_pylist(group.entries["file_size_in_bytes"])], dtype=np.float64)
     left = np.array([max(0, c - len(positions.get(n, ()))) for c, n in zip(counts.tolist(), names, strict=True)])
     share = np.where(counts > 0, left / np.maximum(counts, 1), 1.0)
     total = int(left.sum())
@@ -50,7 +51,8 @@ def merged_files(
     each = np.full(files, total // files, dtype=np.int64)
     each[: total % files] += 1
     spec_id = group.entries["partition_spec_id"][0].as_py()
-    one = EntryBatch.of_rows([{"partition_spec_id": spec_id}], partition=_first(group.partition))
+    first = None if group.partition is None else group.partition.slice(0, 1)
+    one = EntryBatch.of_rows([{"partition_spec_id": spec_id}], partition=first)
     folder = synthetic_folder(state.metadata.location) + partition_path(one, 0, state.metadata)
     rng = np.random.default_rng(writer.names.getrandbits(64))
     bytes_ = float((sizes * share).sum())
@@ -65,19 +67,15 @@ def merged_files(
             "file_size_in_bytes": int(bytes_ * count / total),
             "sequence_number": sequence,
         }
-        for name, count in zip(uuid_strings(rng, files).to_pylist(), each.tolist(), strict=True)
+        for name, count in zip(build.to_pylist(uuid_strings(rng, files)), each.tolist(), strict=True)
     ]
     columns = [c for c in stat_columns(state.metadata, state.schema) if c.field.field_id in group.stats]
     stats = [
         {c.field.field_id: _merged(c, group.stats[c.field.field_id], share, counts, int(n), total) for c in columns}
         for n in each.tolist()
     ]
-    partition = None if group.partition is None else pa.concat_arrays([_first(group.partition)] * files)
+    partition = None if first is None else pa.concat_arrays([first] * files)
     return EntryBatch.of_rows(rows, stats=stats_arrays(columns, stats), partition=partition)
-
-
-def _first(partition: pa.StructArray | None) -> pa.StructArray | None:
-    return None if partition is None else partition.slice(0, 1)
 
 
 def _merged(

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._synthetic_values import Numbers, line_of, values_on
 from iceexplore.errors import OptionError
 from iceexplore.metadata import (
@@ -49,8 +50,8 @@ class Constraint:
     null: np.ndarray[Any, Any]
     low: Numbers
     high: Numbers
-    exact: pa.Array
-    prefix: pa.Array | None = None
+    exact: AnyArray
+    prefix: AnyArray | None = None
     pools: list[Numbers] | None = None
 
 
@@ -81,7 +82,7 @@ def constraints_of(
 
 def _constraint(
     source: NestedField,
-    given: list[tuple[PartitionColumn, pa.Array]],
+    given: list[tuple[PartitionColumn, AnyArray]],
     count: int,
     now_ms: int,
     rng: np.random.Generator,
@@ -100,7 +101,10 @@ def _constraint(
     if buckets and len(buckets) == len(known) and type_base(source.type) in ("int", "long"):
         last = 2**31 - 1  # finding values for many buckets needs a wide range
     made = Constraint(
-        null, np.full(count, first, np.int64), np.full(count, last, np.int64), pa.nulls(count, arrow_type(source.type))
+        null,
+        np.full(count, first, np.int64),
+        np.full(count, last, np.int64),
+        build.nulls(count, arrow_type(source.type)),
     )
     unbounded = True
     for column, _, found in known:
@@ -120,7 +124,7 @@ def _constraint(
     return made
 
 
-def _preimage(column: PartitionColumn, source: NestedField, values: pa.Array) -> Preimage | None:
+def _preimage(column: PartitionColumn, source: NestedField, values: AnyArray) -> Preimage | None:
     try:
         return column.transform.preimage(source.type, values)
     except ValueError as error:
@@ -140,17 +144,17 @@ def _narrowed(made: Constraint, found: Preimage, column: PartitionColumn, unboun
     return unbounded
 
 
-def _longer(some: pa.Array, others: pa.Array, column: PartitionColumn) -> pa.Array:
+def _longer(some: AnyArray, others: AnyArray, column: PartitionColumn) -> AnyArray:
     """Return the longer of two prefixes of the same values."""
-    pairs = list(zip(some.to_pylist(), others.to_pylist(), strict=True))
+    pairs = list(zip(build.to_pylist(some), build.to_pylist(others), strict=True))
     for a, b in pairs:
         if not (a.startswith(b) or b.startswith(a)):
             raise OptionError(f"partition field {column.field.name}: no value starts with both {a!r} and {b!r}")
-    return pa.array([max(pair, key=len) for pair in pairs], some.type)
+    return build.array([max(pair, key=len) for pair in pairs], some.type)
 
 
 def _pools(
-    made: Constraint, source: NestedField, buckets: list[tuple[PartitionColumn, pa.Array]], rng: np.random.Generator
+    made: Constraint, source: NestedField, buckets: list[tuple[PartitionColumn, AnyArray]], rng: np.random.Generator
 ) -> list[Numbers]:
     """Return numbers on the line whose values are in each tuple's buckets."""
     count = len(made.low)
@@ -185,6 +189,6 @@ def _pools(
     return pools
 
 
-def _impossible(source: NestedField, given: list[tuple[PartitionColumn, pa.Array]], at: int, why: str) -> OptionError:
+def _impossible(source: NestedField, given: list[tuple[PartitionColumn, AnyArray]], at: int, why: str) -> OptionError:
     given_values = ", ".join(f"{c.field.name}={v[at].as_py()!r}" for c, v in given)
     return OptionError(f"no row of {source.name} has {given_values}: {why}")

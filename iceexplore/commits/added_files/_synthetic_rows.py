@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyListType, AnyMapType, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._synthetic import Counts, null_share
 from iceexplore.commits.added_files._synthetic_partitions import Constraint
 from iceexplore.commits.added_files._synthetic_values import line_of, values_on
@@ -74,7 +76,7 @@ class _Rows:
     def __init__(self, constraints: dict[int, Constraint], place: int, now_ms: int, rng: np.random.Generator) -> None:
         self.constraints, self.place, self.now_ms, self.rng = constraints, place, now_ms, rng
 
-    def column(self, f: NestedField, rows: int, target: pa.DataType) -> pa.Array:
+    def column(self, f: NestedField, rows: int, target: pa.DataType) -> AnyArray:
         """Return random values of one column; a struct itself is never null, only its fields."""
         match f.type:
             case StructType(children):
@@ -82,27 +84,31 @@ class _Rows:
                 mask = (
                     None if arrays else pa.repeat(pa.scalar(False), rows)
                 )  # without fields, only the mask has the length
-                return pa.StructArray.from_arrays(arrays, fields=list(target), mask=mask)
+                return pa.StructArray.from_arrays(arrays, fields=list(cast(pa.StructType, target)), mask=mask)
             case ListType(element):
                 offsets = self._offsets(rows)
-                return pa.ListArray.from_arrays(
-                    offsets, self.column(element, offsets[-1].as_py(), target.value_type), type=target
+                return build.list_array(
+                    offsets,
+                    self.column(element, offsets[-1].as_py(), cast(AnyListType, target).value_type),
+                    type=target,
                 )
             case MapType(key, value):
                 # Keys of a map must differ, so each map has at most one entry.
                 offsets = self._offsets(rows, most=1)
                 size = offsets[-1].as_py()
-                keys = self.column(key, size, target.key_type)
-                return pa.MapArray.from_arrays(offsets, keys, self.column(value, size, target.item_type), type=target)
+                keys = self.column(key, size, cast(AnyMapType, target).key_type)
+                return build.map_array(
+                    offsets, keys, self.column(value, size, cast(AnyMapType, target).item_type), type=target
+                )
         if type_base(f.type) in ("variant", "geometry", "geography", "unknown"):
-            return pa.nulls(rows, target)
+            return build.nulls(rows, target)
         return _stored(self._values(f, rows), target)
 
-    def _offsets(self, rows: int, most: int = 3) -> pa.Array:
+    def _offsets(self, rows: int, most: int = 3) -> AnyArray:
         lengths = self.rng.integers(0, most, rows, endpoint=True)
         return pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
 
-    def _values(self, f: NestedField, rows: int) -> pa.Array:
+    def _values(self, f: NestedField, rows: int) -> AnyArray:
         found = self.constraints.get(f.field_id)
         if found is None:
             low, high = line_of(f.type, f.field_id, self.now_ms)
@@ -113,7 +119,7 @@ class _Rows:
             return values
         kind = arrow_type(f.type)
         if found.null[self.place]:
-            return pa.nulls(rows, kind)
+            return build.nulls(rows, kind)
         if found.exact[self.place].is_valid:
             return pa.repeat(found.exact[self.place], rows)
         prefix = None if found.prefix is None else pa.repeat(found.prefix[self.place], rows)
@@ -123,7 +129,7 @@ class _Rows:
         return values_on(f.type, self.rng.integers(low, high, rows, endpoint=True), prefix)
 
 
-def _stored(values: pa.Array, target: pa.DataType) -> pa.Array:
+def _stored(values: AnyArray, target: pa.DataType) -> AnyArray:
     if isinstance(target, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(target, values.cast(target.storage_type))
     return values if values.type == target else values.cast(target)

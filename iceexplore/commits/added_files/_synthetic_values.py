@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, build
 from iceexplore.metadata import INSTANT_UNITS, Type, arrow_type, decimal_parameters, fixed_length, type_base
 
 __all__ = ["DAY", "LETTERS", "Numbers", "line_of", "values_on"]
@@ -45,7 +46,7 @@ def line_of(kind: Type, field_id: int, now_ms: int) -> tuple[int, int]:
     return 0, _EIGHT_BYTES - 1
 
 
-def values_on(kind: Type, numbers: Numbers, prefix: pa.Array | None = None) -> pa.Array:
+def values_on(kind: Type, numbers: Numbers, prefix: AnyArray | None = None) -> AnyArray:
     """Return the values of numbers on the line, in the numbers' order.
 
     Parameters
@@ -53,16 +54,16 @@ def values_on(kind: Type, numbers: Numbers, prefix: pa.Array | None = None) -> p
     prefix
         For strings and binaries: the prefix of each value.
     """
-    import pyarrow.compute as pc
+    from iceexplore.arrow import compute as pc
 
     base, target = type_base(kind), arrow_type(kind)
     if pa.types.is_binary(target) and base != "fixed":  # unknown types too
         base = "binary"
     match base:
         case "boolean":
-            return pa.array(numbers > 0)
+            return build.array(numbers > 0)
         case "float" | "double":
-            return pa.array((numbers / 8).astype(np.float32 if base == "float" else np.float64))
+            return build.array((numbers / 8).astype(np.float32 if base == "float" else np.float64))
         case "int" | "date":
             return pa.array(numbers.astype(np.int32)).cast(target)
         case "decimal":
@@ -80,7 +81,7 @@ def values_on(kind: Type, numbers: Numbers, prefix: pa.Array | None = None) -> p
     return pa.array(numbers).cast(target)
 
 
-def _decimals(numbers: Numbers, target: pa.DataType) -> pa.Array:
+def _decimals(numbers: Numbers, target: pa.DataType) -> AnyArray:
     """Return unscaled numbers as decimals: two 64-bit words each, the lower one first."""
     both = np.empty((len(numbers), 2), dtype=np.int64)
     both[:, 0] = numbers
@@ -88,7 +89,7 @@ def _decimals(numbers: Numbers, target: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(target, len(numbers), [None, pa.py_buffer(both.tobytes())])
 
 
-def _words(numbers: Numbers) -> pa.Array:
+def _words(numbers: Numbers) -> AnyArray:
     letters = np.empty((len(numbers), LETTERS), dtype=np.uint8)
     rest = numbers.copy()
     for i in range(LETTERS - 1, -1, -1):
@@ -98,7 +99,7 @@ def _words(numbers: Numbers) -> pa.Array:
     return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(offsets.tobytes()), pa.py_buffer(letters.tobytes()))
 
 
-def _fixed_bytes(numbers: Numbers, length: int) -> pa.Array:
+def _fixed_bytes(numbers: Numbers, length: int) -> AnyArray:
     """Return numbers as big-endian bytes, padded on the right, so that bytes and numbers have the same order."""
     raw = numbers.astype(">i8").view(np.uint8).reshape(len(numbers), 8)
     if length < 8:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.change_detection._root import RootReading, read_root
 from iceexplore.commits.layouts._root_builder import numbers
 from iceexplore.commits.model._options import DvEncoding

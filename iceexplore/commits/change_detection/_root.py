@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.layouts._root_builder import numbers
 from iceexplore.commits.model._options import DvEncoding
 from iceexplore.graph import Removals, TableState

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.commits.change_detection._changes import Changes, bare_leaves, changes_of, is_at
 from iceexplore.commits.change_detection._root import read_root
 from iceexplore.commits.experiments._rule_violations import (
@@ -49,7 +50,7 @@ _MOST = 10_000
 _NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
 #: The rules that the proposal's forms break.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
-_SCHEMA = pa.schema(
+_SCHEMA = build.schema(
     [
         ("scenario", pa.string()),
         ("form", pa.string()),
@@ -336,7 +337,7 @@ def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> 
     kept: set[str] = set()
 
     def add(to: set[str], leaf: Manifest, mask: np.ndarray) -> None:
-        to |= set(leaf.entries["location"].filter(pa.array(mask)).to_pylist())
+        to |= set(build.to_pylist(leaf.entries["location"].filter(pa.array(mask))))
 
     for row, leaf in zip(opened.tolist(), bare_leaves(state, root, opened.tolist()), strict=True):
         own, places = numbers(leaf.entries["status"]), numbers(leaf.entries["ordinal"])

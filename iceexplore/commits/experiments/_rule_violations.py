@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.layouts._root_builder import numbers
 from iceexplore.commits.live_files._locate import readable
 from iceexplore.commits.model._change import Applied, Change, Operation

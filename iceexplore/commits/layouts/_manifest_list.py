@@ -7,11 +7,13 @@ Spec, "Manifests", "Manifest Lists", "Snapshots". Where the spec leaves choices,
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyChunkedArray, AnyColumn, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.layouts._manifest_list_base import ListBase, has_live, read_base
 from iceexplore.commits.layouts._manifest_list_leaves import Filtered, filter_leaves, merge_leaves, new_leaves
 from iceexplore.commits.layouts._summary import summary_of
@@ -51,7 +53,10 @@ def apply_to_list(change: Change, writer: CommitWriter) -> Applied:
         return _rewritten(change, base)
     added = change.added
     is_data = pc.equal(added.entries["content_type"], int(ContentType.DATA))
-    new_data, new_deletes = added.filter(whole(is_data)), added.filter(whole(pc.invert(is_data)))
+    new_data, new_deletes = (
+        added.filter(cast(pa.BooleanArray, whole(is_data))),
+        added.filter(cast(pa.BooleanArray, whole(pc.invert(is_data)))),
+    )
 
     data = _filter_data(change, base)
     deletes = _filter_deletes(change, base, data, new_data, new_deletes)
@@ -135,7 +140,7 @@ def _filter_deletes(
     return out
 
 
-def _refuse_second_dv(entries: pa.Table, staying: np.ndarray, new: pa.ChunkedArray) -> None:
+def _refuse_second_dv(entries: pa.Table, staying: np.ndarray, new: AnyChunkedArray) -> None:
     second = staying & _is_in(entries, "referenced_file", new)
     if second.any():
         name = entries["referenced_file"][int(np.flatnonzero(second)[0])].as_py()
@@ -152,7 +157,7 @@ def _oldest_data(base: ListBase, data: Filtered, new_data: EntryBatch) -> int:
     for batch in data.rows:
         stats = whole(batch.entries["manifest_stats"])
         first = pc.fill_null(pc.struct_field(stats, "min_sequence_number"), 0)
-        numbers.append(pc.min(first.filter(pa.array(has_live(stats)))).as_py())
+        numbers.append(pc.min(first.filter(pa.array(has_live(cast(pa.StructArray, stats))))).as_py())
     numbers.append(pc.min(new_data.entries["sequence_number"]).as_py())
     return min(n for n in numbers if n is not None)
 
@@ -205,24 +210,24 @@ def _with_row_ids(batch: EntryBatch, next_row_id: int) -> tuple[EntryBatch, int]
     return batch.with_columns(first_row_id=pc.coalesce(given, assigned)), int(rows.sum())
 
 
-def _texts(values: Iterable[str]) -> pa.Array:
+def _texts(values: Iterable[str]) -> AnyArray:
     return pa.array(list(values), pa.string())
 
 
-def _chunks(values: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+def _chunks(values: AnyColumn) -> list[AnyArray]:
     return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
 
 
-def _is_in(entries: pa.Table, column: str, values: pa.Array | pa.ChunkedArray) -> np.ndarray:
+def _is_in(entries: pa.Table, column: str, values: AnyColumn) -> np.ndarray:
     if not len(values):
         return np.zeros(len(entries), dtype=np.bool_)
     named = pc.and_(pc.is_in(entries[column], value_set=values), entries[column].is_valid())
     return np.asarray(named)
 
 
-def _all_found(what: str, names: pa.Array, removed: list[EntryBatch], column: str, base: ListBase) -> None:
+def _all_found(what: str, names: AnyArray, removed: list[EntryBatch], column: str, base: ListBase) -> None:
     there = concat_batches(removed).entries[column]
-    missing = names.filter(pc.invert(pc.is_in(names, value_set=there))).to_pylist()
+    missing = build.to_pylist(names.filter(pc.invert(pc.is_in(names, value_set=there))))
     if missing:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         snapshot = base.writer.base.snapshot

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyChunkedArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.errors import Problems, UnsupportedError
 from iceexplore.manifests import (
@@ -77,11 +78,11 @@ def readable(manifest: Manifest) -> Manifest:
     return manifest
 
 
-def has_live(stats: pa.ChunkedArray | pa.StructArray) -> np.ndarray:
+def has_live(stats: AnyChunkedArray | pa.StructArray) -> np.ndarray:
     """Return a mask of the manifests that may have live entries, by their ``manifest_stats``."""
     # An unknown count may have any value (spec, "Manifest Lists").
-    counts = [pc.fill_null(pc.struct_field(stats, n), 1) for n in ("added_files_count", "existing_files_count")]
-    return np.asarray(pc.greater(pc.add(*counts), 0))
+    added, existing = (pc.fill_null(pc.struct_field(stats, f"{n}_files_count"), 1) for n in ("added", "existing"))
+    return np.asarray(pc.greater(pc.add(added, existing), 0))
 
 
 def read_base(writer: CommitWriter) -> ListBase:
@@ -128,7 +129,7 @@ def _with_counts(writer: CommitWriter, root: Manifest) -> EntryBatch:
 
 
 def _counted(writer: CommitWriter, root: Manifest, row: EntryBatch, ordinal: int) -> EntryBatch:
-    stated = row.entries.to_pylist()[0]
+    stated = build.to_pylist(row.entries)[0]
     leaf = readable(writer.base.reader.leaf(root, ordinal, _ALL_PARTS))
     counted = manifest_entry(
         EntryBatch.of(leaf, ()),
@@ -143,7 +144,7 @@ def _counted(writer: CommitWriter, root: Manifest, row: EntryBatch, ordinal: int
         sequence_number=stated["sequence_number"],
     ).entries
     lowest = stated["manifest_stats"] and stated["manifest_stats"]["min_sequence_number"]
-    stats = counted["manifest_stats"].to_pylist()[0]
+    stats = build.to_pylist(counted["manifest_stats"])[0]
     if lowest is not None:
         stats["min_sequence_number"] = lowest
     return row.with_columns(

@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.layouts._manifest_list_base import ListBase
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.errors import RuleError
@@ -170,7 +171,7 @@ def _digest(batch: EntryBatch) -> str:
 def chunks_by_spec(batch: EntryBatch, size: int) -> Iterator[tuple[int, int, EntryBatch]]:
     """Yield the rows of each spec in chunks of at most ``size``: spec id, number of the chunk, rows."""
     specs = whole(batch.entries["partition_spec_id"])
-    for spec_id in specs.unique().to_pylist():
+    for spec_id in build.to_pylist(specs.unique()):
         rows = np.flatnonzero(np.asarray(pc.equal(specs, spec_id)))
         for chunk, start in enumerate(range(0, len(rows), size)):
             yield spec_id, chunk, batch.take(pa.array(rows[start : start + size]))

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.live_files._locate import live_manifests, readable
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.graph import TableState
@@ -53,7 +54,7 @@ def upgraded_rows(state: TableState, root: Manifest) -> EntryBatch:
         A manifest that has to be read is damaged.
     """
     batch = EntryBatch(root.entries)
-    stated = batch.entries["manifest_stats"].to_pylist()
+    stated = build.to_pylist(batch.entries["manifest_stats"])
     lacking = [i for i, stats in enumerate(stated) if stats is None or any(v is None for v in stats.values())]
     if lacking:
         for row, leaf in zip(lacking, state.reader.leaves(root, lacking), strict=True):
@@ -158,7 +159,7 @@ class Draft:
     attached: dict[int, dict[str, object] | None] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
     moved: dict[str, str | None] = field(default_factory=dict)
-    fresh: list[tuple[str, pa.Array]] = field(default_factory=list)
+    fresh: list[tuple[str, AnyArray]] = field(default_factory=list)
     made: list[EntryBatch] = field(default_factory=list)
     vectors: list[NewDv] = field(default_factory=list)
     files: list[NewFile] = field(default_factory=list)
@@ -306,13 +307,13 @@ def chunks(batch: EntryBatch, size: int) -> Iterable[EntryBatch]:
             yield batch.take(pa.array(part))
 
 
-def numbers(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
+def numbers(column: AnyColumn) -> np.ndarray:
     """Return a column of integers as a numpy int64 array; null becomes 0."""
     filled = pc.fill_null(column, 0)
     return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled, dtype=np.int64)
 
 
-def bare_position_deletes(entries: pa.Table) -> pa.Array:
+def bare_position_deletes(entries: pa.Table) -> AnyArray:
     """Return a mask of the entries that are position delete files, not deletion vectors."""
     position = whole(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     return pc.and_(position, whole(entries["deletion_vector"]).is_null())

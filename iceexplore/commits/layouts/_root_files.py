@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyChunkedArray
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.layouts._root_builder import Draft, bare_position_deletes, chunks, numbers
 from iceexplore.commits.layouts._root_manifest_dvs import change_dvs
 from iceexplore.commits.live_files._locate import Found, data_leaf_of, find_files, live_manifests, texts
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-def owners_of(draft: Draft, batch: EntryBatch) -> pa.Array:
+def owners_of(draft: Draft, batch: EntryBatch) -> AnyArray:
     """Return, for each DV, the data manifest in the new root that lists its data file; null if there is none.
 
     Null also for equality deletes: they apply to a partition or the whole table, not to the files of one manifest.
@@ -117,13 +118,13 @@ def _refuse_listed(draft: Draft, change: Change, entries: pa.Table) -> None:
     _refuse("duplicate-file", "files are already in the table", _common(names, there))
 
 
-def _repeated(names: pa.ChunkedArray) -> list[str]:
+def _repeated(names: AnyChunkedArray) -> list[str]:
     counts = pc.value_counts(whole(names))
     twice = pc.greater(counts.field("counts"), 1)
     return [str(x) for x in counts.field("values").filter(twice).to_pylist()]
 
 
-def _common(names: pa.ChunkedArray, others: Sequence[str] | pa.ChunkedArray) -> list[str]:
+def _common(names: AnyChunkedArray, others: Sequence[str] | AnyChunkedArray) -> list[str]:
     wanted = others if isinstance(others, pa.ChunkedArray) else texts(others)
     return [str(x) for x in names.filter(pc.is_in(names, value_set=wanted)).to_pylist()]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.layouts._root_builder import DROPPED, Draft, begin, numbers
 from iceexplore.commits.layouts._root_files import add_files, counts_partitions, refuse_change, take_out
 from iceexplore.commits.layouts._root_maintenance import compact_leaves, flush_root
@@ -114,7 +115,7 @@ def _finished(draft: Draft) -> EntryBatch:
     return rows.with_columns(referenced_file=_owners(draft, rows.entries))
 
 
-def _vectors(draft: Draft, kept: np.ndarray, base: EntryBatch) -> pa.ChunkedArray | pa.Array:
+def _vectors(draft: Draft, kept: np.ndarray, base: EntryBatch) -> AnyColumn:
     column = base.entries["deletion_vector"]
     if not draft.attached:
         return column
@@ -122,10 +123,10 @@ def _vectors(draft: Draft, kept: np.ndarray, base: EntryBatch) -> pa.ChunkedArra
     places = {row: i for i, row in enumerate(kept.tolist())}
     for row, vector in draft.attached.items():
         values[places[row]] = vector
-    return pa.array(values, column.type)
+    return build.array(values, column.type)
 
 
-def _owners(draft: Draft, entries: pa.Table) -> pa.Array:
+def _owners(draft: Draft, entries: pa.Table) -> AnyArray:
     """Return ``referenced_file``, updated for live delete manifests whose data manifest was replaced."""
     owners = whole(entries["referenced_file"])
     old = pa.array(list(draft.moved), pa.string())
@@ -133,7 +134,9 @@ def _owners(draft: Draft, entries: pa.Table) -> pa.Array:
     mine = numbers(entries["content_type"]) == ContentType.DELETE_MANIFEST
     mine &= numbers(entries["status"]) != Status.DELETED
     concerned = pc.and_(at.is_valid(), pa.array(mine))
-    return pc.if_else(concerned, pa.array(list(draft.moved.values()), pa.string()).take(at), owners)
+    moved = pa.array(list(draft.moved.values()), pa.string()).take(at)
+    found: AnyArray = pc.if_else(concerned, moved, owners)
+    return found
 
 
 def _with_row_ids(draft: Draft, rows: EntryBatch) -> tuple[EntryBatch, int | None]:

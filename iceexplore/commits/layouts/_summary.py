@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches, whole
 from iceexplore.metadata import Snapshot, TableMetadata
 from iceexplore.writing import partition_path
@@ -104,7 +105,7 @@ def _bare(batch: EntryBatch) -> EntryBatch:
     return EntryBatch(batch.entries, {}, batch.partition)
 
 
-def _numbers(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
+def _numbers(column: AnyColumn) -> np.ndarray:
     return np.asarray(pc.fill_null(column, 0), dtype=np.int64)
 
 
@@ -144,7 +145,7 @@ def _partition_groups(batch: EntryBatch) -> np.ndarray:
     return np.asarray(groups, dtype=np.int64).reshape(-1)
 
 
-def _children(batch: EntryBatch) -> Iterator[pa.Array]:
+def _children(batch: EntryBatch) -> Iterator[AnyArray]:
     for child in [] if batch.partition is None else batch.partition.flatten():
         if not pa.types.is_null(child.type):
             yield child

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.live_files._locate import live_manifests, readable
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.graph import TableState
@@ -59,14 +60,14 @@ def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
     """Return position delete files scoped to one of these data files (Java: ``ContentFileUtil.isFileScoped``)."""
     entries, referenced = position_files(matched)
     paths = {path_only(name) for name in names}
-    locations = entries["location"].to_pylist()
+    locations = build.to_pylist(entries["location"])
     return tuple(n for n, of in zip(locations, referenced, strict=True) if of is not None and path_only(of) in paths)
 
 
 def files_of_vectors(files: EntryBatch, matched: MatchedDeletes) -> dict[str, str]:
     """Map data files with a deletion vector to their location as the vector spells it."""
-    referenced = matched.referenced.to_pylist()
-    pairs = zip(files.entries["location"].to_pylist(), matched.vector.to_pylist(), strict=True)
+    referenced = build.to_pylist(matched.referenced)
+    pairs = zip(build.to_pylist(files.entries["location"]), build.to_pylist(matched.vector), strict=True)
     return {name: referenced[n] for name, n in pairs if n is not None}
 
 
@@ -96,7 +97,7 @@ def live_leaves(
     types = pa.array(sorted(wanted), pa.int32())
     for leaf in chain([] if direct is None else [direct], state.reader.leaves(root, rows, parts=parts) if rows else ()):
         found = pc.and_(live(readable(leaf).entries), pc.is_in(leaf.entries["content_type"], types))
-        yield leaf, found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        yield leaf, cast(pa.BooleanArray, found.combine_chunks())
 
 
 def live_files(
@@ -200,7 +201,7 @@ def refuse_duplicates(state: TableState, locations: Iterable[str]) -> None:
     """
     found = find_files(state, locations, (*_DATA, *_DELETES), tuples=False)[0]
     if len(found):
-        names = found.entries["location"].to_pylist()
+        names = build.to_pylist(found.entries["location"])
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         raise RuleError("duplicate-file", f"already in the table: {', '.join(names[:5])}{more}")
 
@@ -247,7 +248,7 @@ def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
     """Map rows whose location is written like a wanted one to that location."""
     found = pc.is_in(leaf.entries["location"], pa.array(list(wanted), pa.string()))
     rows = np.flatnonzero(np.asarray(found))
-    names = leaf.entries["location"].take(pa.array(rows)).to_pylist()
+    names = build.to_pylist(leaf.entries["location"].take(build.array(rows)))
     return dict(zip(rows.tolist(), names, strict=True))
 
 
@@ -261,7 +262,7 @@ def _meant(state: TableState, leaf: Manifest, wanted: dict[str, None]) -> dict[i
     last = pc.replace_substring_regex(leaf.entries["location"], r"(?s).*/", "")
     rows = np.flatnonzero(np.asarray(pc.fill_null(pc.is_in(last, names), False)))
     found = {}
-    for row, text in zip(rows.tolist(), leaf.entries["location"].take(pa.array(rows)).to_pylist(), strict=True):
+    for row, text in zip(rows.tolist(), build.to_pylist(leaf.entries["location"].take(build.array(rows))), strict=True):
         if (given := meaning.get(canonical(text))) is not None:
             found[row] = given
     return found

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyChunkedArray
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError
 from iceexplore.graph import TableState
 from iceexplore.manifests import (
@@ -42,7 +43,7 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 LOCATED_SCHEMA = pa.schema([pa.field("root_row", pa.int64()), *ENTRY_SCHEMA])
 
 
-def texts(values: Iterable[str]) -> pa.Array:
+def texts(values: Iterable[str]) -> AnyArray:
     """Return locations as an Arrow array."""
     return pa.array(values if isinstance(values, (list, tuple)) else list(values), pa.string())
 
@@ -134,9 +135,9 @@ def locate(
 def find_files(
     reader: ManifestReader,
     root: Manifest,
-    locations: pa.Array,
+    locations: AnyArray,
     contents: Collection[int],
-    referenced: pa.Array,
+    referenced: AnyArray,
     *,
     rows: list[int] | None = None,
     tuples: bool = True,
@@ -185,7 +186,7 @@ def _leaves(reader: ManifestReader, root: Manifest, rows: list[int]) -> Iterator
         yield row, readable(leaf)
 
 
-def _hits(entries: pa.Table, locations: pa.Array, contents: Collection[int], referenced: pa.Array) -> np.ndarray:
+def _hits(entries: pa.Table, locations: AnyArray, contents: Collection[int], referenced: AnyArray) -> np.ndarray:
     kind = entries["content_type"]
     mask = np.zeros(len(entries), dtype=np.bool_)
     if len(locations):
@@ -200,11 +201,11 @@ def _hits(entries: pa.Table, locations: pa.Array, contents: Collection[int], ref
     return np.flatnonzero(mask & bool_array(live(entries)))
 
 
-def data_leaf_of(reader: ManifestReader, root: Manifest, files: pa.Array) -> np.ndarray:
+def data_leaf_of(reader: ManifestReader, root: Manifest, files: AnyArray) -> np.ndarray:
     """Return, for each data file, the root's row of the leaf in which it is live; -1 if it is in no leaf."""
     found = np.full(len(files), -1, dtype=np.int64)
     rows = live_manifests(root.entries, {ContentType.DATA_MANIFEST}) if len(files) else []
-    names: list[pa.ChunkedArray] = []
+    names: list[AnyChunkedArray] = []
     counts: list[int] = []
     for _, leaf in _leaves(reader, root, rows):
         names.append(leaf.entries["location"].filter(live(leaf.entries)))

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.live_files._locate import live_manifests, readable
 from iceexplore.errors import RuleError
 from iceexplore.graph import TableState
@@ -91,7 +92,7 @@ def refuse_straddling(selection: Selection) -> None:
     """
     if not len(selection.part):
         return
-    names = selection.part.entries["location"].slice(0, 3).to_pylist()
+    names = build.to_pylist(selection.part.entries["location"].slice(0, 3))
     count = len(selection.part)
     raise RuleError(
         "whole-files",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._synthetic_merge import merged_files
 from iceexplore.commits.live_files._find import (
     applied_deletes,
@@ -150,7 +151,7 @@ def _tasks(files: EntryBatch, matched: MatchedDeletes) -> FileTasks:
 
 
 def _change(state: TableState, matched: MatchedDeletes, chosen: EntryBatch, added: EntryBatch) -> Change:
-    gone = tuple(chosen.entries["location"].to_pylist())
+    gone = tuple(build.to_pylist(chosen.entries["location"]))
     return Change(
         "replace",
         added,
@@ -171,7 +172,7 @@ def _chosen(
         chosen = must_be_live(state, locations_of(paths), stats=True)[0]
     elif where is not None or partition is not None:
         found = select(state, where, partition)
-        names = [n for b in (found.whole, found.part) for n in b.entries["location"].to_pylist()]
+        names = [n for b in (found.whole, found.part) for n in build.to_pylist(b.entries["location"])]
         chosen = find_files(state, names, stats=True)[0] if names else EntryBatch.empty()
     else:
         chosen = live_files(state, stats=True)
@@ -183,7 +184,7 @@ def _chosen(
 
 def _flat(mask: Any) -> pa.BooleanArray:
     filled = pc.fill_null(mask, False)
-    return filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled
+    return cast(pa.BooleanArray, filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled)
 
 
 def _places(chosen: EntryBatch) -> list[list[int]]:
@@ -192,16 +193,16 @@ def _places(chosen: EntryBatch) -> list[list[int]]:
     if chosen.partition is not None:
         for i, child in enumerate(chosen.partition.type):
             columns[child.name] = pc.struct_field(chosen.partition, [i])
-    table = pa.table(columns)
+    table = build.table(columns)
     keys = [n for n in table.column_names if n != "row"]
-    return list(table.group_by(keys, use_threads=False).aggregate([("row", "list")])["row_list"].to_pylist())
+    return list(build.to_pylist(table.group_by(keys, use_threads=False).aggregate([("row", "list")])["row_list"]))
 
 
 def _idle(state: TableState, chosen: EntryBatch, files: int, named: bool) -> set[str]:
     """Return files of partitions that would not get fewer files; files listed by path are always rewritten."""
     if named:
         return set()
-    names = chosen.entries["location"].to_pylist()
+    names = build.to_pylist(chosen.entries["location"])
     return {names[i] for rows in _places(chosen) if len(rows) <= files for i in rows}
 
 
@@ -214,10 +215,10 @@ def _without(chosen: EntryBatch, names: set[str]) -> EntryBatch:
 def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
     """Return whether the group's data is read; synthetic and missing files have none."""
     if read is not None:
-        if read and any(map(is_synthetic, rows.entries["location"].to_pylist())):
+        if read and any(map(is_synthetic, build.to_pylist(rows.entries["location"]))):
             raise OptionError("read=True: some of these files are synthetic and have no data")
         return read
-    names = rows.entries["location"].to_pylist()
+    names = build.to_pylist(rows.entries["location"])
     return not any(is_synthetic(name) for name in names) and all(state.storage.exists(name) for name in names)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.live_files._find import applied_deletes, find_files, live_leaves, locations_of, must_be_live
 from iceexplore.commits.live_files._locate import live_manifests, readable
 from iceexplore.commits.metadata_updates._refs import cherry_pick_summary
@@ -80,7 +81,7 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
     if writer.options.format_version < _DELETES_FROM:
         raise RuleError("deletes-need-v2", "delete files need format version 2: upgrade the table first")
     every = _position_files(state)
-    names = every.entries["location"].to_pylist()
+    names = build.to_pylist(every.entries["location"])
     if paths is None:
         chosen = every
     else:
@@ -90,14 +91,16 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
     if not len(chosen):
         raise NothingToDo("nothing to rewrite: there are no position delete files")
     concerned: dict[str, None] = {}
-    for row in chosen.entries.select(["location", "file_format"]).to_pylist():
+    for row in build.to_pylist(chosen.entries.select(["location", "file_format"])):
         concerned |= dict.fromkeys(position_index(state, row["location"], row["file_format"]).paths)
     targets, _ = find_files(state, concerned)
     matched = applied_deletes(state, targets)
     open_ones = matched.vector.is_null()
     targets, matched = targets.filter(open_ones), matched.take(pc.indices_nonzero(open_ones))
     positions = deleted_positions(state, targets, matched)
-    rows = dict(zip(targets.entries["location"].to_pylist(), targets.entries["record_count"].to_pylist(), strict=True))
+    rows = dict(
+        zip(build.to_pylist(targets.entries["location"]), build.to_pylist(targets.entries["record_count"]), strict=True)
+    )
     vectors = {}
     for name, bitmap in positions.items():
         inside = bitmap if bitmap.max() < rows[name] else bitmap & type(bitmap)(range(rows[name]))
@@ -114,7 +117,7 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any
     return Change(
         "replace",
         added,
-        remove_deletes=tuple(chosen.entries["location"].to_pylist()),
+        remove_deletes=tuple(build.to_pylist(chosen.entries["location"])),
         base_snapshot_id=base_id(state),
         isolation="snapshot",
         conflict_files=frozenset(vectors),
@@ -164,7 +167,7 @@ def cherry_pick(state: TableState, writer: CommitWriter, snapshot: Any) -> Chang
     gone: tuple[str, ...] = ()
     replaces = picked.operation == "overwrite"
     if replaces:
-        gone = tuple(removed.entries["location"].to_pylist())
+        gone = tuple(build.to_pylist(removed.entries["location"]))
         if gone:
             must_be_live(state, gone)
         _partitions_unchanged(state, picked, data)
@@ -183,7 +186,8 @@ def cherry_pick(state: TableState, writer: CommitWriter, snapshot: Any) -> Chang
 
 def bool_mask(mask: Any) -> pa.BooleanArray:
     """Return a mask as one array; null becomes false."""
-    return pa.array(bool_array(mask))
+    made: pa.BooleanArray = pa.array(bool_array(mask))
+    return made
 
 
 def _changes_of(state: TableState, picked: Snapshot) -> tuple[EntryBatch, EntryBatch]:

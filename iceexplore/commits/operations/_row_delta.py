@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._new_files import new_files
 from iceexplore.commits.added_files._vector_entries import entries_of_vectors
 from iceexplore.commits.live_files._find import applied_deletes, files_of_vectors, locations_of, must_be_live, scoped_to
@@ -310,8 +311,8 @@ def vector_entries(writer: CommitWriter, targets: EntryBatch, vectors: Mapping[s
     vectors
         Bitmaps of positions by data file.
     """
-    mine = targets.take([i for i, name in enumerate(targets.entries["location"].to_pylist()) if name in vectors])
-    names = mine.entries["location"].to_pylist()
+    mine = targets.take([i for i, name in enumerate(build.to_pylist(targets.entries["location"])) if name in vectors])
+    names = build.to_pylist(mine.entries["location"])
     data, places = write_puffin([new_dv_blob(vectors[name], name) for name in names])
     location = writer.new_location("deletes", ".puffin", folder="data")
     writer.write(location, data, kind="puffin")
@@ -325,7 +326,7 @@ def delete_groups(state: TableState, targets: EntryBatch, by_file: Mapping[str, 
     """
     names = targets.entries["location"].to_pylist()
     specs = targets.entries["partition_spec_id"].to_pylist()
-    tuples = [None] * len(names) if targets.partition is None else targets.partition.to_pylist()
+    tuples = [None] * len(names) if targets.partition is None else build.to_pylist(targets.partition)
     whole_partition = state.metadata.properties.get("write.delete.granularity", "file").lower() == "partition"
     groups: dict[Any, list[int]] = {}
     for i, name in enumerate(names):
@@ -338,14 +339,14 @@ def position_files(
     state: TableState, writer: CommitWriter, targets: EntryBatch, by_file: Mapping[str, Any]
 ) -> EntryBatch:
     """Write position delete files of version 2, one for each group of `delete_groups`; return their entries."""
-    names = targets.entries["location"].to_pylist()
-    specs = targets.entries["partition_spec_id"].to_pylist()
+    names = build.to_pylist(targets.entries["location"])
+    specs = build.to_pylist(targets.entries["partition_spec_id"])
     groups = delete_groups(state, targets, by_file)
     entries, bounds = [], []
     for members in groups:
         chosen = sorted(names[i] for i in members)
         counts = [len(by_file[n]) for n in chosen]
-        paths = pa.array(chosen, pa.string()).take(pa.array(np.repeat(np.arange(len(chosen)), counts)))
+        paths = build.array(chosen, pa.string()).take(build.array(np.repeat(np.arange(len(chosen)), counts)))
         positions = np.concatenate([np.array(by_file[n].to_array(), dtype=np.int64) for n in chosen])
         data = write_position_deletes(paths, pa.array(positions))
         location = writer.new_location("deletes", ".parquet", folder="data")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+from iceexplore.arrow import build
 from iceexplore.commits.added_files._new_files import new_files
 from iceexplore.commits.live_files._find import locations_of, must_be_live
 from iceexplore.commits.live_files._selection import Selection, refuse_straddling, select
@@ -94,7 +95,7 @@ def overwrite(
     elif by_filter:
         selection = select(state, where, partition)
         refuse_straddling(selection)
-        gone = tuple(selection.whole.entries["location"].to_pylist())
+        gone = tuple(build.to_pylist(selection.whole.entries["location"]))
     added = EntryBatch.empty()
     if files is not None:
         added = new_files(state, files, writer=writer, **how)
@@ -142,7 +143,7 @@ def delete_where(state: TableState, writer: CommitWriter, where: Any = None, *, 
     def change(base: TableState, *, first: bool = False) -> Change:
         selection = select(base, where, partition)
         refuse_straddling(selection)
-        gone = tuple(selection.whole.entries["location"].to_pylist())
+        gone = tuple(build.to_pylist(selection.whole.entries["location"]))
         if first and not gone:
             raise OptionError(f"nothing to delete: no live file matches {selection.text}")
         return Change("delete", remove_data=gone, ignore_missing=True, base_snapshot_id=base_id(base), reapply=change)
@@ -164,7 +165,7 @@ def checked_isolation(isolation: str) -> None:
 def _live(state: TableState, paths: Any) -> tuple[str, ...]:
     """Return the locations of live files as the table spells them."""
     found, _ = must_be_live(state, locations_of(paths), tuples=False)
-    names = found.entries["location"].to_pylist()
+    names = build.to_pylist(found.entries["location"])
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise RuleError("duplicate-file", f"the table lists {twice} more than once: the entry to remove is ambiguous")

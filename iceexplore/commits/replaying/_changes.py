@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.live_files._locate import readable
 from iceexplore.graph import Removals, TableState, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, concat_batches, live, whole
@@ -50,7 +51,7 @@ class Moves:
         return batch.filter(pa.array(mask))
 
 
-def file_keys(entries: pa.Table) -> pa.Array:
+def file_keys(entries: pa.Table) -> AnyArray:
     """Return a key that identifies each file: its location, and for a DV also its offset (many share a file)."""
     offset = pc.struct_field(whole(entries["deletion_vector"]), "offset").cast(pa.string())
     kind = whole(entries["content_type"]).cast(pa.string())
@@ -93,14 +94,14 @@ def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -
     removed = concat_batches(was)
     known = file_keys(removed.entries)
     seen = [_no_keys()]
-    added: list[tuple[EntryBatch, pa.Array]] = []
+    added: list[tuple[EntryBatch, AnyArray]] = []
     twice = 0
     for leaf, mask in _leaves(state, new, [row for key, row in right.items() if key not in left], stats=True):
         keys = file_keys(leaf.entries)
         seen.append(keys.filter(mask))
         fresh = bool_array(mask) & ~bool_array(pc.is_in(keys, value_set=known))
         rows = np.flatnonzero(fresh)
-        once = _first_of_each(keys.take(pa.array(rows)), added)
+        once = _first_of_each(keys.take(build.array(rows)), added)
         twice += len(rows) - len(once)
         if len(once):
             added.append((EntryBatch.of(leaf).take(pa.array(rows[once])), keys.take(pa.array(rows[once]))))
@@ -110,11 +111,11 @@ def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -
     return Moves(concat_batches(batch for batch, _ in added), gone, new_manifests, twice)
 
 
-def _no_keys() -> pa.Array:
+def _no_keys() -> AnyArray:
     return pa.array([], pa.string())
 
 
-def _first_of_each(keys: pa.Array, before: list[tuple[EntryBatch, pa.Array]]) -> np.ndarray:
+def _first_of_each(keys: AnyArray, before: list[tuple[EntryBatch, AnyArray]]) -> np.ndarray:
     """Return the places of keys that occur for the first time, also compared with earlier batches."""
     _, first = np.unique(np.asarray(keys.dictionary_encode().indices), return_index=True)
     fresh = np.ones(len(keys), np.bool_)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.live_files._find import live_files
 from iceexplore.commits.replaying._changes import file_keys
 from iceexplore.graph import TableState
@@ -84,12 +85,12 @@ def _compared(what: str, was: EntryBatch, now: EntryBatch) -> Iterator[str]:
             yield f"partition field {column} of a {what} differs: {_name(names[int(wrong[0])])}"
 
 
-def _child(batch: EntryBatch, name: str) -> pa.Array:
+def _child(batch: EntryBatch, name: str) -> AnyArray:
     at = -1 if batch.partition is None else batch.partition.type.get_field_index(name)
-    return pa.nulls(len(batch)) if at < 0 else pc.struct_field(batch.partition, [at])
+    return pa.nulls(len(batch)) if at < 0 or batch.partition is None else pc.struct_field(batch.partition, [at])
 
 
-def _unequal(a: pa.Array, b: pa.Array) -> np.ndarray:
+def _unequal(a: AnyArray, b: AnyArray) -> np.ndarray:
     """Return places where two columns differ; two nulls or two NaN are equal."""
     if pa.types.is_null(a.type) or pa.types.is_null(b.type):
         return np.flatnonzero(~(np.asarray(a.is_null()) & np.asarray(b.is_null())))

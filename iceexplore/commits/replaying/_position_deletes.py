@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._synthetic import synthetic_folder
 from iceexplore.commits.added_files._vector_entries import entries_of_vectors
 from iceexplore.commits.live_files._find import live_files
@@ -78,7 +79,7 @@ class Positions:
     def remove(self, batch: EntryBatch) -> set[str]:
         """Remove position delete files; return the data files that they applied to."""
         concerned: set[str] = set()
-        for location in batch.entries["location"].to_pylist():
+        for location in build.to_pylist(batch.entries["location"]):
             for name in self._files.pop(location, ()):
                 self.by_file[name].pop(location, None)
                 concerned.add(name)
@@ -86,7 +87,7 @@ class Positions:
 
     def unapplied(self, batch: EntryBatch, live: Collection[str]) -> int:
         """Count those of these (added) delete files that reference no data file in ``live``, as spelled."""
-        locations = batch.entries["location"].to_pylist()
+        locations = build.to_pylist(batch.entries["location"])
         return sum(not any(name in live for name in self._files.get(at, ())) for at in locations)
 
     def of(self, name: str, rows: int) -> Deleted | None:
@@ -117,7 +118,7 @@ def estimated_entries(writer: CommitWriter, targets: EntryBatch, counts: dict[st
         The entries of the data files; may include others.
     """
     mine = targets.take([i for i, name in enumerate(targets.entries["location"].to_pylist()) if name in counts])
-    known = [counts[name] for name in mine.entries["location"].to_pylist()]
+    known = [counts[name] for name in build.to_pylist(mine.entries["location"])]
     location = writer.new_location("deletes", ".puffin", folder="data/made-up")
     assert location.startswith(synthetic_folder(writer.base.metadata.location))
     sizes = np.array([_OVERHEAD + _PER_POSITION * count for count in known], dtype=np.int64)
@@ -160,14 +161,14 @@ def _estimate(
         inside = pc.and_(pc.greater_equal(names, low), pc.or_(pc.less_equal(names, high), pc.starts_with(names, high)))
         mask = pc.and_(mask, inside)
     mask = pc.and_(pc.fill_null(mask, False), _in_partition(files, batch, row))
-    chosen = names.filter(mask).slice(0, count).to_pylist()
+    chosen = build.to_pylist(names.filter(mask).slice(0, count))
     if not chosen:
         return {}
     each, more = divmod(count, len(chosen))
     return {name: each + (i < more) for i, name in enumerate(chosen)}
 
 
-def _in_partition(files: EntryBatch, batch: EntryBatch, row: int) -> pa.Array:
+def _in_partition(files: EntryBatch, batch: EntryBatch, row: int) -> AnyArray:
     """Return a mask of the files with the partition tuple of a row of another batch."""
     mask = pa.repeat(pa.scalar(True), len(files))
     if batch.partition is None or files.partition is None:

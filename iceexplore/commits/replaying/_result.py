@@ -8,8 +8,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.replaying._changes import Moves
 from iceexplore.commits.replaying._check import differences_of
 from iceexplore.commits.transaction._sandbox import Sandbox

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.live_files._find import find_files
 from iceexplore.commits.live_files._locate import locate
 from iceexplore.commits.model._change import Change, Operation
@@ -40,7 +41,7 @@ class Numbering:
         if snapshot.sequence_number:
             self.known[snapshot.sequence_number] = number
 
-    def of(self, batch: EntryBatch, snapshot: Snapshot) -> pa.Array:
+    def of(self, batch: EntryBatch, snapshot: Snapshot) -> AnyArray:
         """Return data sequence numbers of entries that a snapshot adds; null for those that get the snapshot's own."""
         column = whole(batch.entries["sequence_number"])
         wanted = [n for n in column.unique().to_pylist() if n is not None]
@@ -127,7 +128,7 @@ class Planner:
         target
             The current state of the replay.
         """
-        gone = moves.of(ContentType.DATA, removed=True).entries["location"].to_pylist()
+        gone = build.to_pylist(moves.of(ContentType.DATA, removed=True).entries["location"])
         deletes = [moves.of(ContentType.EQUALITY_DELETE, removed=True)]
         parts = [moves.of(ContentType.DATA), moves.of(ContentType.EQUALITY_DELETE)]
         concerned: set[str] = set()
@@ -144,7 +145,7 @@ class Planner:
             _operation(snapshot, added, gone or deletes[0].entries.num_rows or kept or written),
             added,
             remove_data=tuple(gone),
-            remove_deletes=tuple(n for b in deletes for n in b.entries["location"].to_pylist()),
+            remove_deletes=tuple(n for b in deletes for n in build.to_pylist(b.entries["location"])),
             replace_dvs=tuple(kept),
             # Files that the layout removes itself (deletes that apply to nothing) may already be missing.
             ignore_missing=True,
@@ -153,7 +154,7 @@ class Planner:
         )
         unapplied = len(moves.of(ContentType.POSITION_DELETE, vectors=True)) - len(vectors)
         if self.version >= _DVS_FROM:
-            unapplied += self.positions.unapplied(came, set(targets.entries["location"].to_pylist()))
+            unapplied += self.positions.unapplied(came, set(build.to_pylist(targets.entries["location"])))
         return Plan(change, targets, written, unapplied)
 
     def _vectors(
@@ -162,17 +163,21 @@ class Planner:
         """Return vectors to add, data files whose old vector goes, and the data files and vectors to write."""
         came = moves.of(ContentType.POSITION_DELETE, vectors=True)
         went = moves.of(ContentType.POSITION_DELETE, removed=True, vectors=True)
-        names = {n for b in (came, went) for n in b.entries["referenced_file"].to_pylist() if n} | concerned
+        names = {n for b in (came, went) for n in build.to_pylist(b.entries["referenced_file"]) if n} | concerned
         names -= set(gone)
         if not names:
             return EntryBatch.empty(), [], EntryBatch.empty(), {}
         targets, _ = find_files(at, names)
         rows = dict(
-            zip(targets.entries["location"].to_pylist(), targets.entries["record_count"].to_pylist(), strict=True)
+            zip(
+                build.to_pylist(targets.entries["location"]),
+                build.to_pylist(targets.entries["record_count"]),
+                strict=True,
+            )
         )
         has = pc.is_in(whole(came.entries["referenced_file"]), value_set=pa.array(list(rows), pa.string()))
         came = came.filter(has)  # a vector of a missing file deletes nothing
-        new = set(came.entries["referenced_file"].to_pylist())
+        new = set(build.to_pylist(came.entries["referenced_file"]))
         native, standing = _with_vector(at, rows), _with_vector(target, rows)
         kept, written = [], {}
         for name in sorted(rows):
@@ -214,7 +219,7 @@ def _with_vector(state: TableState, names: Mapping[str, Any]) -> set[str]:
     if state.snapshot is None or not names:
         return set()
     found = locate(state, (), contents=(ContentType.POSITION_DELETE,), referenced=names)
-    return set(found["referenced_file"].to_pylist())
+    return set(build.to_pylist(found["referenced_file"]))
 
 
 def _operation(snapshot: Snapshot, added: EntryBatch, removes: Any) -> Operation:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import RuleError
 from iceexplore.errors import rule as named_rule
 from iceexplore.manifests import CONTENT_NAMES, ContentType, EntryBatch, Status, bool_array, live, whole
@@ -128,8 +130,8 @@ def _again(entries: pa.Table, mask: Mask, column: str) -> Mask:
     """Return a mask of the rows whose value occurs in an earlier row of ``mask``."""
     rows = np.flatnonzero(mask)
     out: Mask = np.zeros(len(mask), dtype=np.bool_)
-    values = entries[column].take(pa.array(rows))
-    twice = repeated(values).field("values")
+    values = entries[column].take(build.array(rows))
+    twice = cast(pa.StructArray, repeated(values)).field("values")
     if len(twice):
         codes = np.asarray(pc.fill_null(whole(pc.index_in(values, value_set=twice)), -1))
         first = np.unique(codes, return_index=True)[1]
@@ -143,18 +145,18 @@ def _manifest_dv_breaks(r: Rows, where: str, vectors: np.ndarray) -> list[RuleBr
     orphan = stray_manifest_dvs(r) & vectors
     rows = np.flatnonzero(vectors)
     manifests = np.flatnonzero(r.is_kind(*MANIFESTS) & r.live)
-    names = whole(r.entries["location"].take(pa.array(manifests)))
-    target = whole(pc.index_in(r.entries["referenced_file"].take(pa.array(rows)), value_set=names))
+    names = whole(r.entries["location"].take(build.array(manifests)))
+    target = whole(pc.index_in(r.entries["referenced_file"].take(build.array(rows)), value_set=names))
     there = np.asarray(target.is_valid())
     at = np.asarray(target.drop_null(), dtype=np.int64)
     held = rows[there]
     # The delta encoding allows two DVs side by side, one of each status.
-    pairs = pa.table({"leaf": at, "status": r.status[held]})
+    pairs = build.table({"leaf": at, "status": r.status[held]})
     twice, range_broken = np.zeros(len(vectors), np.bool_), np.zeros(len(vectors), np.bool_)
     counts = pairs.group_by(["leaf", "status"]).aggregate([([], "count_all")])
-    double = counts.filter(pc.greater(counts["count_all"], 1))["leaf"].to_pylist()
+    double = build.to_pylist(counts.filter(pc.greater(counts["count_all"], 1))["leaf"])
     twice[held[np.isin(at, double)]] = True
-    stats = r.entries["manifest_stats"].take(pa.array(manifests)).to_pylist()
+    stats = build.to_pylist(r.entries["manifest_stats"].take(build.array(manifests)))
     stored = np.array([_stored(s) for s in stats], dtype=np.int64)
     if len(held):
         range_broken[held] = r.ints("record_count")[held] > stored[at]

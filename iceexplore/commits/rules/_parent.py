@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.rules._entries import RuleBreak, flagged
 from iceexplore.commits.rules._view import LeafView, TreeView, keys_of
 from iceexplore.manifests import ContentType, Status, bool_array, whole
@@ -40,15 +41,15 @@ def change_breaks(tree: TreeView, parent: TreeView | None) -> Iterator[RuleBreak
         yield from _dropped_leaves(tree, parent, now)
 
 
-def _keys(tree: TreeView | None) -> pa.Array:
+def _keys(tree: TreeView | None) -> AnyArray:
     return pa.array([], pa.string()) if tree is None else whole(tree.files["key"])
 
 
-def _there(values: pa.Array | pa.ChunkedArray, others: pa.Array) -> np.ndarray:
+def _there(values: AnyColumn, others: AnyArray) -> np.ndarray:
     return bool_array(pc.is_in(values, value_set=others))
 
 
-def _root_rows(tree: TreeView, before: pa.Array, now: pa.Array) -> Iterator[RuleBreak]:
+def _root_rows(tree: TreeView, before: AnyArray, now: AnyArray) -> Iterator[RuleBreak]:
     entries, where = tree.root.entries, tree.root.location
     r = Rows(entries)
     known = _there(keys_of(entries), before)
@@ -60,7 +61,7 @@ def _root_rows(tree: TreeView, before: pa.Array, now: pa.Array) -> Iterator[Rule
     )
 
 
-def _deleted_rows(tree: TreeView, parent: TreeView | None, before: pa.Array, now: pa.Array) -> Iterator[RuleBreak]:
+def _deleted_rows(tree: TreeView, parent: TreeView | None, before: AnyArray, now: AnyArray) -> Iterator[RuleBreak]:
     entries, where = tree.root.entries, tree.root.location
     r = Rows(entries)
     deleted = r.status == Status.DELETED
@@ -86,7 +87,7 @@ def _deleted_rows(tree: TreeView, parent: TreeView | None, before: pa.Array, now
         )
 
 
-def _new_leaf(tree: TreeView, view: LeafView, before: pa.Array) -> Iterator[RuleBreak]:
+def _new_leaf(tree: TreeView, view: LeafView, before: AnyArray) -> Iterator[RuleBreak]:
     held = tree.files.filter(pc.equal(tree.files["leaf"], view.row))
     known = _there(held["key"], before)
     if view.status == Status.ADDED:
@@ -127,7 +128,7 @@ def _carried_leaf(tree: TreeView, view: LeafView, old: LeafView) -> Iterator[Rul
         )
 
 
-def _dropped_leaves(tree: TreeView, parent: TreeView, now: pa.Array) -> Iterator[RuleBreak]:
+def _dropped_leaves(tree: TreeView, parent: TreeView, now: AnyArray) -> Iterator[RuleBreak]:
     rows = [view.row for view in parent.leaves.values() if view.location not in tree.leaves]
     held = parent.files.filter(pc.is_in(parent.files["leaf"], pa.array(rows, pa.int64())))
     gone = ~_there(held["key"], now)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyChunkedArray
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.rules._entries import RuleBreak, flagged
 from iceexplore.commits.rules._view import LeafView, TreeView
 from iceexplore.manifests import ContentType, Manifest, bool_array, whole
@@ -70,8 +72,8 @@ def tree_breaks(tree: TreeView, metadata: TableMetadata) -> Iterator[RuleBreak]:
         yield from _affinity_breaks(tree, root)
 
 
-def _twice(names: pa.ChunkedArray) -> list[str]:
-    return [str(name) for name in repeated(names).field("values")[:5].to_pylist()]
+def _twice(names: AnyChunkedArray) -> list[str]:
+    return [str(name) for name in cast(pa.StructArray, repeated(names)).field("values")[:5].to_pylist()]
 
 
 def _vector_breaks(tree: TreeView, data: pa.Table, vectors: pa.Table) -> Iterator[RuleBreak]:

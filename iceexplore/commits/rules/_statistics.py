@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.rules._entries import RuleBreak, flagged
 from iceexplore.commits.rules._view import LeafView
 from iceexplore.manifests import Manifest
@@ -90,8 +91,8 @@ def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
 
 
 def _exact_bounds(
-    lows: pa.Array, highs: pa.Array, tuples: pa.StructArray | None, fields: list[str]
-) -> tuple[pa.Array, pa.Array]:
+    lows: AnyArray, highs: AnyArray, tuples: pa.StructArray | None, fields: list[str]
+) -> tuple[AnyArray, AnyArray]:
     """Return exact bounds of a partition value: the value (a file's bounds may be truncated), else the lower bound."""
     highs = pc.coalesce(highs, lows) if highs.type == lows.type else highs
     if tuples is None:
@@ -104,13 +105,14 @@ def _exact_bounds(
     return lows, highs
 
 
-def _empty(below: Any, counted: pa.Array) -> pa.Array:
+def _empty(below: Any, counted: AnyArray) -> AnyArray:
     """Return a mask of the counted entries that are known to have no value that a bound could describe."""
-    nulls, nans = below.null_count, pc.coalesce(below.nan_count, pa.scalar(0, pa.int64()))
-    return pc.fill_null(pc.equal(pc.add(nulls, nans), below.value_count), False).filter(counted)
+    nulls, nans = below.null_count, pc.coalesce(below.nan_count, build.scalar(0, pa.int64()))
+    known: AnyArray = pc.fill_null(pc.equal(pc.add(nulls, nans), below.value_count), False)
+    return known.filter(counted)
 
 
-def _uncovered(bound: Any, kind: pa.DataType, held: pa.Array, empty: pa.Array, wrong: Any) -> str | None:
+def _uncovered(bound: Any, kind: pa.DataType, held: AnyArray, empty: AnyArray, wrong: Any) -> str | None:
     if bound is None or not len(held):
         return None
     if pc.any(pc.and_(held.is_null(), pc.invert(empty))).as_py():
@@ -154,7 +156,7 @@ def _field_breaks(
     except _UNORDERED:
         two = np.zeros(len(leaf), np.bool_)
     at = -1 if tuples is None else tuples.type.get_field_index(str(field.field_id))
-    if at < 0:
+    if tuples is None or at < 0:
         missing = np.ones(len(leaf), np.bool_)
     else:
         value = pc.struct_field(tuples, [at])

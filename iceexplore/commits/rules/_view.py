@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests import ContentType, Manifest, ManifestReader, Status, live, read_manifest_dv, whole
 from iceexplore.manifests.rules import MANIFESTS, Rows
 from iceexplore.metadata import Snapshot
@@ -139,7 +140,7 @@ def _files(entries: pa.Table, leaf: int, *, files_only: bool = False) -> pa.Tabl
     return made.append_column("leaf", pa.repeat(pa.scalar(leaf, pa.int64()), len(held)))
 
 
-def keys_of(entries: pa.Table) -> pa.Array:
+def keys_of(entries: pa.Table) -> AnyArray:
     """Return a key that identifies each entry across snapshots: its location, and for a DV its offset and data file."""
     vectors = whole(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     offset = pc.struct_field(whole(entries["deletion_vector"]), "offset").cast(pa.string())

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, Manifest, live
 from iceexplore.metadata import Snapshot
@@ -18,7 +19,7 @@ from iceexplore.storage import canonical
 __all__ = ["MetadataFile", "files_of_leaves", "reachable_files", "snapshot_files", "tree_files"]
 
 _LISTED = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST, ContentType.MANIFEST_DV)
-_SCHEMA = pa.schema([("location", pa.string()), ("file_size_in_bytes", pa.int64()), ("content_type", pa.int32())])
+_SCHEMA = build.schema([("location", pa.string()), ("file_size_in_bytes", pa.int64()), ("content_type", pa.int32())])
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def _listed(root: Manifest) -> list[dict[str, Any]]:
     kinds = pc.is_in(root.entries["content_type"], pa.array([int(k) for k in _LISTED], pa.int32()))
     rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(live(root.entries), kinds), False)))
     columns = ["content_type", "location", "file_size_in_bytes", "deletion_vector", "referenced_file"]
-    return [e for e in root.entries.select(columns).take(pa.array(rows)).to_pylist() if e["location"]]
+    return [e for e in root.entries.select(columns).take(build.array(rows)).to_pylist() if e["location"]]
 
 
 def files_of_leaves(
@@ -117,13 +118,15 @@ def _manifests(
         yield direct
     vectors: dict[str, list[str]] = {}
     columns = ["content_type", "location", "referenced_file", "deletion_vector"]
-    for entry in root.entries.select(columns).filter(live(root.entries)).to_pylist() if _has_vectors(root) else ():
+    for entry in build.to_pylist(root.entries.select(columns).filter(live(root.entries))) if _has_vectors(root) else ():
         if entry["deletion_vector"] and entry["content_type"] == ContentType.MANIFEST_DV:
             vectors.setdefault(entry["referenced_file"], []).append(f"{entry['location']} {entry['deletion_vector']}")
     kinds = pc.is_in(root.entries["content_type"], pa.array([int(k) for k in _LISTED[:2]], pa.int32()))
     rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(live(root.entries), kinds), False)))
     wanted = []
-    for row, location in zip(rows.tolist(), root.entries["location"].take(pa.array(rows)).to_pylist(), strict=True):
+    for row, location in zip(
+        rows.tolist(), build.to_pylist(root.entries["location"].take(build.array(rows))), strict=True
+    ):
         key = (location, *sorted(vectors.get(location, ())))
         if location and key not in seen and (among is None or location in among):
             seen.add(key)
@@ -149,7 +152,7 @@ def snapshot_files(state: TableState) -> Iterator[str]:
     yield from (s.statistics_path for s in metadata.partition_statistics)
     for snapshot in metadata.snapshots:
         yield from (f.location for f in tree_files(state, snapshot))
-    yield from files_of_leaves(state, metadata.snapshots)["location"].to_pylist()
+    yield from build.to_pylist(files_of_leaves(state, metadata.snapshots)["location"])
 
 
 def reachable_files(state: TableState, own: Collection[str]) -> set[str]:
@@ -165,5 +168,5 @@ def reachable_files(state: TableState, own: Collection[str]) -> set[str]:
         if snapshot.root_location in own:
             needed |= {f.location for f in tree_files(state, snapshot)}
     mine = [s for s in metadata.snapshots if s.root_location in own]
-    needed |= set(files_of_leaves(state, mine, among=own)["location"].to_pylist())
+    needed |= set(build.to_pylist(files_of_leaves(state, mine, among=own)["location"]))
     return needed & set(own)

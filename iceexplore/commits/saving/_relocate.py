@@ -6,12 +6,13 @@ import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyMapArray, Binaries, build
+from iceexplore.arrow import compute as pc
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_footer
 from iceexplore.errors import FormatError, MemoryLimitError
 from iceexplore.formats import (
@@ -288,20 +289,20 @@ def _columns(
         at = ids.get(number)
         if paths and path is not None and at is not None and pa.types.is_map(fields[at].type):
             # Look up by the file's path, which is already the new one.
-            found = pc.index_in(children[path], value_set=pa.array(list(paths), pa.string()))
+            row = pc.index_in(children[path], value_set=pa.array(list(paths), pa.string()))
             ends = pa.array([p[end].encode("utf-8", "surrogatepass") for p in paths.values()], pa.binary())
-            children[at] = _bounds(children[at], ends.take(found))
+            children[at] = _bounds(cast(AnyMapArray, children[at]), ends.take(row))
     for i, f in enumerate(fields):
         if pa.types.is_struct(f.type) and field_id(f) != 102:
-            children[i] = _columns(children[i], moved, lengths, paths)
+            children[i] = _columns(cast(pa.StructArray, children[i]), moved, lengths, paths)
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
 
 
-def _bounds(maps: pa.MapArray, ends: pa.BinaryArray) -> pa.MapArray:
+def _bounds(maps: AnyMapArray, ends: Binaries) -> AnyMapArray:
     """Return bounds by column with those of ``file_path`` replaced if ``ends`` has a value for the row."""
     if maps.offset:
-        maps = maps.take(pa.array(np.arange(len(maps))))  # compact a slice
+        maps = maps.take(build.array(np.arange(len(maps))))  # compact a slice
     keys, items = maps.keys, maps.items
     offsets = maps.offsets.to_numpy(zero_copy_only=False)
     row_of = np.full(len(keys), len(maps))
@@ -309,4 +310,4 @@ def _bounds(maps: pa.MapArray, ends: pa.BinaryArray) -> pa.MapArray:
     mine = ends.take(pa.array(row_of, mask=row_of == len(maps)))
     here = pc.and_(pc.equal(keys, FILE_PATH_ID), mine.is_valid())
     items = pc.if_else(here, mine.cast(items.type), items)
-    return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), keys, items, type=maps.type, mask=maps.is_null())
+    return build.map_array(pa.array(offsets, pa.int32()), keys, items, type=maps.type, mask=maps.is_null())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
+from iceexplore.arrow import build
 from iceexplore.commits.saving._reachable import files_of_leaves, tree_files
 from iceexplore.commits.saving._relocate import (
     relocated_deletes,
@@ -409,7 +410,7 @@ def _copy_bytes(original: BinaryIO, copy: BinaryIO) -> str | None:
 
 def _texts(state: TableState, snapshots: Any, among: set[str] | None) -> dict[str, int]:
     found = files_of_leaves(state, snapshots, among=among)
-    pairs = zip(found["location"].to_pylist(), found["content_type"].to_pylist(), strict=True)
+    pairs = zip(build.to_pylist(found["location"]), build.to_pylist(found["content_type"]), strict=True)
     return {name: content for name, content in pairs if name}
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Self
 
-import pyarrow.compute as pc
-
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.layouts._manifest_list import apply_to_list
 from iceexplore.commits.layouts._root_manifest import apply_to_root
 from iceexplore.commits.metadata_updates._document import next_document

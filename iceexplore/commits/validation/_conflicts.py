@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyChunkedArray, AnyColumn, build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.live_files._find import find_files
 from iceexplore.commits.live_files._locate import readable
 from iceexplore.commits.model._change import Change
@@ -128,7 +130,7 @@ def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
     columns = ["content_type", "location", "referenced_file", "deletion_vector"]
     kinds = pc.is_in(root.entries["content_type"], pa.array([*_MANIFESTS, ContentType.MANIFEST_DV], pa.int32()))
     rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(live(root.entries), kinds), False)))
-    picked = root.entries.select(columns).take(pa.array(rows)).to_pylist()
+    picked = root.entries.select(columns).take(build.array(rows)).to_pylist()
     vectors: dict[str, list[str]] = {}
     for entry in picked:
         if entry["deletion_vector"] is not None:
@@ -176,15 +178,15 @@ def _referring(batch: EntryBatch, leaf: Manifest) -> EntryBatch:
         return batch
 
 
-def _keys(entries: pa.Table) -> pa.ChunkedArray:
+def _keys(entries: pa.Table) -> AnyChunkedArray:
     # Many DVs share one Puffin file, so the offset is part of a DV's key.
     offset = pc.fill_null(pc.struct_field(entries["deletion_vector"], "offset").cast(pa.string()), "")
     return pc.binary_join_element_wise(entries["location"], offset, "\x1f")
 
 
-def _mask(values: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
+def _mask(values: AnyColumn) -> pa.BooleanArray:
     filled = pc.fill_null(values, False)
-    return whole(filled) if isinstance(filled, pa.ChunkedArray) else filled
+    return cast(pa.BooleanArray, whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -214,7 +216,7 @@ def _gone(steps: Iterable[Step], of: Collection[str], kinds: Collection[int]) ->
         for batch, left in ((step.removed, True), (step.added, False)):
             entries = batch.entries
             hit = pc.and_(pc.is_in(entries["location"], value_set=wanted), pc.is_in(entries["content_type"], types))
-            for location in entries["location"].filter(hit).to_pylist():
+            for location in build.to_pylist(entries["location"].filter(hit)):
                 if left:
                     gone[location] = None
                 else:
@@ -239,12 +241,12 @@ def _check_removed(change: Change, steps: list[Step]) -> None:
 def _check_vectors(change: Change, steps: list[Step]) -> None:
     mine = change.added.entries
     vectors = mine.filter(_mask(whole(mine["deletion_vector"]).is_valid()))
-    of = pa.array([*vectors["referenced_file"].to_pylist(), *change.replace_dvs], pa.string())
+    of = pa.array([*build.to_pylist(vectors["referenced_file"]), *change.replace_dvs], pa.string())
     for step in steps:
         entries = step.added.entries
         is_vector = _mask(whole(entries["deletion_vector"]).is_valid())
         hit = pc.and_(is_vector, pc.is_in(entries["referenced_file"], value_set=of.drop_null()))
-        found = entries["referenced_file"].filter(hit).unique().to_pylist()
+        found = build.to_pylist(entries["referenced_file"].filter(hit).unique())
         if found:
             raise CommitConflictError(
                 "no-concurrent-dv", f"{_who(step)} added deletion vectors for the same data files", found
@@ -270,7 +272,7 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
         kind = entries["content_type"]
         positions = pc.equal(kind, int(ContentType.POSITION_DELETE))
         hit = pc.and_(positions, pc.is_in(entries["referenced_file"], value_set=wanted))
-        found = entries["referenced_file"].filter(_mask(hit)).unique().to_pylist()
+        found = build.to_pylist(entries["referenced_file"].filter(_mask(hit)).unique())
         if found:
             raise CommitConflictError(
                 "no-new-deletes", f"{_who(step)} added deletes for data files that this commit rewrites", found
@@ -324,7 +326,7 @@ def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> l
     if read is None:
         if change.conflict_filter is not None and len(data):
             locations = locations.filter(change.conflict_filter.evaluate(data, metadata)[0])
-        names: list[str] = locations.to_pylist()
+        names: list[str] = build.to_pylist(locations)
         return names
     # Nothing is known about files of another spec than those read: they may contain rows of these partitions.
     specs = {spec_id for spec_id, _ in read}
@@ -344,7 +346,7 @@ def _check_duplicates(change: Change, steps: list[Step]) -> None:
     data = mine["location"].filter(_mask(pc.equal(mine["content_type"], int(ContentType.DATA))))
     for step in steps:
         hit = pc.is_in(step.added.entries["location"], value_set=whole(data))
-        found = step.added.entries["location"].filter(hit).to_pylist()
+        found = build.to_pylist(step.added.entries["location"].filter(hit))
         if found:
             raise CommitConflictError("duplicate-file", f"{_who(step)} added the same files", found)
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import Finding, finding_of
 from iceexplore.errors import problem
@@ -57,7 +58,7 @@ def _of_type(examination: Examination, rows: Rows, *kinds: ContentType) -> Rows:
     return rows[np.isin(values[rows], [int(k) for k in kinds])]
 
 
-def _texts(examination: Examination, name: str, rows: Rows) -> pa.Array:
+def _texts(examination: Examination, name: str, rows: Rows) -> AnyArray:
     return examination.files.entries[name].take(pa.array(rows, pa.int64())).combine_chunks()
 
 
@@ -69,7 +70,7 @@ def _twice(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator
     if not len(again):
         return
     hit = data[np.flatnonzero(np.asarray(pc.is_in(places, again.field("values"))))]
-    first = again[0].as_py()
+    first = build.to_pylist(again.slice(0, 1))[0]
     text = f"{first['values']} is live {first['counts']} times: readers return its rows that many times."
     item = problem(
         "file-twice",
@@ -94,7 +95,7 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     again = counts.filter(pc.greater(counts.field("counts"), 1))
     if len(again):
         hit = deletes[np.flatnonzero(np.asarray(pc.is_in(named, again.field("values"))))]
-        first = again[0].as_py()
+        first = build.to_pylist(again.slice(0, 1))[0]
         text = f"{first['values']} has {first['counts']} live deletion vectors (spec: at most one)."
         item = problem(
             "dv-twice",
@@ -137,8 +138,8 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     if not len(known):
         return
     data = data[known]
-    starts = np.asarray(first.take(pa.array(known)), np.int64)
-    ends = starts + np.asarray(count.take(pa.array(known)), np.int64)
+    starts = np.asarray(first.take(build.array(known)), np.int64)
+    ends = starts + np.asarray(count.take(build.array(known)), np.int64)
 
     def found(
         code: str, mask: npt.NDArray[np.bool_], text: str, modes: tuple[int, ...], expected: object

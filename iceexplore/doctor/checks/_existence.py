@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import finding_of
 from iceexplore.errors import FileMissingError, IceexploreError, Problem, problem
@@ -49,12 +50,12 @@ def check_existence(examination: Examination) -> None:
     )
 
 
-def _missing(examination: Examination, names: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
+def _missing(examination: Examination, names: AnyArray) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
     """Return the indices of locations without a file; None where that cannot be known at this level."""
     storage = examination.state.storage
     unique = pc.unique(names)
     reals: dict[str, str] = {}
-    for name in unique.to_pylist():
+    for name in build.to_pylist(unique):
         try:
             reals[name] = storage.resolve(name)
         except IceexploreError:

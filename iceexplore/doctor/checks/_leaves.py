@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import pyarrow.compute as pc
-
+from iceexplore.arrow import compute as pc
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.errors import Problem, Problems, problem
 from iceexplore.manifests import ContentType, Manifest, ManifestReader, live

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.doctor.model._finding import MOST_PLACES, Finding, Since, finding_of
 from iceexplore.errors import IceexploreError, Problem, Problems
 from iceexplore.graph import Removals, TableState, live_manifests
@@ -81,7 +82,7 @@ class LiveFiles:
 
     def snapshots(self, rows: Iterable[int]) -> tuple[int, ...]:
         """Return the ids of the snapshots that list the manifests of these rows, in no order."""
-        leaves = pc.unique(self.entries["leaf"].take(pa.array(list(rows), pa.int64()))).to_pylist()
+        leaves = build.to_pylist(pc.unique(self.entries["leaf"].take(pa.array(list(rows), pa.int64()))))
         return tuple({s for leaf in leaves for s in self.leaves[leaf][1]})
 
 

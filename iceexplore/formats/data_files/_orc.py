@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -89,5 +89,5 @@ class Orc(DataFileFormat):
         out = io.BytesIO()
         # The footer's schema has ORC's attributes, including the field ids, in their original spelling.
         table = pa.Table.from_arrays(table.columns, schema=footer.schema)
-        orc.write_table(table, out, compression=codec if codec in _CODECS else "ZLIB")
+        orc.write_table(table, out, compression=cast(Any, codec if codec in _CODECS else "ZLIB"))
         return out.getvalue(), paths

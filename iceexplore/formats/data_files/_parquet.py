@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField
 from iceexplore.errors import FormatError, IceexploreError
 from iceexplore.formats._fields import FIELD_ID, field_id
 from iceexplore.formats._footers import read_parquet_footer
@@ -55,7 +56,7 @@ class Parquet(DataFileFormat):
         if file.far and file.size <= _AHEAD_BYTES:
             file.prefetch([(0, file.size)])  # every column is read, so one request fetches the whole file
         kept = KeptChunks(file, location)
-        reader = pq.ParquetFile(kept, read_dictionary=[*encoded])
+        reader = pq.ParquetFile(cast("IO[bytes]", kept), read_dictionary=[*encoded])
         kept.opened()
         about = reader.metadata
         _check_rows(about.num_rows, about.num_columns, budget)
@@ -125,7 +126,7 @@ class Parquet(DataFileFormat):
         import pyarrow.parquet as pq
 
         with foreign(self.what, location):
-            about = pq.read_metadata(file)
+            about = pq.read_metadata(cast("IO[bytes]", file))
             return [_start(about.row_group(i)) for i in range(about.num_row_groups)]
 
     def with_paths(self, storage: Storage, location: str, data: bytes, rewrite: PathRewrite) -> Rewritten | None:
@@ -146,7 +147,7 @@ def _check_rows(rows: int, columns: int, budget: Budget) -> None:
         raise budget.refusal(f"{rows:,} rows")
 
 
-def _shape(found: pa.Field) -> Shape:
+def _shape(found: AnyField) -> Shape:
     struct = pa.types.is_struct(found.type)
     children = [found.type.field(i) for i in range(found.type.num_fields)] if struct else []
     return Shape(field_id(found), found.name, [(field_id(c), c.name) for c in children])

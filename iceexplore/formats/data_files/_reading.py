@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField
 from iceexplore.formats._fields import plain_field
 from iceexplore.metadata import NestedField
 from iceexplore.storage import Budget
@@ -92,7 +93,7 @@ class ColumnRequest:
     """
 
     fields: Sequence[NestedField]
-    identified: Callable[[pa.Schema], list[pa.Field]]
+    identified: Callable[[pa.Schema], list[AnyField]]
     row_groups: Sequence[int] | None = None
     batch_rows: int | None = None
     record_count: int | None = None
@@ -114,7 +115,7 @@ def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def kept_field(field: pa.Field) -> pa.Field:
+def kept_field(field: AnyField) -> AnyField:
     """Return the field as `plain_field` does, but keep dictionary encoding."""
     plain = plain_field(field)
     return plain.with_type(field.type) if pa.types.is_dictionary(field.type) else plain

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem
 from iceexplore.graph._root import FILES, Removals, Removed, bools, direct_places, live_manifests
 from iceexplore.graph._state import TableState
@@ -77,7 +78,7 @@ class EntryNodes:
         return self._state.reader.leaf(root, row, frozenset({"entries", "partition"}))
 
     def rank(
-        self, manifest: Manifest, snapshot: Snapshot, problems: ProblemIndex, referenced: pa.Array | None = None
+        self, manifest: Manifest, snapshot: Snapshot, problems: ProblemIndex, referenced: AnyArray | None = None
     ) -> Rows:
         """Return all rows, most relevant first: damaged, changed by the snapshot, target of a shown delete, others."""
         entries = manifest.entries
@@ -216,7 +217,7 @@ class EntryNodes:
         )
 
     def _reasons(
-        self, leaf: Manifest, snapshot: Snapshot, records: Sequence[Mapping[str, Any]], take: pa.Array
+        self, leaf: Manifest, snapshot: Snapshot, records: Sequence[Mapping[str, Any]], take: AnyArray
     ) -> list[tuple[str, bool] | None]:
         """Return, for each record that is not live in the snapshot, the reason, and whether this snapshot removed it.
 
@@ -237,7 +238,7 @@ class EntryNodes:
             out[i] = (text, not before[i])
         return out
 
-    def _removed_before(self, leaf: Manifest, snapshot: Snapshot) -> pa.Array:
+    def _removed_before(self, leaf: Manifest, snapshot: Snapshot) -> AnyArray:
         """Return a mask of a leaf's entries that a manifest DV in the parent snapshot's root already removed."""
         nothing = pa.array(np.zeros(len(leaf), dtype=np.bool_))
         parent = snapshot.parent_snapshot_id
@@ -258,7 +259,7 @@ class EntryNodes:
         return None if spec_id is None else self._state.metadata.spec(spec_id)
 
     def _partitions(
-        self, manifest: Manifest, records: Sequence[dict[str, Any]], take: pa.Array
+        self, manifest: Manifest, records: Sequence[dict[str, Any]], take: AnyArray
     ) -> list[dict[str, str]]:
         """Return, for each record, its partition values as text by field name."""
         out: list[dict[str, str]] = [{} for _ in records]
@@ -276,7 +277,7 @@ class EntryNodes:
                 text[part.name] = human_value(self._result_type(part.transform, part.source_ids), part.transform, value)
         return out
 
-    def _tuples(self, manifest: Manifest, take: pa.Array) -> pa.StructArray | None:
+    def _tuples(self, manifest: Manifest, take: AnyArray) -> pa.StructArray | None:
         """Return the partition tuples of some rows; in a root those of its own files, null for other rows."""
         if not manifest.is_root:
             values = manifest.partition()
@@ -291,7 +292,7 @@ class EntryNodes:
         column = self._columns.get(source_ids[0]) if source_ids else None
         return result_type(transform, column[1].type if column else None)
 
-    def _single_paths(self, manifest: Manifest, records: Sequence[dict[str, Any]], take: pa.Array) -> list[str | None]:
+    def _single_paths(self, manifest: Manifest, records: Sequence[dict[str, Any]], take: AnyArray) -> list[str | None]:
         """Return the data file of each record: its referenced file, or its file_path bounds if they are equal.
 
         Java: ``ContentFileUtil.referencedDataFile``; Iceberg 1.7 and earlier wrote no ``referenced_data_file``.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyChunkedArray, AnyColumn
+from iceexplore.arrow import compute as pc
 from iceexplore.graph._card import human_bytes
 from iceexplore.graph._root import FILES, MANIFESTS, Removals
 from iceexplore.graph.tree._entries import Rows
@@ -21,9 +22,9 @@ __all__ = ["summary", "whole_column"]
 _NAMED = 20
 
 
-def whole_column(column: pa.ChunkedArray) -> pa.Array:
+def whole_column(column: AnyChunkedArray) -> AnyArray:
     """Return a column as one array."""
-    whole = column.combine_chunks()
+    whole: AnyColumn = column.combine_chunks()
     return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
@@ -75,7 +76,7 @@ def summary(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[list[st
 def _files(manifests: pa.Table, removed: Removals) -> tuple[int, str]:
     """Count the live files in some manifests of a root: as written, less those that manifest DVs remove."""
     stats = whole_column(manifests["manifest_stats"])
-    counted = [stats.field(f"{s}_files_count") for s in ("added", "existing")]
+    counted = [cast(pa.StructArray, stats).field(f"{s}_files_count") for s in ("added", "existing")]
     files = sum(pc.sum(column).as_py() or 0 for column in counted)
     gone = [removed.of(place).entries for place in manifests["location"].to_pylist()] if removed else []
     files -= sum(n for n in gone if n is not None)

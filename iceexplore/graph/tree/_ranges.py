@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, AnyScalar, build
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import (
     Expression,
@@ -23,7 +24,7 @@ __all__ = ["partition_ranges", "plain", "range_text", "stats_id"]
 
 
 def partition_ranges(
-    root: Manifest, rows: pa.Array, records: Sequence[Mapping[str, Any]], metadata: TableMetadata
+    root: Manifest, rows: AnyArray, records: Sequence[Mapping[str, Any]], metadata: TableMetadata
 ) -> list[list[dict[str, Any]]]:
     """Return the ranges of the partition fields of each manifest, one list per row of a root.
 
@@ -65,14 +66,15 @@ def stats_id(field: PartitionField, expressions: Sequence[Expression]) -> int | 
 
 
 def _aggregated(
-    root: Manifest, field: PartitionField, rows: pa.Array, kind: Any, expressions: Sequence[Expression]
+    root: Manifest, field: PartitionField, rows: AnyArray, kind: Any, expressions: Sequence[Expression]
 ) -> list[dict[str, Any] | None]:
     found = stats_id(field, expressions)
     if parse_transform(field.transform).is_void or found is None:
         return [None] * len(rows)
     stats = root.stats(found)
     bounds = [stats.lower.take(rows), stats.upper.take(rows)]
-    nulls, nans = stats.null_count.take(rows).to_pylist(), stats.nan_count.take(rows).to_pylist()
+    nulls = stats.null_count.take(rows).to_pylist()
+    nans = build.to_pylist(stats.nan_count.take(rows))
     out: list[dict[str, Any] | None] = []
     for i in range(len(rows)):
         lower, upper = (human_value(kind, field.transform, plain(b[i])) if b[i].is_valid else None for b in bounds)
@@ -135,9 +137,9 @@ def range_text(summary: Mapping[str, Any]) -> str:
     return f"{summary['name']}={lower}{nulls}" if lower == upper else f"{summary['name']} {lower} – {upper}{nulls}"
 
 
-def plain(value: pa.Scalar) -> Any:
+def plain(value: AnyScalar) -> Any:
     """Return the scalar as a Python value; the stored number for dates outside Python's calendar."""
     try:
         return value.as_py()
     except (ValueError, OverflowError):
-        return value.value
+        return cast(Any, value).value

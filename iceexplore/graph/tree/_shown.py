@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.graph._root import bools, left_out, removed_rows, row_keys
 from iceexplore.graph.tree._entries import ProblemIndex, Rows
 from iceexplore.graph.tree._folds import summary
@@ -211,7 +212,7 @@ class _Builder:
 
     def manifests(self, roots: list[tuple[Snapshot, Manifest]]) -> list[TreeNode]:
         problems = self.source.problems()
-        seen: pa.Array = pa.array([], pa.string())
+        seen: AnyArray = pa.array([], pa.string())
         groups: list[tuple[Snapshot, Manifest, Rows, Rows]] = []
         for snapshot, manifest in roots:
             order = self.source.entries.rank(manifest, snapshot, problems)

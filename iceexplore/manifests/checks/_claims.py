@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyListArray, AnyScalar, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.column_stats._maps import ColumnStats
 from iceexplore.manifests.model._arrow import whole
@@ -73,11 +74,11 @@ class _Claim:
     """
 
     type: Type
-    lower: pa.Array
-    upper: pa.Array
-    no_null: pa.Array
-    no_nan: pa.Array
-    nothing: pa.Array | None = None
+    lower: AnyArray
+    upper: AnyArray
+    no_null: AnyArray
+    no_nan: AnyArray
+    nothing: AnyArray | None = None
 
 
 class RootClaims:
@@ -101,7 +102,7 @@ class RootClaims:
         if row is None or tuples is None or not len(leaf):
             return []
         # Entries of a V4 leaf may have several specs; each entry is compared by the fields of its own spec.
-        specs = pc.unique(leaf.entries["partition_spec_id"]).drop_null().to_pylist()
+        specs = build.to_pylist(pc.unique(leaf.entries["partition_spec_id"]).drop_null())
         out = []
         for spec_id in specs:
             mine = live(leaf.entries)
@@ -200,7 +201,7 @@ class RootClaims:
         # `places` has the index of each row in `flat`; null for rows whose number of summaries does not fit the spec.
         count = pc.cumulative_sum(right.cast(pa.int64()))
         places = pc.if_else(right, pc.subtract(count, 1), pa.scalar(None, pa.int64()))
-        flat = summaries.filter(right).flatten()
+        flat = cast(AnyListArray, summaries.filter(right)).flatten()
         out: list[tuple[PartitionField, int | None, _Claim]] = []
         for i, field in enumerate(fields):
             source = self._meaning.types.get(field.source_ids[0]) if field.source_ids else None
@@ -225,7 +226,7 @@ class RootClaims:
 
 
 def _untrue(
-    claim: _Claim, row: int, values: pa.Array, nulls: pa.BooleanArray, transform: str
+    claim: _Claim, row: int, values: AnyArray, nulls: pa.BooleanArray, transform: str
 ) -> tuple[str, str] | None:
     """Return a value that contradicts a claim, and the claim, as texts; None if the claim holds."""
     if claim.no_null[row].as_py() and nulls.true_count:
@@ -242,7 +243,7 @@ def _untrue(
     if not len(values):
         return None
 
-    def words(value: pa.Scalar) -> str:
+    def words(value: AnyScalar) -> str:
         text = human_value(claim.type, transform, value.as_py())
         return text if len(text) <= _LONG else text[:_LONG] + "…"
 
@@ -256,7 +257,7 @@ def _untrue(
         return None
 
 
-def _outside(lower: pa.Array, upper: pa.Array, values: pa.Array, words: Any) -> tuple[str, str] | None:
+def _outside(lower: AnyArray, upper: AnyArray, values: AnyArray, words: Any) -> tuple[str, str] | None:
     low, high = _comparable(lower), _comparable(upper)
     if pa.types.is_floating(low.type):
         low, high = (pc.if_else(pc.is_nan(b), pa.scalar(None, b.type), b) for b in (low, high))
@@ -275,7 +276,7 @@ def _outside(lower: pa.Array, upper: pa.Array, values: pa.Array, words: Any) -> 
     return words(first), claimed
 
 
-def _comparable(values: pa.Array) -> pa.Array:
+def _comparable(values: AnyArray) -> AnyArray:
     return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values
 
 

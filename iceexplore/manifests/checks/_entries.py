@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyColumn
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._content_entry import ContentType, Status, live
 from iceexplore.manifests.rules._counts import lowest_sequence_number
@@ -160,7 +161,7 @@ def twice_problems(location: str, entries: pa.Table) -> list[Problem]:
 
 
 def _first(
-    mask: pa.ChunkedArray,
+    mask: AnyColumn,
     entries: pa.Table,
     location: str,
     field: str,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyListArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ContentType
@@ -40,11 +42,11 @@ def summary_problems(location: str, entries: pa.Table, metadata: TableMetadata) 
         rows = np.flatnonzero(np.asarray(pc.fill_null(mine, False)))
         if not spec.fields or not len(rows):
             continue
-        flat = summaries.take(pa.array(rows)).flatten()
+        flat = cast(AnyListArray, summaries.take(build.array(rows))).flatten()
         for i, field in enumerate(partition_type(spec, metadata).fields):
             if type_base(field.type) in _UNORDERED:
                 continue
-            one = flat.take(pa.array(np.arange(i, len(flat), len(spec.fields))))
+            one = flat.take(build.array(np.arange(i, len(flat), len(spec.fields))))
             low, high = (decode_values(field.type, pc.struct_field(one, n))[0] for n in ("lower_bound", "upper_bound"))
             if low.null_count == len(low) or pa.types.is_null(low.type):
                 continue
@@ -81,7 +83,7 @@ def length_problems(location: str, stated: int | None, actual: int) -> list[Prob
 
 def repeated_problems(entries: pa.Table) -> list[Problem]:
     """Check for a 500 ``manifest_path`` listed more than once: readers read its files as many times."""
-    again = repeated(entries["location"]).to_pylist()
+    again = build.to_pylist(repeated(entries["location"]))
     return [
         problem(
             "file-twice",

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._arrow import bool_array, whole
 from iceexplore.manifests.model._content_entry import ContentType, live
@@ -66,10 +68,10 @@ def live_totals(entries: pa.Table, dv_rows: Mapping[str, Sequence[int]]) -> Live
         leaves = np.flatnonzero(mine & (kinds == manifest))
         counts = stats.take(pa.array(leaves, pa.int64()))
         gone = removed[leaves]
-        held = _sum(counts, "added_files_count", "existing_files_count")
+        held = _sum(cast(pa.StructArray, counts), "added_files_count", "existing_files_count")
         if held is not None:
             held = None if (gone < 0).any() else held + int(own.sum()) - int(gone.sum())
-        rows = None if gone.any() else _sum(counts, "added_rows_count", "existing_rows_count")
+        rows = None if gone.any() else _sum(cast(pa.StructArray, counts), "added_rows_count", "existing_rows_count")
         records = entries["record_count"].filter(pa.array(own))
         if rows is not None:
             rows = None if records.null_count else rows + int(pc.sum(records).as_py() or 0)
@@ -132,13 +134,13 @@ def _removed(entries: pa.Table, dv_rows: Mapping[str, Sequence[int]]) -> npt.NDA
     if not dv_rows:
         return out
     columns = entries.select(["content_type", "record_count"])
-    names = entries["location"].to_pylist()
+    names = build.to_pylist(entries["location"])
     by_leaf: dict[str, int] = {}
     for leaf, rows in dv_rows.items():
-        own = columns.take(pa.array(list(rows), pa.int64())).to_pylist()
+        own = build.to_pylist(columns.take(pa.array(list(rows), pa.int64())))
         known = all(r["content_type"] == ContentType.MANIFEST_DV and r["record_count"] is not None for r in own)
         by_leaf[leaf] = sum(r["record_count"] for r in own) if known else -1
-    for row, kind in enumerate(entries["content_type"].to_pylist()):
+    for row, kind in enumerate(build.to_pylist(entries["content_type"])):
         if kind in _MANIFESTS and names[row]:
             out[row] = by_leaf.get(canonical(names[row]), 0)
     return out

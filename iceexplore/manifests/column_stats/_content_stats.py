@@ -7,11 +7,13 @@ and Java's ``StatsUtil``. A column is decoded when it is first used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyField, AnyListArray, Binaries, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.formats import field_id as parquet_id
 from iceexplore.manifests.column_stats._maps import ColumnStats
@@ -43,7 +45,7 @@ class TypedStats:
     """
 
     def __init__(
-        self, table: pa.Table, reader_schema: ReaderSchema, types: Mapping[int, Type], rows: pa.Array | None
+        self, table: pa.Table, reader_schema: ReaderSchema, types: Mapping[int, Type], rows: AnyArray | None
     ) -> None:
         self._table = table
         self._types = types
@@ -79,16 +81,16 @@ class TypedStats:
             column_size=pa.nulls(len(self), pa.int64()),
             average_length=self._plain(field_id, "average_length", pa.int64()),
             max_length=self._plain(field_id, "max_length", pa.int64()),
-            tight_bounds=self._plain(field_id, "tight_bounds", pa.bool_()),
+            tight_bounds=cast(pa.BooleanArray, self._plain(field_id, "tight_bounds", pa.bool_())),
         )
 
-    def values(self, field_id: int, name: str, kind: Type | None) -> tuple[pa.Array, pa.BinaryArray, pa.BooleanArray]:
+    def values(self, field_id: int, name: str, kind: Type | None) -> tuple[AnyArray, Binaries, pa.BooleanArray]:
         """Return ``lower``, ``upper`` or ``derived_value`` of a column: typed, as bytes, and a mask of damaged ones."""
         found = self._columns.get(field_id, {}).get(STATS_OFFSETS[name])
         target = pa.binary() if kind is None else arrow_type(kind)
         if found is None:
             nothing = pa.array(np.zeros(len(self), dtype=np.bool_))
-            return pa.nulls(len(self), target), pa.nulls(len(self), pa.binary()), nothing
+            return build.nulls(len(self), target), build.nulls(len(self), pa.binary()), nothing
         return _typed(self._taken(found), found.logical, kind, target)
 
     def has(self, field_id: int, name: str) -> bool:
@@ -97,7 +99,7 @@ class TypedStats:
 
     def pairs(self) -> pa.Table:
         """Return the statistics as the six maps of v1-v3, as lists of pairs; V4 has no column sizes."""
-        columns: dict[str, dict[int, pa.Array]] = {name: {} for name in MAP_IDS}
+        columns: dict[str, dict[int, AnyArray]] = {name: {} for name in MAP_IDS}
         for field_id in self.field_ids():
             stats = self.column(field_id)
             columns["value_counts"][field_id] = stats.value_count
@@ -111,19 +113,19 @@ class TypedStats:
         array = self._table.column(column.column)
         return bool(array.null_count < len(array))
 
-    def _taken(self, column: StatsColumn) -> pa.Array:
+    def _taken(self, column: StatsColumn) -> AnyArray:
         array = whole(self._table.column(column.column))
         return array if self._rows is None else array.take(self._rows)
 
-    def _plain(self, field_id: int, name: str, kind: pa.DataType) -> pa.Array:
+    def _plain(self, field_id: int, name: str, kind: pa.DataType) -> AnyArray:
         found = self._columns.get(field_id, {}).get(STATS_OFFSETS[name])
         if found is None:
-            return pa.nulls(len(self), kind)
+            return build.nulls(len(self), kind)
         array = self._taken(found)
         try:
             return array if array.type == kind else array.cast(kind)
         except _REFUSED:
-            return pa.nulls(len(self), kind)
+            return build.nulls(len(self), kind)
 
     def column_type(self, field_id: int) -> Type | None:
         """Return the type of a column or expression; for one in no schema, the type of its bounds in the file."""
@@ -137,12 +139,12 @@ class TypedStats:
 
 
 def _typed(
-    array: pa.Array, logical: object, kind: Type | None, target: pa.DataType
-) -> tuple[pa.Array, pa.BinaryArray, pa.BooleanArray]:
+    array: AnyArray, logical: object, kind: Type | None, target: pa.DataType
+) -> tuple[AnyArray, Binaries, pa.BooleanArray]:
     fine = pa.array(np.zeros(len(array), dtype=np.bool_))
     base = "" if kind is None else type_base(kind)
     if pa.types.is_struct(array.type):
-        array = _flat(array)
+        array = _flat(cast(pa.StructArray, array))
     if kind is None or base in _OPAQUE:
         raw = array if pa.types.is_binary(array.type) else pa.nulls(len(array), pa.binary())
         return raw, raw, fine
@@ -156,10 +158,10 @@ def _typed(
             made, fine = _times(made)
         return made, encode_values(kind, made), fine
     except _REFUSED:
-        return pa.nulls(len(array), target), _as_bytes(array), pa.array(np.asarray(array.is_valid()))
+        return build.nulls(len(array), target), _as_bytes(array), pa.array(np.asarray(array.is_valid()))
 
 
-def _as_bytes(array: pa.Array) -> pa.BinaryArray:
+def _as_bytes(array: AnyArray) -> Binaries:
     """Return values of another type than the column's as bytes in the form of their own type, shown as written."""
     own = _type_of(array.type)
     try:
@@ -168,14 +170,14 @@ def _as_bytes(array: pa.Array) -> pa.BinaryArray:
         return pa.nulls(len(array), pa.binary())
 
 
-def _times(array: pa.Array) -> tuple[pa.Array, pa.BooleanArray]:
+def _times(array: AnyArray) -> tuple[AnyArray, pa.BooleanArray]:
     """Return times with those outside a day as null, and a mask of them (Arrow raises when it prints them)."""
     micros = pc.fill_null(array.cast(pa.int64()), 0)
     bad = pc.or_(pc.less(micros, 0), pc.greater_equal(micros, _DAY_MICROS))
     return (pc.if_else(bad, pa.scalar(None, array.type), array), bad) if bad.true_count else (array, bad)
 
 
-def _flat(array: pa.StructArray) -> pa.Array:
+def _flat(array: pa.StructArray) -> AnyArray:
     """Return struct bounds as bytes: x, y, z, m of a point (spec, Appendix D). Null for any other struct."""
     nothing = pa.nulls(len(array), pa.binary())
     ordinates = {_ordinate(child): values for child, values in zip(array.type, array.flatten(), strict=True)}
@@ -191,10 +193,10 @@ def _flat(array: pa.StructArray) -> pa.Array:
     data = np.ascontiguousarray(cells).view(np.uint8).reshape(len(array), 32)[kept]
     offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int32)
     valid = pa.array(there).buffers()[1] if len(there) else None
-    return pa.Array.from_buffers(pa.binary(), len(array), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
+    return pa.Array.from_buffers(pa.binary(), len(array), [valid, build.py_buffer(offsets), build.py_buffer(data)])
 
 
-def _ordinate(child: pa.Field) -> int:
+def _ordinate(child: AnyField) -> int:
     """Return 0 to 3 for x, y, z, m, by the offset of a field's id: 10 to 13 in lower bounds, 14 to 17 in upper."""
     number = parquet_id(child)
     if number is None and child.name[:1] == "f" and child.name[1:].isdigit():
@@ -203,7 +205,7 @@ def _ordinate(child: pa.Field) -> int:
     return (found[1] - 10) % 4 if found is not None and 10 <= found[1] <= 17 else -1
 
 
-def _pairs(rows: int, columns: Mapping[int, pa.Array], name: str) -> pa.ListArray:
+def _pairs(rows: int, columns: Mapping[int, AnyArray], name: str) -> AnyListArray:
     """Return columns by id as one list of (id, value) per row; without null values, and null if a row has none."""
     value = pa.binary() if name.endswith("bounds") else pa.int64()
     kind = pa.list_(pa.struct([pa.field("key", pa.int32()), pa.field("value", value)]))
@@ -217,7 +219,7 @@ def _pairs(rows: int, columns: Mapping[int, pa.Array], name: str) -> pa.ListArra
     counts = there.sum(axis=1)
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), mask=np.append(counts == 0, False))
     items = pa.StructArray.from_arrays([pa.array(ids[at_column]), whole(values)], fields=list(kind.value_type))
-    return pa.ListArray.from_arrays(offsets, items)
+    return build.list_array(offsets, items)
 
 
 _ARROW_NAMES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (

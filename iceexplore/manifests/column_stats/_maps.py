@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyListArray, Binaries, Int64s, build
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests.model._arrow import as_pairs, offsets_of, whole
 from iceexplore.manifests.model._field_ids import MAP_IDS
 from iceexplore.metadata import Type, decode_values, type_base
@@ -62,23 +63,23 @@ class ColumnStats:
 
     field_id: int
     type: Type | None
-    lower: pa.Array
-    upper: pa.Array
-    lower_raw: pa.BinaryArray
-    upper_raw: pa.BinaryArray
+    lower: AnyArray
+    upper: AnyArray
+    lower_raw: Binaries
+    upper_raw: Binaries
     lower_damaged: pa.BooleanArray
     upper_damaged: pa.BooleanArray
-    value_count: pa.Int64Array
-    null_count: pa.Int64Array
-    nan_count: pa.Int64Array
-    column_size: pa.Int64Array
-    average_length: pa.Int64Array
-    max_length: pa.Int64Array
+    value_count: Int64s
+    null_count: Int64s
+    nan_count: Int64s
+    column_size: Int64s
+    average_length: Int64s
+    max_length: Int64s
     tight_bounds: pa.BooleanArray
 
     def part(self, field_id: int, start: int, rows: int) -> ColumnStats:
         """Return one column's statistics from arrays in which those of several columns are concatenated."""
-        arrays = (
+        arrays: tuple[Any, ...] = (
             self.lower, self.upper, self.lower_raw, self.upper_raw, self.lower_damaged, self.upper_damaged,
             self.value_count, self.null_count, self.nan_count, self.column_size, self.average_length, self.max_length,
             self.tight_bounds,
@@ -111,11 +112,11 @@ class _Keyed:
     #: Lookups by linear search; after that many the pairs are sorted, for manifests with many columns.
     _FEW = 16
 
-    def __init__(self, pairs: pa.ListArray) -> None:
+    def __init__(self, pairs: AnyListArray) -> None:
         self._pairs = pairs
         offsets = np.asarray(pairs.offsets)
         low, high = int(offsets[0]) if len(offsets) else 0, int(offsets[-1]) if len(offsets) else 0
-        keys, values = pairs.values.flatten()
+        keys, values = cast(pa.StructArray, pairs.values).flatten()
         keys, self._values = keys.slice(low, high - low), values.slice(low, high - low)
         if keys.null_count:
             keys = pc.fill_null(keys, -1)
@@ -132,11 +133,11 @@ class _Keyed:
                 self._width = width
                 self._at = {key: n for n, key in enumerate(grid[0].tolist())}  # of duplicate keys the last one wins
 
-    def one(self, field_id: int) -> pa.Array:
+    def one(self, field_id: int) -> AnyArray:
         """Return the value of a key in each row's list."""
         return self.many([field_id])
 
-    def many(self, field_ids: Sequence[int]) -> pa.Array:
+    def many(self, field_ids: Sequence[int]) -> AnyArray:
         """Return the values of some keys in each row's list: all rows of the first key, then of the next."""
         if not field_ids:
             return self._values[:0]
@@ -150,7 +151,7 @@ class _Keyed:
             found = [self._places(field_id) for field_id in field_ids]
             places = found[0] if len(found) == 1 else np.concatenate(found)
         missing = places < 0
-        return self._values.take(pa.array(places, mask=missing if bool(missing.any()) else None))
+        return self._values.take(build.array(places, mask=missing if bool(missing.any()) else None))
 
     def _places(self, field_id: int) -> _Numbers:
         """Return the position of a key's value for each row; -1 where its list lacks the key."""
@@ -192,7 +193,7 @@ class MapStats:
 
     def __init__(self, pairs: pa.Table, on_contradiction: OnContradiction | None = None) -> None:
         self._on_contradiction = on_contradiction
-        self._keyed = {name: _Keyed(whole(pairs.column(name))) for name in MAP_IDS}
+        self._keyed = {name: _Keyed(cast(AnyListArray, whole(pairs.column(name)))) for name in MAP_IDS}
         self._rows = int(pairs.num_rows)
         self._made: dict[int, ColumnStats] = {}
 
@@ -260,12 +261,12 @@ class MapStats:
 
 
 def contradictions(
-    kind: Type | None, lower: pa.Array, upper: pa.Array, nulls: pa.Array, values: pa.Array
+    kind: Type | None, lower: AnyArray, upper: AnyArray, nulls: AnyArray, values: AnyArray
 ) -> Iterator[tuple[Contradiction, _Numbers]]:
     """Yield contradictions in statistics and where they occur, for concatenated columns of one type."""
     # Java orders UUIDs differently, and bounds of the others are not values of the type.
     ordered = kind is not None and type_base(kind) not in ("uuid", "geometry", "geography", "variant", "unknown")
-    pairs: list[tuple[Contradiction, pa.Array, pa.Array]] = [("nulls", nulls, values)]
+    pairs: list[tuple[Contradiction, AnyArray, AnyArray]] = [("nulls", nulls, values)]
     if ordered:
         pairs.append(("bounds", lower, upper))
     for what, less, more in pairs:
@@ -280,7 +281,7 @@ def field_ids(pairs: pa.Table) -> list[int]:
     """Return the sorted ids that have any statistics."""
     found: set[int] = set()
     for column in pairs.columns:
-        keys = pc.struct_field(whole(column).flatten(), 0)
+        keys = pc.struct_field(cast(AnyListArray, whole(column)).flatten(), 0)
         found.update(k for k in keys.unique().to_pylist() if k is not None)
     return sorted(found)
 
@@ -292,7 +293,9 @@ def map_columns(pairs: pa.Table) -> pa.Table:
         array = whole(column)
         value = array.type.value_type.field("value").type
         kind = pa.map_(pa.int32(), value)
-        items = pc.struct_field(array.values, 1)
-        keys = pc.fill_null(pc.struct_field(array.values, 0), -1)  # Arrow maps cannot have null keys
-        columns[name] = pa.MapArray.from_arrays(offsets_of(array), keys, items, type=kind)
+        items = pc.struct_field(cast(AnyListArray, array).values, 1)
+        keys = pc.fill_null(
+            pc.struct_field(cast(AnyListArray, array).values, 0), -1
+        )  # Arrow maps cannot have null keys
+        columns[name] = build.map_array(offsets_of(cast(AnyListArray, array)), keys, items, type=kind)
     return pa.table(columns)

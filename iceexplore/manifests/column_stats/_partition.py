@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, build
 from iceexplore.errors import Problem, problem
 from iceexplore.formats import AVRO_LOGICAL_TYPES
 from iceexplore.manifests.model._arrow import to_text, whole
@@ -49,7 +50,7 @@ def typed_partition(
         The struct (None if unpartitioned), and problems with values that do not fit.
     """
     problems: list[Problem] = []
-    arrays: list[pa.Array] = []
+    arrays: list[AnyArray] = []
     names: list[str] = []
     if spec is None:
         for column in reader_schema.partition:
@@ -68,14 +69,14 @@ def typed_partition(
 
 def _one(
     table: pa.Table, reader_schema: ReaderSchema, field: PartitionField, types: Mapping[int, Type], location: str
-) -> tuple[pa.Array, list[Problem]]:
+) -> tuple[AnyArray, list[Problem]]:
     target: pa.DataType = pa.null()
     if is_known_transform(field.transform):
         source = types.get(field.source_ids[0]) if field.source_ids else None
         target = arrow_type(result_type(field.transform, source))
     found = find_column(reader_schema, field)
     if found is None:
-        return pa.nulls(table.num_rows, target), _lacking(table, reader_schema, field, location)
+        return build.nulls(table.num_rows, target), _lacking(table, reader_schema, field, location)
     array = from_file(whole(table.column(found.column)), found.logical)
     if pa.types.is_null(target):  # dropped source column or unknown transform: keep the file's type
         return array, []
@@ -120,7 +121,7 @@ def _avro_name(name: str) -> str:
     return f"_{text}" if text[:1].isdigit() else text
 
 
-def from_file(array: pa.Array, logical: Any) -> pa.Array:
+def from_file(array: AnyArray, logical: Any) -> AnyArray:
     """Convert values by the file's own (logical) type. Avro: spec, Appendix A; None means Parquet, already typed."""
     kind = logical.get("type") if isinstance(logical, dict) else logical
     name = logical.get("logicalType") if isinstance(logical, dict) else None
@@ -140,7 +141,7 @@ def from_file(array: pa.Array, logical: Any) -> pa.Array:
         return array
 
 
-def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
+def conform(array: AnyArray, target: pa.DataType) -> AnyArray:
     if array.type == target:
         return array
     if target == pa.binary(16) and pa.types.is_string(array.type):  # some writers store uuid as text

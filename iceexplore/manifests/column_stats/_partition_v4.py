@@ -9,11 +9,13 @@ stores (102, as in the draft) takes precedence.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.column_stats._content_stats import TypedStats
 from iceexplore.manifests.column_stats._partition import conform, find_column, from_file, typed_partition
@@ -95,7 +97,7 @@ def rebuilt_partition(
     return pa.StructArray.from_arrays(arrays, names=[str(i) for i in fields], mask=mask), problems
 
 
-def _spread(field: PartitionField, made: pa.Array, stats: TypedStats, meaning: TableTypes) -> np.ndarray:
+def _spread(field: PartitionField, made: AnyArray, stats: TypedStats, meaning: TableTypes) -> np.ndarray:
     """Return a mask of values taken from a lower bound that differs from the upper one: it may be a truncated value.
 
     Values from stored tuples are excluded, unless they happen to equal the lower bound.
@@ -118,7 +120,7 @@ def _spread(field: PartitionField, made: pa.Array, stats: TypedStats, meaning: T
     return out
 
 
-def _bytes(values: pa.Array) -> pa.Array:
+def _bytes(values: AnyArray) -> AnyArray:
     return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values
 
 
@@ -147,13 +149,13 @@ def _one(
     reader_schema: ReaderSchema,
     meaning: TableTypes,
     location: str,
-) -> tuple[pa.Array, list[Problem]]:
+) -> tuple[AnyArray, list[Problem]]:
     kind: Type | None = None  # unknown transform or dropped source column: keep the file's type
     if is_known_transform(field.transform):
         kind = result_type(field.transform, meaning.types.get(field.source_ids[0]) if field.source_ids else None)
         kind = None if kind == PrimitiveType("unknown") else kind
     problems: list[Problem] = []
-    found: list[pa.Array] = []
+    found: list[AnyArray] = []
 
     def note(damaged: pa.BooleanArray) -> None:
         if damaged.true_count:
@@ -167,7 +169,7 @@ def _one(
                 )
             )
 
-    tuples: tuple[pa.Array, pa.BooleanArray] | None = None
+    tuples: tuple[AnyArray, pa.BooleanArray] | None = None
     column = None if kept is None else find_column(reader_schema, field)
     if kept is not None and column is not None:
         array = from_file(whole(kept.column(column.column)), column.logical)
@@ -175,7 +177,7 @@ def _one(
         note(damaged)
         if HAS_TUPLE not in kept.column_names:
             return made, problems
-        there = whole(kept.column(HAS_TUPLE))
+        there = cast(pa.BooleanArray, whole(kept.column(HAS_TUPLE)))
         if there.true_count == rows:
             return made, problems
         tuples = made, there
@@ -186,7 +188,7 @@ def _one(
                 made, _, damaged = stats.values(field_id, name, own)
                 found.append(made)
                 note(damaged)
-    rebuilt = found[0] if found else pa.nulls(rows, pa.null() if kind is None else arrow_type(kind))
+    rebuilt = found[0] if found else build.nulls(rows, pa.null() if kind is None else arrow_type(kind))
     for other in found[1:]:
         rebuilt = pc.coalesce(rebuilt, other) if rebuilt.type == other.type else rebuilt
     if tuples is None:
@@ -227,11 +229,11 @@ def _shares_source(field: PartitionField, meaning: TableTypes) -> bool:
     )
 
 
-def _conformed(array: pa.Array, target: pa.DataType | None) -> tuple[pa.Array, pa.BooleanArray]:
+def _conformed(array: AnyArray, target: pa.DataType | None) -> tuple[AnyArray, pa.BooleanArray]:
     fine = pa.array(np.zeros(len(array), dtype=np.bool_))
     if target is None:
         return array, fine
     try:
         return conform(array, target), fine
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError):
-        return pa.nulls(len(array), target), pa.array(np.asarray(array.is_valid()))
+        return build.nulls(len(array), target), pa.array(np.asarray(array.is_valid()))

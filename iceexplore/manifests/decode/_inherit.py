@@ -6,12 +6,14 @@ Java (``InheritableMetadataFactory.BaseInheritableMetadata``, ``ManifestReader.i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyChunkedArray, AnyColumn
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType, Status
 from iceexplore.metadata import Snapshot
@@ -31,14 +33,14 @@ class Parent:
     unpartitioned: int | None = None  # the spec of V4 entries without a spec id
 
 
-def replace(entries: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
+def replace(entries: pa.Table, columns: Mapping[str, AnyColumn]) -> pa.Table:
     """Return the entries with some columns replaced."""
     return pa.Table.from_arrays(
         [columns.get(f.name, entries.column(f.name)) for f in ENTRY_SCHEMA], schema=ENTRY_SCHEMA
     )
 
 
-def _filled(column: pa.ChunkedArray, where: pa.ChunkedArray | None, value: int | None) -> pa.ChunkedArray:
+def _filled(column: AnyChunkedArray, where: AnyChunkedArray | None, value: int | None) -> AnyChunkedArray:
     if value is None or not column.null_count:
         return column
     filler = pa.scalar(value, column.type)
@@ -53,7 +55,7 @@ def inherit(entries: pa.Table, parent: Parent, *, own_specs: bool = False) -> pa
     everywhere = parent.sequence_number == 0
     added = None if everywhere else pc.equal(entries["status"], int(Status.ADDED))
     spec = pa.scalar(parent.partition_spec_id, pa.int32())
-    specs: pa.ChunkedArray | pa.Array = pa.repeat(spec, len(entries))
+    specs: AnyColumn = pa.repeat(spec, len(entries))
     if own_specs:
         specs = _filled(entries["partition_spec_id"], None, parent.unpartitioned)
     return replace(
@@ -68,7 +70,7 @@ def inherit(entries: pa.Table, parent: Parent, *, own_specs: bool = False) -> pa
     )
 
 
-def row_ids(entries: pa.Table, parent: Parent) -> pa.Array:
+def row_ids(entries: pa.Table, parent: Parent) -> AnyArray:
     """Return ``first_row_id`` after inheritance.
 
     A null becomes the manifest's first row id plus the record counts of the earlier entries with null; DELETED entries
@@ -86,7 +88,7 @@ def inherit_root(entries: pa.Table, snapshot: Snapshot, unpartitioned: int | Non
     specs = entries["partition_spec_id"]
     if unpartitioned is not None and specs.null_count:
         specs = pc.if_else(pc.and_(specs.is_null(), is_file), pa.scalar(unpartitioned, pa.int32()), specs)
-    columns = {
+    columns: dict[str, AnyColumn] = {
         "snapshot_id": _filled(entries["snapshot_id"], None, snapshot.snapshot_id),
         "sequence_number": _filled(entries["sequence_number"], added, snapshot.sequence_number),
         "file_sequence_number": _filled(entries["file_sequence_number"], added, snapshot.sequence_number),
@@ -97,7 +99,7 @@ def inherit_root(entries: pa.Table, snapshot: Snapshot, unpartitioned: int | Non
     return replace(entries, columns)
 
 
-def _counted(entries: pa.Table, first: int) -> pa.Array:
+def _counted(entries: pa.Table, first: int) -> AnyArray:
     given = whole(entries["first_row_id"])
     unset = np.asarray(given.is_null()) & (np.asarray(pc.fill_null(entries["status"], 0)) != Status.DELETED)
     unset &= np.asarray(pc.fill_null(entries["content_type"], -1)) == ContentType.DATA

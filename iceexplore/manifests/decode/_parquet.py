@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any
+from typing import IO, Any, cast
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, AnyExtensionArray, AnyField
 from iceexplore.errors import FormatError
 from iceexplore.formats import FIELD_ID, KeptChunks, chunk_sizes, whole_bytes
 from iceexplore.manifests.model._arrow import HAS_TUPLE, whole
@@ -36,7 +37,7 @@ class ParquetManifest:
         self.location = location
         try:
             self._kept = KeptChunks(io.BytesIO(data), location)
-            self.file: Any = pq.ParquetFile(self._kept)
+            self.file: Any = pq.ParquetFile(cast("IO[bytes]", self._kept))
             self._kept.opened()
             self.schema: pa.Schema = self.file.schema_arrow
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -142,7 +143,7 @@ class ParquetManifest:
                 number, offset = column[1:].split("_")
                 self.stats.append(StatsColumn(column, int(number), int(offset), logical))
 
-    def _field(self, path: tuple[str, ...]) -> pa.Field:
+    def _field(self, path: tuple[str, ...]) -> AnyField:
         field = self.schema.field(path[0])
         for name in path[1:]:
             field = field.type.field(name)
@@ -150,7 +151,7 @@ class ParquetManifest:
 
     def _column(
         self, table: pa.Table, path: tuple[str, ...], opened: dict[tuple[str, ...], Any], presence: bool
-    ) -> pa.Array:
+    ) -> AnyArray:
         """Return a column by its path, or a mask of its presence; ``opened`` caches the children of structs."""
         array = None
         for depth, name in enumerate(path):
@@ -162,13 +163,13 @@ class ParquetManifest:
                 if index < 0:
                     raise KeyError(name)  # duplicate name
                 if outer not in opened:
-                    opened[outer] = array.flatten()
+                    opened[outer] = cast(pa.StructArray, array).flatten()
                 array = opened[outer][index]
         assert array is not None
         if presence:
             return array.is_valid()
         if isinstance(array.type, pa.ExtensionType):
-            array = array.storage  # uuid
+            array = cast(AnyExtensionArray, array).storage  # uuid
         return array.cast(pa.binary()) if pa.types.is_string(array.type) else array
 
 
@@ -191,7 +192,7 @@ def _carries_ids(schema: pa.Schema) -> bool:
     return False
 
 
-def _peek(field: pa.Field) -> Peek:
+def _peek(field: AnyField) -> Peek:
     field_id = _field_id(field)
     if not pa.types.is_struct(field.type):
         return Peek(field_id, field.name)
@@ -201,12 +202,12 @@ def _peek(field: pa.Field) -> Peek:
     return Peek(field_id, field.name, True, ids, names, any(pa.types.is_struct(c.type) for c in children))
 
 
-def _field_id(field: pa.Field) -> int | None:
+def _field_id(field: AnyField) -> int | None:
     text = (field.metadata or {}).get(FIELD_ID)
     return int(text) if text is not None and text.lstrip(b"-").isdigit() else None
 
 
-def _describe(field: pa.Field) -> dict[str, Any]:
+def _describe(field: AnyField) -> dict[str, Any]:
     out: dict[str, Any] = {"name": field.name, "field-id": _field_id(field), "required": not field.nullable}
     if pa.types.is_struct(field.type):
         return out | {"type": "struct", "fields": [_describe(f) for f in field.type]}

@@ -6,10 +6,14 @@ and EQUALITY_DELETE entries. Nulls that inheritance may fill stay null.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import cast
+
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, AnyField, AnyListArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem
 from iceexplore.formats import field_id
 from iceexplore.manifests.model._arrow import Columns, offsets_of, whole
@@ -22,9 +26,9 @@ __all__ = ["entry_table", "leaf_entries", "root_entries"]
 _COUNT_IDS = (504, 505, 506, 512, 513, 514)
 
 
-def entry_table(rows: int, columns: dict[str, pa.Array]) -> pa.Table:
+def entry_table(rows: int, columns: Mapping[str, AnyColumn]) -> pa.Table:
     """Return a table of `ENTRY_SCHEMA`; columns that are not given are null."""
-    columns.setdefault("ordinal", pa.array(np.arange(rows, dtype=np.int64)))
+    columns = {"ordinal": pa.array(np.arange(rows, dtype=np.int64)), **columns}
     return pa.Table.from_arrays(
         [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in ENTRY_SCHEMA], schema=ENTRY_SCHEMA
     )
@@ -80,14 +84,14 @@ def root_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) ->
     return entry_table(rows, out), source.problems + problems
 
 
-def _by_id(child: pa.Field) -> str:
+def _by_id(child: AnyField) -> str:
     """Return a child's column name by id: Parquet's children have their real names, unlike those `_layout` builds."""
     number = field_id(child)
     number = SUMMARY_NAMES.get(child.name) if number is None else number
     return child.name if number is None else f"f{number}"
 
 
-def _summaries(source: Columns) -> tuple[pa.Array, list[Problem]]:
+def _summaries(source: Columns) -> tuple[AnyArray, list[Problem]]:
     """Return 507, the list of field summaries, with its children matched by id."""
     kind = pa.list_(PARTITION_SUMMARY)
     index = source.table.schema.get_field_index("f507")
@@ -96,10 +100,10 @@ def _summaries(source: Columns) -> tuple[pa.Array, list[Problem]]:
     array = whole(source.table.column(index))
     if not (pa.types.is_list(array.type) and pa.types.is_struct(array.type.value_type)):
         return source.get(507, kind), []
-    items = array.values
-    children = pa.Table.from_batches([pa.RecordBatch.from_struct_array(items)])
+    items = cast(AnyListArray, array).values
+    children = pa.Table.from_batches([pa.RecordBatch.from_struct_array(cast(pa.StructArray, items))])
     inner = Columns(children.rename_columns([_by_id(f) for f in items.type]), source.location)
     ids = {"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511}
     arrays = [inner.get(ids[f.name], f.type) for f in PARTITION_SUMMARY]
     made = pa.StructArray.from_arrays(arrays, fields=list(PARTITION_SUMMARY))
-    return pa.ListArray.from_arrays(offsets_of(array), made), inner.problems
+    return build.list_array(offsets_of(cast(AnyListArray, array)), made), inner.problems

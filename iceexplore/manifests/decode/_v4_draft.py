@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem
 from iceexplore.manifests.decode._v1_v3 import entry_table
 from iceexplore.manifests.decode._v4_proposal import COUNT_IDS, or_null
@@ -54,7 +55,7 @@ def draft_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) -
     if any(len(p) for p in parts[1:]):
         made = pa.concat_tables(parts).combine_chunks()
         order = np.argsort(made["ordinal"].to_numpy(), kind="stable")
-        made = made.take(pa.array(order))
+        made = made.take(build.array(order))
     return made, source.problems
 
 
@@ -63,7 +64,7 @@ def _data_vectors(source: Columns, files: pa.Table) -> pa.Table:
     where = source.get("148_155", pa.string())
     offset, size = source.get("148_144", pa.int64()), source.get("148_145", pa.int64())
     vector = or_null([offset, size, pa.nulls(len(source), pa.binary())], ENTRY_SCHEMA.field("deletion_vector").type)
-    columns = _shared(files, source) | {
+    columns: dict[str, AnyColumn] = _shared(files, source) | {
         "content_type": _constant(ContentType.POSITION_DELETE, len(source)),
         "location": where,
         "file_format": pa.repeat(pa.scalar("puffin"), len(source)),
@@ -80,7 +81,7 @@ def _manifest_vectors(source: Columns, files: pa.Table) -> pa.Table:
     """Return the deletion vectors of manifests (522), which are always inline."""
     content = source.get("150_522", pa.binary())
     nothing = pa.nulls(len(source), pa.int64())
-    columns = _shared(files, source) | {
+    columns: dict[str, AnyColumn] = _shared(files, source) | {
         "content_type": _constant(ContentType.MANIFEST_DV, len(source)),
         "location": files["location"],
         "record_count": source.get("150_523", pa.int64()),
@@ -91,7 +92,7 @@ def _manifest_vectors(source: Columns, files: pa.Table) -> pa.Table:
     return entry_table(len(source), columns).filter(content.is_valid())
 
 
-def _shared(files: pa.Table, source: Columns) -> dict[str, pa.Array]:
+def _shared(files: pa.Table, source: Columns) -> dict[str, AnyColumn]:
     """Return the columns that a vector takes from its row. It is ADDED if the row is ADDED or MODIFIED."""
     status = files["status"]
     modified = pc.fill_null(pc.equal(status, int(Status.MODIFIED)), False)
@@ -105,5 +106,5 @@ def _shared(files: pa.Table, source: Columns) -> dict[str, pa.Array]:
     }
 
 
-def _constant(value: int, rows: int) -> pa.Array:
+def _constant(value: int, rows: int) -> AnyArray:
     return pa.repeat(pa.scalar(int(value), pa.int32()), rows)

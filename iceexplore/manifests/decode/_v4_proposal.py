@@ -7,8 +7,9 @@ struct with that id, 147.
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem
 from iceexplore.manifests.decode._v1_v3 import entry_table
 from iceexplore.manifests.model._arrow import Columns
@@ -56,7 +57,7 @@ def proposal_entries(table: pa.Table, reader_schema: ReaderSchema, location: str
     return entry_table(len(source), out), source.problems
 
 
-def or_null(children: list[pa.Array], kind: pa.StructType) -> pa.StructArray:
+def or_null(children: list[AnyArray], kind: pa.StructType) -> pa.StructArray:
     """Return a struct of these children; null where all of them are null."""
     rows = len(children[0])
     if all(child.null_count == rows for child in children):

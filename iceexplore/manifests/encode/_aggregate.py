@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests.encode._aggregate_stats import aggregated_stats, extremes
@@ -39,7 +40,7 @@ def partition_summaries(batch: EntryBatch, metadata: TableMetadata, spec_id: int
     return out
 
 
-def _summary(values: pa.Array, type_: Type) -> dict[str, Any]:
+def _summary(values: AnyArray, type_: Type) -> dict[str, Any]:
     contains_null, contains_nan = values.null_count > 0, False
     values = values.drop_null()
     if pa.types.is_floating(values.type):
@@ -48,7 +49,7 @@ def _summary(values: pa.Array, type_: Type) -> dict[str, Any]:
         values = values.filter(pc.invert(nan))
     raw = [None, None]
     if len(values):
-        raw = encode_values(_stored(type_, values.type), pa.concat_arrays(extremes(values))).to_pylist()
+        raw = build.to_pylist(encode_values(_stored(type_, values.type), pa.concat_arrays(extremes(values))))
     return {"contains_null": contains_null, "contains_nan": contains_nan, "lower_bound": raw[0], "upper_bound": raw[1]}
 
 

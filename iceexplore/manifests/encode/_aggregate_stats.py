@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests._batch import EntryBatch, stats_type
 from iceexplore.manifests.encode._stat_columns import (
     Parts,
@@ -83,7 +84,7 @@ def _column(parts: Parts, exact: pa.BooleanArray, type_: Type | None, rows: int)
     bounds = (_bound(lower, exact, empty, type_, 0), _bound(upper, exact, empty, type_, 1))
     tight = pc.all(pc.or_kleene(pc.or_(empty, exact), pc.fill_null(parts["tight_bounds"], False))).as_py()
     known = any(b.null_count == 0 for b in bounds)
-    made: dict[str, pa.Array] = {"lower": bounds[0], "upper": bounds[1]}
+    made: dict[str, AnyArray] = {"lower": bounds[0], "upper": bounds[1]}
     for name in ("value_count", "null_count", "nan_count"):
         total = None if parts[name].null_count else pc.sum(parts[name]).as_py()
         made[name] = pa.array([total], pa.int64())
@@ -96,13 +97,13 @@ def _column(parts: Parts, exact: pa.BooleanArray, type_: Type | None, rows: int)
     return pa.StructArray.from_arrays([made[child.name] for child in shape], fields=list(shape))
 
 
-def _bound(bound: pa.Array, exact: pa.BooleanArray, empty: pa.BooleanArray, type_: Type | None, end: int) -> pa.Array:
+def _bound(bound: AnyArray, exact: pa.BooleanArray, empty: pa.BooleanArray, type_: Type | None, end: int) -> AnyArray:
     """Return the lowest lower (``end`` 0) or highest upper bound (1) as an array of one; null if unknown."""
     there = bound.is_valid()
     if pa.types.is_floating(bound.type):
         # NaN is a bound only as a partition value; old writers also wrote it where they could not compare.
         there = pc.and_(there, pc.or_(exact, pc.invert(pc.fill_null(pc.is_nan(bound), False))))
-    unknown = pa.nulls(1, bound.type)
+    unknown = build.nulls(1, bound.type)
     if pc.any(pc.and_not(pc.invert(there), empty)).as_py():
         return unknown
     values = bound.filter(there)
@@ -116,7 +117,7 @@ def _bound(bound: pa.Array, exact: pa.BooleanArray, empty: pa.BooleanArray, type
     return extremes(values)[end]
 
 
-def extremes(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+def extremes(values: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return the lowest and highest of some values (at least one, no nulls), as arrays of one.
 
     Text and bytes are ordered by unsigned bytes, floats by the spec's total order.
@@ -132,19 +133,19 @@ def extremes(values: pa.Array) -> tuple[pa.Array, pa.Array]:
     return values.slice(at[0], 1), values.slice(at[1], 1)
 
 
-def _corner(points: pa.Array, end: int) -> pa.Array:
+def _corner(points: AnyArray, end: int) -> AnyArray:
     """Return the corner of the union of boxes (spec, "Bound Serialization": x, y, maybe z, m) if all have one form."""
-    unknown = pa.nulls(1, points.type)
+    unknown = build.nulls(1, points.type)
     sizes = pc.unique(pc.binary_length(points)).to_pylist()
     if len(sizes) != 1 or sizes[0] not in (16, 24, 32):
         return unknown
-    cells = np.frombuffer(b"".join(points.to_pylist()), "<f8").reshape(len(points), -1)
+    cells = np.frombuffer(b"".join(build.to_pylist(points)), "<f8").reshape(len(points), -1)
     missing = np.isnan(cells)
     # z is NaN in a box with m and without z. If only some boxes have a coordinate, its range is unknown.
     if missing[:, :2].any() or (missing.any(axis=0) != missing.all(axis=0)).any():
         return unknown
     united: Any = cells.max(axis=0) if end else cells.min(axis=0)
-    return pa.array([united.astype("<f8").tobytes()], points.type)
+    return build.array([united.astype("<f8").tobytes()], points.type)
 
 
 def _lengths(parts: Parts) -> dict[str, int | None]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, AnyField, AnyListArray, build
 from iceexplore.manifests.encode._fields import id_of
 from iceexplore.manifests.model._arrow import whole
 
@@ -54,7 +55,7 @@ class _Maker:
     def __init__(self) -> None:
         self.named: set[str] = set()
 
-    def fields(self, fields: list[pa.Field]) -> list[dict[str, Any]]:
+    def fields(self, fields: list[AnyField]) -> list[dict[str, Any]]:
         out = []
         for field in fields:
             kind = self.kind(field)
@@ -69,7 +70,7 @@ class _Maker:
             out.append(made | {"field-id": id_of(field)})
         return out
 
-    def kind(self, field: pa.Field) -> Any:
+    def kind(self, field: AnyField) -> Any:
         arrow, field_id = field.type, id_of(field)
         if arrow in _PLAIN:
             return _PLAIN[arrow]
@@ -147,13 +148,13 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
             yield dict(zip(names, row, strict=True))
 
 
-def _values(array: pa.Array) -> list[Any]:
+def _values(array: AnyArray) -> list[Any]:
     """Return an array's values in the form that fastavro writes."""
     kind = array.type
     if pa.types.is_struct(kind):
-        return _records(array)
+        return _records(cast(pa.StructArray, array))
     if pa.types.is_list(kind) or pa.types.is_map(kind):
-        return _lists(array)
+        return _lists(cast(AnyListArray, array))
     if pa.types.is_decimal(kind):
         return _decimals(array)
     if pa.types.is_temporal(kind):
@@ -174,7 +175,7 @@ def _records(array: pa.StructArray) -> list[Any]:
     return [dict(zip(names, row, strict=True)) if ok else None for ok, row in zip(there, rows, strict=True)]
 
 
-def _lists(array: pa.ListArray) -> list[Any]:
+def _lists(array: AnyListArray) -> list[Any]:
     offsets = np.asarray(array.offsets)
     inner = array.values.slice(offsets[0], offsets[-1] - offsets[0]) if len(offsets) else array.values
     values = _values(inner)
@@ -183,7 +184,7 @@ def _lists(array: pa.ListArray) -> list[Any]:
     return [values[ends[i] : ends[i + 1]] if ok else None for i, ok in enumerate(there)]
 
 
-def _decimals(array: pa.Array) -> list[Any]:
+def _decimals(array: AnyArray) -> list[Any]:
     size = decimal_bytes(array.type.precision)
-    held = array.view(pa.binary(16)).to_pylist()
+    held = build.to_pylist(array.view(pa.binary(16)))
     return [None if v is None else v[size - 1 :: -1] for v in held]  # big-endian, in the type's fixed length

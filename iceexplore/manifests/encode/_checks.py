@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import Status
@@ -13,7 +14,7 @@ from iceexplore.manifests.model._content_entry import Status
 __all__ = ["required", "sequence_numbers", "statuses"]
 
 
-def required(entries: pa.Table, name: str) -> pa.Array:
+def required(entries: pa.Table, name: str) -> AnyArray:
     """Return a column that must not have nulls.
 
     Raises
@@ -29,7 +30,7 @@ def required(entries: pa.Table, name: str) -> pa.Array:
     return column
 
 
-def statuses(entries: pa.Table, *, draft: bool = False) -> pa.Array:
+def statuses(entries: pa.Table, *, draft: bool = False) -> AnyArray:
     """Return the status column: EXISTING, ADDED, DELETED and, with ``draft``, the other statuses of the V4 draft.
 
     Raises
@@ -38,7 +39,7 @@ def statuses(entries: pa.Table, *, draft: bool = False) -> pa.Array:
         A row without a status, or with one that the dialect does not have.
     """
     column = required(entries, "status")
-    highest = max(column.unique().to_pylist(), default=0)
+    highest = max(build.to_pylist(column.unique()), default=0)
     if highest > (Status.MODIFIED if draft else Status.DELETED):
         raise OptionError(f"status {highest} ({Status(highest).name}) exists in the V4 draft only")
     return column

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import UnsupportedError
 from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests.encode._fields import Pair, field, nested, retyped
@@ -191,7 +192,7 @@ def _struct(parts: Parts, base: int, rows: int, shape: Shape) -> pa.StructArray 
     return nested(pairs, rows, _all_null([a for _, a in pairs])) if pairs else None
 
 
-def _all_null(arrays: list[pa.Array]) -> pa.BooleanArray:
+def _all_null(arrays: list[AnyArray]) -> pa.BooleanArray:
     absent = arrays[0].is_null()
     for array in arrays[1:]:
         absent = pc.and_(absent, array.is_null())

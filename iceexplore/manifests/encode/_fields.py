@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyField, AnyListType, AnyMapType, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.formats import FIELD_ID
 
 __all__ = ["Pair", "field", "id_of", "list_of", "map_of", "nested", "retyped", "table_of"]
 
-Pair = tuple[pa.Field, pa.Array]
+Pair: TypeAlias = "tuple[AnyField, AnyArray]"
 
 
 def field(
     field_id: int, name: str, kind: pa.DataType, *, required: bool = False, doc: str = "", **more: str
-) -> pa.Field:
+) -> AnyField:
     """Return a field with an id; ``doc`` and ``more`` (such as an Avro ``logical`` type) are for Avro schemas."""
     metadata = {FIELD_ID: str(field_id).encode()}
     metadata |= {key.encode(): value.encode() for key, value in ({"doc": doc} | more).items() if value}
     return pa.field(name, kind, nullable=not required, metadata=metadata)
 
 
-def id_of(field: pa.Field) -> int | None:
+def id_of(field: AnyField) -> int | None:
     """Return the id of a field built by `field`."""
     text = (field.metadata or {}).get(FIELD_ID)
     return None if text is None else int(text)
 
 
-def retyped(field: pa.Field, array: pa.Array) -> Pair:
+def retyped(field: AnyField, array: AnyArray) -> Pair:
     """Return the field with the array's type, for a struct whose type is only known once it is built."""
     return field.with_type(array.type), array
 
 
-def list_of(element_id: int, kind: pa.DataType) -> pa.ListType:
+def list_of(element_id: int, kind: pa.DataType) -> AnyListType:
     """Return a list type whose elements are required and have an id."""
     return pa.list_(field(element_id, "element", kind, required=True))
 
 
-def map_of(key_id: int, value_id: int, value: pa.DataType) -> pa.MapType:
+def map_of(key_id: int, value_id: int, value: pa.DataType) -> AnyMapType:
     """Return a map type with int keys, as statistics are stored below V4."""
     return pa.map_(field(key_id, "key", pa.int32(), required=True), field(value_id, "value", value, required=True))
 
@@ -54,12 +56,12 @@ def nested(pairs: Sequence[Pair], rows: int, absent: pa.BooleanArray | None = No
         A required child is null in a record that is not.
     """
     if not pairs:
-        return pa.array([{}] * rows, pa.struct([]))
+        return cast(pa.StructArray, pa.array([{}] * rows, pa.struct([])))
     arrays = [a if f.nullable or not a.null_count else _filled(f, a, absent) for f, a in pairs]
     return pa.StructArray.from_arrays(arrays, fields=[f for f, _ in pairs], mask=absent)
 
 
-def _filled(field: pa.Field, array: pa.Array, absent: pa.BooleanArray | None) -> pa.Array:
+def _filled(field: AnyField, array: AnyArray, absent: pa.BooleanArray | None) -> AnyArray:
     """Return the values of a required child, with zero or empty values in null records."""
     lacking = array.is_null() if absent is None else pc.and_not(array.is_null(), absent)
     if pc.any(lacking).as_py():
@@ -67,7 +69,7 @@ def _filled(field: pa.Field, array: pa.Array, absent: pa.BooleanArray | None) ->
         raise OptionError(f"row {row} has no {field.name}, which the format requires")
     kind = array.type
     zero: object = "" if pa.types.is_string(kind) else b"" if pa.types.is_binary(kind) else 0
-    return pc.fill_null(array, pa.scalar(zero, kind))
+    return pc.fill_null(array, build.scalar(zero, kind))
 
 
 def table_of(pairs: Iterable[Pair]) -> pa.Table:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyListArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests.encode._checks import required
@@ -94,8 +96,11 @@ def list_table(
             pc.fill_null(whole(entries["snapshot_id"]), snapshot_id),
         )
     )
-    counts = [(field(i, n, t, required=later, doc=doc), _count(stats, n, t, later)) for i, n, doc, t in _COUNTS]
-    summaries = _summaries(whole(entries["partition_summaries"]))
+    counts = [
+        (field(i, n, t, required=later, doc=doc), _count(cast(pa.StructArray, stats), n, t, later))
+        for i, n, doc, t in _COUNTS
+    ]
+    summaries = _summaries(cast(AnyListArray, whole(entries["partition_summaries"])))
     # v1 has the summaries before the row counts (V1Metadata.MANIFEST_LIST_SCHEMA).
     pairs += [*counts, summaries] if later else [*counts[:3], summaries, *counts[3:]]
     key = field(519, "key_metadata", pa.binary(), doc="Encryption key metadata blob")
@@ -107,7 +112,7 @@ def list_table(
     return table_of(pairs)
 
 
-def _count(stats: pa.StructArray, name: str, kind: pa.DataType, needed: bool) -> pa.Array:
+def _count(stats: pa.StructArray, name: str, kind: pa.DataType, needed: bool) -> AnyArray:
     column = pc.struct_field(stats, name)
     if needed and column.null_count:
         row = int(np.flatnonzero(np.asarray(column.is_null()))[0])
@@ -115,9 +120,9 @@ def _count(stats: pa.StructArray, name: str, kind: pa.DataType, needed: bool) ->
     return column.cast(kind)
 
 
-def _summaries(lists: pa.ListArray) -> Pair:
+def _summaries(lists: AnyListArray) -> Pair:
     """Return 507 ``partitions``. ``contains_null`` is required: if unknown, it is written as true."""
-    children = lists.values.flatten()
+    children = cast(pa.StructArray, lists.values).flatten()
     docs = (
         (509, "contains_null", "True if any file has a null partition value"),
         (518, "contains_nan", "True if any file has a nan partition value"),
@@ -131,11 +136,11 @@ def _summaries(lists: pa.ListArray) -> Pair:
         pairs.append((field(field_id, name, array.type, required=needed, doc=doc), values))
     records = nested(pairs, len(lists.values))
     kind = pa.list_(field(508, "element", records.type, required=True))
-    made = pa.ListArray.from_arrays(offsets_of(lists), records).cast(kind)
+    made = build.list_array(offsets_of(lists), records).cast(kind)
     return field(507, "partitions", kind, doc="Summary for each partition"), made
 
 
-def _row_ids(batch: EntryBatch, first_row_id: int | None) -> pa.Array:
+def _row_ids(batch: EntryBatch, first_row_id: int | None) -> AnyArray:
     given = whole(batch.entries["first_row_id"])
     is_data = pc.equal(whole(batch.entries["content_type"]), int(ContentType.DATA_MANIFEST))
     if first_row_id is None:

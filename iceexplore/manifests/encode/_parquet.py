@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -28,7 +29,7 @@ def parquet_file(table: pa.Table, metadata: Mapping[str, str], codec: str | None
     with pq.ParquetWriter(
         out,
         table.schema,
-        compression=codec or "zstd",
+        compression=cast(Any, codec or "zstd"),
         compression_level=6 if codec == "gzip" else None,  # Java's and zlib's default; pyarrow's is 9 and twice as slow
         use_dictionary=False,
         write_statistics=False,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests.encode._fields import Pair, field
@@ -30,7 +31,7 @@ def field_type(partition_field: PartitionField, metadata: TableMetadata) -> Type
     return result_type(partition_field.transform, column[1].type if column else None)
 
 
-def tuple_column(batch: EntryBatch, partition_field: PartitionField, type_: Type) -> pa.Array:
+def tuple_column(batch: EntryBatch, partition_field: PartitionField, type_: Type) -> AnyArray:
     """Return the values of one partition field, null where a tuple has none.
 
     They have the field's Arrow type or, if that is unknown (a dropped source column, another engine's transform), the
@@ -47,7 +48,7 @@ def tuple_column(batch: EntryBatch, partition_field: PartitionField, type_: Type
         at = batch.partition.type.get_field_index(str(partition_field.field_id))
         column = None if at < 0 else pc.struct_field(batch.partition, [at])
     if column is None:
-        column = pa.nulls(len(batch), target)
+        column = build.nulls(len(batch), target)
     if pa.types.is_null(target):
         target = pa.int32() if pa.types.is_null(column.type) else column.type
     if column.type == target:
@@ -78,7 +79,7 @@ def tuple_fields(batch: EntryBatch, fields: Iterable[PartitionField], metadata: 
     return pairs
 
 
-def _fixed(array: pa.Array, length: int, partition_field: PartitionField) -> pa.Array:
+def _fixed(array: AnyArray, length: int, partition_field: PartitionField) -> AnyArray:
     try:
         return array.cast(pa.binary(length))
     except pa.ArrowInvalid as error:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TypeAlias
 
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, UnsupportedError
 from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests.encode._partition_tuple import field_type, tuple_column
@@ -87,7 +90,7 @@ def expression_of(metadata: TableMetadata, field: PartitionField) -> Expression:
 
 _int32, _int64 = pa.int32(), pa.int64()
 #: Arrays by name: the children of `stats_type`, and statistics that only V4's layouts have.
-Parts = dict[str, pa.Array]
+Parts: TypeAlias = "dict[str, AnyArray]"
 
 
 def file_rows(batch: EntryBatch) -> pa.BooleanArray:
@@ -105,7 +108,7 @@ def specs_of(batch: EntryBatch, metadata: TableMetadata) -> list[PartitionSpec]:
     """
     ids = whole(batch.entries["partition_spec_id"]).filter(file_rows(batch)).unique()
     found = []
-    for spec_id in sorted(ids.drop_null().to_pylist()):
+    for spec_id in sorted(build.to_pylist(ids.drop_null())):
         spec = metadata.spec(spec_id)
         if spec is None:
             raise OptionError(f"the table has no partition spec {spec_id}")
@@ -131,7 +134,7 @@ def given_columns(batch: EntryBatch, metadata: TableMetadata) -> dict[int, Parts
     return columns
 
 
-def _cast(array: pa.Array, target: pa.DataType, column_id: int) -> pa.Array:
+def _cast(array: AnyArray, target: pa.DataType, column_id: int) -> AnyArray:
     try:
         return array.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
@@ -191,11 +194,11 @@ def put_derived(
     parts["null_count"] = pc.if_else(rows, nulls, parts.get("null_count", pa.nulls(len(batch), _int64)))
 
 
-def at_least_one(batch: EntryBatch) -> pa.Array:
+def at_least_one(batch: EntryBatch) -> AnyArray:
     """Return the rows of each entry, at least one: the null count that represents a null partition value."""
     return pc.max_element_wise(whole(batch.entries["record_count"]), pa.scalar(1, _int64))
 
 
-def blanked(array: pa.Array, rows: pa.BooleanArray) -> pa.Array:
+def blanked(array: AnyArray, rows: pa.BooleanArray) -> AnyArray:
     """Return the array with nulls in these rows."""
-    return pc.if_else(rows, pa.scalar(None, array.type), array)
+    return pc.if_else(rows, build.scalar(None, array.type), array)

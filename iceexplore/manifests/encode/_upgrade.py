@@ -5,12 +5,13 @@ V4 proposal, "V4 Upgrade Path" and "How existing manifest list fields map to Pro
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyListArray, Int64s, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.manifests._batch import EntryBatch, stats_type
 from iceexplore.manifests.encode._partition_tuple import field_type
@@ -48,12 +49,12 @@ def upgrade_entries(batch: EntryBatch, metadata: TableMetadata) -> EntryBatch:
     summaries = whole(entries["partition_summaries"])
     spec_ids = whole(entries["partition_spec_id"])
     stats: dict[int, pa.StructArray] = {}
-    for spec_id in sorted(spec_ids.unique().drop_null().to_pylist()):
+    for spec_id in sorted(build.to_pylist(spec_ids.unique().drop_null())):
         spec = metadata.spec(spec_id)
         if spec is None:
             raise OptionError(f"the table has no partition spec {spec_id}")
         rows = pc.equal(spec_ids, spec_id)
-        for column_id, made in _of_spec(summaries, rows, spec, metadata):
+        for column_id, made in _of_spec(cast(AnyListArray, summaries), rows, spec, metadata):
             before = stats.get(column_id)
             stats[column_id] = made if before is None else pc.if_else(rows, made, _like(before, made.type))
     nothing = pa.nulls(len(batch), entries.schema.field("partition_summaries").type)
@@ -65,11 +66,11 @@ def upgrade_entries(batch: EntryBatch, metadata: TableMetadata) -> EntryBatch:
 
 def _like(array: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
     """Cast a column's statistics from another spec; the types differ only if one of them is unknown."""
-    return array if array.type == kind else array.cast(kind)
+    return cast(pa.StructArray, array if array.type == kind else array.cast(kind))
 
 
 def _of_spec(
-    summaries: pa.ListArray, rows: pa.BooleanArray, spec: PartitionSpec, metadata: TableMetadata
+    summaries: AnyListArray, rows: pa.BooleanArray, spec: PartitionSpec, metadata: TableMetadata
 ) -> list[tuple[int, pa.StructArray]]:
     out = []
     for index, f in enumerate(spec.fields):
@@ -83,11 +84,11 @@ def _of_spec(
     return out
 
 
-def _element(lists: pa.ListArray, index: int, rows: pa.BooleanArray) -> pa.StructArray:
+def _element(lists: AnyListArray, index: int, rows: pa.BooleanArray) -> pa.StructArray:
     """Return the summary at this position of each list; null in other rows and where the list is shorter."""
     there = np.asarray(pc.fill_null(pc.greater(pc.list_value_length(lists), index), False)) & np.asarray(rows)
     starts = np.asarray(lists.offsets)[:-1]
-    return lists.values.take(pa.array(np.where(there, starts + index, 0), mask=~there))
+    return cast(pa.StructArray, lists.values.take(build.array(np.where(there, starts + index, 0), mask=~there)))
 
 
 def _statistics(summary: pa.StructArray, type_: Type) -> pa.StructArray:
@@ -95,13 +96,13 @@ def _statistics(summary: pa.StructArray, type_: Type) -> pa.StructArray:
     upper, _ = decode_values(type_, pc.struct_field(summary, "upper_bound"))
     none = pa.nulls(len(summary), pa.int64())
     known: dict[str, Any] = {"lower": lower, "upper": upper}
-    known["null_count"] = _zero_where_false(pc.struct_field(summary, "contains_null"))
+    known["null_count"] = _zero_where_false(cast(pa.BooleanArray, pc.struct_field(summary, "contains_null")))
     if pa.types.is_floating(lower.type):
-        known["nan_count"] = _zero_where_false(pc.struct_field(summary, "contains_nan"))
+        known["nan_count"] = _zero_where_false(cast(pa.BooleanArray, pc.struct_field(summary, "contains_nan")))
     shape = stats_type(lower.type)
     arrays = [known.get(c.name, none if pa.types.is_integer(c.type) else pa.nulls(len(none), c.type)) for c in shape]
     return pa.StructArray.from_arrays(arrays, fields=list(shape), mask=summary.is_null())
 
 
-def _zero_where_false(flag: pa.BooleanArray) -> pa.Int64Array:
+def _zero_where_false(flag: pa.BooleanArray) -> Int64s:
     return pc.if_else(pc.fill_null(flag, True), pa.scalar(None, pa.int64()), pa.scalar(0, pa.int64()))

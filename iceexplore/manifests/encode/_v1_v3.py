@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyMapType, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests.encode._checks import required, sequence_numbers, statuses
@@ -59,7 +60,7 @@ def stat_maps(stats: Mapping[int, pa.StructArray], types: Mapping[int, Type], ro
     return pairs
 
 
-def _map(columns: Mapping[int, pa.Array], kind: pa.MapType, rows: int) -> pa.Array:
+def _map(columns: Mapping[int, AnyArray], kind: AnyMapType, rows: int) -> AnyArray:
     if not columns:
         return pa.nulls(rows, kind)
     there = np.stack([np.asarray(a.is_valid()) for a in columns.values()], axis=1)  # rows × columns
@@ -68,9 +69,7 @@ def _map(columns: Mapping[int, pa.Array], kind: pa.MapType, rows: int) -> pa.Arr
     keys = np.broadcast_to(np.array(list(columns), np.int32), there.shape)[there]
     counts = there.sum(axis=1)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    return pa.MapArray.from_arrays(
-        pa.array(offsets, mask=np.append(counts == 0, False)), pa.array(keys), items, type=kind
-    )
+    return build.map_array(pa.array(offsets, mask=np.append(counts == 0, False)), pa.array(keys), items, type=kind)
 
 
 #: Java's ``V1Metadata.DataFileWrapper.DEFAULT_BLOCK_SIZE``; readers ignore it.
@@ -211,8 +210,8 @@ def _data_file(
     return pairs
 
 
-def _only(mask: pa.BooleanArray, array: pa.Array) -> pa.Array:
-    return pc.if_else(mask, array, pa.scalar(None, array.type))
+def _only(mask: pa.BooleanArray, array: AnyArray) -> AnyArray:
+    return pc.if_else(mask, array, build.scalar(None, array.type))
 
 
 def spec_fields_json(spec: PartitionSpec) -> str:

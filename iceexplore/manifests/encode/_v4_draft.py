@@ -5,10 +5,13 @@ Iceberg main: ``TrackedFile``, ``Tracking``, ``DeletionVector``, ``ManifestInfo`
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, UnsupportedError
 from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests.encode._checks import required, statuses
@@ -82,7 +85,7 @@ def _list(entries: pa.Table, field_id: int, name: str, element_id: int, kind: pa
     return field(field_id, name, made), whole(entries[name]).cast(made)
 
 
-def _places(entries: pa.Table, wanted: pa.BooleanArray, vectors: pa.Table, what: str) -> pa.Array:
+def _places(entries: pa.Table, wanted: pa.BooleanArray, vectors: pa.Table, what: str) -> AnyArray:
     """Return, for each row, the position of its vector in ``vectors``; null if it has none."""
     referenced = whole(vectors["referenced_file"])
     if pc.count_distinct(referenced, mode="all").as_py() < len(referenced):
@@ -97,11 +100,11 @@ def _places(entries: pa.Table, wanted: pa.BooleanArray, vectors: pa.Table, what:
     return pc.index_in(files, referenced, skip_nulls=True)
 
 
-def _taken(vectors: pa.Table, name: str, at: pa.Array) -> pa.Array:
+def _taken(vectors: pa.Table, name: str, at: AnyArray) -> AnyArray:
     return whole(vectors[name]).take(at)
 
 
-def _tracking(entries: pa.Table, vectors: pa.Table, at: pa.Array) -> pa.StructArray:
+def _tracking(entries: pa.Table, vectors: pa.Table, at: AnyArray) -> pa.StructArray:
     status = statuses(entries, draft=True)
     changed = pc.and_(
         pc.equal(status, int(Status.EXISTING)),
@@ -121,7 +124,7 @@ def _tracking(entries: pa.Table, vectors: pa.Table, at: pa.Array) -> pa.StructAr
     return nested(pairs, len(entries))
 
 
-def _attached(vectors: pa.Table, at: pa.Array) -> pa.StructArray | None:
+def _attached(vectors: pa.Table, at: AnyArray) -> pa.StructArray | None:
     """Return 148, the deletion vectors of data files; None if there are none."""
     if not len(vectors):
         return None
@@ -136,7 +139,7 @@ def _attached(vectors: pa.Table, at: pa.Array) -> pa.StructArray | None:
     return nested(pairs, len(at), at.is_null())
 
 
-def _manifest_info(entries: pa.Table, manifest_dvs: pa.Table, at: pa.Array) -> pa.StructArray | None:
+def _manifest_info(entries: pa.Table, manifest_dvs: pa.Table, at: AnyArray) -> pa.StructArray | None:
     """Return 150, the counts of manifests; None if there are none. 520 and 521 are 0, as no entry is REPLACED."""
     held = whole(entries["manifest_stats"])
     if held.null_count == len(entries):
@@ -145,7 +148,7 @@ def _manifest_info(entries: pa.Table, manifest_dvs: pa.Table, at: pa.Array) -> p
     if inline.null_count:
         raise UnsupportedError("the V4 draft stores manifest DVs inline; a Puffin blob cannot be stored in it")
     none = {520: "replaced_files_count", 521: "replaced_rows_count"}
-    pairs = [(f.with_nullable(False), a) for f, a in stats_pairs(held)]
+    pairs = [(f.with_nullable(False), a) for f, a in stats_pairs(cast(pa.StructArray, held))]
     lowest = pc.coalesce(pairs[-1][1], whole(entries["sequence_number"]))  # null: use the manifest's number
     zero = {i: pa.array(np.zeros(len(entries), np.int64), _int32 if i == 520 else _int64) for i in none}
     extra = [(field(i, name, zero[i].type, required=True), zero[i]) for i, name in none.items()]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests.encode._checks import required, sequence_numbers, statuses
 from iceexplore.manifests.encode._content_stats import content_stats
@@ -60,7 +61,7 @@ def proposal_table(
         (field(4, "file_sequence_number", _int64), whole(entries["file_sequence_number"])),
     ]
     version_info = nested(version, rows)
-    vector = _vector(whole(entries["deletion_vector"]))
+    vector = _vector(cast(pa.StructArray, whole(entries["deletion_vector"])))
     pairs: list[Pair | None] = [
         (field(134, "content_type", _int32, required=True), required(entries, "content_type")),
         (field(100, "location", pa.string(), required=True), required(entries, "location")),
@@ -111,7 +112,7 @@ def _manifest_stats(batch: EntryBatch) -> Pair | None:
     held = whole(batch.entries["manifest_stats"])
     if held.null_count == len(batch):
         return None
-    made = nested(stats_pairs(held), len(batch), held.is_null())
+    made = nested(stats_pairs(cast(pa.StructArray, held)), len(batch), held.is_null())
     return retyped(field(521, "manifest_stats", made.type), made)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyChunkedArray, AnyColumn, AnyListArray, AnyMapArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._record_shape import PARTITION
 
@@ -18,9 +19,10 @@ __all__ = ["Columns", "HAS_TUPLE", "as_pairs", "bool_array", "offsets_of", "to_t
 HAS_TUPLE = "p_there"
 
 
-def whole(column: pa.ChunkedArray) -> pa.Array:
+def whole(column: AnyChunkedArray) -> AnyArray:
     """Return a column as one array, without a copy if it has one chunk (``combine_chunks`` always copies)."""
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    # the stubs take a chunk for another chunked array
+    return cast(AnyArray, column.chunk(0)) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def unnest(table: pa.Table) -> pa.Table:
@@ -33,7 +35,7 @@ def unnest(table: pa.Table) -> pa.Table:
                 if name == f"s{PARTITION}":
                     arrays.append(column.is_valid())
                     names.append(HAS_TUPLE)
-                arrays += whole(column).flatten()
+                arrays += cast(pa.StructArray, whole(column)).flatten()
                 names += [child.name for child in column.type]
             elif name[0] != "s":
                 arrays.append(column)
@@ -42,13 +44,13 @@ def unnest(table: pa.Table) -> pa.Table:
     return table
 
 
-def bool_array(mask: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
+def bool_array(mask: AnyColumn) -> np.ndarray[Any, Any]:
     """Return a mask as a numpy array; null becomes false."""
     filled = pc.fill_null(mask, False)
     return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
 
 
-def to_text(array: pa.Array) -> tuple[pa.Array, bool]:
+def to_text(array: AnyArray) -> tuple[AnyArray, bool]:
     """Convert binary to string. Invalid UTF-8 is replaced, and the second value is then true."""
     try:
         return array.cast(pa.string()), False
@@ -71,12 +73,12 @@ class Columns:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def get(self, field_id: int | str, kind: pa.DataType) -> pa.Array:
+    def get(self, field_id: int | str, kind: pa.DataType) -> AnyArray:
         """Return the column with this id (in a struct of V4: ``"5_0"``) as an array of this type."""
         name = f"f{field_id}"
         index = self.table.schema.get_field_index(name)
         if index < 0:
-            return pa.nulls(len(self), kind)
+            return build.nulls(len(self), kind)
         array = whole(self.table.column(index))
         if array.type == kind:
             return array
@@ -92,7 +94,7 @@ class Columns:
         try:
             return _each(array, kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            return pa.nulls(len(self), kind)
+            return build.nulls(len(self), kind)
 
     def _note(self, field_id: int | str, what: str) -> None:
         self.problems.append(
@@ -100,7 +102,7 @@ class Columns:
         )
 
 
-def _each(array: pa.Array, kind: pa.DataType) -> pa.Array:
+def _each(array: AnyArray, kind: pa.DataType) -> AnyArray:
     """Cast one value at a time, with null for those that do not fit. Slow, for damaged columns only."""
     out = []
     for value in array:
@@ -111,23 +113,23 @@ def _each(array: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.array(out, kind)
 
 
-def as_pairs(array: pa.Array, value: pa.DataType) -> pa.ListArray:
+def as_pairs(array: AnyArray, value: pa.DataType) -> AnyListArray:
     """Convert a statistics map, stored as a list of pairs or as a map, to ``list<struct<key: int32, value>>``."""
     kind = pa.list_(pa.struct([pa.field("key", pa.int32()), pa.field("value", value)]))
     if array.type == kind:
-        return array
+        return cast(AnyListArray, array)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), kind)
     if pa.types.is_map(array.type):
-        array = _plain(array)
+        array = _plain(cast(AnyMapArray, array))
     if not (pa.types.is_list(array.type) and pa.types.is_struct(array.type.value_type)):
         raise pa.ArrowInvalid(f"{array.type} is not a map")
-    keys, values = array.values.flatten()
+    keys, values = cast(pa.StructArray, cast(AnyListArray, array).values).flatten()
     pairs = pa.StructArray.from_arrays([_cast(keys, pa.int32()), _cast(values, value)], fields=list(kind.value_type))
-    return pa.ListArray.from_arrays(offsets_of(array), pairs)
+    return build.list_array(offsets_of(cast(AnyListArray, array)), pairs)
 
 
-def offsets_of(array: pa.ListArray | pa.MapArray) -> pa.Array:
+def offsets_of(array: AnyListArray | AnyMapArray) -> AnyArray:
     """Return offsets with null for null lists, as ``from_arrays`` needs them."""
     offsets = array.offsets
     if not array.null_count:
@@ -136,12 +138,12 @@ def offsets_of(array: pa.ListArray | pa.MapArray) -> pa.Array:
     return pa.concat_arrays([starts, offsets[-1:]])
 
 
-def _plain(array: pa.MapArray) -> pa.ListArray:
+def _plain(array: AnyMapArray) -> AnyListArray:
     pairs = pa.StructArray.from_arrays([array.keys, array.items], names=["key", "value"])
-    return pa.ListArray.from_arrays(offsets_of(array), pairs)
+    return build.list_array(offsets_of(array), pairs)
 
 
-def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+def _cast(array: AnyArray, kind: pa.DataType) -> AnyArray:
     if pa.types.is_binary(array.type) and pa.types.is_integer(kind):  # keys of an Avro map are strings
         array = array.cast(pa.string())
     return array if array.type == kind else array.cast(kind)

@@ -8,9 +8,12 @@ POSITION_DELETE or EQUALITY_DELETE. Code above the dialects does not depend on t
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 
 __all__ = ["CONTENT_NAMES", "ContentType", "ENTRY_SCHEMA", "MANIFEST_STATS", "PARTITION_SUMMARY", "Status", "live"]
 
@@ -63,7 +66,7 @@ PARTITION_SUMMARY = pa.struct(
 
 #: The fixed core schema. Only `version_info` (5) of the proposal is flattened. `ordinal` is the row in the file, to
 #: which manifest DVs refer. After inheritance, the columns that the spec inherits have no nulls.
-ENTRY_SCHEMA = pa.schema(
+ENTRY_SCHEMA = build.schema(
     [
         pa.field("ordinal", pa.int64(), nullable=False),
         pa.field("content_type", pa.int32()),
@@ -106,4 +109,4 @@ def live(entries: pa.Table) -> pa.BooleanArray:
     status = pc.fill_null(entries["status"], int(Status.EXISTING))
     gone = pc.is_in(status, pa.array([int(Status.DELETED), int(Status.REPLACED)], pa.int32()))
     mask = pc.and_(pc.invert(gone), entries["manifest_dv"].is_null())
-    return mask.combine_chunks() if isinstance(mask, pa.ChunkedArray) else mask
+    return cast(pa.BooleanArray, mask.combine_chunks())

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._arrow import whole
 
@@ -26,7 +27,7 @@ def joined(location: str, table_location: str) -> str:
     return absolute(pa.array([location]), table_location, "")[0][0].as_py() or location
 
 
-def absolute(locations: pa.Array, table_location: str, where: str) -> tuple[pa.Array, list[Problem]]:
+def absolute(locations: AnyArray, table_location: str, where: str) -> tuple[AnyArray, list[Problem]]:
     """Return locations with relative ones joined to the table's, and problems for those with dot segments.
 
     Parameters
@@ -46,13 +47,13 @@ def absolute(locations: pa.Array, table_location: str, where: str) -> tuple[pa.A
     made = pc.binary_join_element_wise(table_location.rstrip("/"), locations, "/")
     problems = []
     dotted = pc.and_(relative, pc.fill_null(pc.match_substring_regex(locations, _DOTS), False))
-    for row in pc.indices_nonzero(dotted)[:10].to_pylist():
+    for row in build.to_pylist(pc.indices_nonzero(dotted)[:10]):
         text = "A relative location has a '.' or '..' segment."
         problems.append(problem("location-invalid", f"{where}#entry {row}", text, found=locations[row].as_py()))
     return pc.if_else(relative, made, locations), problems
 
 
-def _alike(locations: pa.Array) -> bool:
+def _alike(locations: AnyArray) -> bool:
     """Return whether all begin with the first one's scheme (or slash): a ten times faster test for the usual case."""
     if locations.null_count == len(locations):
         return True

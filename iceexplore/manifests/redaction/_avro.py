@@ -118,7 +118,7 @@ def _by_columns(file: _File) -> tuple[list[bytes], bool] | None:
             made = table
             if change is not None:
                 made = pa.Table.from_struct_array(change(table.to_struct_array().combine_chunks()))
-            same = same and (made is table or made.equals(table))
+            same = same and bool(made is table or made.equals(table))
             written, starts = encode_records(avro, made)
             first = 0
             for count in counts:

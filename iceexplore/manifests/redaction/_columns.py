@@ -7,12 +7,13 @@ each distinct value of a column. Types that need more, such as maps and unions o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyField, build
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests.model._arrow import bool_array, offsets_of
 from iceexplore.manifests.redaction._avro_schema import Schema
 from iceexplore.manifests.redaction._places import PATH_ID, Kind, Place, inside, kind_of_avro, statistic
@@ -82,12 +83,12 @@ class Columns:
         if kind == "array":
             return pa.list_(self.arrow(one["items"]))
         if kind == "fixed" and 0 < one["size"] <= _FIXED:
-            return pa.binary(one["size"])
+            return cast(pa.DataType, pa.binary(one["size"]))
         if kind not in _ARROW:
             raise OtherWayError(kind)
         return _ARROW[kind]
 
-    def field(self, number: int, plain: Any) -> pa.Field:
+    def field(self, number: int, plain: Any) -> AnyField:
         """Return the Arrow field of a record's field."""
         return pa.field(f"f{number}", self.arrow(plain))
 
@@ -155,7 +156,7 @@ class Columns:
         def change(array: Any) -> Any:
             if inner is None:
                 return array
-            return pa.ListArray.from_arrays(offsets_of(array), inner(array.values), array.type)
+            return build.list_array(offsets_of(array), inner(array.values), array.type)
 
         return change
 
@@ -219,7 +220,7 @@ class Columns:
         ends = np.concatenate([[0], np.cumsum(kept)])[np.asarray(array.offsets)]
         pairs = pa.StructArray.from_arrays([keys, bounds], fields=list(array.type.value_type)).filter(pa.array(kept))
         nulls = array.is_null() if array.null_count else None
-        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pairs, array.type, mask=nulls)
+        return build.list_array(pa.array(ends, pa.int32()), pairs, array.type, mask=nulls)
 
     def _secret(self, bounds: Any) -> Any:
         coded = bounds.dictionary_encode()

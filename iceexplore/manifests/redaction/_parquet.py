@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyChunkedArray, AnyColumn, AnyField, build
+from iceexplore.arrow import compute as pc
 from iceexplore.formats import FIELD_ID, field_id
 from iceexplore.manifests.decode._parquet import ParquetManifest
 from iceexplore.manifests.redaction._places import (
@@ -123,23 +124,23 @@ class _Columns:
                 made = [None if length is None else now(place, length) for place, length in pairs]
                 columns[at] = pa.array(made, columns[at].type)
 
-    def _id(self, field: pa.Field) -> int | None:
+    def _id(self, field: AnyField) -> int | None:
         number = field_id(field)
         return number if number is not None or self.has_ids else ids_by_name.get(field.name)
 
-    def _field(self, array: Any, field: pa.Field, place: Place, key: Any = None) -> tuple[Any, pa.Field]:
+    def _field(self, array: Any, field: AnyField, place: Place, key: Any = None) -> tuple[Any, AnyField]:
         """Return a column and its field, redacted."""
         array = self._array(array, field, place, key)
         return array, self._named(field, array.type)
 
-    def _named(self, field: pa.Field, kind: pa.DataType) -> pa.Field:
+    def _named(self, field: AnyField, kind: pa.DataType) -> AnyField:
         name = field.name
         known = name in FIELD_NAMES or _STATS_NAME.fullmatch(name)
         number = field_id(field)
         metadata = None if number is None else {FIELD_ID: str(number).encode()}
         return pa.field(name if known else self.terms.name(name), kind, field.nullable, metadata)
 
-    def _array(self, array: Any, field: pa.Field, place: Place, key: Any) -> Any:
+    def _array(self, array: Any, field: AnyField, place: Place, key: Any) -> Any:
         kind = array.type
         if isinstance(kind, pa.ExtensionType):
             array, kind = array.storage, array.type.storage_type
@@ -166,7 +167,7 @@ class _Columns:
             return self._named_blank(array, field)
         return array
 
-    def _named_blank(self, array: Any, field: pa.Field) -> Any:
+    def _named_blank(self, array: Any, field: AnyField) -> Any:
         """Return a blank column of the redacted type, whose nested fields may have redacted names."""
         return _blank(len(array), self._shown(array.type), field.nullable)
 
@@ -175,7 +176,7 @@ class _Columns:
             return pa.struct([self._named(f, self._shown(f.type)) for f in kind])
         if pa.types.is_map(kind):
             key, item = kind.key_field, kind.item_field
-            return pa.map_(self._named(key, self._shown(key.type)), self._named(item, self._shown(item.type)))
+            return build.map_(self._named(key, self._shown(key.type)), self._named(item, self._shown(item.type)))
         if pa.types.is_list(kind) or pa.types.is_large_list(kind):
             return pa.list_(self._named(kind.value_field, self._shown(kind.value_type)))
         return kind
@@ -192,7 +193,7 @@ class _Columns:
             fields.append(shown)
         return _struct(arrays, fields, array)
 
-    def _list(self, array: Any, field: pa.Field, place: Place) -> Any:
+    def _list(self, array: Any, field: AnyField, place: Place) -> Any:
         kind = array.type
         mask = pc.is_null(array) if array.null_count else None
         if pa.types.is_map(kind):
@@ -202,14 +203,14 @@ class _Columns:
                 return self._named_blank(array, field)
             keys = self._array(array.keys, kind.key_field, Place.ANY, None)
             items = self._array(array.items, kind.item_field, Place.ANY, None)
-            return pa.MapArray.from_arrays(array.offsets, keys, items, kind)
+            return build.map_array(array.offsets, keys, items, kind)
         inner = Place.RECORD if place is Place.RECORD else Place.KEEP if place is Place.KEEP else Place.ANY
         if place is Place.VALUE and self.terms.values:
             return self._named_blank(array, field)
         values, shown = self._field(array.values, kind.value_field, inner)
-        return pa.ListArray.from_arrays(array.offsets.cast(pa.int32()), values, pa.list_(shown), mask=mask)
+        return build.list_array(array.offsets.cast(pa.int32()), values, pa.list_(shown), mask=mask)
 
-    def _bounds(self, array: Any, field: pa.Field) -> Any:
+    def _bounds(self, array: Any, field: AnyField) -> Any:
         """Redact bounds by column, stored as maps."""
         if not pa.types.is_map(array.type) or not _is_bytes(array.type.item_type):
             return self._array(array, field, Place.ANY, None)
@@ -240,7 +241,7 @@ class _Columns:
             return _mapped(array, lambda v: v if v.lower() in FORMATS else terms.text(v))
         return _mapped(array, terms.text)
 
-    def _bytes(self, array: Any, field: pa.Field, place: Place, key: Any) -> Any:
+    def _bytes(self, array: Any, field: AnyField, place: Place, key: Any) -> Any:
         redactor = self.redactor
         if place is Place.VECTOR:
             return _mapped(array, redactor.vector)
@@ -269,7 +270,7 @@ class _Columns:
 
     # Statistics of V4 ----------------------------------------------------------------------------------------------
 
-    def _stats(self, array: Any, field: pa.Field, is_file: Any) -> tuple[Any, pa.Field]:
+    def _stats(self, array: Any, field: AnyField, is_file: Any) -> tuple[Any, AnyField]:
         if not pa.types.is_struct(array.type):
             return self._field(array, field, Place.ANY)
         arrays, fields = [], []
@@ -311,7 +312,7 @@ class _Columns:
             fields.append(shown)
         return _struct(arrays, fields, array)
 
-    def _bound(self, array: Any, field: pa.Field, key: Any, is_file: Any, lower: Any) -> Any:
+    def _bound(self, array: Any, field: AnyField, key: Any, is_file: Any, lower: Any) -> Any:
         """Redact a bound: a placeholder if it is a file's partition value, otherwise blank."""
         nested = pa.types.is_nested(array.type)
         if key is None or is_file is None or nested:
@@ -328,12 +329,12 @@ class _Columns:
         return pc.if_else(is_file, made, _blank(len(array), array.type, field.nullable))
 
 
-def _whole(column: pa.ChunkedArray) -> Any:
-    array = column.combine_chunks()
+def _whole(column: AnyChunkedArray) -> Any:
+    array: AnyColumn = column.combine_chunks()
     return array.chunk(0) if isinstance(array, pa.ChunkedArray) and array.num_chunks else array
 
 
-def _struct(arrays: list[Any], fields: list[pa.Field], like: Any) -> Any:
+def _struct(arrays: list[Any], fields: list[AnyField], like: Any) -> Any:
     mask = pc.is_null(like) if like.null_count else None
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
 
@@ -369,7 +370,7 @@ def _typed(numbers: list[int], kind: pa.DataType) -> Any:
 def _blank(count: int, kind: pa.DataType, nullable: bool) -> Any:
     """Return neutral values of a type: nulls where possible."""
     if nullable or pa.types.is_null(kind):
-        return pa.nulls(count, kind)
+        return build.nulls(count, kind)
     if pa.types.is_struct(kind):
         return pa.StructArray.from_arrays([_blank(count, f.type, f.nullable) for f in kind], fields=list(kind))
     if pa.types.is_map(kind) or pa.types.is_list(kind):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.manifests.model._content_entry import ContentType
 from iceexplore.manifests.rules._rows import MANIFESTS, Mask, Rows
 from iceexplore.storage import canonical
@@ -31,6 +32,6 @@ def _without(r: Rows, referring: Mask, targets: Mask) -> Mask:
         return out
     listed = r.entries["location"].filter(pa.array(targets & r.live)).to_pylist()
     known = {canonical(location) for location in listed if location}
-    names = r.entries["referenced_file"].take(pa.array(rows)).to_pylist()
+    names = r.entries["referenced_file"].take(build.array(rows)).to_pylist()
     out[rows] = [name is None or canonical(name) not in known for name in names]
     return out

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests.model._arrow import bool_array, whole
 from iceexplore.manifests.model._content_entry import ContentType, Status, live
 from iceexplore.metadata import Dialect
@@ -56,7 +57,7 @@ class Rows:
     @cached_property
     def vector(self) -> pa.StructArray:
         """The column ``deletion_vector``."""
-        return whole(self.entries["deletion_vector"])
+        return cast(pa.StructArray, whole(self.entries["deletion_vector"]))
 
     @cached_property
     def has_vector(self) -> Mask:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyChunkedArray
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests.model._arrow import whole
 
 __all__ = ["above_file_sequence", "beyond_stored", "later_than", "no_items", "repeated"]
 
 
-def no_items(lists: pa.ChunkedArray) -> pa.BooleanArray:
+def no_items(lists: AnyChunkedArray) -> pa.BooleanArray:
     """Return a mask of the lists that are null or empty."""
-    return whole(pc.equal(pc.fill_null(pc.list_value_length(lists), 0), 0))
+    return cast(pa.BooleanArray, whole(pc.equal(pc.fill_null(pc.list_value_length(lists), 0), 0)))
 
 
-def later_than(entries: pa.Table, limit: int) -> pa.ChunkedArray:
+def later_than(entries: pa.Table, limit: int) -> AnyChunkedArray:
     """Return a mask of the entries whose data sequence number is above a limit; null where it is unknown."""
     return pc.greater(entries["sequence_number"], limit)
 
 
-def above_file_sequence(entries: pa.Table) -> pa.ChunkedArray:
+def above_file_sequence(entries: pa.Table) -> AnyChunkedArray:
     """Return a mask of the entries whose data sequence number is above the file sequence number; null if unknown."""
     return pc.greater(entries["sequence_number"], entries["file_sequence_number"])
 
 
-def repeated(values: pa.ChunkedArray) -> pa.Array:
+def repeated(values: AnyChunkedArray) -> AnyArray:
     """Return the values that occur more than once, with their number, as structs ``values`` and ``counts``; no nulls.
 
     The values are in the order of their first occurrence.

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, build
 from iceexplore.errors import OptionError
 from iceexplore.metadata.transforms._projection import Op, Projection, distinct
 from iceexplore.metadata.transforms._transform import Transform, WidthTransform, base_in, whole_number
@@ -46,13 +47,13 @@ class BucketTransform(WidthTransform):
         """Return int."""
         return _INT
 
-    def _apply(self, source: Type, values: pa.Array) -> pa.Array:
+    def _apply(self, source: Type, values: AnyArray) -> AnyArray:
         if not self.width:
             return super()._apply(source, values)
         if base_in(source, _HASHED_AS_LONG):
-            return pa.array(_hashes(integers_of(values)) % self.width, mask=np.asarray(values.is_null()))
+            return build.array(_hashes(integers_of(values)) % self.width, mask=np.asarray(values.is_null()))
         temporal = pa.types.is_temporal(values.type)
-        plain = pa.array(integers_of(values), mask=np.asarray(values.is_null())) if temporal else values
+        plain = build.array(integers_of(values), mask=np.asarray(values.is_null())) if temporal else values
         hashed = _hash_function(self.width, source)
         if hashed is None:
             raise OptionError(f"bucket of {source}: the spec defines no hash for this type")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, AnyColumn, build
 from iceexplore.metadata.transforms._projection import Op, Projection
 from iceexplore.metadata.transforms._transform import Preimage, Transform
 from iceexplore.metadata.types._arrow import arrow_type
@@ -36,7 +37,7 @@ class IdentityTransform(Transform):
         """Return the source's type; ``unknown`` without a source, as in Java (``PartitionSpec.resultType``)."""
         return PrimitiveType("unknown") if source is None else source
 
-    def apply(self, source: Type, values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    def apply(self, source: Type, values: AnyColumn) -> AnyArray:
         """Return the values as they are."""
         return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
@@ -48,7 +49,7 @@ class IdentityTransform(Transform):
         """Return the predicate itself."""
         return Projection(op, literals, source)
 
-    def preimage(self, source: Type, values: pa.Array) -> Preimage | None:
+    def preimage(self, source: Type, values: AnyArray) -> Preimage | None:
         """Return each value as the only one."""
         return Preimage(exact=values.cast(arrow_type(source)))
 
@@ -81,8 +82,8 @@ class VoidTransform(Transform):
         """Return the source's type; ``unknown`` without a source, as in Java (``PartitionSpec.resultType``)."""
         return PrimitiveType("unknown") if source is None else source
 
-    def _apply(self, source: Type, values: pa.Array) -> pa.Array:
-        return pa.nulls(len(values), arrow_type(source))
+    def _apply(self, source: Type, values: AnyArray) -> AnyArray:
+        return build.nulls(len(values), arrow_type(source))
 
     def parse_value(self, value: Any) -> Any:
         """Refuse every value."""

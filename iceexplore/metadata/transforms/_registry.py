@@ -10,8 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import pyarrow as pa
-
+from iceexplore.arrow import AnyArray, AnyColumn
 from iceexplore.metadata.transforms._bucket import BucketTransform
 from iceexplore.metadata.transforms._identity import IdentityTransform, VoidTransform
 from iceexplore.metadata.transforms._times import DayTransform, HourTransform, MonthTransform, YearTransform
@@ -85,7 +84,7 @@ def result_type(transform: str, source: Type | None) -> Type:
     return parse_transform(transform).result_type(source)
 
 
-def apply_transform(transform: str, source: Type, values: pa.Array | pa.ChunkedArray) -> pa.Array:
+def apply_transform(transform: str, source: Type, values: AnyColumn) -> AnyArray:
     """Return the partition values of a column's values (`Transform.apply`); ``transform`` is text: ``bucket[16]``.
 
     Raises

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray
 from iceexplore.errors import OptionError
 from iceexplore.metadata.transforms._projection import Op, Projection, distinct, project_ordered
 from iceexplore.metadata.transforms._transform import Preimage, Transform, base_in, whole_number
@@ -73,7 +74,7 @@ class TimeTransform(Transform):
         """Return int."""
         return _INT
 
-    def _apply(self, source: Type, values: pa.Array) -> pa.Array:
+    def _apply(self, source: Type, values: AnyArray) -> AnyArray:
         if not self.accepts(source):
             raise OptionError(f"{self.name} of {source}: the transform accepts only dates and timestamps")
         numbers = self.numbers(source, integers_of(values))
@@ -94,7 +95,7 @@ class TimeTransform(Transform):
             return self.number_text(int(value))
         return format_value(type_, value)
 
-    def preimage(self, source: Type, values: pa.Array) -> Preimage | None:
+    def preimage(self, source: Type, values: AnyArray) -> Preimage | None:
         """Return the first and last stored date or timestamp of each unit."""
         numbers = integers_of(values)
         return Preimage(self.starts(source, numbers), self.starts(source, numbers + 1) - 1)
@@ -128,7 +129,7 @@ class _CalendarTransform(TimeTransform):
             return ((value.year - 1970) * 12 + value.month - 1) // self.months
         return self.parse_text(value) if isinstance(value, str) else whole_number(value)
 
-    def preimage(self, source: Type, values: pa.Array) -> Preimage | None:
+    def preimage(self, source: Type, values: AnyArray) -> Preimage | None:
         """Return the first and last stored date or timestamp of each unit."""
         numbers = integers_of(values)
         if _greatest(numbers) > 12 * 300_000:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, AnyColumn
 from iceexplore.errors import OptionError
 from iceexplore.metadata.transforms._projection import Op, Projection
 from iceexplore.metadata.types._arrow import arrow_type
@@ -39,8 +40,8 @@ class Preimage:
 
     low: np.ndarray[Any, np.dtype[np.int64]] | None = None
     high: np.ndarray[Any, np.dtype[np.int64]] | None = None
-    exact: pa.Array | None = None
-    prefix: pa.Array | None = None
+    exact: AnyArray | None = None
+    prefix: AnyArray | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Transform(ABC):
     def result_type(self, source: Type | None) -> Type:
         """Return the type of results; ``source`` is None where the source column is in no schema any more."""
 
-    def apply(self, source: Type, values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    def apply(self, source: Type, values: AnyColumn) -> AnyArray:
         """Return the partition values of a column's values; nulls stay null.
 
         Parameters
@@ -126,7 +127,7 @@ class Transform(ABC):
             values = values.combine_chunks()
         return self._apply(source, values).cast(arrow_type(self.result_type(source)))
 
-    def _apply(self, source: Type, values: pa.Array) -> pa.Array:
+    def _apply(self, source: Type, values: AnyArray) -> AnyArray:
         """Return the results for an array; they may be of a type that can be cast to that of the result."""
         raise OptionError(f"transform {str(self)!r} of {source} is not supported")
 
@@ -192,7 +193,7 @@ class Transform(ABC):
         """
         return value
 
-    def preimage(self, source: Type, values: pa.Array) -> Preimage | None:
+    def preimage(self, source: Type, values: AnyArray) -> Preimage | None:
         """Return the source values of some results; an element whose result is null is arbitrary.
 
         None if they can only be found by trying (bucket), which needs results that are whole numbers.

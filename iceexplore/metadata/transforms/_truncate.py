@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.metadata.transforms._projection import Op, Projection, distinct, project_ordered
 from iceexplore.metadata.transforms._transform import Preimage, Transform, WidthTransform, base_in
@@ -44,14 +45,14 @@ class TruncateTransform(WidthTransform):
         """Return the source's type; ``unknown`` without a source, as in Java (``PartitionSpec.resultType``)."""
         return PrimitiveType("unknown") if source is None else source
 
-    def _apply(self, source: Type, values: pa.Array) -> pa.Array:
+    def _apply(self, source: Type, values: AnyArray) -> AnyArray:
         width = self.width
         match type_base(source):
             case _ if not width:
                 return super()._apply(source, values)
             case "int" | "long":
                 numbers = integers_of(values)
-                cut_down = pa.array(numbers - np.mod(numbers, width), mask=np.asarray(values.is_null()))
+                cut_down = build.array(numbers - np.mod(numbers, width), mask=np.asarray(values.is_null()))
                 # Below the lowest number Java's integers wrap around (``TruncateUtil``).
                 return cut_down.cast(arrow_type(source), safe=False)
             case "string":
@@ -158,7 +159,7 @@ class TruncateTransform(WidthTransform):
                 return Projection(">=" if not strict or fits else ">", (cut,), source)
         return None
 
-    def preimage(self, source: Type, values: pa.Array) -> Preimage | None:
+    def preimage(self, source: Type, values: AnyArray) -> Preimage | None:
         """Return an interval of numbers; for texts and binaries the value if shorter than the width, else a prefix."""
         base, width = type_base(source), self.width
         if width and base in _BITS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField, build
 from iceexplore.metadata.types._parameters import decimal_parameters
 from iceexplore.metadata.types._types import ListType, MapType, NestedField, StructType, Type
 
@@ -42,11 +43,11 @@ def arrow_type(type_: Type) -> pa.DataType:
         case ListType(element):
             return pa.list_(_field(element))
         case MapType(key, value):
-            return pa.map_(_field(key), _field(value))
+            return build.map_(_field(key), _field(value))
     if parameters := decimal_parameters(type_):
         return pa.decimal128(*parameters)
     return _PRIMITIVES.get(type_.base, pa.binary())
 
 
-def _field(field: NestedField) -> pa.Field:
+def _field(field: NestedField) -> AnyField:
     return pa.field(field.name, arrow_type(field.type), nullable=not field.required)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, build
+from iceexplore.arrow import compute as pc
 from iceexplore.metadata.types._arrow import arrow_type
 from iceexplore.metadata.types._parameters import decimal_parameters, fixed_length, type_base
 from iceexplore.metadata.types._types import Type
@@ -23,17 +24,17 @@ _Bools = npt.NDArray[np.bool_]
 class _Raw:
     """A binary array as numpy arrays: the bytes, and each value's start, length and validity."""
 
-    def __init__(self, array: pa.Array) -> None:
+    def __init__(self, array: AnyArray) -> None:
         self.array = array
         self.count = len(array)
         _, offsets, data = array.buffers()
         if self.count == 0 or offsets is None:
             ends: Any = np.zeros(self.count + 1, dtype=np.int64)
         else:
-            ends = np.frombuffer(offsets, dtype=np.int64, count=self.count + 1, offset=array.offset * 8)
+            ends = build.frombuffer(offsets, dtype=np.int64, count=self.count + 1, offset=array.offset * 8)
         self.starts = ends[:-1]
         self.lengths = np.diff(ends)
-        self.data = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+        self.data = build.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
         if array.null_count:
             self.there: _Bools = np.asarray(array.is_valid())
             # The bytes under a null are undefined, also their length.
@@ -60,7 +61,7 @@ class _Raw:
         return np.ascontiguousarray(self.matrix(rows, width)).reshape(-1).view(dtype)
 
 
-def decode_values(type_: Type, raw: pa.Array) -> tuple[pa.Array, pa.Array]:
+def decode_values(type_: Type, raw: AnyColumn) -> tuple[AnyArray, pa.BooleanArray]:
     """Decode a column of values in binary single-value form.
 
     Parameters
@@ -91,7 +92,7 @@ def decode_values(type_: Type, raw: pa.Array) -> tuple[pa.Array, pa.Array]:
     if base == "decimal":
         return _decimals(type_, source)
     if decoder is None:  # unknown and nested types have no binary form (spec Appendix D)
-        return pa.nulls(source.count, target), pa.array(source.there)
+        return build.nulls(source.count, target), pa.array(source.there)
     values, good = decoder(source, base)
     if not isinstance(values, pa.Array):
         values = pa.array(values, mask=None if good.all() else ~good)
@@ -143,7 +144,7 @@ def _booleans(source: _Raw, base: str) -> tuple[npt.NDArray[Any], _Bools]:
     return values, good
 
 
-def _uuids(source: _Raw, base: str) -> tuple[pa.Array, _Bools]:
+def _uuids(source: _Raw, base: str) -> tuple[AnyArray, _Bools]:
     good = source.there & (source.lengths == 16)
     cells = np.zeros((source.count, 16), dtype=np.uint8)
     cells[good] = source.matrix(good, 16)
@@ -162,7 +163,7 @@ _DECODERS: dict[str, Callable[[_Raw, str], tuple[Any, _Bools]]] = {
 } | dict.fromkeys(TIMESTAMP_UNITS, _ints)
 
 
-def _decimals(type_: Type, source: _Raw) -> tuple[pa.Array, pa.Array]:
+def _decimals(type_: Type, source: _Raw) -> tuple[AnyArray, pa.BooleanArray]:
     """Decode big-endian two's complement of up to 16 bytes to Arrow's 16 little-endian bytes."""
     target = arrow_type(type_)
     parameters = decimal_parameters(type_)
@@ -192,13 +193,13 @@ def _less(high: npt.NDArray[Any], low: npt.NDArray[Any], limit: int) -> _Bools:
     return below
 
 
-def _fixed_array(target: pa.DataType, cells: npt.NDArray[np.uint8], good: _Bools) -> pa.Array:
+def _fixed_array(target: pa.DataType, cells: npt.NDArray[np.uint8], good: _Bools) -> AnyArray:
     """Return an array of 16-byte values, null where they are not good."""
     valid = None if good.all() else pa.array(good).buffers()[1]
-    return pa.Array.from_buffers(target, len(cells), [valid, pa.py_buffer(np.ascontiguousarray(cells))])
+    return pa.Array.from_buffers(target, len(cells), [valid, build.py_buffer(np.ascontiguousarray(cells))])
 
 
-def _strings(raw: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _strings(raw: AnyArray) -> tuple[AnyArray, pa.BooleanArray]:
     raw = raw.cast(pa.binary())
     try:
         return raw.cast(pa.string()), pa.array(np.zeros(len(raw), dtype=np.bool_))
@@ -220,7 +221,7 @@ def _is_utf8(value: bytes | None) -> bool:
     return True
 
 
-def _binary(type_: Type, raw: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _binary(type_: Type, raw: AnyArray) -> tuple[AnyArray, pa.BooleanArray]:
     length = fixed_length(type_)
     impossible = type_base(type_) == "decimal"  # with an invalid precision
     if length is None and not impossible:

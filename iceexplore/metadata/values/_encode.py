@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, Binaries, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.metadata.types._arrow import arrow_type
 from iceexplore.metadata.types._parameters import decimal_parameters, type_base
@@ -22,7 +23,7 @@ _NUMBERS = {"date": "<i4", "double": "<f8", "float": "<f4", "int": "<i4", "long"
 )
 
 
-def encode_values(type_: Type, array: pa.Array) -> pa.BinaryArray:
+def encode_values(type_: Type, array: AnyColumn) -> Binaries:
     """Encode a column of values in binary single-value form; the inverse of `decode_values`.
 
     Parameters
@@ -61,24 +62,24 @@ def encode_values(type_: Type, array: pa.Array) -> pa.BinaryArray:
     return array.cast(pa.binary())
 
 
-def _rows(cells: npt.NDArray[np.uint8], array: pa.Array) -> pa.BinaryArray:
+def _rows(cells: npt.NDArray[np.uint8], array: AnyArray) -> Binaries:
     """Return fixed-length values from rows of bytes, null where ``array`` is."""
     offsets = (np.arange(len(cells) + 1) * cells.shape[1]).astype(np.int32)
     return _binary(offsets, cells, array)
 
 
-def _binary(offsets: npt.NDArray[Any], data: npt.NDArray[np.uint8], array: pa.Array) -> pa.BinaryArray:
+def _binary(offsets: npt.NDArray[Any], data: npt.NDArray[np.uint8], array: AnyArray) -> Binaries:
     valid = array.is_valid().buffers()[1] if array.null_count else None
-    buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))]
+    buffers = [valid, build.py_buffer(offsets), build.py_buffer(np.ascontiguousarray(data))]
     return pa.Array.from_buffers(pa.binary(), len(array), buffers)
 
 
-def _decimals(array: pa.Array) -> pa.BinaryArray:
+def _decimals(array: AnyArray) -> Binaries:
     """Encode Arrow's 16 little-endian bytes as the minimal big-endian two's complement, as Java does."""
     count = len(array)
     if count == 0:
         return pa.array([], pa.binary())
-    held = np.frombuffer(array.buffers()[1], np.uint8, count * 16, array.offset * 16).reshape(count, 16)
+    held = build.frombuffer(array.buffers()[1], np.uint8, count * 16, array.offset * 16).reshape(count, 16)
     cells = held[:, ::-1]
     negative = cells[:, 0] >= 0x80
     sign = np.where(negative, np.uint8(0xFF), np.uint8(0))

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 
 __all__ = ["by_unique", "integers_of"]
 
 
-def integers_of(values: pa.Array) -> np.ndarray[Any, Any]:
+def integers_of(values: AnyArray) -> np.ndarray[Any, Any]:
     """Return the stored integers of numbers, dates, times and timestamps, as int64; nulls are 0."""
     kind = values.type
     if pa.types.is_date32(kind):
@@ -22,7 +24,7 @@ def integers_of(values: pa.Array) -> np.ndarray[Any, Any]:
     return np.asarray(pc.fill_null(values.cast(pa.int64()), 0))
 
 
-def by_unique(values: pa.Array, apply: Callable[[Any], Any], target: pa.DataType) -> pa.Array:
+def by_unique(values: AnyArray, apply: Callable[[Any], Any], target: pa.DataType) -> AnyArray:
     """Return the results of a function of single values, which is called once for each distinct value."""
     encoded = values.dictionary_encode()
     made = pa.array([None if v is None else apply(v) for v in encoded.dictionary.to_pylist()], target)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, AnyChunkedArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.metadata import NestedField, type_base
 from iceexplore.on_spark.environment._info import SessionInfo
 from iceexplore.on_spark.scans._lookups import Lookups, arrow_frame
@@ -153,10 +155,10 @@ def _schema(table: pa.Table, columns: int) -> pa.Schema:
     return pa.schema([table.schema.field(i) for i in range(columns)])
 
 
-def _negative_zero(column: pa.ChunkedArray) -> pa.Array:
+def _negative_zero(column: AnyChunkedArray) -> AnyArray:
     """Return where a number is -0.0, which Spark's joins treat as equal to 0.0."""
-    values = np.asarray(column.fill_null(1.0))
-    return pa.array((values == 0) & np.signbit(values))
+    values = np.asarray(pc.fill_null(column, 1.0))
+    return build.array((values == 0) & np.signbit(values))
 
 
 def _distinct(keys: pa.Table, masked: bool) -> pa.Table:

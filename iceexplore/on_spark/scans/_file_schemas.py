@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import IO, Any, cast
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField, build
 from iceexplore.errors import FormatError, IceexploreError
 from iceexplore.formats import (
     HEAD_BYTES,
@@ -56,12 +57,12 @@ def orc_nodes(schema: pa.Schema) -> tuple[Node, ...] | None:
     return nodes
 
 
-def _orc_node(f: pa.Field) -> Node:
+def _orc_node(f: AnyField) -> Node:
     children = tuple(_orc_node(c) for c in children_of(f.type))
     if pa.types.is_struct(f.type):
         kind: pa.DataType = pa.struct([n.field() for n in children])
     elif pa.types.is_map(f.type):
-        kind = pa.map_(children[0].field().with_nullable(False), children[1].field())
+        kind = build.map_(children[0].field().with_nullable(False), children[1].field())
     elif pa.types.is_list(f.type):
         kind = pa.list_(children[0].field())
     else:
@@ -212,7 +213,7 @@ def _read(state: TableState, location: str, size: int | None, seen: _Seen) -> Fo
             return Footer(None, 0) if read is None else read(state, location)
         file.seek(0)
         with foreign("the Parquet file", location):
-            return _parquet(pq.read_metadata(file), seen)
+            return _parquet(pq.read_metadata(cast("IO[bytes]", file)), seen)
 
 
 def _orc(state: TableState, location: str) -> Footer:
@@ -249,7 +250,7 @@ def _parquet(metadata: Any, seen: _Seen) -> Footer:
     return Footer(seen.nodes(metadata), rows)
 
 
-def _node(f: pa.Field, leaves: Iterator[Any], path: str) -> Node | None:
+def _node(f: AnyField, leaves: Iterator[Any], path: str) -> Node | None:
     """Return a field with its leaves; None for legacy structures of lists or maps, on which readers disagree."""
     kind = f.type
     if isinstance(kind, pa.BaseExtensionType):
@@ -272,7 +273,7 @@ def _node(f: pa.Field, leaves: Iterator[Any], path: str) -> Node | None:
     if pa.types.is_struct(kind):
         rebuilt: pa.DataType = pa.struct([n.field() for n in children])
     elif pa.types.is_map(kind):
-        rebuilt = pa.map_(children[0].field().with_nullable(False), children[1].field())
+        rebuilt = build.map_(children[0].field().with_nullable(False), children[1].field())
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
         rebuilt = pa.list_(children[0].field())
     else:

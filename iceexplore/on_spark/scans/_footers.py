@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.on_spark.environment._info import SessionInfo
@@ -23,7 +24,7 @@ __all__ = ["footers_by"]
 _MOST_HERE = 10_000
 #: Tasks per worker.
 _TASKS = 4
-_SCHEMA = pa.schema([pa.field("part", pa.int64()), pa.field("footers", pa.binary())])
+_SCHEMA = build.schema([pa.field("part", pa.int64()), pa.field("footers", pa.binary())])
 
 _Bundle = tuple[int, Sequence[str], Sequence[int | None]]
 

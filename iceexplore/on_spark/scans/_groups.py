@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FileMissingError, IceexploreError, UnsupportedError
 from iceexplore.expressions import ALWAYS
 from iceexplore.formats import PUFFIN, Parquet, format_named

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray
 from iceexplore.on_spark.environment._info import SessionInfo, version_of
 from iceexplore.storage import is_local
 
@@ -184,7 +185,7 @@ class Lookups:
         self._info = info
         self._joined: list[tuple[str, DataFrame]] = []
 
-    def array(self, values: pa.Array, kind: spark_types.DataType) -> Column:
+    def array(self, values: AnyArray, kind: spark_types.DataType) -> Column:
         """Return a Column with an array of values."""
         from pyspark.sql import functions as f
         from pyspark.sql import types as t

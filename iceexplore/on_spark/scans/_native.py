@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.expressions import ALWAYS
 from iceexplore.formats import format_named
 from iceexplore.graph import TableState
@@ -129,7 +130,7 @@ class _GroupScan:
     def _read(self, needs_index: bool) -> DataFrame:
         from pyspark.sql import types as t
 
-        locations = self.files.entries["location"].to_pylist()
+        locations = build.to_pylist(self.files.entries["location"])
         reals = [self.state.storage.resolve(x) for x in locations]
         fields = [p.read for p in self.group.columns.values() if p is not None and p.read is not None]
         if needs_index:
@@ -162,7 +163,7 @@ class _GroupScan:
         values = self.numbers[name]
         return f.col(name) if len(set(values)) > 1 else f.lit(values[0]).cast("bigint")
 
-    def _value(self, values: pa.Array, output: Output) -> Column:
+    def _value(self, values: AnyArray, output: Output) -> Column:
         """Return a Column with an arbitrary value per file, looked up in an array."""
         from pyspark.sql import functions as f
 
@@ -227,7 +228,7 @@ class _GroupScan:
             inherited = f.coalesce(stored.make(f.col(_quoted(stored.read.name))), inherited)
         return f.when(first.isNotNull(), inherited)
 
-    def _identity(self, field: NestedField) -> tuple[pa.Array, list[bool]] | None:
+    def _identity(self, field: NestedField) -> tuple[AnyArray, list[bool]] | None:
         """Return a column's values from identity partition fields, and for which files there is one; None if none."""
         values: list[Any] = [None] * len(self.files)
         held = self.files.partition
@@ -257,7 +258,7 @@ class _GroupScan:
             array = pa.ExtensionArray.from_storage(kind, array)
         return array, gives
 
-    def _tuples(self, field: NestedField) -> pa.Array:
+    def _tuples(self, field: NestedField) -> AnyArray:
         """Return the ``_partition`` value of each file."""
         assert isinstance(field.type, StructType)
         target = arrow_field(field).type
@@ -267,11 +268,11 @@ class _GroupScan:
             to = target.field(i).type
             at = -1 if held is None else held.type.get_field_index(str(child.field_id))
             if held is None or at < 0:
-                children.append(pa.nulls(len(self.files), to))
+                children.append(build.nulls(len(self.files), to))
             else:
                 children.append(pc.struct_field(held, [at]).cast(to))
         if not children:
-            return pa.nulls(len(self.files), target)
+            return build.nulls(len(self.files), target)
         return pa.StructArray.from_arrays(children, fields=list(target))
 
     def _by_path(self, path: Sequence[NestedField]) -> Column:

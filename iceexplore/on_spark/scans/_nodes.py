@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField
 from iceexplore.formats import FIELD_ID
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Node:
     children: tuple[Node, ...] = ()
     number: int | None = None
 
-    def field(self) -> pa.Field:
+    def field(self) -> AnyField:
         """Return the column as an Arrow field, with the file's field id."""
         return pa.field(self.name, self.kind, metadata=None if self.number is None else {FIELD_ID: str(self.number)})
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray
+
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
@@ -36,11 +38,11 @@ class KeyBits:
 
     lowest: int
     highest: int
-    words: pa.Array
+    words: AnyArray
     size: int
 
 
-def key_bits(keys: Sequence[pa.Array], masks: Sequence[Sequence[int]]) -> KeyBits | None:
+def key_bits(keys: Sequence[AnyArray], masks: Sequence[Sequence[int]]) -> KeyBits | None:
     """Return the keys of some deletes as bits; None if a table of keys is smaller, or there are no keys.
 
     Parameters

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField
 from iceexplore.formats import children_of, field_id
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, type_base
 from iceexplore.on_spark.scans._literals import literal
@@ -51,7 +52,7 @@ class Projection:
     make: Callable[[Column], Column]
 
 
-def identified_nodes(nodes: Sequence[Node], fields: Sequence[pa.Field]) -> tuple[Node, ...]:
+def identified_nodes(nodes: Sequence[Node], fields: Sequence[AnyField]) -> tuple[Node, ...]:
     """Return the nodes with the ids of ``fields``, the same columns after a name mapping was applied."""
     out = []
     for node, f in zip(nodes, fields, strict=True):

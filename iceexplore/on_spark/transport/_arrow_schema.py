@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from iceexplore.arrow import AnyArray, AnyChunkedArray, build
+from iceexplore.arrow import compute as pc
 
 if TYPE_CHECKING:
     from pyspark.sql import types as spark_types
@@ -35,13 +37,13 @@ def for_spark(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
+def _cast(column: AnyChunkedArray, target: pa.DataType) -> AnyChunkedArray:
     if column.type == target:
         return column
-    return pa.chunked_array([_cast_array(chunk, target) for chunk in column.chunks], target)
+    return build.chunked_array([_cast_array(chunk, target) for chunk in column.chunks], target)
 
 
-def _cast_array(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _cast_array(array: AnyArray, target: pa.DataType) -> AnyArray:
     if array.type == target:
         return array
     if pa.types.is_struct(target):  # by position, as names may repeat

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.on_spark.environment._info import SessionInfo
 from iceexplore.on_spark.transport._arrow_schema import for_spark, spark_schema
 from iceexplore.storage import CACHE
@@ -48,7 +49,7 @@ class _Named:
 
     def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         fields = [field.with_name(name) for field, name in zip(batch.schema, self.names, strict=True)]
-        return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields, batch.schema.metadata))
+        return pa.RecordBatch.from_arrays(batch.columns, schema=build.schema(fields, batch.schema.metadata))
 
 
 #: The most rows of a batch sent to Spark, as wide rows of column metrics take some kilobytes each.
@@ -118,7 +119,7 @@ class _Run:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         CACHE.max_bytes = min(CACHE.max_bytes, _WORKER_CACHE)
         for batch in batches:
-            for number in batch.column(0).to_pylist():
+            for number in build.to_pylist(batch.column(0)):
                 for table in self.work(self.bundles[number]):
                     yield from for_spark(table).to_batches(max_chunksize=_BATCH_ROWS)
 

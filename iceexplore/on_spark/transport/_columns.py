@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyListType, AnyMapType, build
+from iceexplore.arrow import compute as pc
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, type_base
 from iceexplore.reading import Output, arrow_field
 
@@ -53,7 +54,7 @@ _VARIANT = pa.struct(
 _HEX = np.frombuffer("".join(f"{i:02x}" for i in range(256)).encode("ascii"), np.uint8).reshape(256, 2)
 _DIGITS = [i for i in range(36) if i not in (8, 13, 18, 23)]
 
-_Maker = Callable[[pa.Array], pa.Array]
+_Maker: TypeAlias = "Callable[[AnyArray], AnyArray]"
 
 
 def spark_type(kind: Type, version: tuple[int, int]) -> spark_types.DataType:
@@ -123,7 +124,7 @@ class SparkColumns:
         columns = []
         for column, (kind, make) in zip(table.columns, self._steps, strict=True):
             if make is not None:
-                column = pa.chunked_array([make(chunk) for chunk in column.chunks], kind)
+                column = build.chunked_array([make(chunk) for chunk in column.chunks], kind)
             columns.append(column)
         return pa.Table.from_arrays(columns, schema=self.arrow_schema)
 
@@ -138,13 +139,13 @@ def _step(kind: Type, found: pa.DataType, variants: bool) -> tuple[pa.DataType, 
         case StructType(fields):
             return _struct_step(fields, found, variants)
         case ListType(element):
-            to, make = _step(element.type, found.value_type, variants)
+            to, make = _step(element.type, cast(AnyListType, found).value_type, variants)
             if make is None:
                 return found, None
             return pa.list_(pa.field("element", to)), _list_maker(to, make)
         case MapType(key, value):
-            key_type, key_make = _step(key.type, found.key_type, variants)
-            item_type, item_make = _step(value.type, found.item_type, variants)
+            key_type, key_make = _step(key.type, cast(AnyMapType, found).key_type, variants)
+            item_type, item_make = _step(value.type, cast(AnyMapType, found).item_type, variants)
             if key_make is None and item_make is None:
                 return found, None
             made = pa.map_(key_type, item_type)
@@ -161,7 +162,7 @@ def _step(kind: Type, found: pa.DataType, variants: bool) -> tuple[pa.DataType, 
     return found, None
 
 
-def _same(array: pa.Array) -> pa.Array:
+def _same(array: AnyArray) -> AnyArray:
     return array
 
 
@@ -173,7 +174,7 @@ def _struct_step(
         return found, None
     to = pa.struct([pa.field(f.name, kind) for f, (kind, _) in zip(fields, steps, strict=True)])
 
-    def make(array: pa.Array) -> pa.Array:
+    def make(array: AnyArray) -> AnyArray:
         children = [(step or _same)(pc.struct_field(array, [i])) for i, (_, step) in enumerate(steps)]
         return pa.StructArray.from_arrays(children, fields=list(to), mask=_mask(array))
 
@@ -183,7 +184,7 @@ def _struct_step(
 def _list_maker(to: pa.DataType, inner: _Maker) -> _Maker:
     target = pa.list_(pa.field("element", to))
 
-    def make(array: pa.Array) -> pa.Array:
+    def make(array: AnyArray) -> AnyArray:
         full = _unsliced(array)
         return pa.ListArray.from_arrays(full.offsets, inner(full.values), type=target, mask=_mask(full))
 
@@ -191,28 +192,30 @@ def _list_maker(to: pa.DataType, inner: _Maker) -> _Maker:
 
 
 def _map_maker(target: pa.DataType, keys: _Maker, items: _Maker) -> _Maker:
-    def make(array: pa.Array) -> pa.Array:
+    def make(array: AnyArray) -> AnyArray:
         full = _unsliced(array)
-        made = pa.MapArray.from_arrays(full.offsets, keys(full.keys), items(full.items), type=target)
+        made = build.map_array(full.offsets, keys(full.keys), items(full.items), type=target)
         mask = _mask(full)
         return made if mask is None else pc.if_else(mask, pa.scalar(None, target), made)
 
     return make
 
 
-def _uuid_text(array: pa.Array) -> pa.Array:
+def _uuid_text(array: AnyArray) -> AnyArray:
     rows = len(array)
     if not rows:
         return pa.array([], pa.string())
-    raw = np.frombuffer(array.buffers()[1], np.uint8)[array.offset * 16 : (array.offset + rows) * 16].reshape(rows, 16)
+    raw = build.frombuffer(array.buffers()[1], np.uint8)[array.offset * 16 : (array.offset + rows) * 16].reshape(
+        rows, 16
+    )
     text = np.full((rows, 36), ord("-"), np.uint8)
     text[:, _DIGITS] = _HEX[raw].reshape(rows, 32)
     offsets = np.arange(rows + 1, dtype=np.int32) * 36
-    made = pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(text))
+    made = pa.StringArray.from_buffers(rows, build.py_buffer(offsets), build.py_buffer(text))
     return made if not array.null_count else pc.if_else(array.is_valid(), made, pa.scalar(None, pa.string()))
 
 
-def _variant(array: pa.Array) -> pa.Array:
+def _variant(array: AnyArray) -> AnyArray:
     mask = _mask(array)
     # Both parts of a null variant are filled, as Spark declares them non-nullable.
     parts = [pc.fill_null(pc.struct_field(array, name), b"") for name in ("value", "metadata")]

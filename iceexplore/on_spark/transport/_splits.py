@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.formats import DATA_FILE_FORMATS, HEAD_BYTES, format_of_content, sniff
 from iceexplore.graph import TableState
 from iceexplore.on_spark.transport._state import taken
@@ -108,7 +109,7 @@ def read_share(
 
 def share_rows(reader: TaskReader, ranges: Sequence[Range]) -> Iterator[tuple[int, pa.Table]]:
     """Yield the rows of an opened share as tables, each with the index of its task. Raises as `read_share`."""
-    names = reader.tasks.files.entries["location"].to_pylist()
+    names = build.to_pylist(reader.tasks.files.entries["location"])
     for row, (name, part) in enumerate(zip(names, ranges, strict=True)):
         groups = None
         if part != _WHOLE and reader.is_data(row):

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, Int64s, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problems, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, ManifestReader
@@ -156,14 +157,14 @@ def taken(tasks: FileTasks, rows: Iterable[int]) -> FileTasks:
     numbers = pa.array(list(rows), pa.int64())
     some = tasks.take(numbers)
     used = some.residual.unique()
-    residuals = tuple(some.residuals[i] for i in used.to_pylist())
+    residuals = tuple(some.residuals[i] for i in build.to_pylist(used))
     files = EntryBatch(some.files.entries, {}, some.files.partition)
     residual = pc.index_in(some.residual, value_set=used)
     matched = taken_deletes(tasks.matched, numbers)
     return FileTasks(files, some.root_row, some.whole, residual, residuals or tasks.residuals, matched)
 
 
-def taken_deletes(matched: MatchedDeletes, rows: pa.Int64Array) -> MatchedDeletes:
+def taken_deletes(matched: MatchedDeletes, rows: Int64s) -> MatchedDeletes:
     """Return the deletes of some data files, without all others."""
     some = matched.take(rows)
     vectors = some.vector.drop_null()
@@ -179,9 +180,9 @@ def taken_deletes(matched: MatchedDeletes, rows: pa.Int64Array) -> MatchedDelete
     )
 
 
-def _renumbered(lists: pa.Array, used: pa.Array) -> pa.Array:
+def _renumbered(lists: AnyArray, used: AnyArray) -> AnyArray:
     sizes = pc.list_value_length(lists)
     values = pc.index_in(pc.list_flatten(lists), value_set=used)
     offsets = pc.cumulative_sum(pc.cast(sizes, pa.int32()))
     starts = pa.concat_arrays([pa.array([0], pa.int32()), offsets])[: len(lists)]
-    return pa.ListViewArray.from_arrays(starts, pc.cast(sizes, pa.int32()), values)
+    return build.list_view_array(starts, pc.cast(sizes, pa.int32()), values)

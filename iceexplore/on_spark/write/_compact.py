@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits import compacted_files
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, concat_batches
@@ -28,7 +29,7 @@ __all__ = ["compact_files"]
 _MOST_BYTES = 64 << 20
 #: Spark tasks per concurrently running one; a few, as files take different times.
 _TASKS = 3
-_MADE = pa.schema([("part", pa.int64()), ("files", pa.binary())])
+_MADE = build.schema([("part", pa.int64()), ("files", pa.binary())])
 
 
 def compact_files(

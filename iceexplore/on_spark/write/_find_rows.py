@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, build
 from iceexplore.deletes import bitmap_of, encode_deletion_vector
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches, whole
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_positions", "gathered_positions", "only_rows", "without_rows"]
 
-_FOUND = pa.schema([("location", pa.string()), ("positions", pa.binary())])
+_FOUND = build.schema([("location", pa.string()), ("positions", pa.binary())])
 _GATHERED = "task int, rows bigint, positions binary"
 
 
@@ -121,7 +122,11 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _packed(found: Mapping[int, Any], counts: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
     for task, bitmap in found.items():  # one by one, as a batch of all may be large
-        values = [pa.array([task], pa.int32()), pa.array([counts[task]]), pa.array([bitmap.serialize()], pa.binary())]
+        values: list[AnyArray] = [
+            pa.array([task], pa.int32()),
+            pa.array([counts[task]]),
+            pa.array([bitmap.serialize()], pa.binary()),
+        ]
         yield pa.record_batch(values, names=["task", "rows", "positions"])
 
 
@@ -163,7 +168,7 @@ def without_rows(state: TableState, tasks: FileTasks, positions: Mapping[int, An
 
 def only_rows(tasks: FileTasks, positions: Mapping[int, Any]) -> FileTasks:
     """Return the tasks reduced to these live rows, without a residual filter; compare `without_rows`."""
-    counts = tasks.files.entries["record_count"].take(pa.array(list(positions), pa.int64())).to_pylist()
+    counts = build.to_pylist(tasks.files.entries["record_count"].take(pa.array(list(positions), pa.int64())))
     pairs = zip(positions.items(), counts, strict=True)
     return _with_vectors(tasks, {row: _every(count) - bitmap for (row, bitmap), count in pairs})
 

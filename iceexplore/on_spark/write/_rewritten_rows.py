@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyExtensionArray, build
 from iceexplore.errors import IceexploreError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.on_spark.environment._info import SessionInfo
@@ -55,7 +56,7 @@ def kept_rows(session: Any, state: TableState, tasks: FileTasks, gone: Mapping[i
     left = without_rows(state, tasks, gone)
     deletes = left.matched.deletes.entries["record_count"].to_pylist()
     counts = tasks.files.entries["record_count"].to_pylist()
-    rows = [i for i, (count, at) in enumerate(zip(counts, left.matched.vector.to_pylist(), strict=True))
+    rows = [i for i, (count, at) in enumerate(zip(counts, build.to_pylist(left.matched.vector), strict=True))
             if deletes[at] < count]  # fmt: skip
     return moved_rows(session, state, left.take(pa.array(rows, pa.int64()))) if rows else None
 
@@ -239,7 +240,9 @@ def _plain(table: pa.Table, columns: SparkColumns) -> pa.Table:
     out = []
     for column, kind in zip(table.columns, kinds, strict=True):
         if isinstance(column.type, pa.BaseExtensionType):
-            column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+            column = build.chunked_array(
+                [cast(AnyExtensionArray, chunk).storage for chunk in column.chunks], column.type.storage_type
+            )
         out.append(column.cast(kind))
     return pa.Table.from_arrays(out, names=table.column_names)
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
+from iceexplore.arrow import AnyArray, AnyColumn, build
 from iceexplore.commits import CommitWriter, LayoutOptions, WritableStorage
 from iceexplore.graph import TableState
 from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, concat_batches
@@ -78,7 +79,7 @@ def _sources(schema: Schema, columns: Sequence[PartitionColumn]) -> Schema:
     return replace(schema, fields=tuple(f for f in schema.fields if within(f)))
 
 
-def partition_keys(tuples: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
+def partition_keys(tuples: Sequence[AnyArray], rows: int) -> npt.NDArray[np.int64]:
     """Return a hash for each row: equal for equal partition tuples, in any process, and most likely distinct else."""
     key = np.zeros(rows, np.uint64)
     for array in tuples:
@@ -89,7 +90,7 @@ def partition_keys(tuples: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int6
     return key.view(np.int64)
 
 
-def _plain(array: pa.Array) -> pa.Array:
+def _plain(array: AnyArray) -> AnyArray:
     """Return the array in a type whose values convert to Python; nanoseconds, for example, do not."""
     if pa.types.is_temporal(array.type):
         return array.cast(pa.int32() if pa.types.is_date(array.type) else pa.int64())
@@ -185,11 +186,11 @@ def _runs(batch: pa.RecordBatch, key: str | None) -> Iterator[tuple[int | None, 
 
 def packed(batch: EntryBatch) -> bytes:
     """Return entries as the bytes of an Arrow stream, to be sent to the driver."""
-    columns = {f.name: batch.entries[f.name] for f in ENTRY_SCHEMA}
+    columns: dict[str, AnyColumn] = {f.name: batch.entries[f.name] for f in ENTRY_SCHEMA}
     columns |= {f"{_STATS}{field_id}": stats for field_id, stats in batch.stats.items()}
     if batch.partition is not None:
         columns[_PARTITION] = batch.partition
-    table = pa.table(columns)
+    table = build.table(columns)
     sink: Any = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
         stream.write_table(table)

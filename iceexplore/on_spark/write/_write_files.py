@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.errors import OptionError, StorageError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, concat_batches
@@ -141,8 +142,8 @@ def _free_name(taken: list[str]) -> str:
 
 def check_there(state: TableState, made: EntryBatch) -> None:
     """Raise an error if this machine does not see the written files, for example if a worker wrote to its own disk."""
-    sizes = made.entries["file_size_in_bytes"].to_pylist()
-    for location, size in zip(made.entries["location"].to_pylist(), sizes, strict=True):
+    sizes = build.to_pylist(made.entries["file_size_in_bytes"])
+    for location, size in zip(build.to_pylist(made.entries["location"]), sizes, strict=True):
         found = state.storage.stat(location).size if state.storage.exists(location) else None
         if found == size:
             continue

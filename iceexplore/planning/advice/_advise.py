@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.expressions import ALWAYS, all_of, predicates
 from iceexplore.graph import to_frame
 from iceexplore.manifests import EntryBatch, concat_batches
@@ -100,7 +101,7 @@ class Advice:
         return {"text/plain": repr(self), "text/html": html}
 
 
-_SCHEMA = pa.schema(
+_SCHEMA = build.schema(
     [
         ("kind", pa.string()), ("column", pa.string()), ("title", pa.string()), ("unit", pa.string()),
         ("files_before", pa.int64()), ("files_after", pa.int64()), ("bytes_before", pa.int64()),
@@ -108,7 +109,7 @@ _SCHEMA = pa.schema(
         ("statements", pa.list_(pa.string())),
     ]
 )  # fmt: skip
-_CLUSTERING = pa.schema(
+_CLUSTERING = build.schema(
     [
         ("column", pa.string()), ("files", pa.int64()), ("with_bounds", pa.int64()), ("depth", pa.float64()),
         ("deepest", pa.int64()), ("reads", pa.int64()), ("sorted", pa.int64()),

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, Strings, build
+from iceexplore.arrow import compute as pc
 from iceexplore.planning.evaluators._column_metrics import comparable
 
 __all__ = ["Axis", "Floats", "cut_length"]
@@ -57,7 +58,7 @@ class Axis:
     cut: int | None = None
 
     @classmethod
-    def of(cls, lower: pa.Array, upper: pa.Array) -> Axis | None:
+    def of(cls, lower: AnyArray, upper: AnyArray) -> Axis | None:
         """Return the axis of a column with these bounds; None for types without order, or if no bound is known."""
         kind = comparable(lower).type
         if pa.types.is_integer(kind):
@@ -76,7 +77,7 @@ class Axis:
             (i for i, (a, b) in enumerate(zip(least, most, strict=False)) if a != b), min(map(len, (least, most)))
         )
         cut = (pc.unique(pc.binary_slice(ends, shared, shared + _LOOKED_AT)) for ends in (lows, highs))
-        seen = np.unique(np.frombuffer(b"".join(b"".join(texts.to_pylist()) for texts in cut), np.uint8))
+        seen = np.unique(np.frombuffer(b"".join(b"".join(build.to_pylist(texts)) for texts in cut), np.uint8))
         text = pa.types.is_string(lower.type)
         return cls._of_bytes(seen, shared, cut_length(lower) if text else None, text=text)
 
@@ -102,7 +103,7 @@ class Axis:
         """Return the base of the numbers that represent texts."""
         return float(max(self.ranks) + 1)
 
-    def numbers(self, values: pa.Array) -> Floats:
+    def numbers(self, values: AnyArray) -> Floats:
         """Return the values as numbers; NaN for null (or NaN)."""
         plain = comparable(values)
         if not self.ranks:
@@ -138,7 +139,7 @@ class Axis:
         return (low, low + (self.base**room - 1 if room > 0 else 0.0))
 
 
-def cut_length(lower: pa.StringArray) -> int | None:
+def cut_length(lower: Strings) -> int | None:
     """Return the length to which lower bounds seem to be truncated: most have it, and none is longer. Else None."""
     lengths = pc.utf8_length(lower)
     longest = pc.max(lengths).as_py()
@@ -155,6 +156,6 @@ def _is_bytes(kind: pa.DataType) -> bool:
     )  # fmt: skip
 
 
-def _bytes(values: pa.Array) -> pa.Array:
+def _bytes(values: AnyArray) -> AnyArray:
     plain = comparable(values)
     return plain if pa.types.is_binary(plain.type) else plain.cast(pa.binary())

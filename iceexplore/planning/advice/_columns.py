@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Expression, Predicate, predicates
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import TableMetadata, Transform, parse_transform

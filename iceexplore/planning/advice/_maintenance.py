@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import human_bytes
 from iceexplore.manifests import whole
 from iceexplore.planning.advice._spread import Reading

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.planning.advice._axis import Axis, Floats
 from iceexplore.planning.advice._ranges import Span, Wanted
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Predicate
 from iceexplore.graph import human_bytes
 from iceexplore.manifests import EntryBatch
@@ -112,5 +113,5 @@ def cut_bounds(
     )
 
 
-def _mask(values: pa.Array) -> Mask:
+def _mask(values: AnyArray) -> Mask:
     return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False)).astype(np.bool_)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyDecimalType, build
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import TableMetadata
 
@@ -36,7 +37,7 @@ def partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: EntryBa
         count = len(rows[0])
         code = np.zeros(count + len(rows[1]), dtype=np.int64)
         for key in _keys(metadata, number, files, deletes):
-            values = [_child(b, key).take(pa.array(r)) for b, r in zip((files, deletes), rows, strict=True)]
+            values = [_child(b, key).take(build.array(r)) for b, r in zip((files, deletes), rows, strict=True)]
             found = equal_codes(*values)
             code = _dense(code * (int(found.max(initial=0)) + 1) + found)
         out[0][rows[0]], out[1][rows[1]] = base + code[:count], base + code[count:]
@@ -51,16 +52,16 @@ def _keys(metadata: TableMetadata, number: int, *batches: EntryBatch) -> list[st
     return sorted({child.name for b in batches if b.partition is not None for child in b.partition.type})
 
 
-def _child(batch: EntryBatch, key: str) -> pa.Array:
+def _child(batch: EntryBatch, key: str) -> AnyArray:
     at = -1 if batch.partition is None else batch.partition.type.get_field_index(key)
-    return pa.nulls(len(batch)) if at < 0 else pc.struct_field(batch.partition, [at])
+    return pa.nulls(len(batch)) if at < 0 or batch.partition is None else pc.struct_field(batch.partition, [at])
 
 
 def _dense(code: Ints) -> Ints:
     return np.unique(code, return_inverse=True)[1].astype(np.int64, copy=False)
 
 
-def equal_codes(a: pa.Array, b: pa.Array) -> Ints:
+def equal_codes(a: AnyArray, b: AnyArray) -> Ints:
     """Return codes for the values of ``a``, then ``b``; equal values have equal codes.
 
     Null equals null, NaN equals NaN, and -0.0 does not equal 0.0: floats compare as Java's ``doubleToLongBits`` (spec,
@@ -80,7 +81,7 @@ def equal_codes(a: pa.Array, b: pa.Array) -> Ints:
     return np.asarray(both.dictionary_encode(null_encoding="encode").indices).astype(np.int64)
 
 
-def _bits(values: pa.Array) -> pa.Array:
+def _bits(values: AnyArray) -> AnyArray:
     """Return values whose equality is that of the spec; floats as their bits, with a single NaN."""
     if pa.types.is_floating(values.type):
         null = np.asarray(values.is_null())
@@ -89,7 +90,7 @@ def _bits(values: pa.Array) -> pa.Array:
     return _plain(values)
 
 
-def _plain(values: pa.Array) -> pa.Array:
+def _plain(values: AnyArray) -> AnyArray:
     kind = values.type
     if pa.types.is_boolean(kind):
         return values.cast(pa.uint8())
@@ -109,13 +110,14 @@ def _common(kinds: set[pa.DataType]) -> pa.DataType | None:
     if all(pa.types.is_string(k) or pa.types.is_binary(k) for k in kinds):
         return pa.binary()
     if all(pa.types.is_decimal(k) for k in kinds):
-        scale = max(k.scale for k in kinds)
-        digits = max(k.precision - k.scale for k in kinds) + scale
+        decimals = [cast(AnyDecimalType, k) for k in kinds]
+        scale = max(k.scale for k in decimals)
+        digits = max(k.precision - k.scale for k in decimals) + scale
         return pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(min(digits, 76), scale)
     return None
 
 
-def ranks(*arrays: pa.Array) -> list[Ints] | None:
+def ranks(*arrays: AnyArray) -> list[Ints] | None:
     """Return the ranks of values in one order, from 0; -1 for null and NaN. None if the types cannot be compared.
 
     Text is ordered by its UTF-8 bytes, as in Iceberg.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyListArray, Strings, build
+from iceexplore.arrow import compute as pc
 from iceexplore.deletes import FILE_PATH_ID
 from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState, live_manifests
@@ -40,7 +41,7 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
     if not len(files) or not rows:
         return []
     at = np.array(rows, dtype=np.int64)
-    picked = root.entries.take(pa.array(at))
+    picked = root.entries.take(build.array(at))
     oldest = pc.min(pc.fill_null(files.entries["sequence_number"], 0)).as_py()
     keep = ~bool_array(pc.less(picked["sequence_number"], oldest))
     if not root.dialect.has_root_manifest:
@@ -69,7 +70,7 @@ def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: En
     spec = state.metadata.spec(numbers[0]) if len(numbers) == 1 and numbers[0] is not None else None
     if spec is None or files.partition is None or any(s.is_unpartitioned for s in state.metadata.partition_specs):
         return near
-    named = whole(root.entries["partition_spec_id"]).take(pa.array(rows))
+    named = whole(root.entries["partition_spec_id"]).take(build.array(rows))
     mine = bool_array(pc.equal(named, spec.spec_id))
     if not mine.any():
         return near
@@ -106,18 +107,18 @@ def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: En
     there = bool_array(pc.equal(pc.list_value_length(summaries), len(spec.fields)))
     if tuples is None or not there.any():
         return near
-    flat = summaries.filter(pa.array(there)).flatten()
+    flat = cast(AnyListArray, summaries.filter(pa.array(there))).flatten()
     for i, (field, typed) in enumerate(zip(spec.fields, partition_type(spec, state.metadata).fields, strict=True)):
         index = tuples.type.get_field_index(str(field.field_id))
         if index < 0:
             continue
         values = pc.unique(pc.struct_field(tuples, [index]))
-        one = flat.take(pa.array(np.arange(i, len(flat), len(spec.fields))))
-        near[there] &= _has_one(one, typed.type, values)
+        one = flat.take(build.array(np.arange(i, len(flat), len(spec.fields))))
+        near[there] &= _has_one(cast(pa.StructArray, one), typed.type, values)
     return near
 
 
-def _has_one(summary: pa.StructArray, kind: Any, values: pa.Array) -> Mask:
+def _has_one(summary: pa.StructArray, kind: Any, values: AnyArray) -> Mask:
     """Return which summaries of one field admit one of these values."""
     low, low_damaged = decode_values(kind, pc.struct_field(summary, "lower_bound"))
     high, high_damaged = decode_values(kind, pc.struct_field(summary, "upper_bound"))
@@ -164,7 +165,7 @@ class DeleteFiles:
     position: Mask
     equality: Mask
     sequence: Ints
-    referenced: pa.StringArray
+    referenced: AnyArray
     by_bounds: Mask
     skipped: int = 0
 
@@ -211,7 +212,7 @@ def _of_leaf(leaf: Manifest) -> EntryBatch | None:
         return None
     mine = entries.filter(pa.array(mask))
     by_value = pc.equal(mine["content_type"], int(ContentType.EQUALITY_DELETE))
-    ids = set(pc.unique(pc.list_flatten(mine["equality_ids"].filter(by_value))).drop_null().to_pylist())
+    ids = set(build.to_pylist(pc.unique(pc.list_flatten(mine["equality_ids"].filter(by_value))).drop_null()))
     by_position = bool_array(pc.invert(by_value)) & ~_is_vector(mine)
     if (by_position & bool_array(mine["referenced_file"].is_null())).any():
         ids.add(FILE_PATH_ID)
@@ -249,13 +250,13 @@ def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
     )
 
 
-def _one_path(batch: EntryBatch) -> pa.StringArray:
+def _one_path(batch: EntryBatch) -> Strings:
     """Return the path that both bounds of ``file_path`` equal (Java: ``ContentFileUtil.referencedDataFile``)."""
     low, high = path_bounds(batch)
     return pc.if_else(pc.fill_null(pc.equal(low, high), False), low, pa.scalar(None, pa.string()))
 
 
-def path_bounds(batch: EntryBatch) -> tuple[pa.StringArray, pa.StringArray]:
+def path_bounds(batch: EntryBatch) -> tuple[Strings, Strings]:
     """Return the bounds of ``file_path``; null where they are missing or are not text."""
     stats = batch.stats.get(FILE_PATH_ID)
     if stats is None:
@@ -264,7 +265,7 @@ def path_bounds(batch: EntryBatch) -> tuple[pa.StringArray, pa.StringArray]:
     return low, high
 
 
-def _text(values: pa.Array) -> pa.StringArray:
+def _text(values: AnyArray) -> Strings:
     try:
         return values.cast(pa.binary()).cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # at least one is not UTF-8: decode them one by one

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests import EntryBatch, bool_array
 from iceexplore.metadata import TableMetadata, type_base
 from iceexplore.planning.delete_index._codes import Ints, Mask, ranks
@@ -118,7 +119,7 @@ def _required(metadata: TableMetadata, column: int) -> bool:
 
 def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.StructArray:
     """Return column metrics without bounds that may be truncated, are not tight (V4), or are NaN."""
-    children: dict[str, pa.Array] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
+    children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     loose = bool_array(pc.invert(children["tight_bounds"]))
     sure = bool_array(children["tight_bounds"])
     for name in ("lower", "upper"):
@@ -136,7 +137,7 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
 
     A bound may have been truncated without being incremented, at an unknown length; no delete may be lost by that.
     """
-    children: dict[str, pa.Array] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
+    children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     upper = children["upper"]
     if pa.types.is_string(upper.type):
         children["upper"] = pc.binary_join_element_wise(upper, "\U0010ffff" * 4, "")  # the highest code point
@@ -147,7 +148,7 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
     return pa.StructArray.from_arrays(list(children.values()), fields=list(stats.type))
 
 
-def cut_off(metadata: TableMetadata, column: int | None, values: pa.Array) -> Mask:
+def cut_off(metadata: TableMetadata, column: int | None, values: AnyArray) -> Mask:
     """Return which text or binary bounds have a length to which table properties or writers' defaults truncate."""
     if pa.types.is_string(values.type):
         length = pc.utf8_length(values)
@@ -176,7 +177,7 @@ def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
     return out
 
 
-def _beyond(upper: pa.Array) -> pa.Array:
+def _beyond(upper: AnyArray) -> AnyArray:
     """Extend an upper bound of text or bytes to all longer values: a writer may not have incremented it."""
     if pa.types.is_string(upper.type):
         return pc.binary_join_element_wise(upper.cast(pa.binary()), b"\xff", b"")  # 0xff occurs in no UTF-8 text

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, AnyListArray, AnyListViewArray, build
 from iceexplore.errors import UnsupportedError
 from iceexplore.planning.delete_index._codes import Ints, Mask, expand
 from iceexplore.planning.delete_index._scope_join import Found, Spans
@@ -32,8 +34,9 @@ class Stretches:
     size: _Longs
 
     @classmethod
-    def of(cls, lists: pa.ListViewArray | pa.ListArray) -> Stretches:
+    def of(cls, array: AnyArray) -> Stretches:
         """Return the lists of an array without nulls, without copying the lists."""
+        lists = cast(AnyListViewArray, array)
         values = np.asarray(lists.values).astype(np.int64)
         offsets = np.asarray(lists.offsets).astype(np.int64)
         if pa.types.is_list(lists.type):
@@ -58,7 +61,7 @@ class Stretches:
         np.add.at(out, self.values, np.cumsum(change[:-1]))
         return out
 
-    def names(self, names: pa.Array, most: int) -> pa.ListArray:
+    def names(self, names: AnyArray, most: int) -> AnyListArray:
         """Return the names of each data file's deletes; fewer per file if there would be more than ``most``."""
         size = self.size
         if int(size.sum()) > most:
@@ -66,7 +69,7 @@ class Stretches:
         ends = np.cumsum(size)
         places = np.arange(int(size.sum())) - np.repeat(ends - size - self.start, size)
         flat = names.take(pa.array(self.values[places], pa.int64()))
-        return pa.ListArray.from_arrays(pa.array(np.concatenate([[0], ends]).astype(np.int32)), flat)
+        return build.list_array(pa.array(np.concatenate([[0], ends]).astype(np.int32)), flat)
 
 
 #: Maximum number of values in a list array whose ranges are not shared.
@@ -89,21 +92,19 @@ class Lists:
         np.add.at(change, (self.start + self.size)[there], -1)
         return np.cumsum(change[:-1]) > 0
 
-    def array(self, renamed: Ints) -> pa.ListViewArray:
+    def array(self, renamed: Ints) -> AnyListViewArray:
         """Return the lists as an Arrow array, with new numbers for the deletes."""
         used = self.used()
         places = np.concatenate([[0], np.cumsum(used)])
         start = np.where(self.size > 0, places[self.start], 0)
         values = pa.array(renamed[self.values[used]].astype(np.int32))
-        return pa.ListViewArray.from_arrays(
-            pa.array(start.astype(np.int32)), pa.array(self.size.astype(np.int32)), values
-        )
+        return build.list_view_array(pa.array(start.astype(np.int32)), pa.array(self.size.astype(np.int32)), values)
 
 
-def no_lists(count: int) -> pa.ListViewArray:
+def no_lists(count: int) -> AnyListViewArray:
     """Return empty lists."""
     zeros = pa.array(np.zeros(count, dtype=np.int32))
-    return pa.ListViewArray.from_arrays(zeros, zeros, pa.array([], pa.int32()))
+    return build.list_view_array(zeros, zeros, pa.array([], pa.int32()))
 
 
 def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:

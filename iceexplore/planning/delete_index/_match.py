@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import problem, renamed_arguments
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, bool_array, whole
@@ -84,7 +86,7 @@ def equality_columns(state: TableState, manifests: Iterable[int] | None = None) 
     """
     found = live_deletes(state, manifests=manifests)
     ids = pc.unique(pc.list_flatten(found.batch.entries["equality_ids"].filter(pa.array(found.equality))))
-    return sorted(ids.drop_null().to_pylist())
+    return sorted(build.to_pylist(ids.drop_null()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +123,11 @@ class DeleteIndex:
         if self.filter is None or not len(rows):
             return out
         batch = self.found.batch.take(pa.array(rows))
-        stats = {}
+        stats: dict[int, pa.StructArray] = {}
         for column, values in batch.stats.items():
             known = reaching(trusted(self.state.metadata, column, values))
-            stats[column] = pc.if_else(pa.array(_matches_by(batch, column)), known, pa.scalar(None, known.type))
+            matching = pc.if_else(pa.array(_matches_by(batch, column)), known, pa.scalar(None, known.type))
+            stats[column] = cast(pa.StructArray, matching)
         may, _ = self.filter.evaluate(EntryBatch(batch.entries, stats, batch.partition), self.state.metadata)
         out[rows] = ~np.asarray(may)
         return out
@@ -190,7 +193,7 @@ class DeleteIndex:
         locations = whole(self.files.entries["location"])
         return [path_intervals(locations, low, high, self._cut, self.state.storage.prefixes)]
 
-    def _cut(self, values: pa.Array) -> Mask:
+    def _cut(self, values: AnyArray) -> Mask:
         return cut_off(self.state.metadata, None, values)
 
     @cached_property

@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, Strings, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.manifests import ContentType, bool_array, live, whole
 from iceexplore.planning.delete_index._codes import Ints, Mask, expand, ranks
@@ -25,7 +26,7 @@ __all__ = ["live_places", "named_files", "path_intervals"]
 _HEAD = r"^[A-Za-z][A-Za-z0-9+.\-]+:(?://[^/]*)?"
 
 
-def named_files(state: TableState, locations: pa.StringArray, referenced: pa.StringArray) -> tuple[Ints, Ints, Mask]:
+def named_files(state: TableState, locations: Strings, referenced: Strings) -> tuple[Ints, Ints, Mask]:
     """Return the pairs of a data file and a delete that references it.
 
     Parameters
@@ -66,20 +67,20 @@ def named_files(state: TableState, locations: pa.StringArray, referenced: pa.Str
 
 def _by_meaning(
     state: TableState,
-    locations: pa.StringArray,
-    referenced: pa.StringArray,
+    locations: Strings,
+    referenced: Strings,
     lost: Ints,
     ours: Ints,
     theirs: Ints,
     otherwise: Mask,
 ) -> None:
     """Give deletes that match no location the number of the file they mean, among files with the same name."""
-    names = referenced.take(pa.array(lost))
+    names = referenced.take(build.array(lost))
     near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
     first: dict[str, int] = {}
     if not len(near) or not len(lost):
         return
-    texts = locations.take(pa.array(near)).to_pylist()
+    texts = build.to_pylist(locations.take(build.array(near)))
     for text, row in zip(texts, near.tolist(), strict=True):  # a file that is listed twice has one number
         ours[row] = first.setdefault(text, int(ours[row]))
     by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
@@ -87,7 +88,7 @@ def _by_meaning(
     if state.storage.moved:
         by_file = {state.storage.place(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
     bare: list[tuple[int, str]] = []
-    for row, text in zip(lost.tolist(), referenced.take(pa.array(lost)).to_pylist(), strict=True):
+    for row, text in zip(lost.tolist(), build.to_pylist(referenced.take(build.array(lost))), strict=True):
         code = by_place.get(canonical(text))
         if code is None and by_file:
             code = by_file.get(state.storage.place(text))
@@ -108,15 +109,15 @@ def _by_meaning(
             theirs[row], otherwise[row] = by_path[path], True
 
 
-def _alike(locations: pa.StringArray, names: pa.StringArray, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
+def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
     """Return the data files and the deletes (of `lost`) that may mean the same file.
 
     They share the file name and, unless the table has ``moved``, the path.
     """
     ours, theirs = _last(locations), _last(names)
     near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))
-    far = np.flatnonzero(bool_array(pc.is_in(theirs, value_set=pc.unique(ours.take(pa.array(near))))))
-    spelled, named = locations.take(pa.array(near)), names.take(pa.array(far))
+    far = np.flatnonzero(bool_array(pc.is_in(theirs, value_set=pc.unique(ours.take(build.array(near))))))
+    spelled, named = locations.take(build.array(near)), names.take(build.array(far))
     mine, other = _tail(spelled), _tail(named)
     mixed = moved or _odd(spelled).any() or _odd(named).any()
     if not mixed:
@@ -125,7 +126,7 @@ def _alike(locations: pa.StringArray, names: pa.StringArray, lost: Ints, *, move
     return near, lost[far]
 
 
-def _last(values: pa.StringArray) -> pa.StringArray:
+def _last(values: Strings) -> Strings:
     """Return the part after the last slash."""
     parts = pc.split_pattern(values, "/", max_splits=1, reverse=True)
     return parts.flatten().take(pa.array(np.asarray(parts.offsets)[1:] - 1))
@@ -146,15 +147,15 @@ def live_places(state: TableState, paths: Collection[str]) -> dict[str, str]:
         mine = bool_array(live(entries)) & bool_array(pc.equal(entries["content_type"], int(ContentType.DATA)))
         found = whole(entries["location"].filter(pa.array(mine)).drop_null())
         found = found.filter(pc.is_in(_last(found), value_set=ends))
-        places.update((canonical(text), text) for text in found.to_pylist() if path_only(text) in wanted)
+        places.update((canonical(text), text) for text in build.to_pylist(found) if path_only(text) in wanted)
     return places
 
 
 def path_intervals(
-    locations: pa.StringArray,
-    low: pa.StringArray,
-    high: pa.StringArray,
-    cut: Callable[[pa.Array], Mask],
+    locations: Strings,
+    low: Strings,
+    high: Strings,
+    cut: Callable[[AnyArray], Mask],
     prefixes: Sequence[str] = (),
 ) -> Intervals:
     """Return data files and bounds of ``file_path`` as intervals in the order of paths, without scheme and authority.
@@ -186,7 +187,7 @@ def path_intervals(
     )
 
 
-def _prefix_of(values: pa.StringArray, prefixes: Sequence[str]) -> Ints:
+def _prefix_of(values: Strings, prefixes: Sequence[str]) -> Ints:
     """Return the index of the prefix that each location's path is under; -1 for none."""
     tails = _tail(values)
     out = np.full(len(values), -1, dtype=np.int64)
@@ -195,25 +196,25 @@ def _prefix_of(values: pa.StringArray, prefixes: Sequence[str]) -> Ints:
     return out
 
 
-def _places(locations: pa.StringArray, low: pa.StringArray, high: pa.StringArray) -> list[Ints]:
+def _places(locations: Strings, low: Strings, high: Strings) -> list[Ints]:
     beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")  # 0xff occurs in no UTF-8 text
     order = ranks(_tail(locations), _tail(low), beyond)
     assert order is not None  # texts are always comparable
     return order
 
 
-def _tail(values: pa.StringArray) -> pa.StringArray:
+def _tail(values: Strings) -> Strings:
     """Return the path without scheme and authority."""
     return pc.replace_substring_regex(values, _HEAD + "/", "/")
 
 
-def _head(values: pa.StringArray) -> pa.StringArray:
+def _head(values: Strings) -> Strings:
     """Return scheme and authority; the empty string if there are none."""
     found = pc.struct_field(pc.extract_regex(values, f"(?P<head>{_HEAD})/"), "head")
     return pc.if_else(values.is_null(), pa.scalar(None, pa.string()), pc.fill_null(found, ""))
 
 
-def _odd(values: pa.StringArray) -> Mask:
+def _odd(values: Strings) -> Mask:
     """Return which locations have a path that can be written differently, or are truncated before the path."""
     odd = bool_array(pc.match_substring_regex(_tail(values), r"//|(^|/)\.\.?(/|$)|/$|^[^/]*:"))
     odd |= bool_array(pc.match_substring_regex(values, r"^(?i:file)://[^/]")) | bool_array(values.is_null())

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import Strings, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import renamed_arguments
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, bool_array, whole
@@ -71,8 +72,8 @@ class Reasons:
 
     @staticmethod
     def _stats(batch: EntryBatch, row: int, column: int) -> dict[str, Any]:
-        found: dict[str, Any] = batch.stats[column][row].as_py() or {}
-        return found
+        # the stubs take a struct for a list of records
+        return cast("dict[str, Any] | None", batch.stats[column][row].as_py()) or {}
 
     @staticmethod
     def _range(stats: dict[str, Any], kind: Any) -> str:
@@ -102,7 +103,7 @@ class Reasons:
         m = self.matching
         ranges = []
         for column, stats in m.found.batch.stats.items():
-            found = stats[delete].as_py()
+            found = cast("dict[str, Any] | None", stats[delete].as_py())
             if found and column in (m.found.batch.entries["equality_ids"][delete].as_py() or ()):
                 name, f = m.state.metadata.all_fields().get(column, (str(column), None))
                 ranges.append(f"{name} {self._range(found, f.type)}" if f is not None else name)
@@ -155,7 +156,7 @@ def _place(text: str | None, spec: int | None) -> str:
 
 #: Values of ``code`` are ``bounds``, ``dangling``, ``file-path``, ``filter``, ``no-file``, ``not-in-plan``,
 #: ``partition``, ``path``, ``sequence`` and ``vector``; ``more`` marks a last row that counts the rows not shown.
-UNMATCHED_SCHEMA = pa.schema(
+UNMATCHED_SCHEMA = build.schema(
     [
         ("delete_file", pa.string()), ("kind", pa.string()), ("sequence_number", pa.int64()),
         ("data_file", pa.string()), ("code", pa.string()), ("reason", pa.string()),
@@ -196,7 +197,7 @@ def unmatched_deletes(
     scopes = _Scopes(matching, applied)
     reasons = Reasons(matching)
     idle = np.flatnonzero(~scopes.reached & ~applied)
-    named = found.referenced.take(pa.array(idle[:limit])).drop_null().to_pylist()
+    named = build.to_pylist(found.referenced.take(build.array(idle[:limit])).drop_null())
     live = live_places(state, {path_only(name) for name in named}) if named else {}
     rows = [_row(matching, d, None, *reasons.alone(d, live)) for d in idle[:limit].tolist()]
     by_position, by_value = scopes.skipped(matched)
@@ -230,7 +231,7 @@ def applied_of(found: DeleteFiles, matched: MatchedDeletes) -> Mask:
     return bool_array(pc.is_in(keys[0], value_set=keys[1]))
 
 
-def _keys(batch: EntryBatch) -> pa.StringArray:
+def _keys(batch: EntryBatch) -> Strings:
     location, named = (whole(batch.entries[name]) for name in ("location", "referenced_file"))
     offset = pc.struct_field(whole(batch.entries["deletion_vector"]), "offset").cast(pa.string())
     return pc.binary_join_element_wise(*(pc.fill_null(a, "") for a in (location, offset, named)), "\n")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyChunkedArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, human_bytes, to_frame
 from iceexplore.planning.delete_index._lists import Stretches
@@ -170,7 +171,7 @@ class TableDistribution(BarPicture):
         return to_frame(self.table.append_column("deleted_share", deleted))
 
     @property
-    def _rows(self) -> pa.ChunkedArray:
+    def _rows(self) -> AnyChunkedArray:
         return self.table["rows"].cast(pa.float64())
 
     def chart(self, max_rows: int = _SHOWN) -> BarChart:
@@ -198,7 +199,7 @@ class TableDistribution(BarPicture):
         return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows), "full-size files, data", "small files")
 
     def _records(self, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
-        return list(self.table.take(pa.array(rows)).to_pylist())
+        return list(self.table.take(build.array(rows)).to_pylist())
 
     def _row(self, label: str, r: dict[str, Any]) -> BarRow:
         small, rows, gone = int(r["small_files"]), int(r["rows"]), float(r["deleted_rows"])

@@ -18,8 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests import whole
 from iceexplore.metadata import Type, arrow_type
 
@@ -49,23 +50,23 @@ class ColumnMetrics:
         int64 arrays, for display; None where nothing is counted.
     """
 
-    lower: pa.Array
-    upper: pa.Array
+    lower: AnyArray
+    upper: AnyArray
     no_null: Mask
     all_null: Mask
     no_nan: Mask
     all_nan: Mask
     nothing: Mask
     exact: bool = False
-    value_count: pa.Array | None = None
-    null_count: pa.Array | None = None
+    value_count: AnyArray | None = None
+    null_count: AnyArray | None = None
 
     def __len__(self) -> int:
         return len(self.lower)
 
     @classmethod
     def of_stats(
-        cls, stats: pa.StructArray, records: pa.Array | None = None, *, nested: bool = False, required: bool = False
+        cls, stats: pa.StructArray, records: AnyArray | None = None, *, nested: bool = False, required: bool = False
     ) -> ColumnMetrics:
         """Build column metrics from a column of `EntryBatch.stats`.
 
@@ -91,12 +92,12 @@ class ColumnMetrics:
     @classmethod
     def of_counts(
         cls,
-        lower: pa.Array,
-        upper: pa.Array,
-        values: pa.Array,
-        nulls: pa.Array,
-        nans: pa.Array,
-        records: pa.Array | None = None,
+        lower: AnyArray,
+        upper: AnyArray,
+        values: AnyArray,
+        nulls: AnyArray,
+        nans: AnyArray,
+        records: AnyArray | None = None,
         *,
         nested: bool = False,
         required: bool = False,
@@ -133,7 +134,7 @@ class ColumnMetrics:
         return cls(lower, upper, no_null, all_null, no_nan, all_nan, nothing, False, values, nulls)
 
     @classmethod
-    def of_values(cls, values: pa.Array) -> ColumnMetrics:
+    def of_values(cls, values: AnyArray) -> ColumnMetrics:
         """Build exact column metrics from partition values, one per file, which may be null or NaN."""
         null = np.asarray(values.is_null())
         floating = pa.types.is_floating(values.type)
@@ -143,10 +144,10 @@ class ColumnMetrics:
     @classmethod
     def of_summaries(
         cls,
-        lower: pa.Array,
-        upper: pa.Array,
-        contains_null: pa.Array,
-        contains_nan: pa.Array,
+        lower: AnyArray,
+        upper: AnyArray,
+        contains_null: AnyArray,
+        contains_nan: AnyArray,
         unbounded: Mask,
     ) -> ColumnMetrics:
         """Build column metrics from the summaries of a partition field in a manifest list.
@@ -193,17 +194,17 @@ class ColumnMetrics:
         )
 
 
-def known(mask: pa.Array | pa.ChunkedArray) -> Mask:
+def known(mask: AnyColumn) -> Mask:
     """Return the result of a comparison, False where it is unknown (null)."""
     filled = pc.fill_null(mask, False)
     return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
 
 
-def _without(values: pa.Array, gone: Mask) -> pa.Array:
+def _without(values: AnyArray, gone: Mask) -> AnyArray:
     return pc.if_else(pa.array(gone), pa.scalar(None, values.type), values) if gone.any() else values
 
 
-def _uncrossed(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _uncrossed(lower: AnyArray, upper: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return the bounds, both null where the lower one is above the upper one."""
     if pa.types.is_null(lower.type) or pa.types.is_nested(lower.type):
         return lower, upper
@@ -211,7 +212,7 @@ def _uncrossed(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
     return _without(lower, crossed), _without(upper, crossed)
 
 
-def comparable(values: pa.Array) -> pa.Array:
+def comparable(values: AnyArray) -> AnyArray:
     """Cast values to a type that Arrow can compare: integers, booleans and times to int64, fixed to binary."""
     kind = values.type
     if pa.types.is_date32(kind):
@@ -225,7 +226,7 @@ def comparable(values: pa.Array) -> pa.Array:
     return values
 
 
-def aligned(values: pa.Array, kind: Type | None) -> pa.Array | None:
+def aligned(values: AnyArray, kind: Type | None) -> AnyArray | None:
     """Convert values to the unit of a predicate's literals; return None if the types are not comparable.
 
     The filter may be bound to an older schema than the one that the bounds were decoded with, or a file's tuple may

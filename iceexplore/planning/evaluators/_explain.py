@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn, Strings, build
+from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Always, And, Expression, Or, Predicate
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, Manifest
@@ -44,7 +45,7 @@ def term_text(p: Predicate) -> str:
 
 def metrics_as_text(
     p: Predicate, source: MetricsSource, by: str, rows: Any, thing: str
-) -> tuple[pa.StringArray, pa.StringArray, pa.Array, pa.StringArray]:
+) -> tuple[Strings, Strings, AnyArray, Strings]:
     """Return lower bound, upper bound, null count and an explanation for each row.
 
     Parameters
@@ -77,7 +78,7 @@ def metrics_as_text(
     return lower, upper, nulls, pc.binary_join_element_wise(known, text, ": ")
 
 
-def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: str) -> pa.StringArray:
+def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: str) -> Strings:
     who = subject or name
     if p.op == "is-null":
         return pa.array([f"{who} is never null"] * len(all_null))
@@ -88,7 +89,7 @@ def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: st
     return pc.if_else(pa.array(all_null), f"{who} is always null", f"{who} is always null or NaN")
 
 
-def _ranged(who: str, lower: pa.StringArray, upper: pa.StringArray) -> pa.StringArray:
+def _ranged(who: str, lower: Strings, upper: Strings) -> Strings:
     """Return texts such as ``id is 10 to 20``, ``id is 10``, ``id is at least 10``, ``id is null``."""
     low, high = lower.is_valid(), upper.is_valid()
     one = pc.fill_null(pc.equal(lower, upper), False)
@@ -117,7 +118,7 @@ def _literals(values: Sequence[Any], transform: str, kind: Type | None) -> list[
 
 
 #: ``by`` is ``partition``, ``counts`` (nulls and NaN), ``bounds``, or ``filter`` if the filter is never true.
-WHY_SCHEMA = pa.schema(
+WHY_SCHEMA = build.schema(
     [
         ("term", pa.string()), ("by", pa.string()), ("column", pa.string()), ("lower", pa.string()),
         ("upper", pa.string()), ("null_count", pa.int64()), ("why", pa.string()),
@@ -250,7 +251,7 @@ class _Explanation:
         made = pa.concat_tables(parts)
         if len(parts) == 1:
             return made
-        return made.take(pa.array(np.argsort(np.concatenate(order), kind="stable"))).combine_chunks()
+        return made.take(build.array(np.argsort(np.concatenate(order), kind="stable"))).combine_chunks()
 
     def _number(self, reason: _Constant | _Said | _Joined) -> int:
         self.reasons.append(reason)
@@ -275,10 +276,10 @@ class _Explanation:
             case _Constant(term, by, why):
                 return _table(n, term=term, by=by, why=why)
             case _Said(p, w, by):
-                lower, upper, nulls, why = metrics_as_text(p, w, by, at, self.thing)
+                lower, upper, nulls, texts = metrics_as_text(p, w, by, at, self.thing)
                 named = "partition" if w.by == "partition" else by
                 return _table(n, term=term_text(p), by=named, column=w.name, lower=lower, upper=upper,
-                              null_count=nulls, why=why)  # fmt: skip
+                              null_count=nulls, why=texts)  # fmt: skip
         parts = [self._rendered(i, at) for i in reason.parts]
         return _one_of(parts, n)
 
@@ -301,9 +302,10 @@ def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
 
 
 def _table(n: int, **columns: Any) -> pa.Table:
-    arrays = []
+    arrays: list[AnyColumn] = []
     for f in WHY_SCHEMA:
         value = columns.get(f.name)
-        ready = isinstance(value, (pa.Array, pa.ChunkedArray))
-        arrays.append(value if ready else pa.repeat(pa.scalar(value, f.type), n))
+        if not isinstance(value, (pa.Array, pa.ChunkedArray)):
+            value = build.repeat(build.scalar(value, f.type), n)
+        arrays.append(value)
     return pa.Table.from_arrays(arrays, schema=WHY_SCHEMA)

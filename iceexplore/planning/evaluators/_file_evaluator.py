@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn
+from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Expression, Predicate
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import PartitionSpec, TableMetadata, Type, parse_transform
@@ -204,7 +205,7 @@ class FileMetricsSources:
             self._evidence[p.field_id] = ColumnMetrics.of_stats(stats, self.records, nested=nested, required=required)
         return [MetricsSource(p, p, self._evidence[p.field_id], None, "statistics", p.name, "identity", p.type)]
 
-    def value(self, key: str) -> pa.Array | None:
+    def value(self, key: str) -> AnyArray | None:
         """Return the partition values of a field, given by its id as text; None if the batch has none."""
         partition = self._batch.partition
         at = -1 if partition is None else partition.type.get_field_index(key)
@@ -238,5 +239,5 @@ class FileMetricsSources:
         return ~doubted if mine is None else mine & ~doubted
 
 
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+def _one(column: AnyColumn) -> AnyArray:
     return whole(column) if isinstance(column, pa.ChunkedArray) else column

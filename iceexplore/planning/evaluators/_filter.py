@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import Int32s, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, nearest
 from iceexplore.expressions import (
     ALWAYS,
@@ -43,9 +44,7 @@ __all__ = [
 _TERMS_AT_ONCE = 20
 
 
-def residuals(
-    wanted: Filter, batch: EntryBatch, metadata: TableMetadata
-) -> tuple[pa.Int32Array, tuple[Expression, ...]]:
+def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tuple[Int32s, tuple[Expression, ...]]:
     """Return the residual of a filter for each data file.
 
     As in Iceberg's residual evaluator, a term that the partition tuple proves true of every row (strict projection) is
@@ -79,7 +78,7 @@ def residuals(
         if len(decided) % _TERMS_AT_ONCE == 0:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     if not decided:
-        return pa.array(np.zeros(n, np.int32)), (wanted.expression,)
+        return build.array(np.zeros(n, np.int32)), (wanted.expression,)
     _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
     places: dict[Expression, int] = {wanted.expression: 0}
     number = np.zeros(len(first), np.int32)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyListArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.expressions import Predicate
 from iceexplore.graph import TableState
@@ -153,9 +154,9 @@ class ManifestMetricsSources:
             made = None
             if not pa.types.is_nested(found.lower.type) and any(a.null_count < len(a) for a in given):
                 nested = number not in top_level_ids(self._metadata) | self._expressions
-                names = ("lower", "upper", "value_count", "null_count", "nan_count")
+                names = ["lower", "upper", "value_count", "null_count", "nan_count"]
                 stats = pa.StructArray.from_arrays([getattr(found, n) for n in names], names)
-                made = ColumnMetrics.of_stats(stats.take(pa.array(self._rows)), nested=nested)
+                made = ColumnMetrics.of_stats(stats.take(build.array(self._rows)), nested=nested)
             self._columns[number] = made
         return self._columns[number]
 
@@ -184,18 +185,18 @@ class ManifestMetricsSources:
 
     def _summaries(self, spec: PartitionSpec, mine: Mask) -> dict[str, ColumnMetrics]:
         """Read the partition summaries of a manifest list; skip manifests whose summaries do not fit their spec."""
-        column = whole(self._root.entries["partition_summaries"]).take(pa.array(self._rows))
+        column = whole(self._root.entries["partition_summaries"]).take(build.array(self._rows))
         lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0))
         there = mine & (lengths == len(spec.fields))
         if not spec.fields or not there.any():
             return {}
-        flat = column.filter(pa.array(there)).flatten()
+        flat = cast(AnyListArray, column.filter(pa.array(there))).flatten()
         places = np.where(there, np.cumsum(there) - 1, -1)
         out = {}
         for i, (f, typed) in enumerate(zip(spec.fields, partition_type(spec, self._metadata).fields, strict=True)):
             if pa.types.is_null(arrow_type(typed.type)):
                 continue
-            part = flat.take(pa.array(np.arange(i, len(flat), len(spec.fields))))
+            part = flat.take(build.array(np.arange(i, len(flat), len(spec.fields))))
             raw = {child.name: pc.struct_field(part, [j]) for j, child in enumerate(part.type)}
             lower, upper = (decode_values(typed.type, raw[n])[0] for n in ("lower_bound", "upper_bound"))
             unbounded = np.asarray(raw["lower_bound"].is_null())

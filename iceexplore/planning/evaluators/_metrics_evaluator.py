@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyScalar, build
+from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Always, And, Expression, Or, Predicate
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, Mask, aligned, known
 
@@ -145,7 +146,7 @@ def must_match(p: Predicate, e: ColumnMetrics) -> Mask:
     return out & e.no_null & e.no_nan
 
 
-def satisfied(p: Predicate, values: pa.Array) -> Mask | None:
+def satisfied(p: Predicate, values: AnyArray) -> Mask | None:
     """Return whether each value satisfies the predicate; None if the values do not have the predicate's type."""
     null: Mask = np.asarray(values.is_null())
     nan: Mask = known(pc.is_nan(values)) if pa.types.is_floating(values.type) else np.zeros(len(values), np.bool_)
@@ -180,13 +181,13 @@ def satisfied(p: Predicate, values: pa.Array) -> Mask | None:
     return out
 
 
-def _sides(p: Predicate, e: ColumnMetrics) -> tuple[pa.Array, pa.Array, list[pa.Scalar]] | None:
+def _sides(p: Predicate, e: ColumnMetrics) -> tuple[AnyArray, AnyArray, list[AnyScalar]] | None:
     low, high = aligned(e.lower, p.type), aligned(e.upper, p.type)
     literals = None if low is None else _scalars(p, low.type)
     return None if low is None or high is None or literals is None else (low, high, literals)
 
 
-def _scalars(p: Predicate, kind: pa.DataType) -> list[pa.Scalar] | None:
+def _scalars(p: Predicate, kind: pa.DataType) -> list[AnyScalar] | None:
     """Convert the literals to the type of the comparison; return None if one does not fit."""
     try:
         return [_scalar(v, kind) for v in p.literals]
@@ -194,20 +195,20 @@ def _scalars(p: Predicate, kind: pa.DataType) -> list[pa.Scalar] | None:
         return None
 
 
-def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
+def _scalar(value: Any, kind: pa.DataType) -> AnyScalar:
     if pa.types.is_int64(kind):
         value = int(value)  # also for booleans
     if pa.types.is_decimal(kind):
         try:
             return pa.scalar(value, kind)
         except pa.ArrowInvalid:  # another scale or precision: let Arrow find a common one, or raise
-            own = pa.scalar(value)
+            own = build.scalar(value)
             pc.equal(pa.scalar(None, kind), own)
             return own
     return pa.scalar(value, kind)
 
 
-def _among(values: pa.Array, literals: list[pa.Scalar]) -> Mask:
+def _among(values: AnyArray, literals: list[AnyScalar]) -> Mask:
     """Return which values equal one of the literals."""
     if len(literals) > 8 and all(x.type == values.type for x in literals):
         wanted = pa.array([x.as_py() for x in literals], values.type)
@@ -221,7 +222,7 @@ def _among(values: pa.Array, literals: list[pa.Scalar]) -> Mask:
     return out
 
 
-def _outside(low: pa.Array, high: pa.Array, literals: list[pa.Scalar]) -> Mask:
+def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
     """Return where no literal is between the bounds."""
     if len(literals) > 8 and (pa.types.is_integer(low.type) or pa.types.is_floating(low.type)):
         return _none_between(low, high, np.sort(np.array([x.as_py() for x in literals])))
@@ -231,7 +232,7 @@ def _outside(low: pa.Array, high: pa.Array, literals: list[pa.Scalar]) -> Mask:
     return _each_outside(low, high, literals)
 
 
-def _none_between(low: pa.Array, high: pa.Array, ordered: Any) -> Mask:
+def _none_between(low: AnyArray, high: AnyArray, ordered: Any) -> Mask:
     """Return the same for many numbers: the first literal not below the lower bound must be above the upper bound."""
     floor = np.asarray(pc.fill_null(low, ordered[0].item()))
     first = np.searchsorted(ordered, floor)
@@ -241,7 +242,7 @@ def _none_between(low: pa.Array, high: pa.Array, ordered: Any) -> Mask:
     return out
 
 
-def _each_outside(low: pa.Array, high: pa.Array, literals: list[pa.Scalar]) -> Mask:
+def _each_outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
     """Return where each literal is known to be below the lower or above the upper bound."""
     out = np.ones(len(low), np.bool_)
     for x in literals:
@@ -249,11 +250,11 @@ def _each_outside(low: pa.Array, high: pa.Array, literals: list[pa.Scalar]) -> M
     return out
 
 
-def _starts(values: pa.Array, prefix: Any) -> Mask:
+def _starts(values: AnyArray, prefix: Any) -> Mask:
     return known(pc.starts_with(values, prefix))
 
 
-def _apart(low: pa.Array, high: pa.Array, prefix: Any) -> Mask:
+def _apart(low: AnyArray, high: AnyArray, prefix: Any) -> Mask:
     """Return where no value between the bounds begins with the prefix."""
     cut = pc.utf8_slice_codeunits if pa.types.is_string(low.type) else pc.binary_slice
     x = pa.scalar(prefix, low.type)

@@ -11,8 +11,9 @@ from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyColumn
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import (
     NestedField,
@@ -102,7 +103,7 @@ def _stored(column: PartitionColumn, value: Any, where: str) -> Any:
         raise OptionError(f"{where} = {value!r} is not a value of {column.field.transform}: {error}") from None
 
 
-def typed_values(kind: Type, values: Sequence[Any], what: str) -> pa.Array:
+def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
     """Convert Python values to an array of the Arrow type; text is accepted for dates, times, decimals and UUIDs.
 
     Raises
@@ -149,7 +150,7 @@ def _plain(base: str, value: Any) -> Any:
 
 
 def partition_keys(
-    spec_ids: pa.Array, partition: pa.StructArray | None, metadata: TableMetadata
+    spec_ids: AnyColumn, partition: pa.StructArray | None, metadata: TableMetadata
 ) -> frozenset[tuple[int, str]]:
     """Return the distinct partitions of some files, comparable between table states: spec id, and the tuple as JSON.
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyField
+from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Expression, Predicate, predicates
 from iceexplore.formats import FIELD_ID
 from iceexplore.metadata import arrow_type
@@ -51,7 +52,7 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.BooleanArray:
     return pa.array(np.concatenate(masks) if masks else np.zeros(0, np.bool_), pa.bool_())
 
 
-def _paths(fields: Iterable[pa.Field], path: tuple[int, ...], wanted: set[int]) -> dict[int, tuple[int, ...]]:
+def _paths(fields: Iterable[AnyField], path: tuple[int, ...], wanted: set[int]) -> dict[int, tuple[int, ...]]:
     """Return the path of each wanted field, as indices by field id."""
     out: dict[int, tuple[int, ...]] = {}
     for i, field in enumerate(fields):
@@ -66,8 +67,8 @@ def _paths(fields: Iterable[pa.Field], path: tuple[int, ...], wanted: set[int]) 
     return out
 
 
-def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: list[pa.Array], rows: int) -> Mask:
-    read: dict[tuple[int, bool], pa.Array] = {}
+def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: list[AnyArray], rows: int) -> Mask:
+    read: dict[tuple[int, bool], AnyArray] = {}
 
     def leaf(p: Predicate) -> Mask:
         path = paths.get(p.field_id)
@@ -84,7 +85,7 @@ def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: l
     return walk(expression, rows, leaf)
 
 
-def _values(p: Predicate, column: pa.Array, path: tuple[int, ...]) -> pa.Array:
+def _values(p: Predicate, column: AnyArray, path: tuple[int, ...]) -> AnyArray:
     values = _plain(column)
     for i in path:
         values = _plain(pc.struct_field(values, [i]))  # null where the struct is null
@@ -95,7 +96,7 @@ def _values(p: Predicate, column: pa.Array, path: tuple[int, ...]) -> pa.Array:
     return values if values.type == wanted or pa.types.is_fixed_size_binary(values.type) else values.cast(wanted)
 
 
-def _plain(values: pa.Array) -> pa.Array:
+def _plain(values: AnyArray) -> AnyArray:
     """Return the values without extension types and dictionaries."""
     if isinstance(values, pa.ExtensionArray):
         values = values.storage

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, Strings
+from iceexplore.arrow import compute as pc
 from iceexplore.metadata import PrimitiveType, Type, arrow_type, parse_transform, type_base
 
 __all__ = ["human_texts", "shown"]
@@ -15,7 +16,7 @@ _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 _LONGEST = 60
 
 
-def human_texts(values: pa.Array, kind: Type | None, transform: str = "identity") -> pa.StringArray:
+def human_texts(values: AnyArray, kind: Type | None, transform: str = "identity") -> Strings:
     """Return the values as text; null stays null.
 
     Parameters
@@ -44,7 +45,7 @@ def human_texts(values: pa.Array, kind: Type | None, transform: str = "identity"
     return _by_value(values, kind, transform)
 
 
-def shown(texts: pa.StringArray, quoted: bool) -> pa.StringArray:
+def shown(texts: Strings, quoted: bool) -> Strings:
     """Return texts for use in a sentence: long ones cut off, those of text columns in quotes."""
     if (pc.max(pc.utf8_length(texts)).as_py() or 0) > _LONGEST:
         cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, _LONGEST), "…", "")
@@ -52,7 +53,7 @@ def shown(texts: pa.StringArray, quoted: bool) -> pa.StringArray:
     return pc.binary_join_element_wise("'", texts, "'", "") if quoted else texts
 
 
-def _by_value(values: pa.Array, kind: Type | None, transform: str) -> pa.StringArray:
+def _by_value(values: AnyArray, kind: Type | None, transform: str) -> Strings:
     """Format each distinct value once."""
     encoded = values.dictionary_encode()
     distinct = encoded.dictionary
@@ -74,7 +75,7 @@ def _kind_of(found: pa.DataType) -> Type | None:
     return next((PrimitiveType(n) for n in (*names, "binary") if arrow_type(PrimitiveType(n)) == found), None)
 
 
-def _floats(values: pa.Array, kind: Type | None) -> pa.StringArray:
+def _floats(values: AnyArray, kind: Type | None) -> Strings:
     """Format floats as Java does: like Arrow from 0.001 to 10,000,000, but with ``.0`` for whole numbers."""
     magnitude = pc.abs(values)
     plain = pc.and_(pc.greater_equal(magnitude, 1e-3), pc.less(magnitude, 1e6))
@@ -87,7 +88,7 @@ def _floats(values: pa.Array, kind: Type | None) -> pa.StringArray:
     return pc.replace_with_mask(texts, pc.invert(plain), others)
 
 
-def _plain_years(values: pa.Array) -> bool:
+def _plain_years(values: AnyArray) -> bool:
     ends = pc.min_max(values.cast(pa.int64()))
     if not ends["min"].is_valid:
         return True
@@ -95,7 +96,7 @@ def _plain_years(values: pa.Array) -> bool:
     return bool(ends["min"].as_py() >= _FIRST * unit and ends["max"].as_py() // unit <= _LAST)
 
 
-def _timestamps(values: pa.Array) -> pa.StringArray:
+def _timestamps(values: AnyArray) -> Strings:
     """Format timestamps in ISO 8601 with as many fractional digits as needed."""
     plain = values.cast(pa.int64()).cast(pa.timestamp(values.type.unit)).cast(pa.string())
     texts = pc.utf8_rtrim(pc.utf8_rtrim(pc.replace_substring(plain, " ", "T"), "0"), ".")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyDictionaryArray, AnyScalar, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, format_ms, human_bytes
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import TableMetadata, format_spec, human_value
@@ -64,7 +65,7 @@ def _by_partition(state: TableState, files: EntryBatch) -> Groups:
             if column.transform.is_void or column.key not in groups:
                 continue
             kind = column.type if column.source is None else column.source.type
-            texts = _texts(groups[column.key].take(pa.array(mine)), kind, column.field.transform)
+            texts = _texts(groups[column.key].take(build.array(mine)), kind, column.field.transform)
             parts.append(pc.binary_join_element_wise(f"{column.field.name}=", texts, ""))
         if parts:
             labels[mine] = pc.binary_join_element_wise(*parts, ", ").to_numpy(zero_copy_only=False)
@@ -82,25 +83,25 @@ def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
     return np.clip(np.asarray(pc.fill_null(whole(files.entries[name]), 0)).astype(np.int64), 0, _MOST)
 
 
-def _tuples(files: EntryBatch) -> dict[str, pa.Array]:
+def _tuples(files: EntryBatch) -> dict[str, AnyArray]:
     keys = {"spec": whole(files.entries["partition_spec_id"])}
     if files.partition is not None:
         keys |= {f.name: pc.struct_field(files.partition, [i]) for i, f in enumerate(files.partition.type)}
     return keys
 
 
-def _texts(values: pa.Array, kind: Any, transform: str) -> pa.Array:
+def _texts(values: AnyArray, kind: Any, transform: str) -> AnyArray:
     """Return the values as text."""
     encoded = pc.dictionary_encode(values, null_encoding="encode")
     words = pa.array([human_value(kind, transform, _plain(v)) for v in encoded.dictionary], pa.string())
     return words.take(encoded.indices)
 
 
-def _plain(value: pa.Scalar) -> Any:
+def _plain(value: AnyScalar) -> Any:
     try:
         return value.as_py()
     except (ValueError, OverflowError):  # outside the calendar's range
-        return value.value
+        return cast(pa.TimestampScalar, value).value
 
 
 def _by_spec(state: TableState, files: EntryBatch) -> Groups:
@@ -120,7 +121,7 @@ def _by_snapshot(state: TableState, files: EntryBatch) -> Groups:
     """Group files by the snapshot that added them, oldest first; expired snapshots come before them."""
     ids = whole(files.entries["snapshot_id"])
     codes, firsts = _distinct({"snapshot": ids})
-    numbers = ids.take(firsts).to_pylist()
+    numbers = build.to_pylist(ids.take(firsts))
     known = {s.snapshot_id: s for s in state.metadata.snapshots}
     found = [known.get(n) for n in numbers]
     words = [
@@ -185,7 +186,7 @@ GROUPINGS: dict[str, Callable[[TableState, EntryBatch], Groups]] = {
 }
 
 
-def _distinct(keys: dict[str, pa.Array]) -> tuple[npt.NDArray[np.int64], pa.Array]:
+def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArray]:
     """Return a code per row for the combination of its keys, in the order of the keys, and each code's first row."""
     count = len(next(iter(keys.values())))
     total = np.zeros(count, dtype=np.int64)
@@ -197,7 +198,7 @@ def _distinct(keys: dict[str, pa.Array]) -> tuple[npt.NDArray[np.int64], pa.Arra
     return total, pa.array(firsts)
 
 
-def _ordered(array: pa.Array) -> npt.NDArray[np.int64]:
+def _ordered(array: AnyArray) -> npt.NDArray[np.int64]:
     """Return codes in the order of the values, null first."""
     encoded = pc.dictionary_encode(array, null_encoding="encode")
     order = np.asarray(pc.array_sort_indices(encoded.dictionary, null_placement="at_start")).astype(np.int64)
@@ -206,7 +207,7 @@ def _ordered(array: pa.Array) -> npt.NDArray[np.int64]:
     return places[_indices(encoded)]
 
 
-def _indices(encoded: pa.DictionaryArray) -> npt.NDArray[np.int64]:
+def _indices(encoded: AnyDictionaryArray) -> npt.NDArray[np.int64]:
     return np.asarray(encoded.indices).astype(np.int64)
 
 
@@ -214,18 +215,18 @@ def _sorted(groups: Groups, by: npt.NDArray[np.int64]) -> Groups:
     order = np.argsort(by, kind="stable")
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
-    return Groups(places[groups.codes], groups.columns.take(pa.array(order)))
+    return Groups(places[groups.codes], groups.columns.take(build.array(order)))
 
 
 def _used(codes: npt.NDArray[np.int64], columns: pa.Table) -> Groups:
     """Drop groups without files."""
     there, dense = np.unique(codes, return_inverse=True)
-    return Groups(dense.astype(np.int64), columns.take(pa.array(there)))
+    return Groups(dense.astype(np.int64), columns.take(build.array(there)))
 
 
-def partition_texts(state: TableState, files: EntryBatch) -> pa.Array:
+def partition_texts(state: TableState, files: EntryBatch) -> AnyArray:
     """Return the partition of each file as text."""
     if not len(files):
         return pa.array([], pa.string())
     groups = GROUPINGS["partition"](state, files)
-    return whole(groups.columns["partition"]).take(pa.array(groups.codes))
+    return whole(groups.columns["partition"]).take(build.array(groups.codes))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, Int32s, Int64s
 from iceexplore.expressions import ALWAYS, Expression
 from iceexplore.manifests import EntryBatch
 
@@ -35,12 +36,12 @@ class MatchedDeletes:
     """
 
     deletes: EntryBatch = field(default_factory=EntryBatch.empty)
-    vector: pa.Int32Array = field(default_factory=lambda: pa.array([], pa.int32()))
-    positions: pa.ListViewArray = field(default_factory=lambda: _NO_DELETES)
-    equality: pa.ListViewArray = field(default_factory=lambda: _NO_DELETES)
-    referenced: pa.StringArray = field(default_factory=lambda: _NO_NAMES)
+    vector: AnyArray = field(default_factory=lambda: pa.array([], pa.int32()))
+    positions: AnyArray = field(default_factory=lambda: _NO_DELETES)
+    equality: AnyArray = field(default_factory=lambda: _NO_DELETES)
+    referenced: AnyArray = field(default_factory=lambda: _NO_NAMES)
 
-    def take(self, rows: pa.Array) -> MatchedDeletes:
+    def take(self, rows: AnyArray) -> MatchedDeletes:
         """Return the deletes of these data files; `deletes` is not reduced."""
         return MatchedDeletes(
             self.deletes,
@@ -75,16 +76,16 @@ class FileTasks:
     """
 
     files: EntryBatch
-    root_row: pa.Int64Array
+    root_row: Int64s
     whole: pa.BooleanArray
-    residual: pa.Int32Array
+    residual: Int32s
     residuals: tuple[Expression, ...] = (ALWAYS,)
     matched: MatchedDeletes = field(default_factory=MatchedDeletes)
 
     def __repr__(self) -> str:
         return f"<FileTasks: {len(self.files)} data files>"
 
-    def take(self, rows: pa.Array) -> FileTasks:
+    def take(self, rows: AnyArray) -> FileTasks:
         """Return some of the tasks, in this order."""
         return FileTasks(
             self.files.take(rows), self.root_row.take(rows), self.whole.take(rows), self.residual.take(rows),

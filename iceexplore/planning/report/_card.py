@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyColumn
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import human_bytes
 from iceexplore.manifests import whole
 from iceexplore.planning.report._levels import levels_table, pruned_counts
@@ -59,7 +60,7 @@ def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
         "bytes_planned": sum(r.length for r in plan.log if not r.cached and r.kind != "list"),
     }
     if plan.row_groups is not None:
-        columns["row_groups"] = int(pc.fill_null(whole(plan.row_groups["may"]), True).true_count)
+        columns["row_groups"] = int(cast(pa.BooleanArray, pc.fill_null(whole(plan.row_groups["may"]), True)).true_count)
         columns["row_groups_in_files"] = len(plan.row_groups)
     return columns
 
@@ -167,5 +168,5 @@ def _reasons(plan: PlannedScan) -> CardTable | None:
     )  # fmt: skip
 
 
-def _total(column: pa.ChunkedArray | pa.Array) -> int:
+def _total(column: AnyColumn) -> int:
     return int(np.int64(pc.sum(column).as_py() or 0)) if len(column) else 0

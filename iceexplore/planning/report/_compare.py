@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, card_html, card_text, format_ms, human_bytes, to_frame
 from iceexplore.manifests import EntryBatch, whole
@@ -113,11 +114,11 @@ def _more(by: int, one: str) -> str:
 
 
 _REASON = ("term", "by", "lower", "upper", "why")
-ABSENT_SCHEMA = pa.schema([("absent", pa.string()), *(WHY_SCHEMA.field(name) for name in _REASON)])
+ABSENT_SCHEMA = build.schema([("absent", pa.string()), *(WHY_SCHEMA.field(name) for name in _REASON)])
 _GONE = "not in its snapshot"
 
 
-def absent_from(plan: PlannedScan, locations: pa.Array) -> pa.Table:
+def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
     """Explain why a plan does not read these data files.
 
     The plan's manifests, including pruned ones, are read until all files are found.
@@ -147,7 +148,7 @@ def absent_from(plan: PlannedScan, locations: pa.Array) -> pa.Table:
     back = np.full(len(locations), -1, dtype=np.int64)
     if places:
         back[np.concatenate(places)] = np.arange(len(found))
-    there = pa.array(back, mask=back < 0)
+    there = build.array(back, mask=back < 0)
     absent = pc.if_else(there.is_valid(), "skipped", _GONE)
     return pa.table([absent, *found.take(there).columns], schema=ABSENT_SCHEMA)
 
@@ -263,7 +264,7 @@ class PlanComparison:
 
     @cached_property
     def _counts(self) -> dict[str, int]:
-        found = {r["values"]: r["counts"] for r in pc.value_counts(self.files_arrow["read_by"]).to_pylist()}
+        found = {r["values"]: r["counts"] for r in build.to_pylist(pc.value_counts(self.files_arrow["read_by"]))}
         return {who: found.get(who, 0) for who in ("both", "a", "b")}
 
     @cached_property

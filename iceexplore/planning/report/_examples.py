@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.expressions import COMPARABLE, Column, Columns, literal_sql, name_sql
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyColumn, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import Removals
 from iceexplore.manifests import whole
 from iceexplore.planning.scan._files import count_leaf, leaves_of
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
 
 #: ``known`` gives the source of the numbers of files, rows and bytes, and which are unknown and why.
-LEVELS_SCHEMA = pa.schema(
+LEVELS_SCHEMA = build.schema(
     [
         ("level", pa.string()), ("manifests", pa.int64()), ("files", pa.int64()), ("rows", pa.int64()),
         ("bytes", pa.int64()), ("row_groups", pa.int64()), ("known", pa.string()),
@@ -90,7 +91,7 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
     if scan.added_by is not None:  # a manifest's counts do not show which snapshot added its files
         return [Counts(None, None, None)] * len(rows)
     removals = Removals(scan.root)
-    picked = scan.root.entries.select(["location", "manifest_stats"]).take(pa.array(rows))
+    picked = scan.root.entries.select(["location", "manifest_stats"]).take(build.array(rows))
     out = []
     for record in picked.to_pylist():
         gone = removals.of(record["location"])
@@ -176,7 +177,7 @@ def _sum(values: list[int | None]) -> int | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def _total(column: pa.ChunkedArray | pa.Array) -> int:
+def _total(column: AnyColumn) -> int:
     return int(pc.sum(column).as_py() or 0)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyListArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.expressions import predicates
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import parse_transform, type_base
@@ -186,7 +187,7 @@ def _known(w: MetricsSource) -> str:
     """Describe the evidence of one source about the first row."""
     e = w.evidence.take([0])
     quoted = w.type is not None and type_base(w.type) == "string" and parse_transform(w.transform).is_identity
-    low, high = (shown(human_texts(b, w.type, w.transform), quoted)[0].as_py() for b in (e.lower, e.upper))
+    low, high = (build.to_pylist(shown(human_texts(b, w.type, w.transform), quoted))[0] for b in (e.lower, e.upper))
     if bool(e.all_null[0]):
         return f"{w.name} is {'null' if e.exact else 'always null'}"
     if low is None and high is None:
@@ -205,9 +206,9 @@ def _deletes(nodes: PlanNodes, task: int) -> tuple[tuple[DeleteOf, ...], int]:
     matched = nodes.plan.files.matched
     one = matched.take(pa.array([task], pa.int64()))
     found: list[tuple[str, Sequence[int]]] = [
-        ("vector", one.vector.drop_null().to_pylist()),
-        ("position", one.positions.flatten().to_pylist()),
-        ("equality", one.equality.flatten().to_pylist()),
+        ("vector", build.to_pylist(one.vector.drop_null())),
+        ("position", build.to_pylist(cast(AnyListArray, one.positions).flatten())),
+        ("equality", build.to_pylist(cast(AnyListArray, one.equality).flatten())),
     ]
     pairs = [(kind, number) for kind, numbers in found for number in numbers]
     names = matched.deletes.entries.select(["location", "record_count"])

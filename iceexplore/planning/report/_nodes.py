@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.manifests import Manifest, whole
 from iceexplore.planning.evaluators._explain import explain_files

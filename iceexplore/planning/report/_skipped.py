@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests import Manifest, whole
 from iceexplore.planning.evaluators._explain import explain_files, explain_manifests
 from iceexplore.planning.report._levels import pruned_counts, root_level
@@ -20,7 +21,7 @@ __all__ = ["SKIPPED_SCHEMA", "skipped_files", "skipped_manifests", "skipped_tabl
 
 #: Columns of an explanation that are kept.
 _WHY = ("term", "by", "column", "lower", "upper", "null_count", "why")
-SKIPPED_SCHEMA = pa.schema(
+SKIPPED_SCHEMA = build.schema(
     [
         ("level", pa.string()), ("kind", pa.string()), ("name", pa.string()), ("root_row", pa.int64()),
         ("ordinal", pa.int64()), ("files", pa.int64()), ("rows", pa.int64()), ("bytes", pa.int64()),
@@ -57,7 +58,7 @@ def _skipped_table(plan: PlannedScan) -> pa.Table:
 
 def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
     """Return the manifests of one root that are not read, in its order."""
-    entries = scan.root.entries.take(pa.array(scan.pruned))
+    entries = scan.root.entries.take(build.array(scan.pruned))
     files, rows, size = zip(*pruned_counts(scan), strict=True)
     filled = scan.filled[~(scan.filled & scan.may)]
     why = explain_manifests(plan.state, scan.root, scan.pruned, plan.filter)
@@ -102,6 +103,6 @@ def _table(count: int, **columns: Any) -> pa.Table:
     for field in SKIPPED_SCHEMA:
         value = columns.get(field.name)
         if not isinstance(value, (pa.Array, pa.ChunkedArray)):
-            value = pa.repeat(value if isinstance(value, pa.Scalar) else pa.scalar(value, field.type), count)
+            value = build.repeat(value if isinstance(value, pa.Scalar) else pa.scalar(value, field.type), count)
         arrays.append(value.cast(field.type) if value.type != field.type else value)
     return pa.Table.from_arrays(arrays, schema=SKIPPED_SCHEMA)

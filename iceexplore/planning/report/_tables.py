@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.expressions import expression_sql
 from iceexplore.manifests import ContentType, whole
 from iceexplore.planning.delete_index._lists import Stretches
@@ -29,7 +30,7 @@ __all__ = [
     "tasks_table",
 ]
 
-READS_SCHEMA = pa.schema(
+READS_SCHEMA = build.schema(
     [
         ("kind", pa.string()), ("location", pa.string()), ("bytes", pa.int64()), ("ms", pa.float64()),
         ("cached", pa.bool_()),
@@ -82,9 +83,9 @@ def task_records(plan: PlannedScan, tasks: Any) -> list[dict[str, Any]]:
     if not len(tasks):
         return []
     part = replace(plan, files=plan.files.take(pa.array(tasks, pa.int64())), row_groups=None)
-    out: list[dict[str, Any]] = tasks_table(part).to_pylist()
-    ordinals = part.files.files.entries["ordinal"].to_pylist()
-    for record, ordinal, number in zip(out, ordinals, part.files.residual.to_pylist(), strict=True):
+    out: list[dict[str, Any]] = build.to_pylist(tasks_table(part))
+    ordinals = build.to_pylist(part.files.files.entries["ordinal"])
+    for record, ordinal, number in zip(out, ordinals, build.to_pylist(part.files.residual), strict=True):
         left = part.files.residuals[number]
         partly = not record["whole"] and left != plan.filter.expression
         record |= {"ordinal": ordinal, "left": expression_sql(left, "sql") if partly else None, "why": None}
@@ -93,7 +94,7 @@ def task_records(plan: PlannedScan, tasks: Any) -> list[dict[str, Any]]:
     groups = plan.row_groups.filter(pc.is_in(whole(plan.row_groups["file"]), pa.array(tasks, pa.int64())))
     for record in out:
         record |= {"row_groups": 0, "row_groups_read": 0}
-    for group in groups.to_pylist():
+    for group in build.to_pylist(groups):
         record = out[group["file"] - int(tasks[0])]
         if group["row_group"] is None:
             continue
@@ -155,7 +156,7 @@ def _deletes_table(plan: PlannedScan) -> pa.Table:
     matched = plan.files.matched
     deletes = matched.deletes
     entries = deletes.entries
-    return pa.table(
+    return build.table(
         {
             "file_path": entries["location"],
             "kind": _kinds(matched),
@@ -186,7 +187,7 @@ def _row_groups(table: pa.Table, count: int) -> dict[str, Any]:
     }
 
 
-def _kinds(matched: MatchedDeletes) -> pa.Array:
+def _kinds(matched: MatchedDeletes) -> AnyArray:
     kinds = np.full(len(matched.deletes), "position", dtype=object)
     vectors = np.asarray(pc.drop_null(matched.vector)).astype(np.int64)
     kinds[vectors] = "vector"
@@ -199,7 +200,7 @@ def _uses(matched: MatchedDeletes) -> npt.NDArray[np.int64]:
     """Return the number of data files to which each delete applies."""
     count = len(matched.deletes)
     out = np.bincount(np.asarray(pc.drop_null(matched.vector)).astype(np.int64), minlength=count).astype(np.int64)
-    return out + sum(Stretches.of(lists).uses(count) for lists in (matched.positions, matched.equality))
+    return out + Stretches.of(matched.positions).uses(count) + Stretches.of(matched.equality).uses(count)
 
 
 def _placed(columns: dict[str, Any], after: str, name: str, values: Any) -> dict[str, Any]:

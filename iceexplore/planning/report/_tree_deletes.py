@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import human_bytes, live_manifests
 from iceexplore.manifests import ContentType, Manifest, bool_array, whole
 from iceexplore.planning.delete_index._delete_files import concerned, live_deletes
@@ -130,7 +131,7 @@ def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
     vector = matched.vector[task].as_py()
     found = [] if vector is None else [vector]
     for lists in (matched.positions, matched.equality):
-        found += lists[task].values.slice(0, _MOST_OF_A_FILE).to_pylist()
+        found += build.to_pylist(lists[task].values.slice(0, _MOST_OF_A_FILE))
     return found
 
 

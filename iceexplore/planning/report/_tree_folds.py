@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.planning.report._tree_labels import amount, basename, held
 
 __all__ = ["Cut", "cuts", "evidence"]
@@ -85,10 +86,10 @@ def _groups(why: pa.Table) -> list[dict[str, Any]]:
     """Group by term and evidence: count, first row, sums, and the number of different ranges."""
     table = why.select(["term", "by", "column", "lower", "upper", "files", "rows", "bytes"])
     table = table.append_column("row", pa.array(np.arange(len(why))))
-    sums: list[tuple[Any, str]] = [("row", "min"), ("row", "count")]
+    sums: list[Any] = [("row", "min"), ("row", "count")]
     for name in ("files", "rows", "bytes"):
         sums += [(name, "sum"), (name, "count")]
-    found = table.group_by(["term", "by"]).aggregate(sums).to_pylist()
+    found = build.to_pylist(table.group_by(["term", "by"]).aggregate(sums))
     ranges = table.group_by(["term", "by", "column", "lower", "upper"]).aggregate([]).group_by(["term", "by"])
     different = {(r["term"], r["by"]): r["count_all"] for r in ranges.aggregate([([], "count_all")]).to_pylist()}
     for group in found:

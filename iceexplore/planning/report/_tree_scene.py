@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import human_bytes
 from iceexplore.planning.report._skipped import skipped_files, skipped_manifests
 from iceexplore.planning.report._tables import task_records

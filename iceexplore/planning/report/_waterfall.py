@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import human_bytes
 from iceexplore.planning.distribution._table_distribution import deleted_rows
 from iceexplore.planning.report._levels import LEAF_LEVEL, WITH_DELETES, levels_table

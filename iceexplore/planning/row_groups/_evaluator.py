@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import AnyScalar, build
 from iceexplore.errors import IceexploreError
 from iceexplore.expressions import Always, And, Expression, Or, Predicate
 from iceexplore.formats import ChunkBounds, ParquetLeaf, RowGroups
@@ -79,7 +80,7 @@ def _read(read: Any, raw: Any, up: bool) -> Any:
     return None if read is None or raw is None else read(raw, up)
 
 
-def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Mapping[int, pa.Scalar]) -> Column | None:
+def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Mapping[int, AnyScalar]) -> Column | None:
     """Return the metrics of a column that the file lacks: its identity partition value, initial default, or null.
 
     Inside a struct, a default applies only where the struct is not null. A null partition value is read as null by this
@@ -91,14 +92,14 @@ def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Ma
     unknown = pa.nulls(n, pa.int64())
     constant = constants.get(field.field_id)
     if constant is not None and constant.is_valid:
-        values = pa.repeat(constant, n)
+        values = build.repeat(constant, n)
         return Column(field, ColumnMetrics.of_counts(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
     if len(path) == 1 and constant is None and field.initial_default is not None:
-        values = pa.repeat(pa.scalar(field.initial_default, arrow_type(field.type)), n)
+        values = build.repeat(pa.scalar(field.initial_default, arrow_type(field.type)), n)
         return Column(field, ColumnMetrics.of_counts(values, values, rows, pa.array([0] * n, pa.int64()), unknown))
     if any(f.initial_default is not None for f in path):
         return None
-    nothing = pa.nulls(n, arrow_type(field.type))
+    nothing = build.nulls(n, arrow_type(field.type))
     return Column(field, ColumnMetrics.of_counts(nothing, nothing, rows, rows, unknown))
 
 

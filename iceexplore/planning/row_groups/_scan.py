@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError
 from iceexplore.expressions import Expression, Predicate, predicates
 from iceexplore.formats import DEFAULT_FORMAT, ParquetLeaf, RowGroups, format_named
@@ -93,7 +94,7 @@ def _matches(given: Sequence[str], names: Sequence[Sequence[str]]) -> bool:
     return len(given) == len(names) and all(g in n for g, n in zip(given, names, strict=True))
 
 
-ROW_GROUP_SCHEMA = pa.schema(
+ROW_GROUP_SCHEMA = build.schema(
     [
         pa.field("file", pa.int64()),
         pa.field("row_group", pa.int32()),

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray
 from iceexplore.formats import ParquetLeaf
 from iceexplore.metadata import Type, arrow_type, decimal_of, decimal_parameters, fixed_length, type_base, unscaled
 
@@ -59,7 +60,7 @@ def stands_for(leaf: ParquetLeaf, kind: Type) -> bool:
     return bound_reader(leaf, kind) is not None
 
 
-def bound_array(values: Sequence[Any], kind: Type) -> pa.Array:
+def bound_array(values: Sequence[Any], kind: Type) -> AnyArray:
     """Return bounds as an array that compares with literals; values that do not fit the type are null."""
     target = arrow_type(kind)
     if pa.types.is_temporal(target):
@@ -106,7 +107,7 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: Any) -> list[bytes] | No
     return [] if rest else _integer(physical, whole)
 
 
-def _fitting(values: Sequence[Any], target: pa.DataType) -> pa.Array:
+def _fitting(values: Sequence[Any], target: pa.DataType) -> AnyArray:
     try:
         return pa.array(values, target)
     except (pa.ArrowException, OverflowError, ValueError):

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, Int64s, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, nearest
 from iceexplore.expressions import METADATA_COLUMNS
 from iceexplore.manifests import Manifest, bool_array, whole
@@ -59,7 +60,7 @@ def leaf_ids(schema: Schema, columns: tuple[str, ...]) -> list[int]:
     return [f.field_id for name, f in schema.walk() if wanted(name, f)]
 
 
-def column_bytes(plan: PlannedScan) -> pa.Int64Array:
+def column_bytes(plan: PlannedScan) -> Int64s:
     """Return the bytes of the plan's columns in each data file; null where unknown (V4 has no column sizes).
 
     Reads the plan's manifests again, from the cache, for ``column_sizes``.
@@ -81,18 +82,18 @@ def column_bytes(plan: PlannedScan) -> pa.Int64Array:
             out[at : at + count] = np.asarray(pc.fill_null(mine, 0))
             known[at : at + count] = np.asarray(mine.is_valid())
             at += count
-    return pa.array(out, mask=~known)
+    return build.array(out, mask=~known)
 
 
-def _data_ordinals(leaf: Manifest) -> pa.Array:
+def _data_ordinals(leaf: Manifest) -> AnyArray:
     """Return the ordinals of a leaf's data files; null for other entries (the draft's vectors repeat ordinals)."""
     is_data = pc.fill_null(pc.equal(whole(leaf.entries["content_type"]), 0), False)
     return pc.if_else(is_data, whole(leaf.entries["ordinal"]), pa.scalar(None, pa.int64()))
 
 
-def _sizes(leaf: Manifest, ids: list[int]) -> pa.Array:
+def _sizes(leaf: Manifest, ids: list[int]) -> AnyArray:
     """Return the total bytes of these columns; null where none of them has a size."""
-    total: pa.Array = pa.nulls(len(leaf), pa.int64())
+    total: AnyArray = pa.nulls(len(leaf), pa.int64())
     for field_id in ids:
         size = leaf.stats(field_id).column_size
         both = pc.add(pc.fill_null(total, 0), pc.fill_null(size, 0))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import Int64s, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, Manifest, concat_batches, whole
 from iceexplore.planning.evaluators._filter import Filter
@@ -118,14 +119,14 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
     return entries.num_rows, rows, size
 
 
-def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, pa.Int64Array]:
+def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, Int64s]:
     """Return the candidates of a manifest, and the rows of the pruned ones, by evaluating the filter again."""
     batch = _filtered(EntryBatch.of(leaf, wanted.field_ids), candidates(scan, leaf))
     may, _ = wanted.evaluate(batch, state.metadata)
     return batch, pa.array(np.flatnonzero(~np.asarray(may)), pa.int64())
 
 
-def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, pa.Int64Array, pa.BooleanArray]:
+def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, Int64s, pa.BooleanArray]:
     """Concatenate the files in order; also return the root row of each, and which match completely."""
     filled = [p for p in picked if len(p.batch)]
     ordinals = [whole(p.batch.entries["ordinal"]) for p in filled]
@@ -139,7 +140,7 @@ def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, pa.Int64Array, pa
         np.array([-1 if p.leaf.root_row is None else p.leaf.root_row for p in filled], dtype=np.int64), counts
     )
     sure = pa.concat_arrays([p.whole for p in filled]) if filled else pa.array([], pa.bool_())
-    return batch, pa.array(rows, mask=rows < 0), sure
+    return batch, build.array(rows, mask=rows < 0), sure
 
 
 def _filtered(batch: EntryBatch, mask: pa.BooleanArray) -> EntryBatch:

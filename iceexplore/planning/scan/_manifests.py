@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import Removals, TableState, live_manifests
 from iceexplore.manifests import ContentType, Manifest, bool_array, live, whole
 from iceexplore.metadata import Snapshot
@@ -85,13 +86,13 @@ class RootScan:
         owner = whole(self.root.entries["referenced_file"])
         if owner.null_count < len(owner):
             names = whole(self.root.entries["location"])
-            held = {canonical(n) for n in names.take(pa.array(read)).to_pylist() if n}
+            held = {canonical(n) for n in names.take(build.array(read)).to_pylist() if n}
             known = {
                 canonical(n)
                 for n in names.take(pa.array(live_manifests(self.root, _DATA), pa.int64())).to_pylist()
                 if n
             }
-            for i, name in enumerate(owner.take(pa.array(rows)).to_pylist()):
+            for i, name in enumerate(owner.take(build.array(rows)).to_pylist()):
                 place = canonical(name) if name else None
                 if place in known and place not in held:
                     keep[i] = False
@@ -115,8 +116,8 @@ def scan_root(
     """
     rows = np.array(live_manifests(root, _DATA), dtype=np.int64)
     if added_by is not None and seen is not None and len(rows):
-        by = whole(root.entries["snapshot_id"]).take(pa.array(rows))
-        rows = rows[bool_array(pc.or_(pc.is_in(by, pa.array(sorted(added_by), pa.int64())), by.is_null()))]
+        by = whole(root.entries["snapshot_id"]).take(build.array(rows))
+        rows = rows[bool_array(pc.or_(pc.is_in(by, build.array(sorted(added_by), pa.int64())), by.is_null()))]
         names = [canonical(n or "") for n in root.entries["location"].take(pa.array(rows)).to_pylist()]
         rows = rows[np.array([n not in seen for n in names], dtype=np.bool_)]
         seen.update(names)
@@ -145,7 +146,7 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
         return np.zeros(0, dtype=np.bool_)
     if any(p.code == "totals-differ" for p in root.problems):
         return np.ones(len(rows), dtype=np.bool_)
-    stats = whole(root.entries["manifest_stats"]).take(pa.array(rows))
+    stats = whole(root.entries["manifest_stats"]).take(build.array(rows))
     counts: dict[str, Any] = {
         name: pc.struct_field(stats, f"{name}_files_count") for name in ("added", "existing", "deleted")
     }
@@ -156,7 +157,7 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
     removals = Removals(root)
     if removals:  # a manifest DV also counts DELETED entries: the manifest is certainly empty only if all are removed
         stored = pc.add(held, counts["deleted"]).to_pylist()
-        names = whole(root.entries["location"]).take(pa.array(rows)).to_pylist()
+        names = whole(root.entries["location"]).take(build.array(rows)).to_pylist()
         counted = bool_array(pc.greater(held, 0)) | (not root.dialect.deletion_vectors_on_entries)
         for i, (name, all_of_it) in enumerate(zip(names, stored, strict=True)):
             gone = removals.of(name).entries

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.formats import DATA_FILE_FORMATS
 from iceexplore.manifests import EntryBatch, whole
@@ -172,7 +173,7 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     first_offset[cut.by_offset] = cut.offsets[cut.starts[cut.by_offset]]
     readable = np.maximum(cut.lengths - first_offset, 1)
     rows = length / readable[task] * records[task]  # BaseContentScanTask.estimateRowsCount
-    return pa.table(
+    return build.table(
         {
             "task": task,
             "start": start,
@@ -207,7 +208,7 @@ def combined_table(splits: pa.Table) -> pa.Table:
         return out
 
     delete_bytes = np.asarray(splits["delete_bytes"])[order]
-    return pa.table(
+    return build.table(
         {
             "combined": np.arange(count),
             "splits": total(merged),

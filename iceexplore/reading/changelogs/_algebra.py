@@ -11,8 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.reading.row_history._codes import row_codes
 
@@ -60,7 +61,7 @@ def without_carryovers(table: pa.Table) -> pa.Table:
     return table.filter(pa.array(keep))
 
 
-def with_updates(table: pa.Table, identifiers: Mapping[str, pa.Array]) -> pa.Table:
+def with_updates(table: pa.Table, identifiers: Mapping[str, AnyArray]) -> pa.Table:
     """Mark removed and added rows with the same identifier in one snapshot as UPDATE_BEFORE and UPDATE_AFTER.
 
     Parameters
@@ -108,7 +109,7 @@ def with_updates(table: pa.Table, identifiers: Mapping[str, pa.Array]) -> pa.Tab
     order = np.lexsort((np.where(inserted, 1, 0), anchor, ordinal))
     at = table.schema.get_field_index(CHANGE_TYPE)
     made = table.set_column(at, table.schema.field(at), pa.array(kinds.tolist(), pa.string()))
-    return made.take(pa.array(order))
+    return made.take(build.array(order))
 
 
 def net_of(table: pa.Table) -> pa.Table:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState
@@ -163,9 +164,9 @@ def _hit(step: Step, files: EntryBatch, manifests: list[int]) -> npt.NDArray[np.
     return some
 
 
-def _concerned(step: Step, batches: Iterable[EntryBatch]) -> pa.Array | None:
+def _concerned(step: Step, batches: Iterable[EntryBatch]) -> AnyArray | None:
     """Return the data files that position deletes reference, in the form of `_bare`; None if any may be affected."""
-    names: list[pa.Array] = []
+    names: list[AnyArray] = []
     for batch in batches:
         entries = batch.entries
         if pc.any(pc.equal(entries["content_type"], int(ContentType.EQUALITY_DELETE))).as_py():
@@ -178,7 +179,7 @@ def _concerned(step: Step, batches: Iterable[EntryBatch]) -> pa.Array | None:
     return _bare(pa.concat_arrays(names), step.state) if names else pa.array([], pa.string())
 
 
-def _bare(locations: pa.Array, state: TableState) -> pa.Array:
+def _bare(locations: AnyArray, state: TableState) -> AnyArray:
     """Return locations without scheme and authority; for a moved table, whose paths may differ, the file names."""
     if state.storage.moved:
         return pc.replace_substring_regex(locations, "^.*/", "")
@@ -190,7 +191,7 @@ def _without(batch: EntryBatch, other: EntryBatch) -> EntryBatch:
     return batch.filter(pc.invert(pc.is_in(keys, value_set=others)))
 
 
-def _names(batch: EntryBatch) -> pa.Array:
+def _names(batch: EntryBatch) -> AnyArray:
     return whole(batch.entries["location"])
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyField, AnyListArray, AnyListType, AnyMapArray, AnyMapType, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats import FIELD_ID, children_of, field_id
 from iceexplore.metadata import (
@@ -26,13 +27,13 @@ from iceexplore.reading.columns._ids import is_by_name
 __all__ = ["Maker", "arrow_field", "arrow_fields", "constant", "converter", "same_ids"]
 
 #: Converts a column of a file to the requested type.
-Maker = Callable[[pa.Array], pa.Array]
+Maker: TypeAlias = "Callable[[AnyArray], AnyArray]"
 
 #: A variant that is not shredded (Parquet's format, "Variant").
 _VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
 
 
-def arrow_fields(fields: Iterable[NestedField]) -> list[pa.Field]:
+def arrow_fields(fields: Iterable[NestedField]) -> list[AnyField]:
     """Return the Arrow fields of the rows that are read, with field ids at every depth.
 
     Types are those of `iceexplore.metadata.arrow_type`, except that ``fixed`` has its length and ``variant`` is a
@@ -42,7 +43,7 @@ def arrow_fields(fields: Iterable[NestedField]) -> list[pa.Field]:
     return [arrow_field(f) for f in fields]
 
 
-def arrow_field(f: NestedField, *, nullable: bool = True) -> pa.Field:
+def arrow_field(f: NestedField, *, nullable: bool = True) -> AnyField:
     """Return the Arrow field of one schema field."""
     return pa.field(f.name, _held(f.type), nullable=nullable, metadata={FIELD_ID: str(f.field_id)})
 
@@ -54,7 +55,7 @@ def _held(kind: Type) -> pa.DataType:
         case ListType(element):
             return pa.list_(arrow_field(element))
         case MapType(key, value):
-            return pa.map_(arrow_field(key, nullable=False), arrow_field(value))
+            return build.map_(arrow_field(key, nullable=False), arrow_field(value))
     length = fixed_length(kind)
     if length is not None:
         return pa.binary(length)
@@ -65,15 +66,15 @@ def constant(f: NestedField, target: pa.DataType, rows: int, constants: Mapping[
     """Return a column that the file lacks: the partition's value (``constants``, by field id), the default, or null."""
     if f.field_id in constants:  # even if null: defaults are only for columns without any value
         held = constants[f.field_id]
-        return _as(pa.repeat(held, rows), target) if held.is_valid else pa.nulls(rows, target)
+        return _as(pa.repeat(held, rows), target) if held.is_valid else build.nulls(rows, target)
     value = f.initial_default if given is None else given
     if isinstance(f.type, StructType):
         return _constant_struct(f.type, value, target, rows, constants)
     if value is None:
-        return pa.nulls(rows, target)
+        return build.nulls(rows, target)
     if isinstance(target, pa.BaseExtensionType):
-        return _as(pa.repeat(pa.scalar(value, target.storage_type), rows), target)
-    return pa.repeat(pa.scalar(value, target), rows)
+        return _as(build.repeat(pa.scalar(value, target.storage_type), rows), target)
+    return build.repeat(pa.scalar(value, target), rows)
 
 
 def _constant_struct(kind: StructType, value: Any, target: pa.DataType, rows: int, constants: Mapping[int, Any]) -> Any:
@@ -84,7 +85,7 @@ def _constant_struct(kind: StructType, value: Any, target: pa.DataType, rows: in
     """
     held = value is not None or any(_holds(f, constants) for f in kind.fields)
     if not held:
-        return pa.nulls(rows, target)
+        return build.nulls(rows, target)
     given = value if isinstance(value, Mapping) else {}
     arrays = [
         constant(f, target.field(i).type, rows, constants, given=given.get(f.field_id))
@@ -128,18 +129,19 @@ def converter(found: pa.DataType, kind: Type, target: pa.DataType, constants: Ma
         A variant is shredded, or a type is unknown.
     """
     if type_base(kind) == "unknown":
-        return lambda array: pa.nulls(len(array), target)
+        return lambda array: build.nulls(len(array), target)
     match kind:
         case StructType(fields) if pa.types.is_struct(found):
             if found == target and same_ids(found, target) and not _overridden(found, constants):
                 return _same
             return _struct(found, fields, target, constants, name)
         case ListType(element) if pa.types.is_list(found):
-            inner = converter(found.value_type, element.type, target.value_type, {}, name)
+            inner = converter(found.value_type, element.type, cast(AnyListType, target).value_type, {}, name)
             return _same if inner is _same and found == target else _list(inner, target)
         case MapType(key, value) if pa.types.is_map(found):
-            keys = converter(found.key_type, key.type, target.key_type, {}, name)
-            items = converter(found.item_type, value.type, target.item_type, {}, name)
+            to = cast(AnyMapType, target)
+            keys = converter(found.key_type, key.type, to.key_type, {}, name)
+            items = converter(found.item_type, value.type, to.item_type, {}, name)
             return _same if keys is _same and items is _same and found == target else _map(keys, items, target)
     if type_base(kind) == "variant":
         return _variant(found, target, name)
@@ -162,7 +164,7 @@ def _overridden(found: pa.DataType, constants: Mapping[int, Any]) -> bool:
     """Return whether the partition gives the value of a field that was identified by name only."""
     return bool(constants) and any(
         (is_by_name(f) and field_id(f) in constants) or (pa.types.is_struct(f.type) and _overridden(f.type, constants))
-        for f in found
+        for f in children_of(found)
     )
 
 
@@ -208,7 +210,7 @@ def _promotable(found: pa.DataType, kind: Type) -> bool:
             )
         case ListType(element):
             lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view)
-            return any(test(found) for test in lists) and _promotable(found.value_type, element.type)
+            return any(test(found) for test in lists) and _promotable(cast(AnyListType, found).value_type, element.type)
         case MapType(key, value):
             return (
                 pa.types.is_map(found)
@@ -218,11 +220,11 @@ def _promotable(found: pa.DataType, kind: Type) -> bool:
     base = type_base(kind)
     if base == "decimal":
         wanted = arrow_type(kind)
-        return bool(pa.types.is_decimal(found) and found.scale == wanted.scale)
+        return bool(pa.types.is_decimal(found) and pa.types.is_decimal(wanted) and found.scale == wanted.scale)
     return any(test(found) for test in _STORED.get(base, _BYTES))
 
 
-def _same(array: pa.Array) -> pa.Array:
+def _same(array: AnyArray) -> AnyArray:
     return array
 
 
@@ -239,7 +241,7 @@ def _struct(
         inner = found.field(at).type if at >= 0 else None
         steps.append((at, f if inner is None else converter(inner, f.type, to, constants, f"{name}.{f.name}")))
 
-    def make(array: pa.Array) -> pa.Array:
+    def make(array: AnyArray) -> AnyArray:
         children = []
         for i, (at, step) in enumerate(steps):
             if isinstance(step, NestedField):
@@ -251,25 +253,27 @@ def _struct(
     return make
 
 
-def _struct_of(children: list[pa.Array], target: pa.DataType, rows: int, mask: pa.Array | None = None) -> pa.Array:
+def _struct_of(
+    children: list[AnyArray], target: pa.DataType, rows: int, mask: pa.BooleanArray | None = None
+) -> AnyArray:
     """Build structs from their fields; without fields, as in a damaged schema, the mask supplies the length."""
     if not children and mask is None:
         mask = pa.repeat(pa.scalar(False), rows)
-    return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+    return pa.StructArray.from_arrays(children, fields=children_of(target), mask=mask)
 
 
 def _list(inner: Maker, target: pa.DataType) -> Maker:
-    def make(array: pa.Array) -> pa.Array:
-        full = _unsliced(array)
-        return pa.ListArray.from_arrays(full.offsets, inner(full.values), type=target, mask=_mask(full))
+    def make(array: AnyArray) -> AnyArray:
+        full = cast(AnyListArray, _unsliced(array))
+        return build.list_array(full.offsets, inner(full.values), type=target, mask=_mask(full))
 
     return make
 
 
 def _map(keys: Maker, items: Maker, target: pa.DataType) -> Maker:
-    def make(array: pa.Array) -> pa.Array:
-        full = _unsliced(array)
-        made = pa.MapArray.from_arrays(full.offsets, keys(full.keys), items(full.items), type=target)
+    def make(array: AnyArray) -> AnyArray:
+        full = cast(AnyMapArray, _unsliced(array))
+        made = build.map_array(full.offsets, keys(full.keys), items(full.items), type=target)
         mask = _mask(full)
         return made if mask is None else pc.if_else(mask, pa.scalar(None, target), made)
 
@@ -284,17 +288,17 @@ def _variant(found: pa.DataType, target: pa.DataType, name: str) -> Maker:
             f"column {name!r} is a variant that {shape}: only variants of metadata and value can be read; select the "
             "other columns with columns="
         )
-    places = [names.index(child.name) for child in target]
+    places = [names.index(child.name) for child in children_of(target)]
 
-    def make(array: pa.Array) -> pa.Array:
+    def make(array: AnyArray) -> AnyArray:
         children = [_as(pc.struct_field(array, [i]), pa.binary()) for i in places]
         mask = array.is_null() if array.null_count else None
-        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+        return pa.StructArray.from_arrays(children, fields=children_of(target), mask=mask)
 
     return make
 
 
-def _as(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _as(array: AnyArray, target: pa.DataType) -> AnyArray:
     """Cast a primitive column: promotions, and other physical forms of the same type."""
     if array.type == target:
         return array
@@ -307,9 +311,9 @@ def _as(array: pa.Array, target: pa.DataType) -> pa.Array:
     return array.cast(target)
 
 
-def _unsliced(array: pa.Array) -> pa.Array:
+def _unsliced(array: AnyArray) -> AnyArray:
     return pa.concat_arrays([array]) if array.offset else array
 
 
-def _mask(array: pa.Array) -> pa.BooleanArray | None:
+def _mask(array: AnyArray) -> pa.BooleanArray | None:
     return array.is_null() if array.null_count else None

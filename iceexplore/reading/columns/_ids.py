@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyField, build
 from iceexplore.errors import Problem, problem
 from iceexplore.formats import FIELD_ID, children_of, field_id
 from iceexplore.graph import TableState
@@ -105,7 +106,7 @@ def _nested(kind: Type) -> tuple[NestedField, ...]:
     return ()
 
 
-def has_ids(fields: Iterable[pa.Field]) -> bool:
+def has_ids(fields: Iterable[AnyField]) -> bool:
     """Return whether any field, at any depth, has an id."""
     return any(field_id(f) is not None or has_ids(children_of(f.type)) for f in fields)
 
@@ -116,7 +117,7 @@ def no_ids_problem(location: str) -> Problem:
     return problem("data-no-field-ids", location, text, field=_NAME_MAPPING)
 
 
-def has_all(found: pa.Field, wanted: NestedField) -> bool:
+def has_all(found: AnyField, wanted: NestedField) -> bool:
     """Return whether a field's structs contain every wanted field."""
     if not isinstance(wanted.type, StructType):
         return True
@@ -124,17 +125,17 @@ def has_all(found: pa.Field, wanted: NestedField) -> bool:
     return all(f.field_id in children and has_all(children[f.field_id], f) for f in wanted.type.fields)
 
 
-def is_by_name(f: pa.Field) -> bool:
+def is_by_name(f: AnyField) -> bool:
     """Return whether a field of `identified` got its id from its name."""
     return _BY_NAME in (f.metadata or {})
 
 
-def identified(fields: Sequence[pa.Field], naming: Naming) -> list[pa.Field]:
+def identified(fields: Sequence[AnyField], naming: Naming) -> list[AnyField]:
     """Return the fields of a file, with ids from the file or from their names where possible."""
     return _identified(fields, naming.mapping, naming.given)
 
 
-def _identified(fields: Sequence[pa.Field], mapping: Sequence[Mapping], given: bool) -> list[pa.Field]:
+def _identified(fields: Sequence[AnyField], mapping: Sequence[Mapping], given: bool) -> list[AnyField]:
     own = [field_id(f) for f in fields]
     names = {name: m for m in reversed(mapping) for name in m.get("names", ())}
     by_id = {m["field-id"]: m for m in mapping if m.get("field-id") is not None}
@@ -160,13 +161,13 @@ def _typed(kind: pa.DataType, mapping: Sequence[Mapping], given: bool) -> pa.Dat
     # Elements of lists and maps are found by position; in a mapping their names are those of the spec.
     if pa.types.is_map(kind):
         key = _inner(kind.key_field, mapping, "key", given).with_nullable(False)
-        return pa.map_(key, _inner(kind.item_field, mapping, "value", given))
+        return build.map_(key, _inner(kind.item_field, mapping, "value", given))
     if pa.types.is_list(kind):
         return pa.list_(_inner(kind.value_field, mapping, "element", given))
     return kind
 
 
-def _inner(f: pa.Field, mapping: Sequence[Mapping], name: str, given: bool) -> pa.Field:
+def _inner(f: AnyField, mapping: Sequence[Mapping], name: str, given: bool) -> AnyField:
     known = next((m for m in mapping if name in m.get("names", ())), None)
     kind = _typed(f.type, (known or {}).get("fields", ()), given)
     return pa.field(f.name, kind, f.nullable, f.metadata)

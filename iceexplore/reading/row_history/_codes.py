@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from iceexplore.arrow import (
+    AnyArray,
+    AnyColumn,
+    AnyDictionaryArray,
+    AnyExtensionArray,
+    AnyListArray,
+    AnyMapArray,
+    build,
+)
+from iceexplore.arrow import compute as pc
 
 __all__ = ["column_codes", "row_codes"]
 
 Codes = npt.NDArray[np.int64]
 
 
-def row_codes(columns: Iterable[pa.Array | pa.ChunkedArray], rows: int) -> Codes:
+def row_codes(columns: Iterable[AnyColumn], rows: int) -> Codes:
     """Return a code per row: two rows have the same code if and only if all their values are equal.
 
     Null equals null and NaN equals NaN; 0.0 and -0.0 differ (as in Java's ``Objects.equals``, with which Iceberg's
@@ -33,24 +43,24 @@ def row_codes(columns: Iterable[pa.Array | pa.ChunkedArray], rows: int) -> Codes
     return code
 
 
-def column_codes(array: pa.Array) -> Codes:
+def column_codes(array: AnyArray) -> Codes:
     """Return the codes of one column; see `row_codes`."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
-        return column_codes(array.storage)
+        return column_codes(cast(AnyExtensionArray, array).storage)
     if pa.types.is_dictionary(kind):
-        return column_codes(array.dictionary_decode())
+        return column_codes(cast(AnyDictionaryArray, array).dictionary_decode())
     if pa.types.is_struct(kind):
         there: Codes = np.asarray(array.is_valid()).astype(np.int64)
         # `flatten` makes the children of a null struct null: values stored under it are ignored.
-        children = array.flatten()
+        children = cast(pa.StructArray, array).flatten()
         return row_codes([pa.array(there), *children], len(array))
     if pa.types.is_map(kind):
-        entries = array if not array.offset else pa.concat_arrays([array])
+        entries = cast(AnyMapArray, array if not array.offset else pa.concat_arrays([array]))
         items = row_codes([entries.keys, entries.items], len(entries.keys))
         return _list_codes(entries, items)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _list_codes(array, column_codes(array.values))
+        return _list_codes(array, column_codes(cast(AnyListArray, array).values))
     if pa.types.is_fixed_size_list(kind):
         return column_codes(array.cast(pa.list_(kind.value_type)))
     indices = array.dictionary_encode(null_encoding="encode").indices
@@ -68,7 +78,7 @@ def _list_codes(array: Any, items: Codes) -> Codes:
     offsets = np.concatenate([[0], np.cumsum(lengths)]) * raw.itemsize
     mask = pc.invert(array.is_valid())
     binary = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), len(array), [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(data)]
+        pa.large_binary(), len(array), [None, build.py_buffer(offsets.astype(np.int64)), build.py_buffer(data)]
     )
     return _mixed(column_codes(binary), np.asarray(mask).astype(np.int64))
 

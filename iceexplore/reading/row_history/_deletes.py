@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError
 from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState
@@ -92,22 +93,26 @@ class RowDeletes:
         if not keys:
             return
         for key, leaf, batch in read_leaves(step, keys, DELETES, partition=False):
-            self._held[key] = frozenset(file_keys(batch.entries).to_pylist())
+            self._held[key] = frozenset(build.to_pylist(file_keys(batch.entries)))
             if is_damaged(leaf):
                 self._damaged[key] = f"manifest {leaf.location} is partly unreadable"
         rows = [step.deletes[key] for key in keys if step.deletes[key] >= 0]
         matched = match_deletes(step.state, self._batch, manifests=rows)
         numbers = [self._number(matched.deletes.take([i]), k) for i, k in enumerate(self._keys(matched))]
-        names = self._batch.entries["location"].to_pylist()
+        names = build.to_pylist(self._batch.entries["location"])
         for name, vector, positions, equality in zip(
-            names, matched.vector.to_pylist(), matched.positions.to_pylist(), matched.equality.to_pylist(), strict=True
+            names,
+            build.to_pylist(matched.vector),
+            build.to_pylist(matched.positions),
+            build.to_pylist(matched.equality),
+            strict=True,
         ):
             every = [] if vector is None else [vector]
             self._of_file[name].update((numbers[i], None) for i in (*every, *positions, *equality))
 
     @staticmethod
     def _keys(matched: MatchedDeletes) -> list[str]:
-        return file_keys(matched.deletes.entries).to_pylist() if len(matched.deletes) else []
+        return build.to_pylist(file_keys(matched.deletes.entries)) if len(matched.deletes) else []
 
     def _number(self, file: EntryBatch, key: str) -> int:
         if key not in self._numbers:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, whole
@@ -92,7 +93,7 @@ class Search:
             locations = whole(batch.entries["location"])
             mine = locations.filter(pc.is_in(locations, value_set=names))
             if len(mine):
-                held[key] = mine.to_pylist()
+                held[key] = build.to_pylist(mine)
         out = {f.location: np.zeros(len(self._steps), dtype=bool) for f in self.files}
         for i, step in enumerate(self._steps):
             for key in step.data:

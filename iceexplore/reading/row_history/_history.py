@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.formats import PUFFIN
 from iceexplore.graph import Removals, TableState, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, live
@@ -138,11 +139,11 @@ def _mask(leaf: Manifest, kinds: Collection[int]) -> np.ndarray:
     return made
 
 
-def file_keys(entries: pa.Table) -> pa.Array:
+def file_keys(entries: pa.Table) -> AnyArray:
     """Return keys that identify files: the location and, as vectors share Puffin files, a deletion vector's offset."""
     vector = entries["deletion_vector"].combine_chunks()
     offset = pc.struct_field(vector, "offset").cast(pa.string())
     joined = pc.binary_join_element_wise(
         entries["location"], offset, "\x1f", null_handling="replace", null_replacement=""
     )
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+    return joined.combine_chunks()

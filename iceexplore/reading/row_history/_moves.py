@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.reading.row_history._codes import row_codes
@@ -87,7 +88,7 @@ def _codes(
             state.problems.add_error(error, file.location)
             continue
         tables.append(table)
-        keys += [(file.location, p) for p in table["_pos"].to_pylist()]
+        keys += [(file.location, p) for p in build.to_pylist(table["_pos"])]
     if not tables:
         return {}
     every = pa.concat_tables(tables).drop_columns(["_pos"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import AnyColumn, build
 from iceexplore.graph import TableState, card_html, card_text, to_frame
 from iceexplore.reading.row_history._fate import Commit
 from iceexplore.reading.row_history._place import RowPlace, value_text
@@ -22,7 +23,7 @@ __all__ = ["RowPlaces"]
 _SHOWN = 50
 
 
-_COLUMNS = pa.schema(
+_COLUMNS = build.schema(
     [
         ("_file", pa.string()),
         ("_pos", pa.int64()),
@@ -101,14 +102,14 @@ class RowPlaces:
         ``_deleted_by`` is the earliest delete, ``_deletes`` the number of deletes that delete the row.
         """
         types = self.types or pa.schema([])
-        columns: dict[str, pa.Array] = {}
+        columns: dict[str, AnyColumn] = {}
         for name in self.columns:
             kind = types.field(name).type if name in types.names else None
             columns[name] = pa.array([p.values.get(name) for p in self.places], kind)
         mine = pa.Table.from_pylist([_record(p) for p in self.places], schema=_COLUMNS)
         for name in mine.column_names:
             columns[name] = mine[name]
-        return pa.table(columns)
+        return build.table(columns)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `to_arrow` as a data frame."""

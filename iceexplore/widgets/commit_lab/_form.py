@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, json_safe
 from iceexplore.manifests import ContentType, live
@@ -83,13 +84,13 @@ def live_data(state: TableState, count: int, where: str | None = None) -> list[s
 
         chosen = select(state, where)
         for batch in (chosen.whole, chosen.part):
-            found += batch.entries["location"].slice(0, count - len(found)).to_pylist()
+            found += build.to_pylist(batch.entries["location"].slice(0, count - len(found)))
     else:
         root = state.root()
         for leaf in () if root is None else state.reader.leaves(root):
             data = pc.equal(leaf.entries["content_type"], pa.scalar(int(ContentType.DATA), pa.int32()))
             held = leaf.entries.filter(pc.and_(live(leaf.entries), data))
-            found += held["location"].slice(0, count - len(found)).to_pylist()
+            found += build.to_pylist(held["location"].slice(0, count - len(found)))
             if len(found) >= count:
                 break
     if not found:

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import Diff, TableState, diff, human_bytes, to_frame
 from iceexplore.storage import Write
@@ -314,9 +315,9 @@ def _writes(before: Simulation, after: Simulation) -> list[Write]:
 def _counted(table: pa.Table, change: str, names: dict[str, str] | None = None) -> list[str]:
     """Return a text like ``3 data files`` for each content type of the rows with this change."""
     held = table.filter(pc.equal(table["change"], change))["content"].drop_null()
-    counts = pc.value_counts(held.combine_chunks() if isinstance(held, pa.ChunkedArray) else held)
+    counts = pc.value_counts(held.combine_chunks())
     out = []
-    for item in counts.to_pylist():
+    for item in build.to_pylist(counts):
         name, n = (names or {}).get(item["values"], item["values"]), item["counts"]
         out.append(f"{n:,} {name}{'s' if n > 1 else ''}")
     return out

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import Diff, TableState, Tree, TreeNode, build_tree
 from iceexplore.manifests import ContentType, whole
 from iceexplore.metadata import in_order
@@ -232,7 +233,7 @@ def _key(node: TreeNode, column: str, more: str | None) -> str:
     return f"{node.location}\n{'' if offset is None else offset}"
 
 
-def _among(keys: Any, changed: Any) -> pa.Array:
+def _among(keys: Any, changed: Any) -> AnyArray:
     """Return which keys are among the changed ones."""
     found = pc.is_in(keys, value_set=whole(changed))
     return whole(found) if isinstance(found, pa.ChunkedArray) else found

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError, IceexploreError, OptionError
 from iceexplore.formats import read_parquet_row_groups
 from iceexplore.graph import TableState, TreeNode, travel

@@ -6,9 +6,10 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import traitlets
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState, Tree, TreeNode, build_tree, json_safe, to_frame, travel
@@ -42,7 +43,7 @@ _POSITIONS = "positions"
 _ALL = "deletes"
 _ASKED = ("node", "path", "footer")
 _MAX_BORDERS, _MAX_GROUPS = 2_000, 500
-_LIST = pa.schema(
+_LIST = build.schema(
     [
         ("node", pa.string()),
         ("kind", pa.string()),
@@ -342,7 +343,7 @@ def _deletes_in(manifest: Manifest, prefix: str) -> pa.Table:
         some["location"],
         some["sequence_number"],
     ]
-    return pa.table(columns, names=_LIST.names).cast(_LIST)
+    return build.table(columns, names=_LIST.names).cast(_LIST)
 
 
 class DeletionVectors(TableWidget):

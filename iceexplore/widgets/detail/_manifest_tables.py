@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, direct_places
 from iceexplore.manifests import CONTENT_NAMES, ENTRY_SCHEMA, ContentType, Manifest, Status, read_manifest_dv
@@ -189,7 +190,7 @@ def _named(values: Any, names: dict[int, str]) -> Any:
     """Return the names of numbers; the number itself as text if it has no name."""
     column = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     dictionary = column.dictionary_encode()
-    labels = [names.get(v, str(v)) for v in dictionary.dictionary.to_pylist()]
+    labels = [names.get(v, str(v)) for v in build.to_pylist(dictionary.dictionary)]
     return pa.DictionaryArray.from_arrays(dictionary.indices, pa.array(labels, pa.string())).cast(pa.string())
 
 

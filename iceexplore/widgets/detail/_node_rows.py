@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, TreeNode, live_manifests
 from iceexplore.manifests import CONTENT_NAMES, ContentType, Manifest, whole
 from iceexplore.widgets.core._ids import ref_id
@@ -103,11 +104,11 @@ def _some(table: GridTable, rows: Sequence[int], name: str) -> list[Any]:
     return list(_column(table.some(rows, (name,)), name).to_pylist())
 
 
-def _column(part: Columns, name: str) -> pa.Array:
+def _column(part: Columns, name: str) -> AnyArray:
     return part.column(part.names.index(name))
 
 
-def _paths(part: Columns, key: str) -> pa.Array:
+def _paths(part: Columns, key: str) -> AnyArray:
     """Return the locations of data files; null for other rows."""
     columns = [_column(part, name) for name in _PATHS[key]]
     if key == "entries":
@@ -115,7 +116,7 @@ def _paths(part: Columns, key: str) -> pa.Array:
     return pc.if_else(pc.equal(columns[0], 0), columns[1], pa.scalar(None, pa.string()))
 
 
-def _files(state: TableState, root: Manifest, snapshot: str, paths: pa.Array, about: float) -> list[str | None]:
+def _files(state: TableState, root: Manifest, snapshot: str, paths: AnyArray, about: float) -> list[str | None]:
     """Return the node ids of data files by location: the entry of a live leaf or of the root that lists each.
 
     As tables follow the root's order, the search begins with the leaves near the rows' relative position in the table
@@ -140,7 +141,7 @@ def _files(state: TableState, root: Manifest, snapshot: str, paths: pa.Array, ab
     return [ids.get(path) if path is not None else None for path in paths.to_pylist()]
 
 
-def _is_data(manifest: Manifest, paths: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _is_data(manifest: Manifest, paths: AnyArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     entries = manifest.entries
     data = pc.equal(entries["content_type"], int(ContentType.DATA))
     mask = whole(pc.fill_null(pc.and_(data, pc.is_in(entries["location"], value_set=paths)), False))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, AnyColumn, AnyListArray, AnyMapArray, build
 
 __all__ = ["array_values"]
 
 
-def array_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+def array_values(column: AnyColumn) -> list[Any]:
     """Return the values as in a DataFrame with Arrow types; null is None or pandas' NA.
 
     Times beyond Python's calendar, which other writers may store, become text.
@@ -22,7 +24,7 @@ def array_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
         return [_one_of(array.slice(i, 1)) for i in range(len(array))]
 
 
-def _boxed(array: pa.Array) -> list[Any]:
+def _boxed(array: AnyArray) -> list[Any]:
     kind = array.type
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):  # pandas' types keep nanoseconds
         import pandas as pd
@@ -31,24 +33,26 @@ def _boxed(array: pa.Array) -> list[Any]:
     return _values(array)
 
 
-def _values(array: pa.Array) -> list[Any]:
+def _values(array: AnyArray) -> list[Any]:
     """Return the same as Arrow's ``to_pylist``, which would create a scalar for every nested value."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return list(array.to_pylist())
     if pa.types.is_struct(kind) and kind.num_fields:
         names = [kind.field(i).name for i in range(kind.num_fields)]
-        columns = [_values(child) for child in array.flatten()]
+        columns = [_values(child) for child in cast(pa.StructArray, array).flatten()]
         return _or_null(array, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)])
     if pa.types.is_map(kind):
-        ends = array.offsets.to_pylist()
+        pairs_of = cast(AnyMapArray, array)
+        ends = build.to_pylist(pairs_of.offsets)
         first, count = ends[0], ends[-1] - ends[0]
-        keys, items = (_values(part.slice(first, count)) for part in (array.keys, array.items))
+        keys, items = (_values(part.slice(first, count)) for part in (pairs_of.keys, pairs_of.items))
         pairs = list(zip(keys, items, strict=True))
         return _or_null(array, _cut(pairs, ends))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        ends = array.offsets.to_pylist()
-        return _or_null(array, _cut(_values(array.values.slice(ends[0], ends[-1] - ends[0])), ends))
+        lists = cast(AnyListArray, array)
+        ends = build.to_pylist(lists.offsets)
+        return _or_null(array, _cut(_values(lists.values.slice(ends[0], ends[-1] - ends[0])), ends))
     return list(array.to_pylist())
 
 
@@ -57,13 +61,13 @@ def _cut(values: list[Any], ends: list[int]) -> list[list[Any]]:
     return [values[low - ends[0] : high - ends[0]] for low, high in pairwise(ends)]
 
 
-def _or_null(array: pa.Array, values: list[Any]) -> list[Any]:
+def _or_null(array: AnyArray, values: list[Any]) -> list[Any]:
     if not array.null_count:
         return values
     return [value if there else None for value, there in zip(values, array.is_valid().to_pylist(), strict=True)]
 
 
-def _one_of(array: pa.Array) -> Any:
+def _one_of(array: AnyArray) -> Any:
     """Return the value of a one-element array; times beyond Python's calendar become text."""
     try:
         return _boxed(array)[0]

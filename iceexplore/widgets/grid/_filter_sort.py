@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyListArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.widgets.grid._cells import text_of
 from iceexplore.widgets.grid._query import Filter, Order
 from iceexplore.widgets.grid._table import Columns, GridTable
@@ -42,7 +44,7 @@ def rows_in_order(table: GridTable, order: Order) -> npt.NDArray[np.int64] | Non
     place, direction = order.sort
     column = table.column(place)
     if rows is not None:
-        column = column.take(pa.array(rows))
+        column = column.take(build.array(rows))
     keys = list(_sort_keys(column))
     if not keys:
         return rows
@@ -88,7 +90,7 @@ def _mask(part: Columns, one: Filter) -> pa.BooleanArray:
 # Sorting --------------------------------------------------------------------------------------------------------------
 
 
-def _sort_keys(column: pa.Array) -> Iterator[pa.Array]:
+def _sort_keys(column: AnyArray) -> Iterator[AnyArray]:
     kind = column.type
     if pa.types.is_null(kind):
         return
@@ -96,13 +98,15 @@ def _sort_keys(column: pa.Array) -> Iterator[pa.Array]:
         gone = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
         yield pa.array(np.zeros(len(column), dtype=np.int8), mask=gone)  # null sorts after empty values
     if pa.types.is_struct(kind):
-        for child in column.flatten():
+        for child in cast(pa.StructArray, column).flatten():
             yield from _sort_keys(child)
     elif pa.types.is_list(kind) and not pa.types.is_nested(kind.value_type):
-        starts = np.asarray(column.offsets)
+        starts = np.asarray(cast(AnyListArray, column).offsets)
         for i in range(_SORTED_ELEMENTS):
             at = starts[:-1] + i
-            yield from _sort_keys(column.values.take(pa.array(at, pa.int64(), mask=(at >= starts[1:]) | gone)))
+            yield from _sort_keys(
+                cast(AnyListArray, column).values.take(pa.array(at, pa.int64(), mask=(at >= starts[1:]) | gone))
+            )
     elif pa.types.is_nested(kind):
         yield pa.array([text_of(v) for v in column.to_pylist()], pa.string())
     elif isinstance(column, pa.ExtensionArray):

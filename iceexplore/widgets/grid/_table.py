@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from iceexplore.arrow import AnyArray, AnyColumn, AnyDictionaryArray, build
 from iceexplore.errors import OptionError
 from iceexplore.graph import to_frame
 from iceexplore.widgets.grid._arrow_values import array_values
@@ -50,9 +51,9 @@ class Columns(ABC):
         """Return the number of rows."""
 
     @abstractmethod
-    def _column(self, place: int) -> pa.Array: ...
+    def _column(self, place: int) -> AnyArray: ...
 
-    def column(self, place: int) -> pa.Array:
+    def column(self, place: int) -> AnyArray:
         """Return a column as one Arrow array; objects of mixed types become text.
 
         Raises
@@ -124,7 +125,7 @@ class FrameTable(GridTable):
         columns = [self._frame.iloc[:, i] for i in range(self._frame.shape[1])]
         return sum(c.array.nbytes * (8 if c.dtype.kind == "O" and c.dtype.name == "object" else 1) for c in columns)
 
-    def _column(self, place: int) -> pa.Array:
+    def _column(self, place: int) -> AnyArray:
         series = self._frame.iloc[:, place]
         try:
             made = pa.array(series, from_pandas=True)
@@ -172,7 +173,7 @@ class ArrowTable(GridTable):
         """The memory of the Arrow table, which a DataFrame shares."""
         return int(self._table.nbytes)
 
-    def _column(self, place: int) -> pa.Array:
+    def _column(self, place: int) -> AnyArray:
         return _plain(self._table.column(place))
 
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
@@ -207,7 +208,7 @@ class LeafTable(GridTable):
         self._table = table
         self._rows = rows
         self._whole: FrameTable | None = None
-        self._columns: dict[int, pa.Array] = {}
+        self._columns: dict[int, AnyArray] = {}
         self._ahead = _Ahead(rows, np.zeros(0, dtype=np.int64))
         self.names = tuple(rows.schema.names)
         self.right = tuple(map(_is_number, rows.schema.types))
@@ -221,7 +222,7 @@ class LeafTable(GridTable):
         columns: int = sum(column.nbytes for column in self._columns.values())
         return self._rows.nbytes + self._ahead.nbytes + columns + (self._whole.nbytes if self._whole else 0)
 
-    def _column(self, place: int) -> pa.Array:
+    def _column(self, place: int) -> AnyArray:
         return next(self.parts([place])).column(place)
 
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
@@ -269,7 +270,7 @@ class LeafTable(GridTable):
             found = {place: _plain(table.column(self.names[place])) for place in columns}
             yield _Part(self.names, found, int(table.num_rows))
 
-    def _kept(self, places: Collection[int]) -> dict[int, pa.Array]:
+    def _kept(self, places: Collection[int]) -> dict[int, AnyArray]:
         """Return whole columns, from the cache if possible."""
         missing = [place for place in places if place not in self._columns]
         if missing:
@@ -307,13 +308,13 @@ class _Ahead:
         at = np.searchsorted(self._places, places)
         if not len(self._places) or (at == len(self._places)).any() or (self._places[at] != places).any():
             return None
-        return self._made.take(pa.array(at))
+        return self._made.take(build.array(at))
 
 
 class _Part(Columns):
     """Some columns of some rows, by column index."""
 
-    def __init__(self, names: tuple[str, ...], columns: dict[int, pa.Array], count: int) -> None:
+    def __init__(self, names: tuple[str, ...], columns: dict[int, AnyArray], count: int) -> None:
         self.names = names
         self._columns = columns
         self._count = count
@@ -321,16 +322,16 @@ class _Part(Columns):
     def __len__(self) -> int:
         return self._count
 
-    def _column(self, place: int) -> pa.Array:
+    def _column(self, place: int) -> AnyArray:
         return self._columns[place]
 
 
-def _plain(made: pa.Array | pa.ChunkedArray) -> pa.Array:
+def _plain(made: AnyColumn) -> AnyArray:
     """Return one array in storage types."""
     if isinstance(made, pa.ChunkedArray):
         made = made.combine_chunks()
     if pa.types.is_dictionary(made.type):
-        made = made.dictionary_decode()
+        made = cast(AnyDictionaryArray, made).dictionary_decode()
     if isinstance(made.type, pa.UuidType):
         return made  # kept, as 16 plain bytes would not be recognized as a UUID
     return made.storage if isinstance(made, pa.ExtensionArray) else made
@@ -342,7 +343,7 @@ def _values_of(
     """Return the values of some columns in some rows of a table."""
     part = table.select(list(columns))
     if order is not None:
-        part = part.take(pa.array(order[at]))
+        part = part.take(build.array(order[at]))
     elif at.start or at.stop < table.num_rows:
         part = part.slice(at.start, at.stop - at.start)
     return [array_values(column) for column in part.columns]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyExtensionArray, AnyListArray, AnyMapArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.widgets.grid._cells import text_of
 
 __all__ = ["contains"]
@@ -23,24 +24,31 @@ _HEX = np.array([f"{byte:02x}" for byte in range(256)], dtype="S2").view(np.uint
 _DAY_AND_TIME = re.compile(r"(?<=\d\d-\d\d)T", re.IGNORECASE)
 
 
-def contains(column: pa.Array, text: str) -> pa.BooleanArray:
+def contains(column: AnyArray, text: str) -> pa.BooleanArray:
     """Return whether each value, as displayed, contains the text; for nested values, whether any value inside does."""
     kind = column.type
     no = pa.array(np.zeros(len(column), dtype=np.bool_))
     if pa.types.is_null(kind):
         return no
     if pa.types.is_struct(kind):
-        for child in column.flatten():
+        for child in cast(pa.StructArray, column).flatten():
             no = pc.or_(no, pc.fill_null(contains(child, text), False))
         return no
     if pa.types.is_map(kind):
-        starts = np.asarray(column.offsets)
-        hit = [pc.fill_null(contains(part, text), False) for part in (column.keys, column.items)]
+        starts = np.asarray(cast(AnyListArray, column).offsets)
+        hit = [
+            pc.fill_null(contains(part, text), False)
+            for part in (cast(AnyMapArray, column).keys, cast(AnyMapArray, column).items)
+        ]
         return _any_within(column, starts, pc.or_(*hit))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _any_within(column, np.asarray(column.offsets), pc.fill_null(contains(column.values, text), False))
+        return _any_within(
+            column,
+            np.asarray(cast(AnyListArray, column).offsets),
+            pc.fill_null(contains(cast(AnyListArray, column).values, text), False),
+        )
     if isinstance(kind, pa.UuidType):
-        return _found(_uuids(column.storage), text, "-0123456789abcdef", column)
+        return _found(_uuids(cast(AnyExtensionArray, column).storage), text, "-0123456789abcdef", column)
     if isinstance(column, pa.ExtensionArray):
         return contains(column.storage, text)
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
@@ -57,13 +65,14 @@ def contains(column: pa.Array, text: str) -> pa.BooleanArray:
     return pc.match_substring(_as_shown(column), text, ignore_case=cased)
 
 
-def _any_within(column: pa.Array, offsets: npt.NDArray[Any], hit: pa.BooleanArray) -> pa.BooleanArray:
+def _any_within(column: AnyArray, offsets: npt.NDArray[Any], hit: pa.BooleanArray) -> pa.BooleanArray:
     """Return, for each list, whether any of its elements is a hit, by cumulative sums at the offsets."""
     sums = np.concatenate(([0], np.cumsum(np.asarray(hit.to_numpy(zero_copy_only=False)), dtype=np.int64)))
-    return pa.array(sums[offsets[1:]] > sums[offsets[:-1]])
+    above: pa.BooleanArray = pa.array(sums[offsets[1:]] > sums[offsets[:-1]])
+    return above
 
 
-def _digits_contain(column: pa.Array, digits: str) -> pa.BooleanArray:
+def _digits_contain(column: AnyArray, digits: str) -> pa.BooleanArray:
     """Return whether integers contain these digits; if many values repeat, each is converted to text once."""
     if len(column) > _SAMPLE and len(column.slice(0, _SAMPLE).unique()) < _SAMPLE // 10:
         column = column.dictionary_encode()
@@ -87,7 +96,7 @@ def _written_with(kind: pa.DataType) -> set[str]:
 # The text of cells ----------------------------------------------------------------------------------------------------
 
 
-def _as_shown(column: pa.Array) -> pa.Array:
+def _as_shown(column: AnyArray) -> AnyArray:
     """Return values as text equal to that of `text_of`, converted by Arrow where both agree."""
     kind = column.type
     try:
@@ -106,7 +115,7 @@ def _as_shown(column: pa.Array) -> pa.Array:
     return pa.array([text_of(v) for v in column.to_pylist()], pa.string())
 
 
-def _floats(column: pa.Array) -> pa.Array:
+def _floats(column: AnyArray) -> AnyArray:
     values = column.to_numpy(zero_copy_only=False)
     size = np.abs(values)
     text = column.cast(pa.string())
@@ -118,13 +127,13 @@ def _floats(column: pa.Array) -> pa.Array:
     if odd.any():
         unique, places = np.unique(values[odd].view(np.int64), return_inverse=True)  # as integers, -0.0 is not 0.0
         words = pa.array(list(map(repr, unique.view(np.float64).tolist())), pa.string())
-        text = pc.replace_with_mask(text, pa.array(odd), words.take(pa.array(places)))
+        text = pc.replace_with_mask(text, build.array(odd), words.take(build.array(places)))
     return text
 
 
-def _clock(column: pa.Array, kind: Any) -> pa.Array:
+def _clock(column: AnyArray, kind: Any) -> AnyArray:
     """Return times in Python's format: no fraction of a second, or six or nine digits."""
-    text = None
+    text: AnyArray | None = None
     for unit in ("ns", "us", "s"):
         if unit == "ns" and column.type.unit != "ns":
             continue
@@ -136,31 +145,31 @@ def _clock(column: pa.Array, kind: Any) -> pa.Array:
         same = pc.equal(rounded.cast(column.type), column)
         if pc.any(same).as_py():
             text = pc.if_else(same, rounded.cast(pa.string()), text)
-    return text
+    return cast(AnyArray, text)
 
 
-def _found(shown: pa.Array, text: str, written: str, column: pa.Array) -> pa.BooleanArray:
+def _found(shown: AnyArray, text: str, written: str, column: AnyArray) -> pa.BooleanArray:
     """Return whether non-null values, whose texts consist of the characters ``written``, contain a text."""
     if not set(text.lower()) <= set(written):
         return pa.array(np.zeros(len(column), dtype=np.bool_))
     return pc.and_(column.is_valid(), pc.match_substring(shown, text.lower()))
 
 
-def _hexadecimal(column: pa.Array) -> pa.Array:
+def _hexadecimal(column: AnyArray) -> AnyArray:
     """Return bytes in hexadecimal, two digits each; arbitrary text for null."""
     column = column.cast(pa.large_binary())
     _, offsets, data = column.buffers()
-    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    written = _HEX[np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]].tobytes()
+    ends = build.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    written = _HEX[build.frombuffer(data or pa.py_buffer(b""), np.uint8)[ends[0] : ends[-1]]].tobytes()
     return pa.LargeStringArray.from_buffers(len(column), pa.py_buffer((ends - ends[0]) * 2), pa.py_buffer(written))
 
 
-def _uuids(column: pa.Array) -> pa.Array:
+def _uuids(column: AnyArray) -> AnyArray:
     """Return UUIDs of 16 bytes in their text form; arbitrary text for null."""
-    values = np.frombuffer(column.buffers()[1], np.uint8)[column.offset * 16 :][: len(column) * 16]
+    values = build.frombuffer(column.buffers()[1], np.uint8)[column.offset * 16 :][: len(column) * 16]
     digits = _HEX[values].view(np.uint8).reshape(len(column), 32)
     written = np.full((len(column), 36), ord("-"), dtype=np.uint8)
     for at, (start, end) in enumerate(((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))):
         written[:, start + at : end + at] = digits[:, start:end]
     ends = np.arange(len(column) + 1, dtype=np.int64) * 36
-    return pa.LargeStringArray.from_buffers(len(column), pa.py_buffer(ends), pa.py_buffer(written.tobytes()))
+    return pa.LargeStringArray.from_buffers(len(column), build.py_buffer(ends), build.py_buffer(written.tobytes()))

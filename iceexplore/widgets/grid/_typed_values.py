@@ -13,8 +13,9 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.widgets.grid._query import Filter
 
@@ -32,7 +33,7 @@ class FilterError(OptionError):
     """An error for text that cannot be compared with a column's values, shown beside the filter."""
 
 
-def compared(column: pa.Array, one: Filter, name: str) -> pa.BooleanArray:
+def compared(column: AnyArray, one: Filter, name: str) -> pa.BooleanArray:
     """Return which values are equal to, less or greater than the filter's value.
 
     Raises
@@ -57,7 +58,8 @@ def compared(column: pa.Array, one: Filter, name: str) -> pa.BooleanArray:
         return pc.and_(column.is_valid(), value)
     if isinstance(value, float) and math.isnan(value):
         return pc.is_nan(column) if one.op == "=" else pc.and_(column.is_valid(), False)
-    return _COMPARE[one.op](_comparable(column), value)
+    mask: pa.BooleanArray = _COMPARE[one.op](_comparable(column), value)
+    return mask
 
 
 def _reading(kind: pa.DataType, name: str) -> tuple[str, Callable[[str, str], Any]]:
@@ -85,7 +87,7 @@ def _reading(kind: pa.DataType, name: str) -> tuple[str, Callable[[str, str], An
     return f"values of the type {str(kind)[:60]}", lambda text, _: pa.scalar(text).cast(kind)
 
 
-def _comparable(column: pa.Array) -> pa.Array:
+def _comparable(column: AnyArray) -> AnyArray:
     """Return the column in the types used for comparison: times as stored integers, bytes of any length."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyChunkedArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, json_safe
 from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.metadata import Snapshot
@@ -138,10 +139,10 @@ def _in_root(
                 found[where] = Place(f"file:{at}:{row}:{i}", at, files["snapshot_id"][i].as_py())
 
 
-def _rows(column: pa.ChunkedArray, values: list[Any]) -> list[int]:
+def _rows(column: AnyChunkedArray, values: list[Any]) -> list[int]:
     """Return the rows that contain one of these values."""
     wanted = pa.array(values, column.type)
-    return [int(i) for i in pc.indices_nonzero(pc.is_in(whole(column), value_set=wanted)).to_pylist()]
+    return [int(i) for i in build.to_pylist(pc.indices_nonzero(pc.is_in(whole(column), value_set=wanted)))]
 
 
 def _entry(where: str) -> int | None:

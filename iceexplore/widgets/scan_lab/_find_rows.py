@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, direct_places, format_ms, live_manifests, travel
 from iceexplore.manifests import whole
 from iceexplore.widgets.core._blocks import Block, Part
@@ -55,14 +56,14 @@ def find_files(state: TableState, locations: Collection[str]) -> dict[str, str]:
     if direct is not None:
         names = root.entries["location"]
         own = direct_places(root, direct).is_valid()
-        for row in pc.indices_nonzero(pc.and_(own, whole(pc.is_in(names, value_set=wanted)))).to_pylist():
+        for row in build.to_pylist(pc.indices_nonzero(pc.and_(own, whole(pc.is_in(names, value_set=wanted))))):
             out.setdefault(names[row].as_py(), f"file:{number}:{row}")
     rows = live_manifests(root)
     leaves = state.reader.leaves(root, rows) if rows and len(out) < len(wanted) else ()
     for leaf in leaves:
-        names = whole(leaf.entries["location"])
-        for row in pc.indices_nonzero(pc.is_in(names, value_set=wanted)).to_pylist():
-            out.setdefault(names[row].as_py(), f"file:{number}:{leaf.root_row}:{row}")
+        held = whole(leaf.entries["location"])
+        for row in build.to_pylist(pc.indices_nonzero(pc.is_in(held, value_set=wanted))):
+            out.setdefault(held[row].as_py(), f"file:{number}:{leaf.root_row}:{row}")
         if len(out) == len(wanted):
             break
     return out

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import to_frame
 from iceexplore.manifests import whole
@@ -60,7 +61,7 @@ def nodes_of_rows(nodes: PlanNodes, table: str, rows: Sequence[int]) -> list[str
     if table == "tasks":
         files = nodes.plan.files
         at = pa.array(rows, pa.int64())
-        places = zip(files.root_row.take(at).to_pylist(), _ordinals(nodes).take(at).to_pylist(), strict=True)
+        places = zip(build.to_pylist(files.root_row.take(at)), build.to_pylist(_ordinals(nodes).take(at)), strict=True)
         return [nodes.file_id(row, ordinal) for row, ordinal in places]
     if table == "skipped":
         from iceexplore.planning import skipped_table
@@ -72,7 +73,7 @@ def nodes_of_rows(nodes: PlanNodes, table: str, rows: Sequence[int]) -> list[str
             else nodes.manifest_id(r["root_row"])
             if r["kind"] == "manifest"
             else None
-            for r in records.to_pylist()
+            for r in build.to_pylist(records)
         ]
     return [None] * len(rows)
 
@@ -88,6 +89,6 @@ def row_of_node(nodes: PlanNodes, table: str, node: str) -> int | None:
     return nodes.task(row, nodes.ordinal(row, rows[-1]))
 
 
-def _ordinals(nodes: PlanNodes) -> pa.Array:
-    found: pa.Array = whole(nodes.plan.files.files.entries["ordinal"])
+def _ordinals(nodes: PlanNodes) -> AnyArray:
+    found: AnyArray = whole(nodes.plan.files.files.entries["ordinal"])
     return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow.compute as pc
 import traitlets
 
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import Diff, TableState, diff, format_ms, human_bytes, travel
 from iceexplore.metadata import Snapshot, in_order
 from iceexplore.widgets.core._blocks import Block

@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyChunkedArray, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import Diff, TableState, TreeNode, diff, row_keys, travel
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, live
 from iceexplore.metadata import in_order
@@ -90,14 +91,14 @@ class Comparison:
             for c, place, offset in zip(candidates.tolist(), places, offsets, strict=True)
         ]
 
-    def _changes(self, locations: pa.ChunkedArray) -> dict[tuple[str | None, int | None], str]:
+    def _changes(self, locations: AnyChunkedArray) -> dict[tuple[str | None, int | None], str]:
         """Return the changes of those files that were added or removed, by location and, for a vector, offset."""
         if self._diff is None:
             before, after = (travel(self._state, snapshot=snapshot_id) for snapshot_id in self.in_age)
             self._diff = diff(before, after)
         files = self._diff.files_arrow
-        hit = files.filter(pc.is_in(files["location"], value_set=pa.array(locations.to_pylist(), pa.string())))
-        places, offsets, changes = (hit[name].to_pylist() for name in ("location", "content_offset", "change"))
+        hit = files.filter(pc.is_in(files["location"], value_set=pa.array(build.to_pylist(locations), pa.string())))
+        places, offsets, changes = (build.to_pylist(hit[name]) for name in ("location", "content_offset", "change"))
         return {(place, offset): change for place, offset, change in zip(places, offsets, changes, strict=True)}
 
     @property

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceexplore.arrow import AnyArray, AnyScalar, build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, direct_places, live_manifests
 from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import human_value, parse_transform, result_type
@@ -99,7 +101,7 @@ class Search:
                 out |= self._values(child.name, partition.field(child.name)) & _mask(partition.is_valid())
         return out
 
-    def _values(self, field_id: str, column: pa.Array) -> npt.NDArray[np.bool_]:
+    def _values(self, field_id: str, column: AnyArray) -> npt.NDArray[np.bool_]:
         """Return which values of a partition field, as displayed, contain the text."""
         known = [f for spec in self._state.metadata.partition_specs for f in spec.fields if str(f.field_id) == field_id]
         if not known or parse_transform(known[-1].transform).is_void:
@@ -111,7 +113,7 @@ class Search:
         if len(coded.dictionary) <= _VALUES:
             texts = [human_value(kind, part.transform, _plain(value)) for value in coded.dictionary]
         else:
-            texts = pc.cast(coded.dictionary, pa.string(), safe=False).to_pylist()
+            texts = build.to_pylist(pc.cast(coded.dictionary, pa.string(), safe=False))
         hits = np.array([self._text in f"{part.name}={text}".casefold() for text in texts] or [False], dtype=np.bool_)
         codes = np.asarray(pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False))
         found: npt.NDArray[np.bool_] = hits[codes]
@@ -126,12 +128,12 @@ class Search:
         return None if direct is None or values is None else values.take(direct_places(root, direct))
 
 
-def _plain(value: pa.Scalar) -> object:
+def _plain(value: AnyScalar) -> object:
     try:
         return value.as_py()
     except (ValueError, OverflowError):  # beyond Python's calendar: use the stored number
-        return value.value
+        return cast(pa.TimestampScalar, value).value
 
 
-def _mask(values: pa.Array) -> npt.NDArray[np.bool_]:
+def _mask(values: AnyArray) -> npt.NDArray[np.bool_]:
     return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False)).astype(np.bool_)

@@ -1,0 +1,68 @@
+"""Names for Arrow's generic classes in annotations.
+
+pyarrow's classes cannot be subscripted when the code runs; type checkers know them as generic (``pyarrow-stubs``).
+An array of a known type is named by its elements, not by its class (`pa.StringArray`), because a column of a table,
+whose type the checker cannot know, fits such a name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+__all__ = [
+    "AnyArray",
+    "AnyChunkedArray",
+    "AnyColumn",
+    "AnyDecimalType",
+    "AnyDictionaryArray",
+    "AnyExtensionArray",
+    "AnyField",
+    "AnyListArray",
+    "AnyListType",
+    "AnyListViewArray",
+    "AnyMapArray",
+    "AnyMapType",
+    "AnyScalar",
+    "Binaries",
+    "Int32s",
+    "Int64s",
+    "Strings",
+]
+
+if TYPE_CHECKING:
+    from pyarrow import lib
+
+    AnyArray: TypeAlias = pa.Array[Any]
+    AnyChunkedArray: TypeAlias = pa.ChunkedArray[Any]
+    AnyColumn: TypeAlias = AnyArray | AnyChunkedArray
+    AnyDecimalType: TypeAlias = pa.Decimal128Type[Any, Any]
+    AnyDictionaryArray: TypeAlias = pa.DictionaryArray[Any, Any]
+    AnyExtensionArray: TypeAlias = pa.ExtensionArray[Any]
+    AnyField: TypeAlias = pa.Field[Any]
+    AnyListArray: TypeAlias = pa.ListArray[Any]
+    AnyListType: TypeAlias = pa.ListType[Any]
+    AnyListViewArray: TypeAlias = pa.ListViewArray[Any]
+    AnyMapArray: TypeAlias = pa.MapArray[Any, Any]
+    AnyMapType: TypeAlias = pa.MapType[Any, Any, Any]
+    AnyScalar: TypeAlias = pa.Scalar[Any]
+
+    Binaries: TypeAlias = pa.Array[pa.Scalar[lib.BinaryType]]
+    Int32s: TypeAlias = pa.Array[pa.Scalar[lib.Int32Type]]
+    Int64s: TypeAlias = pa.Array[pa.Scalar[lib.Int64Type]]
+    Strings: TypeAlias = pa.Array[pa.Scalar[lib.StringType]]
+else:
+    AnyArray = Binaries = Int32s = Int64s = Strings = pa.Array
+    AnyChunkedArray = pa.ChunkedArray
+    AnyColumn = pa.Array | pa.ChunkedArray
+    AnyDecimalType = pa.Decimal128Type
+    AnyDictionaryArray = pa.DictionaryArray
+    AnyExtensionArray = pa.ExtensionArray
+    AnyField = pa.Field
+    AnyListArray = pa.ListArray
+    AnyListType = pa.ListType
+    AnyListViewArray = pa.ListViewArray
+    AnyMapArray = pa.MapArray
+    AnyMapType = pa.MapType
+    AnyScalar = pa.Scalar
