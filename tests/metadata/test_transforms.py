@@ -34,7 +34,7 @@ KNOWN = list(dict.fromkeys(KNOWN))
 SOURCES: dict[str, Any] = {
     "int": st.integers(-(2**31) + 64, 2**31 - 1),
     "long": st.integers(-(2**63) + 64, 2**63 - 1),
-    "date": st.integers(-(2**30), 2**30),
+    "date": st.integers(-100_000_000, 100_000_000),  # a preimage of months is limited to 300,000 years
     "time": st.integers(0, 86_400 * 10**6 - 1),
     "timestamp": st.integers(-(2**61), 2**61),
     "timestamptz": st.integers(-(2**61), 2**61),
@@ -80,8 +80,6 @@ def test_arrays_and_single_values_agree(kind: str, transform: Transform, data: s
 def test_a_preimage_is_all_values_with_that_result(kind: str, transform: Transform, data: st.DataObject) -> None:
     source = PrimitiveType(kind)
     value = data.draw(SOURCES[kind])
-    if transform.name in ("year", "month") and kind == "date":
-        value %= 100_000_000  # dates within 300,000 years
     result = transform.apply(source, column(kind, [value]))
     found = transform.preimage(source, result)
     apply = transform.scalar_function(source)
