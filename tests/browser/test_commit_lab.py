@@ -47,7 +47,7 @@ def field(widget: Any, name: str) -> Any:
 
 
 def report(widget: Any) -> str:
-    return str(widget.locator(".ice-told-list").inner_text())
+    return str(widget.locator(".ice-report-list").inner_text())
 
 
 def marks(widget: Any, side: int, kind: str) -> list[str]:

@@ -42,7 +42,7 @@ class Filter:
     def __init__(self, page: Any, answered: Any) -> None:
         self.page = page
         self.box = page.locator(".ice-detail .ice-grid-bar .ice-input")
-        self.note = page.locator(".ice-detail .ice-said")
+        self.note = page.locator(".ice-detail .ice-message")
         self.answered = answered
 
     def on(self, column: str, how: str) -> None:
@@ -197,7 +197,7 @@ def test_an_invalid_number_is_reported_where_it_is_typed(browser: Any) -> None:
 
         # a message about one table does not stay for another
         page.get_by_role("button", name="Copy cell").click()
-        page.wait_for_function("document.querySelector('.ice-detail .ice-said').textContent !== ''")
+        page.wait_for_function("document.querySelector('.ice-detail .ice-message').textContent !== ''")
         page.locator(".ice-tab", has_text="JSON").click()
         bare.idle()
         assert wanted.note.inner_text() == ""
@@ -344,7 +344,7 @@ def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: P
         with page.expect_download():
             page.get_by_role("button", name="Download all rows as CSV").click()
         page.wait_for_function(
-            "(note) => document.querySelector('.ice-detail .ice-said').textContent === note", arg=note
+            "(note) => document.querySelector('.ice-detail .ice-message').textContent === note", arg=note
         )
     # before Firefox 127 there were no clipboard items
     page.evaluate(

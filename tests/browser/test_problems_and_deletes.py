@@ -160,11 +160,11 @@ def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
         first = int(widget.vector["first"])
         canvas = page.locator(".ice-cells")
         canvas.hover(position={"x": 12 * first + 4, "y": 4})
-        assert page.locator(".ice-cell-said").inner_text() == f"Position {first}: deleted"
+        assert page.locator(".ice-cell-text").inner_text() == f"Position {first}: deleted"
         canvas.hover(position={"x": 4, "y": 4})
-        assert page.locator(".ice-cell-said").inner_text() == "Position 0: not deleted"
+        assert page.locator(".ice-cell-text").inner_text() == "Position 0: not deleted"
         page.locator(".ice-title").hover()
-        assert page.locator(".ice-cell-said").inner_text() == widget.vector["legend"]
+        assert page.locator(".ice-cell-text").inner_text() == widget.vector["legend"]
         page.evaluate("window.errors = []; addEventListener('error', ({ message }) => errors.push(message))")
         page.set_viewport_size({"width": 420, "height": 900})
         page.wait_for_function("document.querySelector('.ice-cells').clientWidth < 420")
@@ -210,7 +210,7 @@ def test_many_positions_have_a_square(browser: Any) -> None:
     s.row_delta(deletes={path: [0, 2, 9_999]})
     (node,) = nodes_of(s.table, "data-file")
     with bare_page(browser, DeletionVectors(s.table, selection={"node": node.id})) as bare:
-        shown, canvas = bare.page.locator(".ice-cell-said"), bare.page.locator(".ice-cells")
+        shown, canvas = bare.page.locator(".ice-cell-text"), bare.page.locator(".ice-cells")
         legend = "Each square is 3 positions; the darker, the more are deleted; 10,000 positions in total."
         assert shown.inner_text() == legend
         canvas.hover(position={"x": 2, "y": 2})

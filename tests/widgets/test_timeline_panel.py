@@ -112,14 +112,14 @@ def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
     others = counts.drop("data file").sum()
     assert rows["delete files"] == (others["added_files"], others["removed_files"])
     more, less = rows["data files"]
-    assert _text(widget.comparison["said"][0]) == f"+{more} −{less} data files"
+    assert _text(widget.comparison["differences"][0]) == f"+{more} −{less} data files"
     json.dumps(widget.comparison)
     assert len(table.reads) > reads
-    recorded = widget.comparison["said"]
+    recorded = widget.comparison["differences"]
     widget.select(snapshot=first, against=last)
     assert widget.settle(60)
     assert widget.comparison["snapshot"] == str(first)
-    assert widget.comparison["said"] == recorded, "from the older to the newer one, whichever is shown"
+    assert widget.comparison["differences"] == recorded, "from the older to the newer one, whichever is shown"
     widget.select(against="")
     assert widget.settle(60)
     assert widget.comparison == {}
@@ -252,7 +252,7 @@ def test_what_cannot_be_read_is_not_the_same(trips: Path, tmp_path: Path) -> Non
     assert widget.comparison["rows"] == []
     unread = widget.comparison["unread"]
     assert unread > 0
-    assert [*map(_text, widget.comparison["said"])] == [f"▲ incomplete: {unread} manifests cannot be read"]
+    assert [*map(_text, widget.comparison["differences"])] == [f"▲ incomplete: {unread} manifests cannot be read"]
     whole = Timeline(ix.open(trips), selection={"against": str(table.snapshots[-3].snapshot_id)})
     assert whole.settle(60)
     assert whole.comparison["unread"] == 0 and whole.comparison["rows"]

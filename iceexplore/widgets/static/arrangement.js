@@ -1,11 +1,11 @@
-// A forest: which nodes are seen, and where their cards stand. Left to right, level by level; many leaves side by side
+// A forest: which nodes are seen, and where their cards are. Left to right, level by level; many leaves side by side
 // become a block of several columns, so that a long list stays readable.
 
 export const SIZE = { height: 40, x: 38, y: 8, least: 92, most: 220 };
 const COLUMNS = 8;
 
 // The rows that are seen, in order, also by id, and what they take: { rows, byId, blocks, width, height }. A row is
-// { id, node, parent (its id), level (from 1), index, of, open, kids, x, y, w, and blocked, where it stands in a block }.
+// { id, node, parent (its id), level (from 1), index, of, open, kids, x, y, w, and blocked, its place in a block }.
 export function arrange(nodes, roots, expanded) {
   const open = new Set(expanded);
   const byId = new Map();
@@ -37,7 +37,7 @@ export function arrange(nodes, roots, expanded) {
     width = Math.max(width, x + row.w);
     height = Math.max(height, y + SIZE.height);
   }
-  // Rows without kids, below one another; from nine on they are a block. Returns where the next may stand.
+  // Rows without kids, below one another; from nine on they are a block. Returns where the next may be placed.
   function putClosed(run, parent, top) {
     if (!run.length) return top;
     const { level } = run[0];

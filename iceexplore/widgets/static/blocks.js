@@ -34,7 +34,7 @@ export function blocks(model, list = []) {
   );
 }
 
-// Lengths after one another; the numbers stand beside them as text.
+// Lengths after one another; the numbers are beside them as text.
 function bars(parts) {
   let x = 0;
   const one = ([kind, long]) =>

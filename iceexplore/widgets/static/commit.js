@@ -63,8 +63,8 @@ export function commitView(model) {
         : number && input.value
         ? Number(input.value)
         : input.value);
-    const told = help && el("small", { id: key + "-help" }, more ? el("details", el("summary", help), more) : help);
-    const element = el("div.field", { class: wide && "is-wide" }, el("label", { for: key }, label), input, told);
+    const helpText = help && el("small", { id: key + "-help" }, more ? el("details", el("summary", help), more) : help);
+    const element = el("div.field", { class: wide && "is-wide" }, el("label", { for: key }, label), input, helpText);
     const show = (fields) => {
       const now = value(field);
       if (flag) input.checked = now;
@@ -73,7 +73,7 @@ export function commitView(model) {
     };
     return { element, show };
   }
-  // Fields are made anew only where Python describes others: whoever types keeps the focus. The first may stand elsewhere.
+  // Fields are made anew only where Python describes others: whoever types keeps the focus. The first may be elsewhere.
   function fieldset(box, top) {
     let drawn = [];
     let controls = [];
@@ -174,22 +174,23 @@ export function commitView(model) {
       selected: () => draft()[side] ?? "",
       select: (node) => keep({ [side]: node }),
     });
-    const [title, said] = [el("figcaption"), el("div.path", { tabindex: 0 })];
-    return { side, title, said, element: el("figure.side", title, map, said) };
+    const [title, nodeText] = [el("figcaption"), el("div.path", { tabindex: 0 })];
+    return { side, title, nodeText, element: el("figure.side", title, map, nodeText) };
   });
   const trees = el("div.sides", sides.map(({ element }) => element));
   const heading = el("h3");
-  const told = el("ul.told-list", { ariaLive: "polite" });
+  const reportList = el("ul.report-list", { ariaLive: "polite" });
 
   function drawSides() {
     const report = get("report");
     const { title, text = [], checked, compared } = report;
     heading.textContent = title;
-    fill(told, [...text, checked, compared].filter(Boolean).map((line) => el("li", line)));
-    for (const { side, title: caption, said, element } of sides) {
+    fill(reportList, [...text, checked, compared].filter(Boolean).map((line) => el("li", line)));
+    for (const { side, title: caption, nodeText, element } of sides) {
       element.hidden = !get(side + "_roots").length;
       caption.textContent = report[side];
-      said.textContent = get(side + "_nodes")[draft()[side]]?.tooltip ?? "Select a part to see what it is and where.";
+      nodeText.textContent = get(side + "_nodes")[draft()[side]]?.tooltip ??
+        "Select a part to see what it is and where.";
     }
   }
 
@@ -258,7 +259,7 @@ export function commitView(model) {
     "section.commit-result",
     { ariaLabel: "Result" },
     bar,
-    el("div.commit-what", heading, told),
+    el("div.commit-what", heading, reportList),
     tabs.element,
     panel,
   );

@@ -49,7 +49,7 @@ export function tabsOf(label, titles, panel, choose) {
 }
 
 // ms that a button says what it did.
-const SAID = 1500;
+const SHOWN_MS = 1500;
 
 // A button that copies what `text` returns, or will: says so in its place, in words or drawings.
 export function copier(label, text, extra, [done, refused] = ["Copied", "Not allowed"]) {
@@ -58,7 +58,7 @@ export function copier(label, text, extra, [done, refused] = ["Copied", "Not all
     ...extra,
     onclick: async () => {
       fill(made, (await copyText(text())) ? done : refused);
-      setTimeout(() => fill(made, label), SAID);
+      setTimeout(() => fill(made, label), SHOWN_MS);
     },
   }, label);
   return made;

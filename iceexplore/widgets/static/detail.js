@@ -39,7 +39,7 @@ export function detailView(model) {
     const value = el("dd", folded, copies && copyButton(whole, `Copy ${name}`));
     const size = text.length > 48 ? "wide" : text.length > 16 && "two";
     if (!meaning) return el("div", { class: size }, el("dt", name), value);
-    const told = el(
+    const explanation = el(
       "dd.help",
       meaning,
       section && [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)],
@@ -49,7 +49,7 @@ export function detailView(model) {
       ariaLabel: `${name}: what is it?`,
       onclick: () => tell(!isTold()),
     }, name);
-    const item = el("div", { class: size, onkeydown: leave }, el("dt", ask), value, told);
+    const item = el("div", { class: size, onkeydown: leave }, el("dt", ask), value, explanation);
     const isTold = () => ask.ariaExpanded === "true";
     function tell(open) {
       ask.ariaExpanded = open;

@@ -3,7 +3,7 @@
 import { copyText, formatCount, plural, randomId, saveFile } from "./dom.js";
 
 const LONGEST = 300; // characters after which Python shortens a cell
-const SIGN = /[\u2400-\u2421\u27e8]/; // may stand for what Python does not send to be seen
+const SIGN = /[\u2400-\u2421\u27e8]/; // may replace characters that Python does not send for display
 // In CSV: a cell that Python put ' before, as a spreadsheet would calculate it.
 const DEFUSED = /(?:^|[,\n])"?'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 

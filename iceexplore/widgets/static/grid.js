@@ -32,13 +32,13 @@ const FRAME = 20; // and the next
 const SHORT = 20; // letters that have room in a cell, whichever they are
 
 // Shows the page of a grid; `show(of, table, more)` of what is returned asks for a table, `look(of, table)` for one that is
-// not there already. `onRow(node)` is called for a row that stands for a node and is opened; without it the node is selected.
+// not there already. `onRow(node)` is called when the row of a node is opened; without it the node is selected.
 export function gridView(model, { grid, label, onRow = (node) => chooseNode(model, node) }) {
   const summary = el("summary.button");
   const list = el("div.menu-list", NO_TAB_STOP);
   const menu = menuOf(summary, { ontoggle: drawMenu }, list);
   const panel = el("div.panel", NO_TAB_STOP);
-  const said = el("span.said.gap", { role: "status" });
+  const messageLine = el("span.message.gap", { role: "status" });
   const pager = el("div.pager");
   let page = {}; // what is shown
   let asked = null; // the query that is not answered yet
@@ -52,14 +52,14 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   const wait = timer(model);
   const soon = inNextFrame(model, draw);
 
-  const drawSaid = () => (said.textContent = said.title = fault || note);
-  const say = (words) => ((note = words), drawSaid());
+  const drawMessage = () => (messageLine.textContent = messageLine.title = fault || note);
+  const say = (words) => ((note = words), drawMessage());
   const filters = filterBar(model, {
     label,
     page: () => page,
     current,
     ask,
-    say: (words) => ((fault = words), drawSaid()),
+    say: (words) => ((fault = words), drawMessage()),
   });
   filters.bar.append(menu);
   const out = gridExport(model, {
@@ -281,7 +281,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
     const { text, rows, total, whole, pages, size } = page;
     const button = (words, onclick, on, ariaLabel) =>
       setEnabled(el("button.button", { ariaLabel, onclick }, words), on);
-    if (text !== undefined) return fill(pager, said, button("Copy", () => out.copied(text), true));
+    if (text !== undefined) return fill(pager, messageLine, button("Copy", () => out.copied(text), true));
     if (!rows) return;
     const first = page.page * size;
     const range = (pages > 1 ? `${formatCount(first + 1)}–${formatCount(first + rows.length)} of ` : "") +
@@ -311,7 +311,7 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
           go("›", "Next page", page.page + 1),
           go("»", "Last page", pages - 1),
         ],
-      said,
+      messageLine,
       button("Copy cell", out.copyCell, total),
       button("Copy row", out.copyRow, total, "Copy row as JSON"),
       button("CSV", out.download, total, "Download all rows as CSV"),

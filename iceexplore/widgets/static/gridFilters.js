@@ -56,8 +56,8 @@ export function filterBar(model, { label, page, current, ask, say }) {
     tell("");
   }
   const tell = (fault) => ((text.ariaInvalid = fault !== ""), say(fault));
-  // Whether what is typed can be asked for, as a number where the column has numbers. Half a number is none, but whoever
-  // types it is not told so.
+  // Whether what is typed can be asked for, as a number where the column has numbers. An incomplete
+  // number is invalid, but no error is shown while it is being typed.
   function sound(done) {
     const { column, op, value } = written() ?? {};
     const numeric = "<=>".includes(op) && columns()[column]?.right;
@@ -142,7 +142,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     const { filters } = page();
     const lost = wanted.find((one) => !has(filters, one));
     if (lost && !text.value) write(lost);
-    // What is typed stands for the filter before it, until it is corrected.
+    // Until it is corrected, what is typed counts as the filter that it was to replace.
     if (!has(filters, draft)) draft = (column.value || text.value) && filters.find((one) => !has(wanted, one));
   }
 

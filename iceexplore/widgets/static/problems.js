@@ -14,14 +14,14 @@ export function problemsView(model) {
   const sign = (severity) => el(`span.sign.is-${severity}`, { role: "img", ariaLabel: SEVERITIES[severity] });
 
   function drawBar() {
-    const { counts = {}, sums: said = {}, covered: words, left } = model.problems;
+    const { counts = {}, sums: totals = {}, covered: words, left } = model.problems;
     const shown = model.severities;
     const sum = ([severity, word]) => {
       const others = shown.filter((one) => one !== severity);
       const on = others.length < shown.length;
       const toggle = () => model.save("severities", on ? others : [...shown, severity]);
       return setEnabled(
-        button([sign(severity), " " + (said[severity] ?? `${word}s: not checked`)], toggle, {
+        button([sign(severity), " " + (totals[severity] ?? `${word}s: not checked`)], toggle, {
           "data-key": severity,
           ariaPressed: on,
         }),

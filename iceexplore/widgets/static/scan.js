@@ -84,7 +84,7 @@ function filterBox(model, id, submit) {
       );
     }
     const { error, unfinished, start, end } = hint();
-    // not while a word is being completed, and not what is said below already
+    // not while a word is being completed, and not what the plan below already reports
     const here = input.matches(":focus") && input.value.trim() && hint().text === input.value;
     const wrong =
       here && !(found.length && (unfinished || start < end)) && model.scan_plan.filter !== input.value.trim()
@@ -155,10 +155,10 @@ export function scanView(model) {
   const answer = el("div.scan-answer");
   const map = treeView(model, { prefix: "scan_", label: "What is read and what is skipped" });
   const empty = el("div.scan-empty");
-  const told = el("div.scan-why", { tabindex: 0 });
+  const explanation = el("div.scan-why", { tabindex: 0 });
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
   const finder = rowFinder(model);
-  const pane = el("div.scan-pane", { role: "tabpanel", id: `${id}-pane` }, told, grid.element, finder);
+  const pane = el("div.scan-pane", { role: "tabpanel", id: `${id}-pane` }, explanation, grid.element, finder);
   const tabs = tabsOf("About the plan", VIEWS, pane, (key) => model.save("scan_tab", key));
   const root = el(
     "section.scan",
@@ -204,7 +204,7 @@ export function scanView(model) {
     fill(empty, blocks(model, words), chips);
   }
   function drawAnswer() {
-    const { error, headline, took, python, blocks: said, of } = plan();
+    const { error, headline, took, python, blocks: planBlocks, of } = plan();
     const count = model.scan_count;
     map.hidden = !there();
     empty.hidden = there();
@@ -212,13 +212,13 @@ export function scanView(model) {
     fill(
       answer,
       el(
-        "div.scan-said",
+        "div.scan-summary",
         el("h3", headline),
         el("span.note", took),
         el("span.scan-acts", button("Count rows", () => ask(model, "count")), copier("Copy as Python", () => python)),
       ),
       el("div", { role: "status" }, count.of === of && count.text),
-      blocks(model, said),
+      blocks(model, planBlocks),
     );
   }
   // What was asked for and is not shown yet, or was cancelled, is pale.
@@ -230,10 +230,13 @@ export function scanView(model) {
 
   function drawSide() {
     const now = model.scan_tab in VIEWS ? model.scan_tab : "why";
-    const shown = now === "rows" ? finder : there() && TABULAR.includes(now) ? grid.element : told;
+    const shown = now === "rows" ? finder : there() && TABULAR.includes(now) ? grid.element : explanation;
     if (shown === grid.element) grid.look(plan().of, now);
-    fill(told, shown === told && (there() && now === "advice" ? advised() : blocks(model, model.scan_why.blocks)));
-    told.scrollTop = 0;
+    fill(
+      explanation,
+      shown === explanation && (there() && now === "advice" ? advised() : blocks(model, model.scan_why.blocks)),
+    );
+    explanation.scrollTop = 0;
     tabs.mark(now, shown);
   }
   function advised() {

@@ -48,7 +48,7 @@ export function timelineView(model) {
   const player = smallButton("▶", "Play through the history", () => play(!playing));
   const next = smallButton("›", "Later snapshot", () => go(at() + 1, true));
   const speed = selectBox("Speed", null, SPEEDS);
-  const said = el("div.when");
+  const caption = el("div.when");
   const comparing = smallButton(
     "Compare",
     "Compare with another snapshot (Shift and click)",
@@ -74,13 +74,13 @@ export function timelineView(model) {
     player,
     next,
     speed,
-    said,
+    caption,
     el("span.group.end", zooms, comparing, scale, measure),
   );
   speed.value = 1200;
   for (const one of [player, comparing]) setEnabled(one, final > 0);
 
-  // Where each stands, from 0 to 1, ascending.
+  // The position of each, from 0 to 1, ascending.
   let units = [];
   // Of the measure.
   let most = 0;
@@ -147,13 +147,13 @@ export function timelineView(model) {
   }
   function describe() {
     const i = hovered >= 0 ? hovered : at();
-    said.classList.toggle("ice-hovered", hovered >= 0);
-    if (!all[i]) return fill(said);
+    caption.classList.toggle("ice-hovered", hovered >= 0);
+    if (!all[i]) return fill(caption);
     const { id, refs, words } = all[i];
     const badge = (text) => el("span.badge", { title: text }, text);
-    said.title = [words, id, ...refs].join("\n");
+    caption.title = [words, id, ...refs].join("\n");
     fill(
-      said,
+      caption,
       el("span.count", `${formatCount(i + 1)}/${formatCount(all.length)}`),
       refs.slice(0, 3).map(badge),
       refs.length > 3 && badge(`+${refs.length - 3}`),
@@ -183,9 +183,9 @@ export function timelineView(model) {
     const versus = all[other];
     keepFocus(foot, () => ((legend.hidden = Boolean(versus)), (result.hidden = clear.hidden = !versus)), line);
     if (!versus) return fill(result);
-    const { against, snapshot, said } = model.comparison;
+    const { against, snapshot, differences } = model.comparison;
     const ready = against === versus.id && snapshot === model.selection.snapshot;
-    const differs = other === at() ? "the same snapshot" : ready ? blocks(model, said) : "…";
+    const differs = other === at() ? "the same snapshot" : ready ? blocks(model, differences) : "…";
     const [older, newer] = [at(), other].sort((a, b) => a - b);
     const title = `${all[older]?.words ?? ""} → ${all[newer].words}`;
     fill(result, el("span", { title }, `${older + 1} → ${newer + 1} of ${all.length}:`), differs);

@@ -58,7 +58,7 @@ export function paintHistory(
     };
     drawPath(c, () => all.forEach(link), look);
   }
-  // Where they stand too near: the largest changes in each few pixels.
+  // Where they are too close: the largest changes in each few pixels.
   function marks() {
     const bin = (i) => Math.round(x(i) / BIN) * BIN;
     const largest = (i) => Math.max(...all[i][measure]);

@@ -57,9 +57,9 @@ export function cardPainter(colours, styles) {
       c.fillStyle = colour;
       for (const { x, y, w } of rows) c.fillRect(x, y, w, Math.max(least, SIZE.height - 10));
     }
-    const told = map.rows.filter(({ id }) => id === state.selected || state.hits.has(id));
+    const highlighted = map.rows.filter(({ id }) => id === state.selected || state.hits.has(id));
     const frames = () =>
-      told.forEach(({ x, y, w }) => c.rect(x - least, y - least, w + 2 * least, SIZE.height + 2 * least));
+      highlighted.forEach(({ x, y, w }) => c.rect(x - least, y - least, w + 2 * least, SIZE.height + 2 * least));
     drawPath(c, frames, { stroke: colours.accent, width: 2 / scale });
   }
   // Of a node: the name of its colour.

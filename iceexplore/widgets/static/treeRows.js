@@ -21,7 +21,7 @@ export function markSign(styles, mark, props) {
 export function rowsView(model, { styles, label, on }) {
   const sheet = el("div.sheet", { role: "none" });
   const box = el("div.tree", { role: "tree", ariaLabel: label, ...NO_TAB_STOP }, sheet);
-  // Id -> what is in the page: { element, said, looked }.
+  // Id -> what is in the page: { element, content, looked }.
   const drawn = new Map();
   const state = { rows: [], selected: null, hits: new Set() };
   // Id -> its place in the rows.
@@ -56,7 +56,7 @@ export function rowsView(model, { styles, label, on }) {
     box.classList.toggle("ice-whole", rows.length <= ALL);
     const wanted = new Set(rows.filter(({ id }, i) => (i >= first && i < end) || id === focus).map(drawRow));
     const gone = [...sheet.children].filter((element) => !wanted.has(element));
-    // In the page they stand in the order of the tree.
+    // In the page they are in the order of the tree.
     let next = sheet.firstChild;
     for (const element of wanted) {
       while (gone.includes(next)) next = next.nextSibling;
@@ -74,8 +74,8 @@ export function rowsView(model, { styles, label, on }) {
   function drawRow({ id, node, level, index, of, open }) {
     const { kind, label, note, reason, marks, leaf, children, tooltip } = node;
     const one = drawn.get(id) ?? { element: el("div", { role: "treeitem", "data-id": id }) };
-    const said = JSON.stringify([kind, label, note, reason, marks]);
-    if (one.said !== said) fill(one.element, words(node));
+    const content = JSON.stringify([kind, label, note, reason, marks]);
+    if (one.content !== content) fill(one.element, words(node));
     const looks = {
       className: state.hits.has(id) ? "ice-row ice-hit" : "ice-row",
       style: `--level:${level - 1};top:${at.get(id) * ROW}px`,
@@ -90,7 +90,7 @@ export function rowsView(model, { styles, label, on }) {
     };
     const looked = JSON.stringify(looks);
     if (one.looked !== looked) Object.assign(one.element, looks);
-    drawn.set(id, { ...one, said, looked });
+    drawn.set(id, { ...one, content, looked });
     return one.element;
   }
   function words({ kind, label, note, reason, marks }) {

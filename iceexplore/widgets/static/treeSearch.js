@@ -1,4 +1,4 @@
-// Search in a forest: what the browser has at once, the rest by Python, which reads manifests until it is told to stop.
+// Search in a forest: what the browser has at once, the rest by Python, which reads manifests until it is cancelled.
 
 import { el, formatCount, listen, smallButton, timer } from "./dom.js";
 
@@ -13,13 +13,19 @@ export function findBar(model, on) {
     spellcheck: "false",
     autocomplete: "off",
   });
-  const said = el("span.count-found", { role: "status" });
+  const answerLine = el("span.count-found", { role: "status" });
   const steps = [smallButton("‹", "Previous match", () => move(-1)), smallButton("›", "Next match", () => move(1))];
-  const box = el("div.finder", { role: "search", ariaLabel: on.label && `Find: ${on.label}` }, input, said, steps);
+  const box = el(
+    "div.finder",
+    { role: "search", ariaLabel: on.label && `Find: ${on.label}` },
+    input,
+    answerLine,
+    steps,
+  );
   const wait = timer(model);
   let own = {}; // what is searched where Python does not
   let hits = [];
-  let at = -1; // the match that we stand on
+  let at = -1; // the current match
 
   const search = () => (on.python ? model.search : own);
   const text = () => search().text ?? "";
@@ -40,7 +46,7 @@ export function findBar(model, on) {
     at = -1;
     look();
   }
-  // Finds anew in what is there; keeps the match that we stand on.
+  // Finds anew in what is there; keeps the current match.
   function look() {
     const words = text().trim().toLowerCase();
     if (!words && !hits.length) return draw();
@@ -57,7 +63,7 @@ export function findBar(model, on) {
     const { busy, more } = found();
     const all = formatCount(hits.length) + (more ? "+" : "");
     const answer = hits.length ? (at < 0 ? `${all} found` : `${at + 1} of ${all}`) : busy ? "" : "nothing found";
-    said.textContent = text().trim() && answer + (busy ? " …" : "");
+    answerLine.textContent = text().trim() && answer + (busy ? " …" : "");
     for (const button of steps) button.hidden = !hits.length;
     if (document.activeElement !== input) input.value = text();
   }

@@ -94,7 +94,7 @@ export interface Traits {
   legend: Record<Measure, Block[]>;
   scale: "steps" | "time";
   measure: Measure;
-  comparison: { against?: string; snapshot?: string; said?: Block[] };
+  comparison: { against?: string; snapshot?: string; differences?: Block[] };
   // problems/_part.py
   problems: Problems;
   severities: Severity[];

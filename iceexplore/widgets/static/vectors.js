@@ -11,7 +11,7 @@ const LISTS = { positions: "Positions", runs: "Runs", all: "All deletes of the s
 export function vectorsView(model) {
   const head = el("div.vector-head");
   const canvas = el("canvas.cells", { role: "img" });
-  const legend = el("div.cell-said");
+  const legend = el("div.cell-text");
   const picture = el("div.vector-picture", canvas, legend);
   const facts = el("div.vector-facts");
   const tabs = el("div.group", { role: "group", ariaLabel: "Table" });
@@ -29,11 +29,11 @@ export function vectorsView(model) {
     tables.positions.element,
     tables.deletes.element,
   );
-  // In a frame of its own: the picture has another height then, and a box must not change while its size is told.
+  // In a frame of its own: the picture has another height then, and a box must not change while its size is reported.
   const repaint = inNextFrame(model, paint);
   const colours = canvasColours(model, picture, repaint, repaint);
   let table = "positions";
-  // Of the picture: px of a square, and how many stand beside one another.
+  // Of the picture: px of a square, and how many are side by side.
   let cell = 1;
   let columns = 1;
   let seen = false;
@@ -76,8 +76,18 @@ export function vectorsView(model) {
     return missed ? [missed, " ", linkButton("Try again", () => ask(asked))] : "Reading …";
   }
   function draw() {
-    const { kind, title, headline, of, notes = [waiting()], paths = [], path, facts: said, unread, picture: shown } =
-      vector();
+    const {
+      kind,
+      title,
+      headline,
+      of,
+      notes = [waiting()],
+      paths = [],
+      path,
+      facts: shownFacts,
+      unread,
+      picture: shown,
+    } = vector();
     keep(() => {
       fill(
         head,
@@ -99,7 +109,7 @@ export function vectorsView(model) {
           ),
       );
       picture.hidden = !shown;
-      fill(facts, blocks(model, said), unread && button(unread, () => ask({ path, footer: true })));
+      fill(facts, blocks(model, shownFacts), unread && button(unread, () => ask({ path, footer: true })));
     });
     showTable();
     paint();
@@ -107,7 +117,7 @@ export function vectorsView(model) {
   function paint() {
     const wide = picture.clientWidth;
     if (!wide || !colours.line) return;
-    const { label, legend: said, borders, picture: { cells, width } } = vector();
+    const { label, legend: legendText, borders, picture: { cells, width } } = vector();
     const { line, accent, plain, tint } = colours;
     const gone = plain ? accent : tint("mark:removed");
     cell = clamp(3, Math.floor(Math.sqrt((wide * HEIGHT) / cells.length)), 12);
@@ -117,7 +127,7 @@ export function vectorsView(model) {
     [canvas.style.width, canvas.style.height] = size.map((px) => `${px}px`);
     canvas.hidden = cells.length === 0;
     canvas.ariaLabel = label;
-    legend.textContent = said;
+    legend.textContent = legendText;
     const gap = cell > 4 ? 1 : 0.5;
     function square(i, colour, alpha, across = cell - gap) {
       c.globalAlpha = alpha;

@@ -117,7 +117,7 @@ class TimelinePanel(Panel):
         The measure of the bars' height: ``"rows"``, ``"files"`` or ``"bytes"``.
     comparison
         The difference between ``against`` and ``snapshot`` of the ``selection``: both ids; ``rows`` (what, added,
-        removed); ``unread``, the number of manifests that could not be read; and all that as `Block`s (``said``).
+        removed); ``unread``, the number of manifests that could not be read; and all that as `Block`s (``differences``).
     """
 
     snapshots = SyncedTrait(traitlets.List(traitlets.Dict()))
@@ -175,7 +175,7 @@ class TimelinePanel(Panel):
             unread = len(missed.intersection(changed["location"].to_pylist()))
             rows = _differences(found)
             blocks = difference_sent(rows, unread)
-            return {"against": before, "snapshot": after, "rows": rows, "unread": unread, "said": blocks}
+            return {"against": before, "snapshot": after, "rows": rows, "unread": unread, "differences": blocks}
 
         def show(found: dict[str, Any]) -> None:
             self.comparison = found
