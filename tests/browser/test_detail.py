@@ -70,7 +70,9 @@ def python(notebook: Any, code: str) -> None:
 
 
 def copied(notebook: Any) -> str:
-    notebook.page.wait_for_function("document.querySelector('.ice-detail .ice-message').textContent.startsWith('Copied')")
+    notebook.page.wait_for_function(
+        "document.querySelector('.ice-detail .ice-message').textContent.startsWith('Copied')"
+    )
     text = str(notebook.page.evaluate("navigator.clipboard.readText()"))
     notebook.page.evaluate("() => { document.querySelector('.ice-detail .ice-message').textContent = '' }")
     return text

@@ -117,7 +117,7 @@ class TimelinePanel(Panel):
         The measure of the bars' height: ``"rows"``, ``"files"`` or ``"bytes"``.
     comparison
         The difference between ``against`` and ``snapshot`` of the ``selection``: both ids; ``rows`` (what, added,
-        removed); ``unread``, the number of manifests that could not be read; and all that as `Block`s (``differences``).
+        removed); ``unread``, the number of manifests that could not be read; and all that as `Block`s, ``differences``.
     """
 
     snapshots = SyncedTrait(traitlets.List(traitlets.Dict()))
