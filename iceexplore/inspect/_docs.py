@@ -132,7 +132,7 @@ COLUMN_DOCS: dict[str, str] = {
     "storage": "inline (in the root itself) or puffin",
     "summary": "the writer's summary of the commit",
     "total_data_file_size_in_bytes": "total size of the data files, in bytes",
-    "transform": "identity, bucket[N], truncate[W], year, month, day, hour, void",
+    "transform": "name of the transform in the spec, such as identity, bucket[16] or day",
     "upper_bound": "upper bound: no value is greater",
     "upper_bound_bytes": "upper bound in binary, as written",
     "upper_bounds": "binary upper bounds by field id, as written",
