@@ -110,6 +110,11 @@ def test_operations_without_a_form_of_their_own_get_a_plain_one() -> None:
     assert made.code("s") == "s.compact(where='id > 3', small_than=1000000000)"
     s.branch("audit")
     assert [f.name for f in form.fields(s.state) or ()][-1] == "ref"
+    moving = plain_form(REGISTERED["fast_forward"])
+    assert moving is not None
+    assert moving.calls(s.state, {"name": "a", "to": "b"})[0].code("s") == "s.fast_forward('a', 'b')"
+    with pytest.raises(OptionError, match=r"to: give a value\. The branch or tag to move it to\."):
+        moving.calls(s.state, {"name": "a", "to": ""})
     assert plain_form(REGISTERED["delete_files"]) is None, "locations cannot be typed, and they are required"
     new = replace(REGISTERED["compact"], simulation=(Parameter("paths", "locations", "Files.", None),))
     plain = plain_form(new)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.widgets.commit_lab._form import Call, Calls, Field, Kind, Operation, Values, branch_field
 
@@ -97,4 +98,10 @@ def plain_form(operation: CommitOperation) -> Operation | None:
         own = (field_of(operation.name, p.name, p.name.replace("_", " ").capitalize()) for p in asked)
         return (*own, *(branch_field(state) if branch else ()))
 
-    return form(operation.name, operation.help, fields, lambda state, values: (call(operation.name, **values),))
+    def calls(state: TableState, values: Values) -> Calls:
+        for p in asked:
+            if p.required and values[p.name] in (None, ""):
+                raise OptionError(f"{p.name}: give a value. {p.help}")
+        return (call(operation.name, **values),)
+
+    return form(operation.name, operation.help, fields, calls)
