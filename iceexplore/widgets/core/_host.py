@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from iceexplore.errors import OptionError
@@ -15,10 +15,8 @@ from iceexplore.widgets.core._error_messages import words_of
 from iceexplore.widgets.core._escape_text import signs_of_lines
 from iceexplore.widgets.core._ids import id_of
 from iceexplore.widgets.core._panel import Panel
+from iceexplore.widgets.core._selection import valid_selection
 from iceexplore.widgets.core._worker import Work
-
-if TYPE_CHECKING:
-    from iceexplore.widgets.core._table_widget import TableWidget
 
 __all__ = ["WidgetHost"]
 
@@ -34,12 +32,12 @@ class WidgetHost:
     Parameters
     ----------
     widget
-        The widget, which need not be initialized yet.
+        The widget, which need not be initialized yet. It is a `TableWidget`, which is made with this class.
     table, state
         What the widget shows.
     """
 
-    def __init__(self, widget: TableWidget, table: Any, state: TableState) -> None:
+    def __init__(self, widget: Any, table: Any, state: TableState) -> None:
         self._widget, self._table, self._state = widget, table, state
         self.work = Work(self.fail, self.finish)
         self.panels: list[Panel] = []
@@ -99,7 +97,8 @@ class WidgetHost:
     @property
     def snapshot(self) -> Snapshot | None:
         """The selected snapshot; None if there is none."""
-        return self._widget.snapshot
+        text = self._widget.selection["snapshot"]
+        return self.snapshot_of(text) if text else None
 
     @property
     def tab(self) -> str | None:
@@ -109,7 +108,13 @@ class WidgetHost:
 
     def select(self, node: str | TreeNode | None = None, *, snapshot: Any = None, against: Any = None) -> None:
         """Select a node or snapshots."""
-        self._widget.select(node, snapshot=snapshot, against=against)
+        chosen = self.selection
+        if node is not None:
+            chosen["node"] = node.id if isinstance(node, TreeNode) else node
+        for key, value in (("snapshot", snapshot), ("against", against)):
+            if value is not None:
+                chosen[key] = str(getattr(value, "snapshot_id", value))
+        self.selection = self.checked(valid_selection(chosen))
 
     def snapshot_of(self, text: str) -> Snapshot:
         """Return a snapshot by its id in decimal; raise OptionError or SnapshotNotFoundError if there is none."""
@@ -234,6 +239,14 @@ class WidgetHost:
         self.answer()
 
     # What the widget uses ---------------------------------------------------------------------------------------------
+
+    def checked(self, selection: dict[str, str]) -> dict[str, str]:
+        """Return a selection with existing snapshots and canonical ids; values that are not text stay unchanged."""
+        out = dict(selection)
+        for key in ("snapshot", "against"):
+            if isinstance(text := out.get(key), str) and text:
+                out[key] = str(self.snapshot_of(text).snapshot_id)
+        return out
 
     def selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         """Show a new selection."""

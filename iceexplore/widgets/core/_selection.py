@@ -7,9 +7,10 @@ from typing import Any
 
 import traitlets
 
+from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 
-__all__ = ["Selection", "first_selection"]
+__all__ = ["Selection", "first_selection", "valid_selection"]
 
 _KEYS = ("snapshot", "against", "node")
 _LONGEST = 10_000
@@ -37,6 +38,15 @@ class Selection(traitlets.Dict):
             if not isinstance(text, str) or len(text) > _LONGEST:
                 raise traitlets.TraitError(f"a selection's {key} must be text, not {str(text)[:200]!r}")
         return {key: value.get(key, "") for key in _KEYS}
+
+
+def valid_selection(selection: Any) -> dict[str, str]:
+    """Return a selection unchanged; raise OptionError if it is none."""
+    try:
+        Selection().validate(None, selection)
+    except traitlets.TraitError as error:
+        raise OptionError(str(error)) from None
+    return dict(selection)
 
 
 def first_selection(state: TableState) -> dict[str, str]:

@@ -17,7 +17,7 @@ from iceexplore.widgets.core._cell_reruns import note_widget
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._host import WidgetHost
 from iceexplore.widgets.core._panel import Panel
-from iceexplore.widgets.core._selection import Selection, first_selection
+from iceexplore.widgets.core._selection import Selection, first_selection, valid_selection
 from iceexplore.widgets.core._styles import styles
 
 __all__ = ["TableWidget"]
@@ -78,7 +78,10 @@ class TableWidget(anywidget.AnyWidget):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # The browser mirrors the traits of a widget's class, so a panel's traits are added as if the class declared
         # them. Classes that anywidget derives for each widget have no ``panels`` of their own.
+        inherited = {panel for base in cls.__mro__[1:] for panel in vars(base).get("panels", ())}
         for panel in vars(cls).get("panels", ()):
+            if panel in inherited:
+                continue
             for name, trait in panel.traits().items():
                 if hasattr(cls, name):
                     raise TypeError(f"{cls.__name__}.{name} is already there; name the trait of {panel.__name__} anew")
@@ -100,8 +103,8 @@ class TableWidget(anywidget.AnyWidget):
         self._own_layout = "layout" not in traits
         start = first_selection(state)
         if selection is not None:
-            start |= selection.selection if isinstance(selection, TableWidget) else _right(selection)
-        self._accepted = start = self._checked(start)
+            start |= selection.selection if isinstance(selection, TableWidget) else valid_selection(selection)
+        self._accepted = start = self._host.checked(start)
         self._host.make(self.panels)
         first = {
             "title": signs(state.name),
@@ -151,19 +154,12 @@ class TableWidget(anywidget.AnyWidget):
         SnapshotNotFoundError
             The table has no such snapshot; the message lists the nearest ones.
         """
-        chosen = dict(self.selection)
-        if node is not None:
-            chosen["node"] = node.id if isinstance(node, TreeNode) else node
-        for key, value in (("snapshot", snapshot), ("against", against)):
-            if value is not None:
-                chosen[key] = str(getattr(value, "snapshot_id", value))
-        self.selection = self._checked(_right(chosen))
+        self._host.select(node, snapshot=snapshot, against=against)
 
     @property
     def snapshot(self) -> Snapshot | None:
         """The selected snapshot; None if there is none."""
-        text = self.selection["snapshot"]
-        return self._host.snapshot_of(text) if text else None
+        return self._host.snapshot
 
     def settle(self, timeout: float | None = None) -> bool:
         """Wait until all requests are answered and shown; return False if that takes more than ``timeout`` seconds."""
@@ -183,19 +179,11 @@ class TableWidget(anywidget.AnyWidget):
 
     # The selection ----------------------------------------------------------------------------------------------------
 
-    def _checked(self, selection: dict[str, str]) -> dict[str, str]:
-        """Return a selection with existing snapshots and canonical ids; values that are not text stay unchanged."""
-        out = dict(selection)
-        for key in ("snapshot", "against"):
-            if isinstance(text := out.get(key), str) and text:
-                out[key] = str(self._host.snapshot_of(text).snapshot_id)
-        return out
-
     @traitlets.validate("selection")
     def _right_selection(self, proposal: Any) -> dict[str, str]:
         """Validate a selection from the browser or a link; reject unknown snapshots, so that no link breaks."""
         try:
-            self._accepted = self._checked(proposal["value"])
+            self._accepted = self._host.checked(proposal["value"])
         except IceexploreError as error:
             self._host.call(partial(self._host.fail, error))
         return self._accepted
@@ -238,15 +226,6 @@ def _state_of(table: Any) -> TableState:
     if not isinstance(state, TableState):
         raise OptionError(f"a widget takes a Table (ix.open(...)), not {type(table).__name__}")
     return state
-
-
-def _right(selection: Any) -> dict[str, str]:
-    """Return a selection unchanged if it is valid, else raise OptionError."""
-    try:
-        Selection().validate(None, selection)
-    except traitlets.TraitError as error:
-        raise OptionError(str(error)) from None
-    return dict(selection)
 
 
 def _check_names(widget: type[TableWidget], given: Iterable[str]) -> None:

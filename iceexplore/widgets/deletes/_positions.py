@@ -31,7 +31,7 @@ __all__ = [
 
 
 def vector_said(vector: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of `VectorsPart.vector`, computed from its other values.
+    """Return the texts of `DeletesPanel.vector`, computed from its other values.
 
     ``headline``; ``label`` of the picture and ``legend`` below it; ``facts`` as blocks; ``unread``: the label of a
     button to read more, or empty.

@@ -42,7 +42,7 @@ class Order:
 
 @dataclass(frozen=True)
 class GridQuery:
-    """A request for a page; see `GridPart`."""
+    """A request for a page; see `GridPanel`."""
 
     of: str
     table: str

@@ -47,7 +47,7 @@ class View:
 class Growth:
     """The tree for the browser: nodes by id, the ids of the topmost nodes and of the unfolded ones.
 
-    ``made`` are the same nodes as `TreeNode`s, ``compared`` describes a comparison (see `TreePart`).
+    ``made`` are the same nodes as `TreeNode`s, ``compared`` describes a comparison (see `TreePanel`).
     """
 
     nodes: dict[str, dict[str, Any]]

@@ -1,0 +1,207 @@
+"""How widgets are made of panels: traits, the order of calls, and panels without a widget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import anywidget
+import pytest
+import traitlets
+
+import iceexplore as ix
+from iceexplore.widgets import (
+    CommitLab,
+    DeletionVectors,
+    Explorer,
+    Problems,
+    ScanLab,
+    TableWidget,
+    Timeline,
+)
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
+from iceexplore.widgets.timeline._panel import TimelinePanel
+
+WIDGETS = (CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline)
+
+
+class NotesPanel(Panel):
+    """A panel that notes what it is called for."""
+
+    notes = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    wish = SyncedTrait(traitlets.Unicode("none"))
+
+    def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
+        return {"notes": ["first"]}
+
+    def begin(self) -> None:
+        self.host.observe(lambda change: self.note(change["new"]), "wish")
+        self.note("begin")
+
+    def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        self.note(f"{type(self).__name__} {new['node']}")
+
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
+        self.note(f"cancelled at {selection['node']}")
+
+    def on_failed(self) -> None:
+        self.note("failed")
+
+    def close(self) -> None:
+        self.note("close")
+
+    def no_kernel_html(self) -> str:
+        return f"<p>{len(self.notes)} notes</p>"
+
+    def note(self, text: str) -> None:
+        self.notes = [*self.notes, text]
+
+
+class FollowingPanel(Panel):
+    """A panel that uses the one before it."""
+
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self.notes = host.panel(NotesPanel)
+
+    def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        self.notes.note("after it")
+        if new["node"] == "broken":
+            raise ZeroDivisionError("on purpose")
+
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
+        self.notes.note("cancelled after it")
+
+
+class Notes(TableWidget):
+    panels = (NotesPanel, FollowingPanel)
+
+
+class MoreNotes(Notes):
+    wishes = traitlets.Int().tag(sync=True)
+
+
+@pytest.fixture
+def table() -> ix.Table:
+    return ix.sample("trips")
+
+
+@pytest.fixture
+def make(table: ix.Table) -> Iterator[Callable[..., Any]]:
+    made: list[TableWidget] = []
+
+    def one(kind: type[TableWidget], **traits: Any) -> Any:
+        made.append(kind(table, **traits))
+        assert made[-1].settle(60)
+        return made[-1]
+
+    yield one
+    for widget in made:
+        widget.close()
+
+
+def test_a_panel_s_traits_are_the_widget_s(make: Any) -> None:
+    one, other = make(Notes, wish="a"), make(Notes)
+    assert {"notes", "wish"} <= Notes.class_traits(sync=True).keys()
+    assert {"notes", "wish"} <= one.get_state().keys()
+    assert (one.notes, one.wish) == (["first", "begin"], "a")
+    one.wish = "b"
+    assert (one.notes[-1], one._panel(NotesPanel).wish) == ("b", "b")
+    assert (other.notes, other.wish) == (["first", "begin"], "none"), "two widgets share nothing"
+    with pytest.raises(ix.OptionError, match="wish"):
+        make(Notes, wish=7)
+    with pytest.raises(ix.OptionError, match="takes no argument notes"):
+        make(Notes, notes=[])
+
+
+def test_a_subclass_keeps_the_panels(make: Any) -> None:
+    more = make(MoreNotes, wish="a", wishes=2)
+    assert (more.notes, more.wish, more.wishes) == (["first", "begin"], "a", 2)
+    assert "notes" not in TableWidget.class_traits()
+
+
+def test_a_subclass_adds_panels(make: Any) -> None:
+    both = type("Both", (Explorer,), {"panels": (*Explorer.panels, NotesPanel)})
+    made = make(both)
+    assert made.notes[:2] == ["first", "begin"]
+    assert made.nodes and "notes" not in Explorer.class_traits()
+
+
+def test_panels_are_called_in_order(make: Any) -> None:
+    widget = make(Notes)
+    widget.select("table")
+    assert widget.notes[2:] == ["NotesPanel table", "after it"]
+    widget.cancelled += 1
+    assert widget.notes[4:] == ["cancelled at table", "cancelled after it"]
+    widget.select("broken")
+    assert widget.notes[-2:] == ["after it", "failed"]
+    assert widget.error["text"] == "ZeroDivisionError: on purpose"
+    assert widget._no_kernel_html().endswith("<p>9 notes</p>")
+    widget.close()
+    assert widget.notes[-1] == "close"
+
+
+def test_a_name_is_taken_once() -> None:
+    class TitledPanel(Panel):
+        title = SyncedTrait(traitlets.Unicode())
+
+    class OtherNotesPanel(Panel):
+        wish = SyncedTrait(traitlets.Int())
+
+    for panels, name in (((TitledPanel,), "title"), ((NotesPanel, OtherNotesPanel), "wish")):
+        with pytest.raises(TypeError, match=rf"Wrong\.{name} is already there"):
+            type("Wrong", (TableWidget,), {"panels": panels})
+
+
+def test_a_panel_comes_after_those_that_it_uses(table: ix.Table) -> None:
+    class Wrong(TableWidget):
+        panels = (FollowingPanel, NotesPanel)
+
+    with pytest.raises(LookupError, match="Wrong has no NotesPanel; list it in panels, before"):
+        Wrong(table)
+
+
+@pytest.mark.parametrize("kind", WIDGETS)
+def test_widgets_are_composed(kind: type[TableWidget]) -> None:
+    ours = [cls for cls in kind.__mro__ if cls.__module__.startswith("iceexplore.")]
+    assert ours == [kind, TableWidget]
+    assert not any(issubclass(panel, traitlets.HasTraits) for panel in kind.panels)
+    own = {"parts", "tab", "scripts"} if kind is Explorer else set()
+    theirs = {name for panel in kind.panels for name in panel.traits()}
+    base = {"title", "badges", "styles", "selection", "busy", "error", "answered", "cancelled"}
+    names = kind.class_traits(sync=True).keys() - anywidget.AnyWidget.class_traits().keys()
+    assert names == own | theirs | base
+
+
+class BareHost:
+    """A host without a widget, a thread and a browser: what is run is done at once."""
+
+    def __init__(self, table: ix.Table, kind: type[Panel]) -> None:
+        self.table, self.state, self.tab = table, table.state, None
+        self.selection = {"snapshot": str(table.snapshots[-1].snapshot_id), "against": "", "node": "table"}
+        self.widget = SimpleNamespace(**{name: trait.default() for name, trait in kind.traits().items()})
+        self.hold_sync = nullcontext
+        self.ran: list[str] = []
+
+    def run(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
+        self.ran.append(what)
+        show(read())
+
+
+def test_a_panel_needs_no_widget(table: ix.Table) -> None:
+    host = BareHost(table, TimelinePanel)
+    panel = TimelinePanel(host)  # type: ignore[arg-type]  # the part of a host that a timeline uses
+    for name, value in panel.first(host.selection).items():
+        setattr(host.widget, name, value)
+    panel.begin()
+    assert [s["id"] for s in panel.snapshots] == [str(s.snapshot_id) for s in table.snapshots]
+    old = dict(host.selection)
+    host.selection = {**old, "against": str(table.snapshots[0].snapshot_id)}
+    panel.on_selected(old, host.selection)
+    assert host.ran == ["Comparing two snapshots"]
+    assert host.widget.comparison["against"] == host.selection["against"]
+    assert {row[0]: row[1] for row in panel.comparison["rows"]}["data files"] > 0
+    panel.on_selected(host.selection, old)
+    assert panel.comparison == {}
