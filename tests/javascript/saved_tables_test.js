@@ -1,4 +1,3 @@
-// @ts-check
 // Queries in a saved page: what Python would answer, from all rows of a table.
 
 import { strict as assert } from "node:assert";

@@ -83,7 +83,7 @@ class SideTree:
         return self.grow(opened)
 
     def grow(self, expanded: Iterable[str]) -> dict[str, Any]:
-        """Return ``nodes``, ``roots`` and ``expanded`` for `mapView`; ``more:x`` shows more children of ``x``.
+        """Return ``nodes``, ``roots`` and ``expanded`` for `treeView`; ``more:x`` shows more children of ``x``.
 
         Raises
         ------

@@ -1,89 +1,167 @@
-// A forest: which nodes are seen, and where their cards are. Left to right, level by level; many leaves side by side
-// become a block of several columns, so that a long list stays readable.
+/**
+ * Where the cards of a forest are: from left to right, a column per level. Many leaves side by side become a block of
+ * several columns, so that a long list stays readable.
+ *
+ * @module
+ */
 
-export const SIZE = { height: 40, x: 38, y: 8, least: 92, most: 220 };
-const COLUMNS = 8;
+/** @import { Arrangement, Nodes, TreeBlock, TreeNode, TreeRow } from "./types.d.ts" */
 
-// The rows that are seen, in order, also by id, and what they take: { rows, byId, blocks, width, height }. A row is
-// { id, node, parent (its id), level (from 1), index, of, open, kids, x, y, w, and blocked, its place in a block }.
+/** Sizes in px: the height of a card, the gaps between cards, and how wide cards are. */
+export const CARD = { height: 40, gapX: 38, gapY: 8, narrowest: 92, widest: 220 };
+/** The distance from one card to the one below it. */
+const STEP = CARD.height + CARD.gapY;
+/** The most columns of a block. */
+const MOST_COLUMNS_OF_BLOCK = 8;
+
+/**
+ * Return the width that a node's card needs for its texts and marks, estimated without measuring.
+ *
+ * @param {TreeNode} node
+ */
+function cardWidth({ label, note, marks }) {
+  const letters = Math.max(label.length, 0.88 * note.length);
+  return Math.min(CARD.widest, 62 + 6.3 * letters + 11 * marks.length);
+}
+
+/**
+ * Return the visible nodes of a forest, in order, with the places of their cards.
+ *
+ * @param {Nodes} nodes
+ * @param {string[]} roots
+ * @param {string[]} expanded
+ * @returns {Arrangement}
+ */
 export function arrange(nodes, roots, expanded) {
   const open = new Set(expanded);
+  /** @type {Map<string, TreeRow>} */
   const byId = new Map();
-  // By level, as what follows.
-  const widths = [];
-  const xs = [];
+  /** @type {TreeBlock[]} */
   const blocks = [];
-  const step = SIZE.height + SIZE.y;
-  let [width, height] = [0, 0];
+  /**
+   * By level: the width of its cards, and where its first column begins.
+   *
+   * @type {number[]}
+   */
+  const widths = [];
+  /** @type {number[]} */
+  const lefts = [];
+  let width = 0;
+  let height = 0;
 
-  function see(ids, parent, level) {
-    // Damaged data must not send us in circles.
+  /**
+   * Collect the visible nodes among some siblings and below them.
+   *
+   * @param {string[]} ids
+   * @param {string | null} parent
+   * @param {number} level
+   * @returns {TreeRow[]}
+   */
+  function collect(ids, parent, level) {
+    // A node is shown once: damaged data must not send us in circles.
     const known = ids.filter((id) => nodes[id] && !byId.has(id));
     return known.map((id, index) => {
       const node = nodes[id];
-      const row = { id, node, parent, level, index, of: known.length, open: !node.leaf && open.has(id), kids: [] };
+      /** @type {TreeRow} */
+      const row = {
+        id,
+        node,
+        parent,
+        level,
+        index,
+        of: known.length,
+        open: !node.leaf && open.has(id),
+        children: [],
+        inBlock: false,
+        x: 0,
+        y: 0,
+        width: 0,
+      };
       byId.set(id, row);
-      const letters = Math.max(node.label.length, 0.88 * node.note.length);
-      widths[level] = Math.max(
-        widths[level] ?? SIZE.least,
-        Math.min(SIZE.most, 62 + 6.3 * letters + 11 * node.marks.length),
-      );
-      if (row.open && node.children) row.kids = see(node.children, id, level + 1);
+      widths[level] = Math.max(widths[level] ?? CARD.narrowest, cardWidth(node));
+      if (row.open && node.children) row.children = collect(node.children, id, level + 1);
       return row;
     });
   }
-  function put(row, x, y) {
-    Object.assign(row, { x, y, w: widths[row.level] });
-    width = Math.max(width, x + row.w);
-    height = Math.max(height, y + SIZE.height);
+
+  /**
+   * @param {TreeRow} row
+   * @param {number} x
+   * @param {number} y
+   */
+  function place(row, x, y) {
+    row.x = x;
+    row.y = y;
+    row.width = widths[row.level];
+    width = Math.max(width, x + row.width);
+    height = Math.max(height, y + CARD.height);
   }
-  // Rows without kids, below one another; from nine on they are a block. Returns where the next may be placed.
-  function putClosed(run, parent, top) {
+
+  /**
+   * Place siblings without children: below one another, from nine on in a block of columns.
+   *
+   * @param {TreeRow[]} run
+   * @param {TreeRow | null} parent
+   * @param {number} top
+   * @returns {number} Where the next card may be.
+   */
+  function placeChildless(run, parent, top) {
     if (!run.length) return top;
     const { level } = run[0];
-    const columns = Math.min(COLUMNS, Math.round(Math.sqrt(run.length / 4)));
+    const columns = Math.min(MOST_COLUMNS_OF_BLOCK, Math.round(Math.sqrt(run.length / 4)));
     const lines = Math.ceil(run.length / columns);
-    const across = widths[level] + SIZE.y;
+    const columnWidth = widths[level] + CARD.gapY;
     run.forEach((row, i) => {
-      row.blocked = columns > 1;
-      put(row, xs[level] + Math.floor(i / lines) * across, top + (i % lines) * step);
+      row.inBlock = columns > 1;
+      place(row, lefts[level] + Math.floor(i / lines) * columnWidth, top + (i % lines) * STEP);
     });
-    const end = top + lines * step;
+    const end = top + lines * STEP;
     if (columns === 1) return end;
     blocks.push({
       parent,
-      x: xs[level],
+      x: lefts[level],
       y: top,
-      w: Math.ceil(run.length / lines) * across - SIZE.y,
-      h: end - top - SIZE.y,
+      width: Math.ceil(run.length / lines) * columnWidth - CARD.gapY,
+      height: end - top - CARD.gapY,
     });
-    return end + SIZE.y;
-  }
-  function place(siblings, parent, top) {
-    let closed = [];
-    for (const row of siblings) {
-      const { kids, level } = row;
-      if (!kids.length) {
-        closed.push(row);
-        continue;
-      }
-      top = putClosed(closed, parent, top);
-      closed = [];
-      const end = place(kids, row, top);
-      const first = kids[0].y;
-      // Near the first: not off the screen.
-      put(row, xs[level], Math.min((first + kids.at(-1).y) / 2, first + 2 * step));
-      top = Math.max(end, row.y + step) + (kids.length > 1 ? SIZE.y : 0);
-    }
-    return putClosed(closed, parent, top);
+    return end + CARD.gapY;
   }
 
-  const first = see(roots, null, 1);
+  /**
+   * Place siblings and what is below them.
+   *
+   * @param {TreeRow[]} siblings
+   * @param {TreeRow | null} parent
+   * @param {number} top
+   * @returns {number} Where the next card may be.
+   */
+  function placeAll(siblings, parent, top) {
+    /** @type {TreeRow[]} */
+    let childless = [];
+    for (const row of siblings) {
+      const { children, level } = row;
+      if (!children.length) {
+        childless.push(row);
+        continue;
+      }
+      top = placeChildless(childless, parent, top);
+      childless = [];
+      const end = placeAll(children, row, top);
+      const first = children[0].y;
+      const last = children[children.length - 1].y;
+      // In the middle of its children, but near the first, so that it is not off the screen.
+      place(row, lefts[level], Math.min((first + last) / 2, first + 2 * STEP));
+      top = Math.max(end, row.y + STEP) + (children.length > 1 ? CARD.gapY : 0);
+    }
+    return placeChildless(childless, parent, top);
+  }
+
+  const topmost = collect(roots, null, 1);
   let left = 0;
-  widths.forEach((wide, level) => {
-    xs[level] = left;
-    left += wide + SIZE.x;
+  widths.forEach((columnWidth, level) => {
+    lefts[level] = left;
+    left += columnWidth + CARD.gapX;
   });
-  place(first, null, 0);
+  placeAll(topmost, null, 0);
   return { rows: [...byId.values()], byId, blocks, width, height };
 }

@@ -1,47 +1,88 @@
-// What Python says, as `iceexplore.widgets.core._blocks` has it, in blocks: ["h" | "p" | "evidence" | ..., parts], ["list",
-// [parts, ...]], ["table", heads, rows, look], ["fold", parts, blocks], ["code", text]. A text is made of parts: words, or
-// ["go", words, selection], ["bars", [[kind, from 0 to 1], ...]], ["sign", sign, what of `styles` it has its colours of],
-// ["b" | "code" | "note" | "yes" | ..., words, tip], the first being its style.
+/**
+ * What Python sends for display: texts, lists and tables as blocks of parts (`iceexplore.widgets.core._blocks` says how
+ * they look). All of it is plain text, never markup.
+ *
+ * @module
+ */
 
-import { copier } from "./controls.js";
+/** @import { Block, Model, Part, TableLook } from "./types.d.ts" */
+
+import { copyButton } from "./controls.js";
 import { applyColours, changeSelection, el, linkButton, svg } from "./dom.js";
 
+/** The tags of blocks that are not a `div` with a class of their name. */
+const BLOCK_TAGS = /** @type {Record<string, string>} */ ({ h: "h4", p: "p" });
+/** The parts that have a tag of their own. */
+const PART_TAGS = ["b", "code"];
+/** The least width of a bar that is not 0, in percent. */
+const THINNEST_BAR = 0.6;
+
+/**
+ * Return the elements of blocks.
+ *
+ * @param {Model} model
+ * @param {Block[]} [list]
+ * @returns {HTMLElement[]}
+ */
 export function blocks(model, list = []) {
-  const part = (of) => {
-    if (typeof of === "string") return of;
-    const [kind, words, more] = of;
-    if (kind === "go") return linkButton(words, () => changeSelection(model, more));
-    if (kind === "bars") return bars(words);
-    if (kind === "sign") return applyColours(el("b.sign", { ariaHidden: true }, words), model.styles[more]);
-    return el(["b", "code"].includes(kind) ? kind : "span", { class: kind, title: more }, words);
-  };
-  const draw = {
-    list: (items) => el("ul", items.map((item) => el("li", item.map(part)))),
-    table(heads, rows, { kind = "terms", label, caption, columns = [] } = {}) {
-      const cell = (tag, scope, parts, i) => el(tag, { scope, class: columns[i] }, parts.map(part));
-      const head = heads[0] && el("thead", el("tr", heads.map((parts, i) => cell("th", "col", parts, i))));
+  /** @param {Part} part */
+  function drawPart(part) {
+    if (typeof part === "string") return part;
+    const [kind, content, more] = /** @type {[string, any, any]} */ (/** @type {unknown} */ (part));
+    if (kind === "go") return linkButton(content, () => changeSelection(model, more));
+    if (kind === "bars") return bars(content);
+    if (kind === "sign") return applyColours(el("b.sign", { ariaHidden: true }, content), model.styles[more]);
+    return el(PART_TAGS.includes(kind) ? kind : "span", { class: kind, title: more }, content);
+  }
+
+  /**
+   * @param {Part[][]} heads
+   * @param {Part[][][]} rows
+   * @param {TableLook} [look]
+   */
+  function drawTable(heads, rows, { kind = "terms", label, caption, columns = [] } = {}) {
+    /** @type {(tag: string, scope: string | null, parts: Part[], column: number) => HTMLElement} */
+    const cell = (tag, scope, parts, column) => el(tag, { scope, class: columns[column] }, parts.map(drawPart));
+    const head = heads.length > 0 && el("thead", el("tr", heads.map((parts, i) => cell("th", "col", parts, i))));
+    const body = rows.map((cells) => {
       // The first cell of a row is its head.
-      const body = rows.map((cells) =>
-        el("tr", cells.map((parts, i) => (i ? cell("td", null, parts, i) : cell("th", "row", parts, i))))
-      );
-      return el(`table.${kind}`, { ariaLabel: label }, caption && el("caption", caption), head, el("tbody", body));
-    },
-    fold: (summary, inside) => el("details.rest", el("summary", summary.map(part)), blocks(model, inside)),
-    code: (text) => el("div.statement", el("pre", text), copier("Copy", () => text)),
-  };
-  return list.map(([kind, ...rest]) =>
-    draw[kind]?.(...rest) ?? el({ h: "h4", p: "p" }[kind] ?? "div." + kind, rest[0].map(part))
-  );
+      const [first, ...others] = cells;
+      return el("tr", cell("th", "row", first, 0), others.map((parts, i) => cell("td", null, parts, i + 1)));
+    });
+    return el(`table.${kind}`, { ariaLabel: label }, caption && el("caption", caption), head, el("tbody", body));
+  }
+
+  /** @param {Block} block */
+  function drawBlock([kind, ...content]) {
+    switch (kind) {
+      case "list":
+        return el("ul", content[0].map((/** @type {Part[]} */ item) => el("li", item.map(drawPart))));
+      case "table":
+        return drawTable(content[0], content[1], content[2]);
+      case "fold":
+        return el("details.rest", el("summary", content[0].map(drawPart)), blocks(model, content[1]));
+      case "code":
+        return el("div.statement", el("pre", content[0]), copyButton("Copy", () => content[0]));
+      default:
+        return el(BLOCK_TAGS[kind] ?? `div.${kind}`, content[0].map(drawPart));
+    }
+  }
+  return list.map(drawBlock);
 }
 
-// Lengths after one another; the numbers are beside them as text.
+/**
+ * Return bars one after another. They are decorative, as the numbers are beside them as text.
+ *
+ * @param {[kind: string, share: number][]} parts Shares are from 0 to 1.
+ */
 function bars(parts) {
   let x = 0;
-  const one = ([kind, long]) =>
-    svg("rect." + kind, { x: (x += long) - long, width: long && Math.max(0.6, long), height: 6 });
-  return svg(
-    "svg.bars",
-    { viewBox: "0 0 100 6", preserveAspectRatio: "none", ariaHidden: true },
-    parts.map(([kind, share]) => one([kind, share * 100])),
-  );
+  const rectangles = parts.map(([kind, share]) => {
+    const length = share * 100;
+    const width = length && Math.max(THINNEST_BAR, length);
+    const rectangle = svg(`rect.${kind}`, { x, width, height: 6 });
+    x += length;
+    return rectangle;
+  });
+  return svg("svg.bars", { viewBox: "0 0 100 6", preserveAspectRatio: "none", ariaHidden: true }, rectangles);
 }

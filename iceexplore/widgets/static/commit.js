@@ -1,13 +1,20 @@
-// The commit lab: a form as Python describes it, the tree before and after a step, its rules and costs. It knows no
-// operation: what there is to choose, what happened and what was refused are in the traits.
+/**
+ * The commit lab: a form as Python describes it, the tree before and after a step, its rules and costs. It knows no
+ * operation: what there is to choose, what happened and what was refused are in the traits.
+ *
+ * @module
+ */
+
+/** @import { CommitDraft, FieldValue, FormField, Model } from "./types.d.ts" */
 
 import { blocks } from "./blocks.js";
-import { copier, formOf, tabsOf } from "./controls.js";
+import { copyButton, keyboardForm, panelTabs } from "./controls.js";
 import { button, el, fill, options, randomId, sameJson, setEnabled } from "./dom.js";
 import { gridView } from "./grid.js";
 import { treeView } from "./treeView.js";
 
-const ABOUT = {
+/** The tabs about a step, and which of them are tables. */
+const COMMIT_TABS = {
   trees: "Before and after",
   files: "Changed files",
   manifests: "Manifests",
@@ -17,116 +24,218 @@ const ABOUT = {
   python: "Python",
   save: "Save",
 };
-const GRIDS = ["files", "manifests", "rules", "written"];
-// What is no number a browser shows, and does not give: Python is to refuse it, not to take the default for it.
-const NO_NUMBER = "what was typed";
+const COMMIT_TABLES = ["files", "manifests", "rules", "written"];
+/**
+ * The value of a number that is none. A browser neither shows nor gives what was typed; Python is to refuse it, not to
+ * take the default for it.
+ */
+const NOT_A_NUMBER = "what was typed";
 
+/**
+ * Return the value of a field: what was chosen, or its default, also if what was chosen is no longer offered.
+ *
+ * @param {FormField} field
+ * @param {CommitDraft} draft
+ * @returns {FieldValue}
+ */
+export function fieldValue({ of, name, choices, default: standard }, draft) {
+  const group = of ? draft[of] ?? {} : draft;
+  const found = group[name] ?? standard;
+  return !choices || choices.some(([known]) => known === found) ? found : standard;
+}
+
+/**
+ * Return the values of fields by their names.
+ *
+ * @param {FormField[]} fields
+ * @param {CommitDraft} draft
+ */
+export function fieldValues(fields, draft) {
+  return Object.fromEntries(fields.map((field) => [field.name, fieldValue(field, draft)]));
+}
+
+/**
+ * Return whether a field is hidden, as it depends on another field that has another value.
+ *
+ * @param {FormField} field
+ * @param {FormField[]} fields
+ * @param {CommitDraft} draft
+ */
+export function isFieldHidden({ when }, fields, draft) {
+  if (!when) return false;
+  const [name, values] = when;
+  const other = fields.find((one) => one.name === name);
+  return other !== undefined && !values.includes(fieldValue(other, draft));
+}
+
+/**
+ * Return the commit lab.
+ *
+ * @param {Model} model
+ */
 export function commitView(model) {
   const id = `ice-${randomId()}`;
-  const get = (name) => model["commit_" + name];
-  const draft = () => get("draft");
-  const keep = (change) => model.save("commit_draft", { ...draft(), ...change });
-  const ask = (what, more) => model.requestEach("commit_asked", { do: what, ...more });
-  const sender = (words) => el("button.go", { type: "submit" }, words);
 
-  // The form: a field is `of` an operation, "layout", or "" of the form itself ---------------------------------------
-
-  const group = (of) => (of ? draft()[of] ?? {} : draft());
-  const change = ({ of, name }, value) => keep(of ? { [of]: { ...group(of), [name]: value } } : { [name]: value });
-  function value({ of, name, choices, default: first }) {
-    const found = group(of)[name] ?? first;
-    return !choices || choices.some(([known]) => known === found) ? found : first;
+  /** @param {CommitDraft} change */
+  function changeDraft(change) {
+    model.save("commit_draft", { ...model.commit_draft, ...change });
   }
-  const values = (fields) => Object.fromEntries(fields.map((field) => [field.name, value(field)]));
+  /**
+   * Ask Python to do something, each time.
+   *
+   * @param {string} what
+   * @param {object} [more]
+   */
+  function ask(what, more) {
+    model.requestEach("commit_asked", { do: what, ...more });
+  }
+  /** @param {string} text */
+  function submitButton(text) {
+    return el("button.go", { type: "submit" }, text);
+  }
 
-  function control(field) {
-    const { of, name, label, help, more, wide, choices, input: how, when } = field;
+  // The form -----------------------------------------------------------------------------------------------------------
+
+  /**
+   * @param {FormField} field
+   * @param {FieldValue} value
+   */
+  function changeField({ of, name }, value) {
+    changeDraft(of ? { [of]: { ...model.commit_draft[of], [name]: value } } : { [name]: value });
+  }
+
+  /**
+   * Return a field of the form, and a function that shows its value.
+   *
+   * @param {FormField} field
+   * @returns {{ element: HTMLElement, show: (fields: FormField[]) => void }}
+   */
+  function formControl(field) {
+    const { of, name, label, help, more, wide, choices, input: attributes } = field;
     const key = `${id}-${of}-${name}`;
-    const take = () => change(field, read());
-    // To a browser what is no number is as empty as nothing: that it went is no change.
-    const oninput = () => value(field) === NO_NUMBER && take();
-    const props = {
-      ...how,
+    const isTicked = attributes?.type === "checkbox";
+    const isNumber = attributes?.type === "number";
+    const properties = {
+      ...attributes,
       id: key,
       "data-field": name,
-      "aria-describedby": help && key + "-help",
+      "aria-describedby": help && `${key}-help`,
       onchange: take,
-      oninput,
+      // For a browser what is no number is as empty as nothing, so it reports no change when it is removed.
+      oninput() {
+        if (fieldValue(field, model.commit_draft) === NOT_A_NUMBER) take();
+      },
     };
-    const input = choices ? el("select.select", props, options(choices)) : el("input", props);
-    const [flag, number] = ["checkbox", "number"].map((type) => how.type === type);
-    const read =
-      () => (flag
-        ? input.checked
-        : input.validity.badInput
-        ? NO_NUMBER
-        : number && input.value
-        ? Number(input.value)
-        : input.value);
-    const helpText = help && el("small", { id: key + "-help" }, more ? el("details", el("summary", help), more) : help);
-    const element = el("div.field", { class: wide && "is-wide" }, el("label", { for: key }, label), input, helpText);
-    const show = (fields) => {
-      const now = value(field);
-      if (flag) input.checked = now;
-      else if (document.activeElement !== input || choices) input.value = now === NO_NUMBER ? "" : now;
-      element.hidden = when && !when[1].includes(value(fields.find((other) => other.name === when[0])));
-    };
+    const select = choices && el("select.select", properties, options(choices));
+    const input = el("input", choices ? {} : properties);
+    const control = select ?? input;
+    const helpText = more ? el("details", el("summary", help), more) : help;
+    const element = el(
+      "div.field",
+      { class: wide && "is-wide" },
+      el("label", { for: key }, label),
+      control,
+      help && el("small", { id: `${key}-help` }, helpText),
+    );
+    function take() {
+      changeField(field, valueInControl());
+    }
+    /** @returns {FieldValue} */
+    function valueInControl() {
+      if (select) return select.value;
+      if (isTicked) return input.checked;
+      if (input.validity.badInput) return NOT_A_NUMBER;
+      return isNumber && input.value ? Number(input.value) : input.value;
+    }
+    /** @param {FormField[]} fields */
+    function show(fields) {
+      const value = fieldValue(field, model.commit_draft);
+      if (isTicked) {
+        input.checked = Boolean(value);
+      } else if (select || document.activeElement !== input) {
+        control.value = value === NOT_A_NUMBER ? "" : String(value ?? "");
+      }
+      element.hidden = isFieldHidden(field, fields, model.commit_draft);
+    }
     return { element, show };
   }
-  // Fields are made anew only where Python describes others: whoever types keeps the focus. The first may be elsewhere.
-  function fieldset(box, top) {
+
+  /**
+   * Return a function that draws fields. They are made anew only where Python describes others, so that those who type
+   * keep the focus.
+   *
+   * @param {HTMLElement} box
+   * @param {HTMLElement} [top] Where the first field is, if not in the box.
+   * @returns {(fields: FormField[]) => void}
+   */
+  function fieldDrawer(box, top) {
+    /** @type {FormField[]} */
     let drawn = [];
+    /** @type {ReturnType<typeof formControl>[]} */
     let controls = [];
     return (fields) => {
       if (!sameJson(drawn, fields)) {
         drawn = fields;
-        controls = fields.map(control);
+        controls = fields.map(formControl);
         fill(box, controls.map(({ element }) => element));
         if (top) fill(top, controls[0].element);
       }
-      controls.forEach(({ show }) => show(fields));
+      for (const { show } of controls) show(fields);
     };
   }
-  function operation() {
-    const { choose, operations } = get("form");
-    return operations.find(({ name }) => name === value(choose[0]));
+  function chosenOperation() {
+    const { choose = [], operations = [] } = model.commit_form;
+    const name = fieldValue(choose[0], model.commit_draft);
+    return operations.find((one) => one.name === name) ?? operations[0];
   }
   function apply() {
-    const { layout, choose } = get("form");
-    ask("apply", { ...values(choose), values: values(operation().fields), layout: values(layout) });
+    const { layout = [], choose = [] } = model.commit_form;
+    const draft = model.commit_draft;
+    ask("apply", {
+      ...fieldValues(choose, draft),
+      values: fieldValues(chosenOperation().fields, draft),
+      layout: fieldValues(layout, draft),
+    });
   }
 
-  const [version, what, own, rival] = [1, 2, 3, 4].map(() => el("div"));
-  const others = el("div.options");
-  const help = el("p.advice");
-  const go = sender("Apply");
+  const version = el("div");
+  const operation = el("div");
+  const ownFields = el("div");
+  const rival = el("div");
+  const layoutOptions = el("div.options");
+  const operationHelp = el("p.advice");
+  const applyButton = submitButton("Apply");
   const refused = el("div.problem.is-error", { role: "alert" });
-  const layoutOf = el(
+  const layoutFields = el(
     "fieldset",
     el("legend", "Layout"),
     version,
-    el("details.rest", el("summary", "Options of the layout"), others),
+    el("details.rest", el("summary", "Options of the layout"), layoutOptions),
   );
-  const form = formOf(
+  const commitFields = el("fieldset", el("legend", "Commit"), operation, operationHelp, ownFields, rival);
+  const form = keyboardForm(
     ".commit-form",
     apply,
-    el("div.commit-fields", layoutOf, el("fieldset", el("legend", "Commit"), what, help, own, rival)),
-    go,
+    el("div.commit-fields", layoutFields, commitFields),
+    applyButton,
     refused,
   );
-  const [drawLayout, drawOwn, drawChoose] = [fieldset(others, version), fieldset(own), fieldset(rival, what)];
+  const drawLayout = fieldDrawer(layoutOptions, version);
+  const drawOwnFields = fieldDrawer(ownFields);
+  const drawChoices = fieldDrawer(rival, operation);
 
   function drawForm() {
-    const { needs, layout, choose } = get("form");
+    const { needs, layout, choose = [] } = model.commit_form;
     if (needs) return fill(form, el("p", needs));
-    if (!layout) return; // it is on its way
+    // It has not come yet.
+    if (!layout) return;
     drawLayout(layout);
-    drawChoose(choose);
-    drawOwn(operation().fields);
-    help.textContent = operation().help;
+    drawChoices(choose);
+    drawOwnFields(chosenOperation().fields);
+    operationHelp.textContent = chosenOperation().help;
   }
 
-  // Steps ----------------------------------------------------------------------------------------------------------
+  // Steps --------------------------------------------------------------------------------------------------------------
 
   const steps = el("ol.steps");
   const undo = button("Undo", () => ask("undo"));
@@ -136,65 +245,62 @@ export function commitView(model) {
   const bar = el("nav.commit-bar", { ariaLabel: "Steps" }, steps, el("span.group.end", undo, redo, fork), lines);
 
   function drawLine() {
-    const { lines: names = [], current, steps: list = [], at = 0, ends, code: text } = get("line");
-    const titles = ["Start", ...list.map(({ title }, i) => `${i + 1} ${title}`)];
-    const undone = (i) => i > at && { class: "undone", ariaLabel: `${titles[i]}, undone` };
-    fill(
-      steps,
-      titles.map((title, i) =>
-        el(
-          "li",
-          button(title, () => ask("go", { line: current, at: i }), {
-            "data-key": i,
-            ariaCurrent: i === at ? "step" : null,
-            ...undone(i),
-          }),
-        )
-      ),
+    const { lines: names = [], current, steps: taken = [], at = 0, ends = [], code: python = "" } = model.commit_line;
+    const titles = ["Start", ...taken.map(({ title }, i) => `${i + 1} ${title}`)];
+    const stepButtons = titles.map((title, i) => {
+      const undone = i > at && { class: "undone", ariaLabel: `${titles[i]}, undone` };
+      const properties = { "data-key": i, ariaCurrent: i === at ? "step" : null, ...undone };
+      return el("li", button(title, () => ask("go", { line: current, at: i }), properties));
+    });
+    const lineButtons = names.map((name, i) =>
+      button(name, () => ask("go", { line: i, at: ends[i] }), { ariaPressed: i === current })
     );
+    fill(steps, stepButtons);
     lines.hidden = names.length < 2;
-    fill(
-      lines,
-      names.map((name, i) => button(name, () => ask("go", { line: i, at: ends[i] }), { ariaPressed: i === current })),
-    );
+    fill(lines, lineButtons);
     setEnabled(undo, at > 0);
-    setEnabled(redo, at < list.length);
+    setEnabled(redo, at < taken.length);
     setEnabled(fork, names.length);
-    code.textContent = text;
+    code.textContent = python;
   }
 
-  // Before and after -----------------------------------------------------------------------------------------------
+  // Before and after ---------------------------------------------------------------------------------------------------
 
-  const sides = ["before", "after"].map((side) => {
-    const map = treeView(model, {
+  /** @param {"before" | "after"} side */
+  function makeSide(side) {
+    const tree = treeView(model, {
       prefix: `commit_${side}_`,
       label: `Tree ${side} the step`,
       list: true,
       watch: ["commit_draft"],
-      selected: () => draft()[side] ?? "",
-      select: (node) => keep({ [side]: node }),
+      selected: () => model.commit_draft[side] ?? "",
+      select: (node) => changeDraft({ [side]: node }),
     });
-    const [title, nodeText] = [el("figcaption"), el("div.path", { tabindex: 0 })];
-    return { side, title, nodeText, element: el("figure.side", title, map, nodeText) };
-  });
-  const trees = el("div.sides", sides.map(({ element }) => element));
-  const heading = el("h3");
-  const reportList = el("ul.report-list", { ariaLive: "polite" });
-
-  function drawSides() {
-    const report = get("report");
-    const { title, text = [], checked, compared } = report;
-    heading.textContent = title;
-    fill(reportList, [...text, checked, compared].filter(Boolean).map((line) => el("li", line)));
-    for (const { side, title: caption, nodeText, element } of sides) {
-      element.hidden = !get(side + "_roots").length;
-      caption.textContent = report[side];
-      nodeText.textContent = get(side + "_nodes")[draft()[side]]?.tooltip ??
+    const title = el("figcaption");
+    const description = el("div.path", { tabindex: 0 });
+    const element = el("figure.side", title, tree, description);
+    function draw() {
+      const selected = model.commit_draft[side] ?? "";
+      element.hidden = !model[`commit_${side}_roots`].length;
+      title.textContent = model.commit_report[side] ?? "";
+      description.textContent = model[`commit_${side}_nodes`][selected]?.tooltip ??
         "Select a part to see what it is and where.";
     }
+    return { element, draw };
+  }
+  const sides = [makeSide("before"), makeSide("after")];
+  const trees = el("div.sides", sides.map(({ element }) => element));
+  const heading = el("h3");
+  const report = el("ul.report-list", { ariaLive: "polite" });
+
+  function drawSides() {
+    const { title = "", text = [], checked, compared } = model.commit_report;
+    heading.textContent = title;
+    fill(report, [...text, checked, compared].filter(Boolean).map((line) => el("li", line)));
+    for (const { draw } of sides) draw();
   }
 
-  // What else is known of the step ---------------------------------------------------------------------------------
+  // What else is known of the step -------------------------------------------------------------------------------------
 
   const grid = gridView(model, { grid: "commit", label: "Table of the step", onRow: () => {} });
   const cost = el("div.costs");
@@ -203,7 +309,7 @@ export function commitView(model) {
     "div",
     el(
       "p.group",
-      copier("Copy", () => code.textContent),
+      copyButton("Copy", () => code.textContent ?? ""),
       "The steps so far. Run, they make the same table, to the last id.",
     ),
     code,
@@ -215,13 +321,13 @@ export function commitView(model) {
     placeholder: "new-folder",
     spellcheck: "false",
   });
-  const answer = el("div", { role: "status" });
-  const save = formOf(
+  const saved = el("div", { role: "status" });
+  const save = keyboardForm(
     "",
     () => ask("save", { path: path.value }),
     el("label", { for: path.id }, "Write the table as it is now into a new folder"),
-    el("p.group", path, sender("Save")),
-    answer,
+    el("p.group", path, submitButton("Save")),
+    saved,
   );
   const panel = el(
     "div.commit-panel",
@@ -232,34 +338,33 @@ export function commitView(model) {
     python,
     save,
   );
-  const tabs = tabsOf("About the step", ABOUT, panel, (tab) => keep({ tab }));
+  const tabs = panelTabs("About the step", COMMIT_TABS, panel, (tab) => changeDraft({ tab }));
 
   function drawPanel() {
-    const { id: step, costs, compared } = get("report");
-    const now = step && draft().tab in ABOUT ? draft().tab : "trees";
+    const { id: step, costs, compared } = model.commit_report;
+    const chosen = model.commit_draft.tab ?? "";
+    const now = step && chosen in COMMIT_TABS ? chosen : "trees";
     tabs.element.hidden = !step;
-    if (GRIDS.includes(now)) grid.look(step, now);
-    fill(
-      cost,
-      costs ? blocks(model, costs) : compared || "That was cancelled: undo and redo the step to have it done.",
-    );
-    tabs.mark(now, { trees, cost, python, save }[now] ?? grid.element);
+    if (step && COMMIT_TABLES.includes(now)) grid.look(step, now);
+    const missing = compared || "That was cancelled: undo and redo the step to have it done.";
+    fill(cost, costs ? blocks(model, costs) : missing);
+    const shown = /** @type {Record<string, HTMLElement>} */ ({ trees, cost, python, save });
+    tabs.mark(now, shown[now] ?? grid.element);
   }
 
-  const follow = (names, draw) => model.follow([names].flat().map((name) => "commit_" + name), draw);
-  follow(["form", "draft"], drawForm);
-  follow("refused", () => fill(refused, blocks(model, get("refused").blocks)));
-  follow("line", drawLine);
-  follow(["report", "draft", "before_nodes", "after_nodes"], drawSides);
-  follow(["report", "draft"], drawPanel);
-  follow("saved", () => fill(answer, blocks(model, get("saved").blocks)));
-  model.follow("busy", () => setEnabled(go, model.busy === ""));
-  if (!get("form").needs && !get("after_roots").length) ask("show");
+  model.follow(["commit_form", "commit_draft"], drawForm);
+  model.follow("commit_refused", () => fill(refused, blocks(model, model.commit_refused.blocks)));
+  model.follow("commit_line", drawLine);
+  model.follow(["commit_report", "commit_draft", "commit_before_nodes", "commit_after_nodes"], drawSides);
+  model.follow(["commit_report", "commit_draft"], drawPanel);
+  model.follow("commit_saved", () => fill(saved, blocks(model, model.commit_saved.blocks)));
+  model.follow("busy", () => setEnabled(applyButton, model.busy === ""));
+  if (!model.commit_form.needs && !model.commit_after_roots.length) ask("show");
   const result = el(
     "section.commit-result",
     { ariaLabel: "Result" },
     bar,
-    el("div.commit-what", heading, reportList),
+    el("div.commit-what", heading, report),
     tabs.element,
     panel,
   );

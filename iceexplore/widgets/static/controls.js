@@ -1,35 +1,85 @@
-// Tabs, menus, buttons that copy: what the keys do in them.
+/**
+ * Tabs, menus, forms and buttons that copy: what they look like, and what the keys do in them.
+ *
+ * @module
+ */
+
+/** @import { Child, Properties } from "./types.d.ts" */
 
 import { consumeEvent, copyText, el, fill, keepFocus } from "./dom.js";
 
-// A row of tabs (WAI-ARIA tabs pattern): arrows, Home and End go to another, and choose it.
+/** ms that a button shows what it did. */
+const SHOWN_TIME = 1500;
+
+/**
+ * Return the index of the tab that a key goes to, or undefined for another key.
+ *
+ * @param {string} key
+ * @param {number} at The index of the tab that has the focus.
+ * @param {number} length The number of tabs.
+ * @returns {number | undefined}
+ */
+export function nextTab(key, at, length) {
+  switch (key) {
+    case "ArrowRight":
+      return (at + 1) % length;
+    case "ArrowLeft":
+      return (at - 1 + length) % length;
+    case "Home":
+      return 0;
+    case "End":
+      return length - 1;
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * Return a row of tabs (WAI-ARIA tabs pattern): arrows, Home and End go to another tab and choose it.
+ *
+ * @param {string} kind As for `el`.
+ * @param {string} label
+ * @param {HTMLElement[]} [tabs]
+ */
 export function tabRow(kind, label, tabs) {
-  const row = el(kind, { role: "tablist", ariaLabel: label, onkeydown: walk }, tabs);
-  function walk(event) {
-    const all = [...row.children];
-    const at = all.indexOf(event.target);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[event.key];
+  const row = el(kind, { role: "tablist", ariaLabel: label, onkeydown: pressed }, tabs);
+  /** @param {KeyboardEvent} event */
+  function pressed(event) {
+    const all = /** @type {HTMLElement[]} */ ([...row.children]);
+    const to = nextTab(event.key, all.indexOf(/** @type {HTMLElement} */ (event.target)), all.length);
     if (to === undefined) return;
     consumeEvent(event);
-    const next = all.at(to % all.length);
-    next.click();
-    next.focus();
+    all[to].click();
+    all[to].focus();
   }
   return row;
 }
 
-// Which of the tabs is chosen: it alone has the tab stop.
-export function chooseTab(tabs, chosen) {
-  for (const tab of tabs) {
-    tab.ariaSelected = tab === chosen;
+/**
+ * Mark one of some tabs as chosen: it alone has the tab stop.
+ *
+ * @param {Iterable<Element>} tabs
+ * @param {Element | undefined} chosen
+ */
+export function markTab(tabs, chosen) {
+  for (const tab of /** @type {Iterable<HTMLElement>} */ (tabs)) {
+    tab.ariaSelected = String(tab === chosen);
     tab.tabIndex = tab === chosen ? 0 : -1;
   }
 }
 
-// Such a row for one panel: `titles` by key, `choose` is called with one. `mark` says which is chosen, and what of the
-// panel it shows.
-export function tabsOf(label, titles, panel, choose) {
-  const all = Object.entries(titles).map(([key, title]) =>
+/**
+ * Return a row of tabs for the parts of one panel.
+ *
+ * @param {string} label
+ * @param {Record<string, string>} titles By key.
+ * @param {HTMLElement} panel It has an id.
+ * @param {(key: string) => void} choose
+ * @returns {{ element: HTMLElement, mark: (key: string, shown: HTMLElement) => void }} `mark` says which tab is chosen,
+ *   and which part of the panel it shows.
+ */
+export function panelTabs(label, titles, panel, choose) {
+  const tabs = Object.entries(titles).map(([key, title]) =>
     el("button.tab", {
       role: "tab",
       id: `${panel.id}-${key}`,
@@ -38,52 +88,82 @@ export function tabsOf(label, titles, panel, choose) {
       onclick: () => choose(key),
     }, title)
   );
+  /** @type {(key: string, shown: HTMLElement) => void} */
   function mark(key, shown) {
-    const tab = all.find((one) => one.dataset.key === key);
-    chooseTab(all, tab);
+    const tab = /** @type {HTMLElement} */ (tabs.find((one) => one.dataset.key === key));
+    const show = () => {
+      for (const part of /** @type {HTMLElement[]} */ ([...panel.children])) part.hidden = part !== shown;
+    };
+    markTab(tabs, tab);
     panel.setAttribute("aria-labelledby", tab.id);
-    // Python, or another view, may have chosen it while the focus was in the panel.
-    keepFocus(panel, () => [...panel.children].forEach((part) => (part.hidden = part !== shown)), tab);
+    // Python or another view may have chosen it while the focus was in the panel.
+    keepFocus(panel, show, tab);
   }
-  return { element: tabRow("div.tabs", label, all), mark };
+  return { element: tabRow("div.tabs", label, tabs), mark };
 }
 
-// ms that a button says what it did.
-const SHOWN_MS = 1500;
-
-// A button that copies what `text` returns, or will: says so in its place, in words or drawings.
-export function copier(label, text, extra, [done, refused] = ["Copied", "Not allowed"]) {
-  const made = el("button", {
-    class: "button framed",
-    ...extra,
-    onclick: async () => {
-      fill(made, (await copyText(text())) ? done : refused);
-      setTimeout(() => fill(made, label), SHOWN_MS);
-    },
-  }, label);
+/**
+ * Return a button that copies a text, and says in its place whether that was done.
+ *
+ * @param {Child} label
+ * @param {() => string | Promise<string>} text
+ * @param {Properties} [extra]
+ * @param {{ copied: Child, refused: Child }} [answers] What it says.
+ */
+export function copyButton(label, text, extra, answers = { copied: "Copied", refused: "Not allowed" }) {
+  const made = el("button", { class: "button framed", ...extra, onclick: copy }, label);
+  async function copy() {
+    const isCopied = await copyText(text());
+    fill(made, isCopied ? answers.copied : answers.refused);
+    setTimeout(() => fill(made, label), SHOWN_TIME);
+  }
   return made;
 }
 
-// A box to tick, with its words; `choose` is called with whether it is.
-export const check = (words, choose, props, title) =>
-  el(
-    "label.check",
-    { title },
-    el("input", { type: "checkbox", "data-key": words, ...props, onchange: ({ target }) => choose?.(target.checked) }),
-    el("span", words),
-  );
+/**
+ * Return a box to tick, with its words.
+ *
+ * @param {string} words
+ * @param {((on: boolean) => void) | null} [choose]
+ * @param {Properties} [properties] Of the input.
+ * @param {string | null} [title]
+ * @returns {{ element: HTMLElement, input: HTMLInputElement }}
+ */
+export function checkBox(words, choose, properties, title) {
+  const onchange = () => {
+    choose?.(input.checked);
+  };
+  const input = el("input", { type: "checkbox", "data-key": words, ...properties, onchange });
+  return { element: el("label.check", { title }, input, el("span", words)), input };
+}
 
-// A form that Enter sends, too. Its keys are not the notebook's.
-export const formOf = (kind, send, ...inside) =>
-  el("form" + kind, {
-    novalidate: true,
-    onsubmit: (event) => (event.preventDefault(), send()),
-    onkeydown: (event) => event.stopPropagation(),
-  }, ...inside);
+/**
+ * Return a form that Enter sends, too. Its keys are not the notebook's.
+ *
+ * @param {string} kind Its classes, such as ".wide", or "".
+ * @param {() => void} send
+ * @param {...Child} inside
+ */
+export function keyboardForm(kind, send, ...inside) {
+  /** @param {SubmitEvent} event */
+  function onsubmit(event) {
+    event.preventDefault();
+    send();
+  }
+  const onkeydown = (/** @type {KeyboardEvent} */ event) => event.stopPropagation();
+  return el(`form${kind}`, { novalidate: true, onsubmit, onkeydown }, ...inside);
+}
 
-// A menu below its summary, which Escape shuts.
-export function menuOf(summary, props, ...list) {
-  const menu = el("details.menu", { onkeydown: shut, ...props }, summary, list);
+/**
+ * Return a menu below its summary. Escape shuts it.
+ *
+ * @param {HTMLElement} summary
+ * @param {Properties} properties
+ * @param {...Child} inside
+ */
+export function foldedMenu(summary, properties, ...inside) {
+  const menu = el("details.menu", { onkeydown: shut, ...properties }, summary, inside);
+  /** @param {KeyboardEvent} event */
   function shut(event) {
     if (event.key !== "Escape") return;
     menu.open = false;

@@ -1,123 +1,185 @@
-// The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
+/**
+ * The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
+ *
+ * @module
+ */
 
-import { chooseTab, copier, tabRow } from "./controls.js";
+/** @import { Detail, Fact, Model } from "./types.d.ts" */
+
+import { copyButton, markTab, tabRow } from "./controls.js";
 import { el, fill, focusedIn, icon, lineIcon, plural } from "./dom.js";
-import { chooseNode, gridView } from "./grid.js";
+import { gridView, selectNode } from "./grid.js";
 
-// Characters of a value that are seen before it is unfolded.
+/** The most characters of a value that are shown unfolded, and how many of a longer one. */
 const UNFOLDED = 160;
-const COPY = "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
-const COPIED = "M3 8.5l3.5 3.5L13 4.5";
-const REFUSED = "M4 4l8 8m0-8l-8 8";
+const FOLDED = 140;
+/** From so many characters on a value takes two columns, and the whole width. */
+const TWO_COLUMNS = 17;
+const WHOLE_WIDTH = 49;
+const COPY_ICON = "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
+const COPIED_ICON = "M3 8.5l3.5 3.5L13 4.5";
+const REFUSED_ICON = "M4 4l8 8m0-8l-8 8";
 
+/**
+ * Return whether a field's value is worth a button that copies it: an id or a location.
+ *
+ * @param {string} name
+ * @param {string} text
+ */
+export function isCopied(name, text) {
+  const isNamedSo = /(^|[-_.])(id|uuid|location|path|list|file|manifest)$/.test(name);
+  return isNamedSo || /^([a-z][a-z0-9+.-]*:\/)?\/\S/i.test(text);
+}
+
+/**
+ * Return a button with the sign for copying.
+ *
+ * @param {string} text
+ * @param {string} title
+ */
+function copyIconButton(text, title) {
+  const answers = { copied: lineIcon(COPIED_ICON), refused: lineIcon(REFUSED_ICON) };
+  return copyButton(lineIcon(COPY_ICON), () => text, { class: "copy", ariaLabel: title, title }, answers);
+}
+
+/**
+ * Return a field: its name is a button that tells what it means, a long value is folded, ids and locations can be
+ * copied.
+ *
+ * @param {Fact} fact
+ * @param {[meaning: string, section?: string, link?: string]} [help]
+ */
+function fieldItem([name, text, exact = text], [meaning, section, link] = [""]) {
+  const isLong = text.length > UNFOLDED;
+  const folded = isLong ? el("details.fold", el("summary", text.slice(0, FOLDED) + "…"), text) : text;
+  const value = el("dd", folded, isCopied(name, text) && copyIconButton(exact, `Copy ${name}`));
+  let size = "";
+  if (text.length >= WHOLE_WIDTH) size = "wide";
+  else if (text.length >= TWO_COLUMNS) size = "two";
+  if (!meaning) return el("div", { class: size }, el("dt", name), value);
+
+  const anchor = section && el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section);
+  const explanation = el("dd.help", meaning, anchor && [". Spec: ", anchor]);
+  const button = el(
+    "button.why",
+    { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: toggle },
+    name,
+  );
+  const item = el("div", { class: size, onkeydown: leave }, el("dt", button), value, explanation);
+  function toggle() {
+    explain(!isExplained());
+  }
+  function isExplained() {
+    return button.ariaExpanded === "true";
+  }
+  /** @param {boolean} on */
+  function explain(on) {
+    button.ariaExpanded = String(on);
+    if (on) item.scrollIntoView({ block: "nearest" });
+  }
+  /** @param {KeyboardEvent} event */
+  function leave(event) {
+    if (event.key !== "Escape" || !isExplained()) return;
+    event.stopPropagation();
+    explain(false);
+    button.focus();
+  }
+  return item;
+}
+
+/**
+ * Return a problem of the node.
+ *
+ * @param {NonNullable<Detail["problems"]>[number]} problem
+ */
+function problemItem({ severity, title, text, evidence, advice }) {
+  return el(
+    "div.problem",
+    { class: severity === "error" && "is-error" },
+    el("strong", title),
+    el("div", text),
+    evidence && el("div.evidence", evidence),
+    el("div.advice", advice),
+  );
+}
+
+/**
+ * Return the detail pane.
+ *
+ * @param {Model} model
+ */
 export function detailView(model) {
   const head = el("div.head", { tabindex: -1 });
   const tabs = tabRow("div.tabs", "Tables");
   const tables = gridView(model, { grid: "detail", label: "Table", onRow: openRow });
   const box = el("section.detail", { ariaLabel: "Details" }, head, tabs, tables.element);
 
-  // The table stays, as its row is what is selected now.
+  /**
+   * Select the node of a row. The table stays, as its row is what is selected now.
+   *
+   * @param {string} node
+   */
   function openRow(node) {
-    tables.ask({ page: model.pages.detail.page, node });
-    chooseNode(model, node);
-  }
-
-  const copyButton = (text, title) =>
-    copier(lineIcon(COPY), () => text, { class: "copy", ariaLabel: title, title }, [
-      lineIcon(COPIED),
-      lineIcon(REFUSED),
-    ]);
-
-  // A field: its name is a button that tells what it means, a long value is folded, ids and places can be copied.
-  // Where what is shown has signs for what would act, the third is what it is.
-  function field([name, text, whole = text], [meaning, section, link] = []) {
-    const folded = text.length > UNFOLDED
-      ? el("details.fold", el("summary", text.slice(0, UNFOLDED - 20) + "…"), text)
-      : text;
-    const copies = /(^|[-_.])(id|uuid|location|path|list|file|manifest)$/.test(name) ||
-      /^([a-z][a-z0-9+.-]*:\/)?\/\S/i.test(text);
-    const value = el("dd", folded, copies && copyButton(whole, `Copy ${name}`));
-    const size = text.length > 48 ? "wide" : text.length > 16 && "two";
-    if (!meaning) return el("div", { class: size }, el("dt", name), value);
-    const explanation = el(
-      "dd.help",
-      meaning,
-      section && [". Spec: ", el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section)],
-    );
-    const ask = el("button.why", {
-      ariaExpanded: false,
-      ariaLabel: `${name}: what is it?`,
-      onclick: () => tell(!isTold()),
-    }, name);
-    const item = el("div", { class: size, onkeydown: leave }, el("dt", ask), value, explanation);
-    const isTold = () => ask.ariaExpanded === "true";
-    function tell(open) {
-      ask.ariaExpanded = open;
-      if (open) item.scrollIntoView({ block: "nearest" });
-    }
-    function leave(event) {
-      if (event.key !== "Escape" || !isTold()) return;
-      event.stopPropagation();
-      tell(false);
-      ask.focus();
-    }
-    return item;
+    const page = model.pages.detail;
+    tables.ask({ page: "page" in page ? page.page : undefined, node });
+    selectNode(model, node);
   }
 
   function drawHead() {
     const { kind, kind_title, title, path, copy = path, problems = [], facts = [], more = [], help = {} } =
       model.detail;
-    // First: afterwards it would take a layout of its own.
+    // Before the content changes: afterwards it would take a layout of its own.
     head.scrollTop = 0;
     const meanings = new Map(Object.entries(help));
-    const list = (some) => el("dl.facts", some.map((fact) => field(fact, meanings.get(fact[0]))));
+    const list = (/** @type {Fact[]} */ some) =>
+      el("dl.facts", some.map((fact) => fieldItem(fact, meanings.get(fact[0]))));
     fill(
       head,
       el("div.title", icon(model.styles, kind, 20), el("div.name", el("span.kind", kind_title), el("h3", title))),
-      path && el("div.path", el("span", path), copyButton(copy, "Copy location")),
-      problems.map(({ severity, title, text, evidence, advice }) =>
-        el(
-          "div.problem",
-          { class: severity === "error" && "is-error" },
-          el("strong", title),
-          el("div", text),
-          evidence && el("div.evidence", evidence),
-          el("div.advice", advice),
-        )
-      ),
+      path && el("div.path", el("span", path), copyIconButton(copy ?? path, "Copy location")),
+      problems.map(problemItem),
       list(facts),
-      more[0] && el("details.rest", el("summary", plural(more.length, "more field")), list(more)),
+      more.length > 0 && el("details.rest", el("summary", plural(more.length, "more field")), list(more)),
     );
   }
 
   function drawTabs() {
-    const { id: node, tables: all = [] } = model.detail;
+    const { id: node, tables: offered = [] } = model.detail;
     const held = focusedIn(tabs);
-    const tab = ({ of, key, title }) => {
-      const show = () => (tables.show(of, key, of === node ? {} : { node }), mark());
-      return el("button.tab", {
-        role: "tab",
-        title: of === node ? null : "The table in which this is a row",
-        onclick: show,
-      }, title);
-    };
-    fill(tabs, all.map(tab));
+    const items = offered.map(({ of, key, title }) => {
+      const isOwn = of === node;
+      function show() {
+        tables.show(of, key, isOwn ? {} : { node });
+        mark();
+      }
+      const tip = isOwn ? null : "The table in which this is a row";
+      return el("button.tab", { role: "tab", title: tip, onclick: show }, title);
+    });
+    fill(tabs, items);
     const chosen = mark();
     if (held) (chosen ?? head).focus();
   }
-  // The tab of the table that was asked for last; returns it.
+  /**
+   * Mark the tab of the table that was asked for last.
+   *
+   * @returns {HTMLElement | undefined} The tab.
+   */
   function mark() {
-    const { tables: all = [] } = model.detail;
+    const { tables: offered = [] } = model.detail;
     const { of, table } = tables.current();
-    const now = all.find((tab) => tab.of === of && tab.key === table) ?? all[0];
-    const chosen = tabs.children[all.indexOf(now)];
-    tabs.hidden = tables.element.hidden = !now;
+    const now = offered.find((tab) => tab.of === of && tab.key === table) ?? offered[0];
+    const chosen = /** @type {HTMLElement | undefined} */ (now && tabs.children[offered.indexOf(now)]);
+    tabs.hidden = !now;
+    tables.element.hidden = !now;
     if (now) tables.element.ariaLabel = now.title;
-    chooseTab(tabs.children, chosen);
+    markTab(tabs.children, chosen);
     return chosen;
   }
 
-  model.follow("detail", () => (drawHead(), drawTabs()));
+  model.follow("detail", () => {
+    drawHead();
+    drawTabs();
+  });
   model.onChange(["pages", "cancelled"], mark);
   return box;
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Elements and icons, focus, the clipboard and files.
  *
@@ -343,7 +342,7 @@ export function changeSelection(model, change) {
  * @returns {(run?: (() => void) | false, ms?: number) => void}
  */
 export function timer(model) {
-  /** @type {number | undefined} */
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
   let running;
   /** @type {ReturnType<typeof timer>} */
   const wait = (run, ms) => {

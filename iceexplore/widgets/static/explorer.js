@@ -1,72 +1,107 @@
-// The explorer: timeline above, its parts below, one tab each. Everything shown is in the model's traits, the tab too;
-// how the panes share the room and what is full screen is a view's own.
+/**
+ * The explorer: the timeline above, its parts below, a tab each. Everything shown is in the model's traits, the tab too;
+ * how the panes share the room and what is full screen is each view's own.
+ *
+ * @module
+ */
 
-import { chooseTab, tabRow } from "./controls.js";
+/** @import { Model, View } from "./types.d.ts" */
+
+import { markTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
 import { clamp, consumeEvent, el, fill, keepFocus, listen, randomId } from "./dom.js";
-import { treeView } from "./treeView.js";
 import { timelineView } from "./timeline.js";
+import { treeView } from "./treeView.js";
 
-// The scripts of parts that came later: text -> what it becomes.
-const loaded = new Map();
+/** Percent of the width that either pane keeps, that the tree has at first, and that an arrow key moves. */
+const SHARE = { least: 25, first: 54, step: 3 };
 
-// The view of a part that has none here: its script is in the trait `scripts` once Python has seen the tab.
-function later(text) {
-  if (!loaded.has(text)) {
+/**
+ * The views whose scripts came later, by the text of their script.
+ *
+ * @type {Map<string, Promise<View>>}
+ */
+const loadedViews = new Map();
+
+/**
+ * Return the view of a tab that is not in this script. Its script is in the trait `scripts` once Python has seen the
+ * tab.
+ *
+ * @param {string} text The script: `iceexplore.widgets.core._bundle.later_script`.
+ * @returns {Promise<View>}
+ */
+function loadView(text) {
+  let view = loadedViews.get(text);
+  if (!view) {
     const at = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-    // $given: what this script has for them.
-    loaded.set(text, import(at).then((module) => module.default($given)));
+    // @ts-expect-error: `$given` is declared where the modules are joined; it has what this script gives to others
+    view = import(at).then((module) => module.default($given));
+    loadedViews.set(text, view);
   }
-  return loaded.get(text);
+  return view;
 }
-// Percent that either pane keeps.
-const NARROWEST = 25;
 
-// The tree, and the details of what is selected beside it.
+/**
+ * Return the first tab: the tree, and the details of what is selected beside it.
+ *
+ * @param {Model} model
+ */
 function treeTab(model) {
-  const bar = el("div.splitter", {
+  const splitter = el("div.splitter", {
     role: "separator",
     tabindex: 0,
     ariaLabel: "Width of the tree",
     ariaOrientation: "vertical",
-    ariaValueMin: NARROWEST,
-    ariaValueMax: 100 - NARROWEST,
+    ariaValueMin: SHARE.least,
+    ariaValueMax: 100 - SHARE.least,
   });
-  const panes = el("div.panes", treeView(model), bar, detailView(model));
-  const first = 54;
-  let share = first;
+  const panes = el("div.panes", treeView(model), splitter, detailView(model));
+  let share = SHARE.first;
+  /** @param {number} percent */
   function setShare(percent) {
-    share = clamp(NARROWEST, percent, 100 - NARROWEST);
+    share = clamp(SHARE.least, percent, 100 - SHARE.least);
     panes.style.setProperty("--share", `${share}%`);
-    bar.ariaValueNow = Math.round(share);
+    splitter.ariaValueNow = String(Math.round(share));
   }
-  listen(bar, {
+  listen(splitter, {
     pointerdown(event) {
       event.preventDefault();
-      bar.setPointerCapture(event.pointerId);
-      bar.focus();
+      splitter.setPointerCapture(event.pointerId);
+      splitter.focus();
     },
     pointermove(event) {
-      if (!bar.hasPointerCapture(event.pointerId)) return;
+      if (!splitter.hasPointerCapture(event.pointerId)) return;
       const { left, width } = panes.getBoundingClientRect();
       setShare(((event.clientX - left) / width) * 100);
     },
-    dblclick: () => setShare(first),
+    dblclick: () => setShare(SHARE.first),
     keydown(event) {
-      const to =
-        { ArrowLeft: share - 3, ArrowRight: share + 3, Home: NARROWEST, End: 100 - NARROWEST, Enter: first }[event.key];
+      /** @type {Record<string, number>} */
+      const shares = {
+        ArrowLeft: share - SHARE.step,
+        ArrowRight: share + SHARE.step,
+        Home: SHARE.least,
+        End: 100 - SHARE.least,
+        Enter: SHARE.first,
+      };
+      const to = shares[event.key];
       if (to === undefined) return;
       consumeEvent(event);
       setShare(to);
     },
   });
-  setShare(first);
+  setShare(SHARE.first);
   return panes;
 }
 
+/**
+ * Return the explorer.
+ *
+ * @param {Model} model
+ */
 export function explorerView(model) {
   const id = `ice-${randomId()}`;
-  let ended = false;
+  let isRemoved = false;
   const parts = model.parts.map(([key]) => {
     const panel = el("div.part-panel", {
       role: "tabpanel",
@@ -81,56 +116,70 @@ export function explorerView(model) {
       "data-part": key,
       onclick: () => model.save("tab", key),
     });
-    return { key, tab, panel, made: false };
+    return { key, tab, panel, isMade: false };
   });
   const tabs = parts.map(({ tab }) => tab);
-  const full = el(
+  const fullScreenButton = el(
     "button.button.end",
-    { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: fullScreen },
+    { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: toggleFullScreen },
     "Full screen",
   );
   const element = el(
     "div.explorer",
     timelineView(model),
-    el("div.bar", tabRow("div.parts", "Parts of the explorer", tabs), full),
+    el("div.bar", tabRow("div.parts", "Parts of the explorer", tabs), fullScreenButton),
     parts.map(({ panel }) => panel),
   );
 
   function draw() {
     const chosen = parts.find(({ key }) => key === model.tab) ?? parts[0];
-    chooseTab(tabs, chosen.tab);
-    model.parts.forEach(([, title], i) => (tabs[i].textContent = title));
-    // Whoever chose it need not be at the tabs: a problem leads to its node, and Python sets the tab.
-    for (const { panel } of parts) keepFocus(panel, () => (panel.hidden = panel !== chosen.panel), chosen.tab);
-    if (chosen.made) return;
+    markTab(tabs, chosen.tab);
+    model.parts.forEach(([, title], i) => {
+      tabs[i].textContent = title;
+    });
+    for (const { panel } of parts) {
+      // Those who chose the tab need not be at the tabs: a problem leads to its node, and Python sets the tab.
+      keepFocus(panel, () => (panel.hidden = panel !== chosen.panel), chosen.tab);
+    }
+    if (chosen.isMade) return;
     const script = model.scripts[chosen.key];
-    if (chosen.key === "tree") mount(chosen, treeTab);
-    else if (script) later(script).then((view) => mount(chosen, view));
-    else {fill(
-        chosen.panel,
-        el("div.empty", el("span.awaited", "Loading …"), el("span.missed", "Not loaded: the kernel has ended.")),
-      );}
+    if (chosen.key === "tree") {
+      make(chosen, treeTab);
+    } else if (script) {
+      loadView(script).then((view) => make(chosen, view));
+    } else {
+      const waiting = el("span.awaited", "Loading …");
+      const missing = el("span.missed", "Not loaded: the kernel has ended.");
+      fill(chosen.panel, el("div.empty", waiting, missing));
+    }
   }
-  function mount(part, view) {
-    if (ended || part.made) return;
+  /**
+   * @param {typeof parts[number]} part
+   * @param {View} view
+   */
+  function make(part, view) {
+    if (isRemoved || part.isMade) return;
     fill(part.panel, view(model));
-    part.made = true;
+    part.isMade = true;
   }
-  const whole = () => element.closest(".ice-widget");
-  function fullScreen() {
+
+  function widget() {
+    return element.closest(".ice-widget");
+  }
+  function toggleFullScreen() {
     if (document.fullscreenElement) document.exitFullscreen();
-    else whole().requestFullscreen();
+    else widget()?.requestFullscreen();
   }
-  function screened() {
-    const yes = document.fullscreenElement === whole();
-    full.ariaPressed = yes;
-    full.textContent = yes ? "Leave full screen" : "Full screen";
+  function fullScreenChanged() {
+    const isFull = document.fullscreenElement !== null && document.fullscreenElement === widget();
+    fullScreenButton.ariaPressed = String(isFull);
+    fullScreenButton.textContent = isFull ? "Leave full screen" : "Full screen";
   }
-  document.addEventListener("fullscreenchange", screened);
+  document.addEventListener("fullscreenchange", fullScreenChanged);
   model.follow(["parts", "tab", "scripts"], draw);
   model.onEnd(() => {
-    ended = true;
-    document.removeEventListener("fullscreenchange", screened);
+    isRemoved = true;
+    document.removeEventListener("fullscreenchange", fullScreenChanged);
   });
   return element;
 }

@@ -1,60 +1,144 @@
-// What leaves a table: a cell, a row, all of it as CSV. What no page has is asked of Python; the answer is a message.
+/**
+ * What leaves a table: a cell, a row, all of it as CSV. What no page has is asked of Python; the answer is a message.
+ *
+ * @module
+ */
+
+/** @import { GridAnswer, Model, TablePage, Want } from "./types.d.ts" */
 
 import { copyText, formatCount, plural, randomId, saveFile } from "./dom.js";
 
-const LONGEST = 300; // characters after which Python shortens a cell
-const SIGN = /[\u2400-\u2421\u27e8]/; // may replace characters that Python does not send for display
-// In CSV: a cell that Python put ' before, as a spreadsheet would calculate it.
-const DEFUSED = /(?:^|[,\n])"?'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+/** The number of characters from which on Python may have shortened a cell. */
+const SHORTENED = 300;
+/** A sign that may replace a control character, which Python does not send to be displayed. */
+const SIGN = /[\u2400-\u2421\u27e8]/;
+/** In CSV: a cell that Python put an apostrophe before, as a spreadsheet would calculate it. */
+const DISARMED = /(?:^|[,\n])"?'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+/** The longest name of a file. */
+const MOST_NAME = 80;
 
-// `page` and `cell` return the page that is shown and the cell that was chosen in it; `say` tells what was done.
+/**
+ * Return whether a cell that is shown is also complete, so that it can be copied as it is.
+ *
+ * @param {string} text
+ */
+export function isComplete(text) {
+  return text.length < SHORTENED && !SIGN.test(text);
+}
+
+/**
+ * Return whether CSV has cells that were disarmed.
+ *
+ * @param {string} text
+ */
+export function hasDisarmed(text) {
+  return DISARMED.test(text);
+}
+
+/**
+ * Return the functions that copy and download from a grid.
+ *
+ * @param {Model} model
+ * @param {object} options
+ * @param {string} options.grid
+ * @param {() => TablePage} options.page Return the page that is shown.
+ * @param {() => [row: number, place: number]} options.cell Return the cell that was chosen in it.
+ * @param {(text: string) => void} options.say Show what was done.
+ */
 export function gridExport(model, { grid, page, cell, say }) {
-  const wants = new Map(); // what waits for an answer, by its number
+  /**
+   * The requests without an answer, by their number.
+   *
+   * @type {Map<number, { resolve: (answer: GridAnswer) => void, reject: (error: Error) => void }>}
+   */
+  const waiting = new Map();
 
-  // Asks Python for what no page has; the answer is a message.
-  const whole = (want, more, { of, table, sort, filters } = page()) =>
-    new Promise((resolve, reject) => {
+  /**
+   * Ask Python for what no page has.
+   *
+   * @param {Want} want
+   * @param {{ row: number, column?: number }} what
+   * @param {TablePage} [shown]
+   * @returns {Promise<GridAnswer>}
+   */
+  function ask(want, what, { of, table, sort, filters } = page()) {
+    return new Promise((resolve, reject) => {
       const n = randomId();
-      wants.set(n, { resolve, reject });
-      model.send({ grid, n, want, of, table, sort, filters, ...more });
+      waiting.set(n, { resolve, reject });
+      model.send({ grid, n, want, of, table, sort, filters, ...what });
     });
-  model.on("msg:custom", (message) => {
-    const wait = message.grid === grid && wants.get(message.n);
-    if (!wait) return;
-    wants.delete(message.n);
-    if (message.error) wait.reject(new Error(message.error));
-    else wait.resolve(message);
+  }
+  model.on("msg:custom", (/** @type {GridAnswer} */ message) => {
+    const request = message.grid === grid && waiting.get(message.n);
+    if (!request) return;
+    waiting.delete(message.n);
+    if (message.error) request.reject(new Error(message.error));
+    else request.resolve(message);
   });
-  const attempt = (run) => () => run().catch((error) => say(error.message));
-  // Copies a text, or what a promise will be.
-  async function copied(value) {
-    const done = await copyText(value);
-    say(done ? `Copied ${plural((await value).length, "character")}` : "The browser does not let us copy");
+
+  /**
+   * Ask for a text of the page that is shown.
+   *
+   * @param {Want} want
+   * @param {number} row Its place in the page.
+   * @param {number} [column]
+   */
+  async function textOf(want, row, column) {
+    const shown = page();
+    const { text } = await ask(want, { row: shown.page * shown.size + row, column }, shown);
+    return text;
   }
-  const text = async (want, row, column) => (await whole(want, { row: page().page * page().size + row, column })).text;
+  /**
+   * Copy a text.
+   *
+   * @param {string | Promise<string>} text
+   */
+  async function copy(text) {
+    const done = await copyText(text);
+    say(done ? `Copied ${plural((await text).length, "character")}` : "The browser does not let us copy");
+  }
   async function copyCell() {
-    const [row, i] = cell();
-    const value = page().rows[row]?.[i] ?? "";
-    await copied(value.length < LONGEST && !SIGN.test(value) ? value : text("cell", row, page().shown[i]));
+    const [row, place] = cell();
+    const shown = page();
+    const text = shown.rows[row]?.[place] ?? "";
+    await copy(isComplete(text) ? text : textOf("cell", row, shown.shown[place]));
   }
-  const copyRow = () => copied(text("row", cell()[0]));
+  async function copyRow() {
+    await copy(textOf("row", cell()[0]));
+  }
   async function download() {
-    const shown = page(); // whatever is shown meanwhile
-    const name = [model.title, shown.table].join("-").replace(/[^\w.-]+/g, "_").slice(0, 80);
+    // The page as it is now: another may be shown meanwhile.
+    const shown = page();
+    const name = [model.title, shown.table].join("-").replace(/[^\w.-]+/g, "_").slice(0, MOST_NAME);
+    /** @type {string[]} */
     const parts = [];
     let length = 0;
-    let part = { next: 0 };
-    while (part.next !== null && !(length > part.most)) {
-      part = await whole("csv", { row: part.next }, shown);
+    /** @type {GridAnswer} */
+    let part;
+    /** @type {number | null} */
+    let next = 0;
+    do {
+      part = await ask("csv", { row: next }, shown);
       parts.push(part.text);
       length += part.text.length;
-      say(`${formatCount(part.next ?? part.total)} of ${formatCount(part.total)} rows`);
-    }
+      next = part.next ?? null;
+      say(`${formatCount(next ?? part.total ?? 0)} of ${formatCount(part.total ?? 0)} rows`);
+    } while (next !== null && length <= (part.most ?? Infinity));
+    // With a byte order mark, by which Excel recognizes UTF-8.
     saveFile(new Blob(["\ufeff", ...parts], { type: "text/csv;charset=utf-8" }), `${name}.csv`);
-    if (part.next !== null) {
-      say(`Saved ${formatCount(part.next)} of ${formatCount(part.total)} rows: a browser takes no more`);
-    } else say(parts.some((one) => DEFUSED.test(one)) ? "Saved, ' before formulas" : "Saved");
+    if (next !== null) {
+      say(`Saved ${formatCount(next)} of ${formatCount(part.total ?? 0)} rows: a browser takes no more`);
+    } else {
+      say(parts.some(hasDisarmed) ? "Saved, ' before formulas" : "Saved");
+    }
   }
 
-  return { copied, copyCell: attempt(copyCell), copyRow: attempt(copyRow), download: attempt(download) };
+  /**
+   * @param {() => Promise<void>} run
+   * @returns {() => Promise<void>} The same; what goes wrong is shown.
+   */
+  function attempt(run) {
+    return () => run().catch((error) => say(error.message));
+  }
+  return { copy, copyCell: attempt(copyCell), copyRow: attempt(copyRow), download: attempt(download) };
 }

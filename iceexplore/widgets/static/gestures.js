@@ -1,16 +1,92 @@
-// How a canvas is moved and zoomed: a pointer drags it, two fingers on a screen or a trackpad and the wheel zoom it.
+/**
+ * How a canvas is moved and zoomed: a pointer drags it; two fingers on a screen or a trackpad, and the wheel, zoom it.
+ *
+ * @module
+ */
 
 import { listen } from "./dom.js";
 
-// `pan(dx, dy)` and `zoom(by, px, py)` say whether that moved anything. `hold()` is called when a pointer comes; what it
-// returns takes back what moved since. `wheels(dx, dy)`: whether a wheel without Ctrl is the canvas's, not the page's.
-// A pointer that moves nothing hovers (nowhere, once it leaves), and taps where it is let go.
-export function gestures(canvas, { pan, zoom, hold, wheels, hover, tap }) {
+/** px that a pointer moves before it drags. */
+const DRAG_DISTANCE = 4;
+/** px of a line, where a wheel counts lines. */
+const LINE = 24;
+/** How fast a wheel zooms. */
+const ZOOM_SPEED = 0.004;
+
+/**
+ * What a canvas does with gestures.
+ *
+ * @typedef {object} GestureHandlers
+ * @property {(dx: number, dy: number) => boolean} pan Move; return whether that moved anything.
+ * @property {(by: number, x: number, y: number) => boolean} zoom Zoom around a point; return whether that changed
+ *   anything.
+ * @property {() => () => void} hold A pointer came; return what undoes all that moves until it leaves.
+ * @property {(dx: number, dy: number) => boolean} takesWheel Return whether a wheel without Ctrl is the canvas's, not
+ *   the page's.
+ * @property {(event?: PointerEvent) => void} hover A pointer that drags nothing is here; nowhere, once it has left.
+ * @property {(event: PointerEvent) => void} tap A pointer that dragged nothing was released.
+ */
+
+/**
+ * Return the distance of two points, never 0, as it is divided by.
+ *
+ * @param {number[]} a
+ * @param {number[]} b
+ */
+function distance(a, b) {
+  return Math.hypot(a[0] - b[0], a[1] - b[1]) || 1;
+}
+
+/**
+ * Handle the gestures on a canvas.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {GestureHandlers} handlers
+ */
+export function gestures(canvas, { pan, zoom, hold, takesWheel, hover, tap }) {
+  /**
+   * Where each pointer that is down was last.
+   *
+   * @type {Map<number, [x: number, y: number]>}
+   */
   const pointers = new Map();
   let dragged = false;
-  let restore;
-  // Of two fingers on a trackpad in Safari, how far apart they are.
-  let apart = 1;
+  let restore = () => {};
+  /** The scale of a gesture in Safari, at its last event. */
+  let lastScale = 1;
+
+  /** @param {PointerEvent} event */
+  function moved(event) {
+    /** @type {[number, number]} */
+    const here = [event.offsetX, event.offsetY];
+    const last = pointers.get(event.pointerId);
+    if (!last) return hover(event);
+    if (!dragged && Math.hypot(here[0] - last[0], here[1] - last[1]) < DRAG_DISTANCE) return;
+    const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
+    const changed = other
+      ? zoom(distance(here, other) / distance(last, other), (here[0] + other[0]) / 2, (here[1] + other[1]) / 2)
+      : pan(here[0] - last[0], here[1] - last[1]);
+    pointers.set(event.pointerId, here);
+    if (!changed && !dragged) return hover(event);
+    if (!dragged) canvas.setPointerCapture(event.pointerId);
+    dragged = true;
+  }
+
+  /** @param {WheelEvent} event */
+  function wheeled(event) {
+    const unit = event.deltaMode ? LINE : 1;
+    let [dx, dy] = [event.deltaX, event.deltaY];
+    // Shift turns it sideways; Firefox and others leave that to the page.
+    if (event.shiftKey && !dx) [dx, dy] = [dy, 0];
+    if (event.ctrlKey) {
+      zoom(Math.exp(-event.deltaY * unit * ZOOM_SPEED), event.offsetX, event.offsetY);
+    } else if (!takesWheel(dx, dy) || !pan(-dx * unit, -dy * unit)) {
+      // At the end of the canvas, too, the wheel is the page's.
+      return;
+    }
+    event.preventDefault();
+  }
+
   listen(canvas, {
     pointerdown({ button, pointerId, offsetX, offsetY }) {
       if (button) return;
@@ -19,48 +95,30 @@ export function gestures(canvas, { pan, zoom, hold, wheels, hover, tap }) {
       // Two fingers pick nothing.
       dragged = pointers.size > 1;
     },
-    pointermove(event) {
-      const [x, y] = [event.offsetX, event.offsetY];
-      const last = pointers.get(event.pointerId);
-      if (!last) return hover(event);
-      if (!dragged && Math.hypot(x - last[0], y - last[1]) < 4) return;
-      const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
-      const far = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]) || 1;
-      const moved = other
-        ? zoom(far([x, y]) / far(last), (x + other[0]) / 2, (y + other[1]) / 2)
-        : pan(x - last[0], y - last[1]);
-      pointers.set(event.pointerId, [x, y]);
-      if (!moved && !dragged) return hover(event);
-      if (!dragged) canvas.setPointerCapture(event.pointerId);
-      dragged = true;
+    pointermove: moved,
+    pointerup(event) {
+      if (pointers.delete(event.pointerId) && !dragged) tap(event);
     },
-    pointerup: (event) => pointers.delete(event.pointerId) && !dragged && tap(event),
-    // The finger scrolls the page after all.
-    pointercancel: ({ pointerId }) => pointers.delete(pointerId) && restore(),
+    pointercancel({ pointerId }) {
+      // The finger scrolls the page after all.
+      if (pointers.delete(pointerId)) restore();
+    },
     pointerleave({ pointerId }) {
       pointers.delete(pointerId);
       hover();
     },
-    // The wheel is the page's, unless it or Ctrl says that the canvas is meant; at the end it is the page's again.
-    wheel(event) {
-      const unit = event.deltaMode ? 24 : 1;
-      // Shift turns it sideways: where the browser does not say so itself, as Firefox, here.
-      const [dx, dy] = event.shiftKey && !event.deltaX ? [event.deltaY, 0] : [event.deltaX, event.deltaY];
-      if (event.ctrlKey) zoom(Math.exp(-event.deltaY * unit * 0.004), event.offsetX, event.offsetY);
-      else if (!wheels(dx, dy) || !pan(-dx * unit, -dy * unit)) return;
-      event.preventDefault();
-    },
-    // Two fingers on a trackpad, as Safari tells of them; elsewhere they are a wheel with Ctrl.
+    wheel: wheeled,
+    // Two fingers on a trackpad, as Safari reports them; elsewhere they are a wheel with Ctrl.
     gesturestart(event) {
       event.preventDefault();
-      apart = 1;
+      lastScale = 1;
     },
     gesturechange(event) {
       event.preventDefault();
       const { left, top } = canvas.getBoundingClientRect();
-      // Fingers on a screen are pointers.
-      if (!pointers.size) zoom(event.scale / apart, event.clientX - left, event.clientY - top);
-      apart = event.scale;
+      // Fingers on a screen are pointers already.
+      if (!pointers.size) zoom(event.scale / lastScale, event.clientX - left, event.clientY - top);
+      lastScale = event.scale;
     },
   });
 }

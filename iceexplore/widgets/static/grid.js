@@ -1,6 +1,13 @@
-// A table: pages from Python, sorted and filtered there; cells to walk with the arrow keys (WAI-ARIA grid pattern).
+/**
+ * A table: pages from Python, sorted and filtered there; cells to move through with the arrow keys (WAI-ARIA grid
+ * pattern).
+ *
+ * @module
+ */
 
-import { check, menuOf } from "./controls.js";
+/** @import { Model, Query, Sort, TablePage, TextPage } from "./types.d.ts" */
+
+import { checkBox, foldedMenu } from "./controls.js";
 import {
   changeSelection,
   clamp,
@@ -20,90 +27,227 @@ import {
   shortenPath,
   timer,
 } from "./dom.js";
-import { filterBar } from "./gridFilters.js";
 import { gridExport } from "./export.js";
+import { filterBar } from "./gridFilters.js";
 import { inNextFrame, onResize } from "./painting.js";
 
-const FEW = 6; // columns that need no menu
-const LOWEST = 20; // px that a row is high at least
-const SOME = 20; // rows out of view that are drawn at once
-const PAUSE = 500; // ms after which the first of them are
-const FRAME = 20; // and the next
-const SHORT = 20; // letters that have room in a cell, whichever they are
+/** A table with more columns has a menu of them. */
+const FEW_COLUMNS = 6;
+/** The least height of a row, in px. */
+const LEAST_ROW_HEIGHT = 20;
+/** How many rows out of view are drawn at once. */
+const ROWS_AT_ONCE = 20;
+/** ms after which the first of them are drawn, and the next ones. */
+const FIRST_PAUSE = 500;
+const NEXT_PAUSE = 20;
+/** The most characters that have room in a cell, whichever they are. */
+const FITTING_CHARACTERS = 20;
+/** The place of the header among the rows, which are numbered from 0. */
+const HEADER = -1;
+const FILTER_ICON = "M2 4h12l-4.5 5v4l-3-1.5V9z";
 
-// Shows the page of a grid; `show(of, table, more)` of what is returned asks for a table, `look(of, table)` for one that is
-// not there already. `onRow(node)` is called when the row of a node is opened; without it the node is selected.
-export function gridView(model, { grid, label, onRow = (node) => chooseNode(model, node) }) {
+/**
+ * What is shown before a page has come: it is of no table.
+ *
+ * @type {Partial<TablePage & TextPage>}
+ */
+const NO_PAGE = {};
+
+/**
+ * Return the sort after a click on a column: ascending, descending, none.
+ *
+ * @param {Sort | null | undefined} sort
+ * @param {number} column
+ * @returns {Sort | null}
+ */
+export function nextSort(sort, column) {
+  if (sort?.[0] !== column) return [column, "asc"];
+  return sort[1] === "asc" ? [column, "desc"] : null;
+}
+
+/**
+ * Return which rows of how many are shown.
+ *
+ * @param {Pick<TablePage, "page" | "pages" | "size" | "total" | "whole" | "rows">} page
+ */
+export function rangeText({ page, pages, size, total, whole, rows }) {
+  const first = page * size;
+  const places = pages > 1 ? `${formatCount(first + 1)}–${formatCount(first + rows.length)} of ` : "";
+  const range = places + plural(total, "row");
+  return total < whole ? `${range} (of ${formatCount(whole)})` : range;
+}
+
+/**
+ * Return a value as its cell shows it.
+ *
+ * @param {string | null} value
+ */
+function cellText(value) {
+  return value === null ? "null" : shortenPath(value);
+}
+
+/**
+ * Select a node, and the snapshot that it is of.
+ *
+ * @param {Model} model
+ * @param {string} node
+ */
+export function selectNode(model, node) {
+  const snapshot = /^(?:snapshot|root|manifest|file|statistics):(-?\d+)/.exec(node)?.[1];
+  changeSelection(model, { node, ...(snapshot && { snapshot }) });
+}
+
+/**
+ * Return the parts of a view of a grid.
+ *
+ * @param {Model} model
+ * @param {object} options
+ * @param {string} options.grid The grid's name.
+ * @param {string} options.label
+ * @param {(node: string) => void} [options.onRow] A row that represents a node was opened; by default the node is
+ *   selected.
+ * @returns {{
+ *   element: HTMLElement,
+ *   ask: (change: Query) => void,
+ *   show: (of: string, table: string, more?: Query) => void,
+ *   look: (of: string, table: string) => void,
+ *   current: () => Query,
+ * }} `ask` asks for another page, `show` for another table, `look` for one that is not there already; `current` returns
+ *   what is asked for, or shown.
+ */
+export function gridView(model, { grid, label, onRow = (node) => selectNode(model, node) }) {
   const summary = el("summary.button");
   const list = el("div.menu-list", NO_TAB_STOP);
-  const menu = menuOf(summary, { ontoggle: drawMenu }, list);
+  const menu = foldedMenu(summary, { ontoggle: drawMenu }, list);
   const panel = el("div.panel", NO_TAB_STOP);
-  const messageLine = el("span.message.gap", { role: "status" });
+  const status = el("span.message.gap", { role: "status" });
   const pager = el("div.pager");
-  let page = {}; // what is shown
-  let asked = null; // the query that is not answered yet
-  let fault = ""; // what is wrong with the filter that is typed
-  let note = ""; // what was done last
-  let looked = null; // what was looked at last
-  let focus = [0, 0]; // the cell that has the tab stop: row (-1 the header), place in it
-  let tall = 400; // px that are in view; this and how far it is scrolled are heard of: to ask takes a layout
-  let [across, down] = [0, 0];
-  let drawRows = () => {}; // draws so many more of the page's rows
+  /** The page that is shown. */
+  let page = NO_PAGE;
+  /**
+   * The query that is not answered yet.
+   *
+   * @type {Query | null}
+   */
+  let asked = null;
+  /** What is wrong with the filter that is typed. */
+  let fault = "";
+  /** What was done last. */
+  let note = "";
+  /** The table that was looked at last. */
+  let looked = "";
+  /** The cell that has the tab stop: its row, and its place among the buttons or cells of the row. */
+  let focus = { row: 0, place: 0 };
+  /** px that are in view, and how far it is scrolled. They are kept, as asking the browser takes a layout. */
+  let viewHeight = 400;
+  let scrollLeft = 0;
+  let scrollTop = 0;
+  /**
+   * Draw so many more of the page's rows.
+   *
+   * @type {(most: number, pause?: number) => void}
+   */
+  let drawRows = () => {};
   const wait = timer(model);
-  const soon = inNextFrame(model, draw);
+  const drawSoon = inNextFrame(model, draw);
 
-  const drawMessage = () => (messageLine.textContent = messageLine.title = fault || note);
-  const say = (words) => ((note = words), drawMessage());
-  const filters = filterBar(model, {
-    label,
-    page: () => page,
-    current,
-    ask,
-    say: (words) => ((fault = words), drawMessage()),
-  });
+  const filters = filterBar(model, { label, page: () => page, current, ask, say: setFault });
   filters.bar.append(menu);
-  const out = gridExport(model, {
+  const actions = gridExport(model, {
     grid,
-    page: () => page,
-    cell: () => (focus[0] < 0 ? [0, Math.floor(focus[1] / 2)] : focus),
-    say,
+    page: () => /** @type {TablePage} */ (page),
+    // The header has two buttons for a column.
+    cell: () => (focus.row === HEADER ? [0, Math.floor(focus.place / 2)] : [focus.row, focus.place]),
+    say: setNote,
   });
   const box = el("div.grid", { role: "region", ariaLabel: label }, filters.bar, filters.chips, panel, pager);
 
-  const sent = () => model.pages[grid] ?? {};
-  const elsewhere = ({ of, table }) => of !== page.of || table !== page.table;
-  const leads = (to) => to !== page.page && to === clamp(0, to, page.pages - 1);
-  const leaf = (to) => leads(to) && ask({ page: to });
-  const chosen = () => model.selection.node;
-
-  const waits = () => asked && !(sent().n >= asked.n);
-  // What is asked for, or there.
-  function current() {
-    return waits() ? asked : { ...sent(), columns: sent().shown };
+  function drawStatus() {
+    const text = fault || note;
+    status.textContent = text;
+    status.title = text;
+  }
+  /** @param {string} text */
+  function setNote(text) {
+    note = text;
+    drawStatus();
+  }
+  /** @param {string} text */
+  function setFault(text) {
+    fault = text;
+    drawStatus();
   }
 
+  // What is asked ------------------------------------------------------------------------------------------------------
+
+  /** @returns {typeof NO_PAGE} */
+  function received() {
+    return model.pages[grid] ?? NO_PAGE;
+  }
+  /**
+   * Return whether this is of another table than the one that is shown.
+   *
+   * @param {{ of?: string, table?: string }} other
+   */
+  function isOther({ of, table }) {
+    return of !== page.of || table !== page.table;
+  }
+  /** @param {number} to */
+  function isOtherPage(to) {
+    return to !== page.page && to === clamp(0, to, (page.pages ?? 1) - 1);
+  }
+  /** @param {number} to */
+  function turnTo(to) {
+    if (isOtherPage(to)) ask({ page: to });
+  }
+  function isWaiting() {
+    if (asked === null) return false;
+    const { n } = received();
+    return n === undefined || asked.n === undefined || n < asked.n;
+  }
+  /**
+   * Return what is asked for, or there.
+   *
+   * @returns {Query}
+   */
+  function current() {
+    if (asked && isWaiting()) return asked;
+    const { of, table, page, sort, filters, shown } = received();
+    return { of, table, page, sort, filters, columns: shown };
+  }
+  /** @param {Query} change */
   function ask(change) {
     const { of, table, sort, filters, columns } = current();
     const queries = model.query;
-    const n = Math.max(queries[grid]?.n ?? 0, sent().n ?? 0) + 1;
+    const n = Math.max(queries[grid]?.n ?? 0, received().n ?? 0) + 1;
     asked = { of, table, page: 0, sort, filters, columns, ...change, n };
     model.save("query", { ...queries, [grid]: asked });
     drawState();
   }
-
-  // Another table; what is typed, sorted and filtered goes with the old one.
-  function show(of, table, more) {
+  /**
+   * Ask for another table. What is typed, sorted and filtered is forgotten with the old one.
+   *
+   * @param {string} of
+   * @param {string} table
+   * @param {Query} [more]
+   */
+  function show(of, table, more = {}) {
     filters.forget();
-    focus = [0, 0];
+    focus = { row: 0, place: 0 };
     asked = { of, table };
     ask(more);
   }
-
-  // Once: what could not be read is not asked for again, and what another view has asked for stays sorted and filtered.
-  // What is there need not be what comes, or be shown: another table may have been asked for.
+  /**
+   * Ask for a table once: what could not be read is not asked for again, and what another view has asked for stays
+   * sorted and filtered. What is there need not be what comes, or be shown: another table may have been asked for.
+   *
+   * @param {string} of
+   * @param {string} table
+   */
   function look(of, table) {
-    if (sameJson(looked, [of, table])) return;
-    looked = [of, table];
+    const name = JSON.stringify([of, table]);
+    if (looked === name) return;
+    looked = name;
     const now = current();
     if (!page.of || now.of !== of || now.table !== table) show(of, table);
   }
@@ -111,335 +255,412 @@ export function gridView(model, { grid, label, onRow = (node) => chooseNode(mode
   // The table ----------------------------------------------------------------------------------------------------------
 
   function draw() {
-    const now = sent();
-    if (waits()) return; // an answer to what was asked before
+    // What was received answers an earlier query.
+    if (isWaiting()) return;
+    const next = received();
     const wanted = asked?.filters;
     const held = focusedIn(panel);
-    const moved = elsewhere(now);
-    const turned = moved || page.page !== now.page || !sameJson([page.sort, page.filters], [now.sort, now.filters]);
+    const isMoved = isOther(next);
+    const isTurned = isMoved || page.page !== next.page ||
+      !sameJson([page.sort, page.filters], [next.sort, next.filters]);
     asked = null;
-    page = now;
-    say("");
+    page = next;
+    setNote("");
     if (wanted && page.refused) {
       filters.miss(wanted);
       filters.tell(page.refused);
-    } else filters.settle(page.filters);
-    if (moved) filters.drawColumns();
+    } else {
+      filters.settle(page.filters);
+    }
+    if (isMoved) filters.drawColumns();
     drawMenu();
     // The focus stays at its place in the table, whatever is there now.
     panel.replaceChildren();
     wait();
     if (page.text !== undefined) panel.append(el("pre.text", { tabindex: 0, ariaLabel: label }, page.text));
-    if (page.rows) drawTable(turned);
-    if (turned && (across || down)) panel.scrollTo(moved ? 0 : across, 0);
-    const home = panel.querySelector("[tabindex='0']") ?? panel;
+    if (page.rows) drawTable(/** @type {TablePage} */ (page), isTurned);
+    if (isTurned && (scrollLeft || scrollTop)) panel.scrollTo(isMoved ? 0 : scrollLeft, 0);
+    const home = /** @type {HTMLElement} */ (panel.querySelector("[tabindex='0']") ?? panel);
     if (held) home.focus();
     keepFocus(pager, drawPager, home);
     drawState();
-    // Now that all has the height that it will have.
+    // Now that everything has the height that it will have.
     reveal();
   }
 
-  function drawTable(turned) {
-    const { columns, shown, rows, nodes, sort, total } = page;
-    const head = shown.map((place) => {
-      const { name, right, doc } = columns[place];
-      const filtered = page.filters.some(({ column }) => column === place);
-      return el(
-        "th",
-        {
-          scope: "col",
-          class: right && "right",
-          ariaColIndex: place + 1,
-          ariaSort: sort?.[0] === place ? `${sort[1]}ending` : "none",
-        },
-        el(
-          "div.th",
-          el(
-            "button.sort",
-            {
-              tabindex: -1,
-              title: doc ? `${name}: ${doc}` : name,
-              onclick: () => sortBy(place),
-            },
-            el("span", name),
-            el("span.way", { ariaHidden: true }),
-          ),
-          el("button.funnel", {
-            class: filtered && "on",
-            tabindex: -1,
-            ariaLabel: `Filter ${name}`,
-            onclick: () => filters.begin(place),
-          }, lineIcon("M2 4h12l-4.5 5v4l-3-1.5V9z", 12)),
-        ),
-      );
-    });
-    const link = Math.max(0, shown.findIndex((place) => !columns[place].right)); // text tells more of a row than a number
-    // Rows are copies of one: a page has a thousand cells and more.
-    const pattern = el(
-      "tr",
-      shown.map((place, i) =>
-        el(i ? "td" : "th", {
-          scope: i ? null : "row",
-          tabindex: -1,
-          ariaColIndex: place + 1,
-          class: columns[place].right && "right",
-        })
-      ),
-    );
-    const rowOf = (row, at) => {
-      const line = pattern.cloneNode(true);
-      line.ariaRowIndex = page.page * page.size + at + 2;
-      if (nodes[at]) {
-        line.dataset.node = nodes[at];
-        line.ariaSelected = nodes[at] === chosen();
-      }
-      row.forEach((value, i) => {
-        const cell = line.cells[i];
-        if (value === null) cell.classList.add("ice-null");
-        else if (value.length > SHORT) cell.title = value;
-        cell.append(i === link && nodes[at] ? el("span.open", written(value)) : written(value));
-      });
-      return line;
-    };
+  /**
+   * @param {TablePage} shown
+   * @param {boolean} isTurned Whether it is another page than before.
+   */
+  function drawTable(shown, isTurned) {
+    const { columns, rows, total } = shown;
     const body = el("tbody");
-    // What is in view is drawn at once; the rows below it when somebody goes there or pauses, so that no frame has all of a
-    // page's cells to lay out, and who clicks through a tree never waits for what is out of sight.
-    drawRows = (most, pause = FRAME) => {
+    // What is in view is drawn at once; the rows below it when somebody goes there or pauses, so that no frame has to lay
+    // out all cells of a page, and those who click through a tree never wait for what is out of sight.
+    const rowFactory = makeRowFactory(shown);
+    drawRows = (most, pause = NEXT_PAUSE) => {
       const from = body.rows.length;
-      body.append(...rows.slice(from, from + most).map((row, i) => rowOf(row, from + i)));
-      wait(body.rows.length < rows.length && (() => drawRows(SOME)), pause);
+      body.append(...rows.slice(from, from + most).map((row, i) => rowFactory(row, from + i)));
+      wait(body.rows.length < rows.length && (() => drawRows(ROWS_AT_ONCE)), pause);
     };
-    drawRows(turned ? Math.ceil(tall / LOWEST) : Infinity, PAUSE);
-    const late = rows.slice(body.rows.length);
+    drawRows(isTurned ? Math.ceil(viewHeight / LEAST_ROW_HEIGHT) : Infinity, FIRST_PAUSE);
+    const undrawn = rows.slice(body.rows.length);
+    const heads = shown.shown.map((place) => headCell(shown, place));
+    // The texts that are not drawn yet, invisible: a column has its width before its last row.
+    const widths = shown.shown.map((_, i) => el("td", undrawn.map((row) => cellText(row[i])).join("\n")));
     panel.append(
       el(
         "table.table",
         {
-          class: !head[1] && "one",
+          class: heads.length < 2 && "one",
           role: "grid",
           ariaLabel: label,
           ariaRowCount: total + 1,
           ariaColCount: columns.length,
         },
-        el("thead", el("tr", head)),
+        el("thead", el("tr", heads)),
         body,
-        // The texts that are not drawn yet, unseen: a column has its width before its last row.
-        el(
-          "tfoot.widths",
-          { ariaHidden: true },
-          el("tr", shown.map((_, i) => el("td", late.map((row) => written(row[i])).join("\n")))),
-        ),
+        el("tfoot.widths", { ariaHidden: true }, el("tr", widths)),
       ),
     );
-    if (!total) panel.append(el("div.empty", empty()));
-    if (page.lacks) panel.prepend(el("div.lacks", { role: "status" }, `▲ ${page.lacks}`));
-    focus = [Math.min(focus[0], rows.length - 1), focus[1]];
-    stop();
+    if (!total) panel.append(el("div.empty", emptyText(shown)));
+    if (shown.lacks) panel.prepend(el("div.lacks", { role: "status" }, `▲ ${shown.lacks}`));
+    focus.row = Math.min(focus.row, rows.length - 1);
+    moveTabStop();
   }
-  const written = (value) => (value === null ? "null" : shortenPath(value));
-
-  function sortBy(place) {
-    const [now, way] = current().sort ?? [];
-    ask({ sort: now !== place ? [place, "asc"] : way === "asc" ? [place, "desc"] : null });
+  /**
+   * @param {TablePage} shown
+   * @param {number} place The column's index.
+   */
+  function headCell({ columns, sort, filters: applied }, place) {
+    const { name, right, doc } = columns[place];
+    const isFiltered = applied.some(({ column }) => column === place);
+    const direction = sort?.[0] === place ? `${sort[1]}ending` : "none";
+    const title = doc ? `${name}: ${doc}` : name;
+    return el(
+      "th",
+      { scope: "col", class: right && "right", ariaColIndex: place + 1, ariaSort: direction },
+      el(
+        "div.th",
+        el(
+          "button.sort",
+          { tabindex: -1, title, onclick: () => ask({ sort: nextSort(current().sort, place) }) },
+          el("span", name),
+          el("span.way", { ariaHidden: true }),
+        ),
+        el("button.funnel", {
+          class: isFiltered && "on",
+          tabindex: -1,
+          ariaLabel: `Filter ${name}`,
+          onclick: () => filters.begin(place),
+        }, lineIcon(FILTER_ICON, 12)),
+      ),
+    );
+  }
+  /**
+   * Return a function that makes the rows of a page. They are copies of one, as a page has a thousand cells and more.
+   *
+   * @param {TablePage} shown
+   * @returns {(row: (string | null)[], at: number) => HTMLTableRowElement}
+   */
+  function makeRowFactory({ columns, shown, nodes, page, size }) {
+    const cells = shown.map((place, i) => {
+      const properties = { tabindex: -1, ariaColIndex: place + 1, class: columns[place].right && "right" };
+      // The first cell of a row is its head.
+      return i ? el("td", properties) : el("th", { scope: "row", ...properties });
+    });
+    const pattern = el("tr", cells);
+    // The cell that opens the row's node: text tells more of a row than a number.
+    const link = Math.max(0, shown.findIndex((place) => !columns[place].right));
+    return (row, at) => {
+      const line = /** @type {HTMLTableRowElement} */ (pattern.cloneNode(true));
+      const node = nodes[at];
+      line.ariaRowIndex = String(page * size + at + 2);
+      if (node) {
+        line.dataset.node = node;
+        line.ariaSelected = String(node === selectedNode());
+      }
+      row.forEach((value, i) => {
+        const cell = line.cells[i];
+        if (value === null) cell.classList.add("ice-null");
+        else if (value.length > FITTING_CHARACTERS) cell.title = value;
+        cell.append(i === link && node ? el("span.open", cellText(value)) : cellText(value));
+      });
+      return line;
+    };
   }
 
-  function empty() {
-    const { filters: had, none = "No rows.", whole } = page;
-    return had.length
-      ? [
-        `None of ${formatCount(whole)} rows matches. `,
-        linkButton(had.length > 1 ? "Remove all filters" : "Remove the filter", filters.clear),
-      ]
-      : none;
+  /** @param {TablePage} shown */
+  function emptyText({ filters: applied, none = "No rows.", whole }) {
+    if (!applied.length) return none;
+    const words = applied.length > 1 ? "Remove all filters" : "Remove the filter";
+    return [`None of ${formatCount(whole)} rows matches. `, linkButton(words, filters.clear)];
   }
 
   function drawMenu() {
     const { columns = [], shown = [] } = page;
-    menu.hidden = columns.length <= FEW;
+    menu.hidden = columns.length <= FEW_COLUMNS;
     summary.textContent = shown.length < columns.length ? `Columns ${shown.length}/${columns.length}` : "Columns";
-    const toggle = (place, on) =>
-      ask({
-        columns: on ? [...shown, place].sort((a, b) => a - b) : shown.filter((other) => other !== place),
-        page: page.page,
+    /** @type {(place: number, on: boolean) => void} */
+    const toggle = (place, on) => {
+      const others = shown.filter((other) => other !== place);
+      ask({ columns: on ? [...shown, place].sort((a, b) => a - b) : others, page: page.page });
+    };
+    const items = () =>
+      columns.map(({ name, doc }, place) => {
+        const properties = {
+          checked: shown.includes(place),
+          "data-key": place,
+          disabled: shown.length === 1 && shown[0] === place,
+        };
+        return checkBox(name, (on) => toggle(place, on), properties, doc || null).element;
       });
-    fill(
-      list,
-      // They are made when they are looked at.
-      menu.open &&
-        columns.map(({ name, doc }, place) =>
-          check(name, (on) => toggle(place, on), {
-            checked: shown.includes(place),
-            "data-key": place,
-            disabled: shown.length === 1 && shown[0] === place,
-          }, doc || null)
-        ),
-    );
+    // The boxes are made when they are looked at.
+    fill(list, menu.open && items());
   }
 
   function drawPager() {
-    const { text, rows, total, whole, pages, size } = page;
-    const button = (words, onclick, on, ariaLabel) =>
-      setEnabled(el("button.button", { ariaLabel, onclick }, words), on);
-    if (text !== undefined) return fill(pager, messageLine, button("Copy", () => out.copied(text), true));
-    if (!rows) return;
-    const first = page.page * size;
-    const range = (pages > 1 ? `${formatCount(first + 1)}–${formatCount(first + rows.length)} of ` : "") +
-      plural(total, "row");
-    const go = (words, name, to) => button(words, () => leaf(to), leads(to), name);
-    const number = el("input.input.number", {
-      inputmode: "numeric",
-      ariaLabel: `Page, of ${formatCount(pages)}`,
-      value: formatCount(page.page + 1),
-      onfocus: () => number.select(),
-      onkeydown: (event) => {
-        event.stopPropagation();
-        if (event.key !== "Enter") return;
-        const wanted = Number(number.value.replaceAll(/\D/g, ""));
-        if (wanted) ask({ page: Math.min(wanted, pages) - 1 });
-        else number.value = formatCount(page.page + 1);
-      },
-    });
+    const { text } = page;
+    if (text !== undefined) {
+      return fill(pager, status, pagerButton("Copy", () => actions.copy(text), true));
+    }
+    if (!page.rows) return;
+    const shown = /** @type {TablePage} */ (page);
+    const { page: at, pages, total } = shown;
+    /** @type {(text: string, name: string, to: number) => HTMLElement} */
+    const turn = (text, name, to) => pagerButton(text, () => turnTo(to), isOtherPage(to), name);
     fill(
       pager,
-      el("span.range", { role: "status" }, total < whole ? `${range} (of ${formatCount(whole)})` : range),
-      pages > 1 &&
-        [
-          go("«", "First page", 0),
-          go("‹", "Previous page", page.page - 1),
-          number,
-          go("›", "Next page", page.page + 1),
-          go("»", "Last page", pages - 1),
-        ],
-      messageLine,
-      button("Copy cell", out.copyCell, total),
-      button("Copy row", out.copyRow, total, "Copy row as JSON"),
-      button("CSV", out.download, total, "Download all rows as CSV"),
+      el("span.range", { role: "status" }, rangeText(shown)),
+      pages > 1 && [
+        turn("«", "First page", 0),
+        turn("‹", "Previous page", at - 1),
+        pageNumber(shown),
+        turn("›", "Next page", at + 1),
+        turn("»", "Last page", pages - 1),
+      ],
+      status,
+      pagerButton("Copy cell", actions.copyCell, total),
+      pagerButton("Copy row", actions.copyRow, total, "Copy row as JSON"),
+      pagerButton("CSV", actions.download, total, "Download all rows as CSV"),
     );
+  }
+  /**
+   * @param {string} text
+   * @param {() => void} onclick
+   * @param {unknown} on Whether it can be used.
+   * @param {string} [ariaLabel]
+   */
+  function pagerButton(text, onclick, on, ariaLabel) {
+    return setEnabled(el("button.button", { ariaLabel, onclick }, text), on);
+  }
+  /**
+   * Return the box with the page's number, in which another can be typed.
+   *
+   * @param {TablePage} shown
+   */
+  function pageNumber({ page: at, pages }) {
+    const text = formatCount(at + 1);
+    const input = el("input.input.number", {
+      inputmode: "numeric",
+      ariaLabel: `Page, of ${formatCount(pages)}`,
+      value: text,
+      onfocus() {
+        input.select();
+      },
+      onkeydown(event) {
+        event.stopPropagation();
+        if (event.key !== "Enter") return;
+        const wanted = Number(input.value.replaceAll(/\D/g, ""));
+        if (wanted) ask({ page: Math.min(wanted, pages) - 1 });
+        else input.value = text;
+      },
+    });
+    return input;
   }
 
   function drawState() {
-    box.ariaBusy = asked !== null;
-    if (asked && page.of === undefined) fill(panel, el("div.empty", "Reading …"));
-    filters.bar.hidden = !page.rows && (!asked || page.of !== undefined);
-    pager.hidden = page.of === undefined;
+    box.ariaBusy = String(asked !== null);
+    const isEmpty = page.of === undefined;
+    if (asked && isEmpty) fill(panel, el("div.empty", "Reading …"));
+    filters.bar.hidden = !page.rows && (!asked || !isEmpty);
+    pager.hidden = isEmpty;
     filters.drawChips();
   }
 
-  // What was asked for does not come: it could not be read, or somebody cancelled. What was shown of it before still is.
-  function missed(words) {
+  /**
+   * What was asked for does not come: it could not be read, or somebody cancelled. What was shown of it before stays.
+   *
+   * @param {string} why
+   */
+  function miss(why) {
+    if (!asked) return;
     const again = asked;
     asked = null;
-    if (!elsewhere(again)) filters.miss(again.filters);
-    else {
-      page = {};
-      fill(panel, el("div.empty", words, " ", linkButton("Try again", () => ask(again))));
+    if (!isOther(again)) {
+      filters.miss(again.filters);
+    } else {
+      page = NO_PAGE;
+      fill(panel, el("div.empty", why, " ", linkButton("Try again", () => ask(again))));
     }
     drawState();
   }
 
-  // Cells to walk ------------------------------------------------------------------------------------------------------
+  // Moving through cells -----------------------------------------------------------------------------------------------
 
+  /**
+   * Return a row of the table, which is drawn if it was not yet.
+   *
+   * @param {number} place
+   * @returns {HTMLTableRowElement | undefined}
+   */
   function rowAt(place) {
     const body = panel.querySelector("tbody");
-    if (place >= body?.rows.length) drawRows(Infinity);
+    if (body && place >= body.rows.length) drawRows(Infinity);
     return body?.rows[place];
   }
-  const line = (row) => [...(row < 0 ? panel.querySelectorAll("thead button") : rowAt(row)?.cells ?? [])];
-  // The cell that has the focus has the tab stop; without a focus it stays at its place.
-  function stop() {
-    for (const old of panel.querySelectorAll("table [tabindex='0']")) old.tabIndex = -1;
-    const cells = line(focus[0]);
-    const cell = cells[focus[1]] ?? cells.at(-1);
+  /**
+   * Return what of a row can have the focus: the header's buttons, or the cells.
+   *
+   * @param {number} row
+   * @returns {HTMLElement[]}
+   */
+  function focusableIn(row) {
+    if (row !== HEADER) return [...(rowAt(row)?.cells ?? [])];
+    return /** @type {HTMLElement[]} */ ([...panel.querySelectorAll("thead button")]);
+  }
+  /** Give the tab stop to the cell that has the focus; without a focus it stays at its place. */
+  function moveTabStop() {
+    const old = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll("table [tabindex='0']"));
+    for (const cell of old) cell.tabIndex = -1;
+    const cells = focusableIn(focus.row);
+    const cell = cells[focus.place] ?? cells[cells.length - 1];
     if (cell) cell.tabIndex = 0;
   }
-  function walk(row, place) {
-    const next = clamp(-1, row, page.rows.length - 1);
-    if (next < 0 && focus[0] >= 0) place *= 2; // the header has two buttons for a column
-    if (next >= 0 && focus[0] < 0) place = Math.floor(place / 2);
-    const cells = line(next);
+  /**
+   * Move the focus.
+   *
+   * @param {number} row
+   * @param {number} place
+   */
+  function moveTo(row, place) {
+    const next = clamp(HEADER, row, (page.rows?.length ?? 0) - 1);
+    // The header has two buttons for a column.
+    if (next === HEADER && focus.row !== HEADER) place *= 2;
+    if (next !== HEADER && focus.row === HEADER) place = Math.floor(place / 2);
+    const cells = focusableIn(next);
     cells[clamp(0, place, cells.length - 1)].focus();
   }
-  function place(target) {
-    const row = target.closest("tr")?.rowIndex - 1;
-    const found = line(row).indexOf(target.closest("button, td, th"));
-    return found < 0 ? null : [row, found];
+  /**
+   * Return the place of a cell or header button.
+   *
+   * @param {Element} target
+   * @returns {{ row: number, place: number } | null}
+   */
+  function placeOf(target) {
+    const line = target.closest("tr");
+    const cell = /** @type {HTMLElement | null} */ (target.closest("button, td, th"));
+    if (!line || !cell) return null;
+    // The header is row 0 of the table.
+    const row = line.rowIndex - 1;
+    const place = focusableIn(row).indexOf(cell);
+    return place < 0 ? null : { row, place };
   }
+  /** @param {Element} target */
   function open(target) {
-    const { node } = target.closest("tr")?.dataset ?? {};
+    const node = target.closest("tr")?.dataset.node;
     if (node) onRow(node);
   }
-  // The row of what is selected comes into sight, without moving the notebook.
+  function selectedNode() {
+    return model.selection.node;
+  }
+  /** Bring the row of the selected node into sight, without scrolling the notebook. */
   function reveal() {
-    const row = rowAt(page.nodes?.indexOf(chosen()));
-    if (!row) return;
-    const top = row.offsetTop - panel.querySelector("thead").offsetHeight;
+    const place = page.nodes?.indexOf(selectedNode()) ?? -1;
+    const row = place >= 0 ? rowAt(place) : undefined;
+    const head = panel.querySelector("thead");
+    if (!row || !head) return;
+    const top = row.offsetTop - head.offsetHeight;
     const bottom = row.offsetTop + row.offsetHeight + 6;
     panel.scrollTop = clamp(bottom - panel.clientHeight, panel.scrollTop, top);
   }
   function drawSelection() {
-    for (const row of panel.querySelectorAll("tr[data-node]")) row.ariaSelected = row.dataset.node === chosen();
+    const rows = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll("tr[data-node]"));
+    for (const row of rows) row.ariaSelected = String(row.dataset.node === selectedNode());
     reveal();
   }
 
-  // The header and the first column stay in sight beside what is scrolled to; until then they are like all others, to be drawn at once.
+  // Pointer and keys ---------------------------------------------------------------------------------------------------
+
+  /** Keep the header and the first column in sight. Until something is scrolled they are drawn like all others. */
   function scrolled() {
-    [across, down] = [panel.scrollLeft, panel.scrollTop];
-    panel.classList.toggle("ice-across", across > 0);
-    panel.classList.toggle("ice-down", down > 0);
-    if (down) drawRows(Infinity);
+    scrollLeft = panel.scrollLeft;
+    scrollTop = panel.scrollTop;
+    panel.classList.toggle("ice-across", scrollLeft > 0);
+    panel.classList.toggle("ice-down", scrollTop > 0);
+    if (scrollTop) drawRows(Infinity);
   }
-  onResize(model, panel, ([{ contentRect }]) => (tall = contentRect.height || tall));
+  /** @param {KeyboardEvent} event */
+  function pressed(event) {
+    const at = placeOf(/** @type {Element} */ (event.target));
+    if (!at || event.altKey || event.shiftKey) return;
+    const { row, place } = at;
+    const lastRow = (page.rows?.length ?? 0) - 1;
+    const pageNow = page.page ?? 0;
+    /** @type {Record<string, false | (() => void)>} */
+    const near = {
+      ArrowDown: () => moveTo(row + 1, place),
+      ArrowUp: () => moveTo(row - 1, place),
+      ArrowRight: () => moveTo(row, place + 1),
+      ArrowLeft: () => moveTo(row, place - 1),
+      Home: () => moveTo(row, 0),
+      End: () => moveTo(row, Infinity),
+      PageDown: () => turnTo(pageNow + 1),
+      PageUp: () => turnTo(pageNow - 1),
+      // In the header it is the button's.
+      Enter: row !== HEADER && (() => open(/** @type {Element} */ (event.target))),
+    };
+    /** @type {Record<string, false | (() => void)>} */
+    const withControl = {
+      Home: () => moveTo(0, 0),
+      End: () => moveTo(lastRow, Infinity),
+      // What is marked in the page is copied by the browser.
+      c: row !== HEADER && getSelection()?.isCollapsed !== false && actions.copyCell,
+    };
+    const action = (event.ctrlKey || event.metaKey ? withControl : near)[event.key];
+    if (!action) return;
+    consumeEvent(event);
+    action();
+  }
+  onResize(model, panel, ([{ contentRect }]) => {
+    viewHeight = contentRect.height || viewHeight;
+  });
   listen(panel, {
     scroll: scrolled,
-    click: ({ target }) => target.closest(".ice-open") && open(target),
-    dblclick: ({ target }) => open(target),
+    click(event) {
+      const target = /** @type {Element} */ (event.target);
+      if (target.closest(".ice-open")) open(target);
+    },
+    dblclick: (event) => open(/** @type {Element} */ (event.target)),
     focusin(event) {
-      focus = place(event.target) ?? focus;
-      stop();
+      focus = placeOf(/** @type {Element} */ (event.target)) ?? focus;
+      moveTabStop();
     },
-    keydown(event) {
-      const [row, cell] = place(event.target) ?? [];
-      const far = event.ctrlKey || event.metaKey;
-      if (row === undefined || event.altKey || event.shiftKey) return;
-      const near = {
-        ArrowDown: () => walk(row + 1, cell),
-        ArrowUp: () => walk(row - 1, cell),
-        ArrowRight: () => walk(row, cell + 1),
-        ArrowLeft: () => walk(row, cell - 1),
-        Home: () => walk(row, 0),
-        End: () => walk(row, Infinity),
-        PageDown: () => leaf(page.page + 1),
-        PageUp: () => leaf(page.page - 1),
-        Enter: row >= 0 && (() => open(event.target)),
-      };
-      const ends = {
-        Home: () => walk(0, 0),
-        End: () => walk(page.rows.length - 1, Infinity),
-        c: row >= 0 && getSelection().isCollapsed && out.copyCell,
-      };
-      const act = (far ? ends : near)[event.key];
-      if (!act) return;
-      consumeEvent(event);
-      act();
-    },
+    keydown: pressed,
   });
 
   model.onChange("pages", () => {
-    if (sameJson(page, sent())) return; // another grid's has come
-    // Another table is drawn a frame later than what else the same answer tells: two short frames, not a long one.
-    if (page.of !== undefined && elsewhere(sent())) soon();
+    // Another grid's page has come.
+    if (sameJson(page, received())) return;
+    // Another table is drawn a frame later than the rest of the same answer: two short frames, not a long one.
+    if (page.of !== undefined && isOther(received())) drawSoon();
     else draw();
   });
   model.onChange("selection", drawSelection);
-  model.onChange("error", () => asked && model.error.text && missed("This could not be read."));
-  model.onChange("cancelled", () => asked && missed("Cancelled."));
+  model.onChange("error", () => {
+    if (model.error.text) miss("This could not be read.");
+  });
+  model.onChange("cancelled", () => miss("Cancelled."));
   draw();
   return { element: box, ask, show, look, current };
-}
-
-// Selects a node, and the snapshot that it is of.
-export function chooseNode(model, node) {
-  const snapshot = /^(?:snapshot|root|manifest|file|statistics):(-?\d+)/.exec(node)?.[1];
-  changeSelection(model, { node, ...(snapshot && { snapshot }) });
 }

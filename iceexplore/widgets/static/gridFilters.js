@@ -1,82 +1,194 @@
-// The filters of a table: one that is typed, and those that are kept, each of a column or of all.
+/**
+ * The filters of a table: one that is typed, and those that are kept, each of a column or of all.
+ *
+ * @module
+ */
+
+/** @import { Filter, Model, Operator, Query, TablePage } from "./types.d.ts" */
 
 import { el, fill, focusedIn, options, sameJson, selectBox, timer } from "./dom.js";
 
+/** @type {Operator[]} */
 const OPERATORS = ["contains", "=", "<", ">", "null", "not null"];
-const TYPED = 300; // ms without a key until what is typed filters
-const MANY = 200_000; // rows that are not filtered before Enter
-// A number, or the beginning of one; and what numbers without end are called.
+/** ms without a key until what is typed filters. */
+const TYPING_PAUSE_OF_FILTER = 300;
+/** A table with more rows is not filtered before Enter. */
+const MANY_ROWS = 200_000;
+/** The longest filter, in characters. */
+const MOST_FILTER = 1000;
+/** How much of a text an error quotes. */
+const MOST_QUOTED = 20;
+/** A number, or the beginning of one; and what infinite numbers are called. */
 const NUMBER = /^[+-]?(\d*\.?\d*(e[+-]?\d*)?|inf|nan)$/i;
 
-const needsText = (op) => !op.endsWith("null");
-const spoken = (op) => (needsText(op) ? op : `is ${op}`);
-const has = (filters, filter) => filters.some((one) => sameJson(one, filter));
+/**
+ * Return whether an operator compares with a text.
+ *
+ * @param {Operator} op
+ */
+export function needsText(op) {
+  return !op.endsWith("null");
+}
 
-// `page` returns the page that is shown and `current` what is asked for, or shown; `ask` asks for another, and `say` tells
-// what is wrong with what is typed.
+/**
+ * Return an operator as it is shown: "is null".
+ *
+ * @param {Operator} op
+ */
+export function operatorText(op) {
+  return needsText(op) ? op : `is ${op}`;
+}
+
+/**
+ * Return a filter as it is shown: "city contains Oslo".
+ *
+ * @param {Filter} filter
+ * @param {{ name: string }[]} columns
+ */
+export function filterText({ column, op, value }, columns) {
+  const name = column === null ? "any column" : columns[column]?.name;
+  return [name, operatorText(op), needsText(op) && value].filter(Boolean).join(" ");
+}
+
+/**
+ * Return how far a text is a number: it is one, it may become one, or it cannot.
+ *
+ * @param {string} text
+ * @returns {"number" | "beginning" | "no number"}
+ */
+export function numberState(text) {
+  const plain = text.replaceAll(",", "").trim();
+  if (!NUMBER.test(plain)) return "no number";
+  if (/[in]/i.test(plain)) return "number";
+  return isNaN(Number(plain)) ? "beginning" : "number";
+}
+
+/**
+ * @param {Filter[]} filters
+ * @param {Filter | null} filter
+ */
+function includes(filters, filter) {
+  return filters.some((one) => sameJson(one, filter));
+}
+
+/**
+ * Return the bar in which filters are typed, and the chips of those that are kept.
+ *
+ * @param {Model} model
+ * @param {object} options_
+ * @param {string} options_.label
+ * @param {() => Partial<TablePage>} options_.page Return the page that is shown.
+ * @param {() => Query} options_.current Return what is asked for, or shown.
+ * @param {(change: Query) => void} options_.ask Ask for another page.
+ * @param {(text: string) => void} options_.say Show what is wrong with what is typed.
+ */
 export function filterBar(model, { label, page, current, ask, say }) {
-  const column = selectBox("Column to filter", () => (drawInput(), text.focus(), typed()));
-  const operator = selectBox("How to compare", () => (drawInput(), typed()), OPERATORS.map((op) => [op, spoken(op)]));
+  const column = selectBox("Column to filter", columnChosen);
+  const operator = selectBox("How to compare", operatorChosen, OPERATORS.map((op) => [op, operatorText(op)]));
   const text = el("input.input", {
     type: "search",
     ariaLabel: `Filter ${label}`,
-    maxlength: 1000,
+    maxlength: MOST_FILTER,
     oninput: typed,
-    onkeydown: typing,
+    onkeydown: pressed,
   });
-  const add = el("button.button", {
-    ariaLabel: "Add another filter",
-    title: "Keep this filter, add another (Enter)",
-    onclick: keep,
-  }, "+");
+  const add = el(
+    "button.button",
+    { ariaLabel: "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep },
+    "+",
+  );
   const chips = el("div.chips");
   const bar = el("div.grid-bar", column, operator, text, add);
-  let draft = null; // the filter that is being typed
+  /**
+   * The filter that is being typed.
+   *
+   * @type {Filter | null}
+   */
+  let draft = null;
   const wait = timer(model);
 
-  const columns = () => page().columns ?? [];
-  const many = () => page().whole > MANY;
-  const asked = () => current().filters ?? [];
-  const kept = () => asked().filter((filter) => !sameJson(filter, draft));
-
-  // What the boxes have: a filter, or null.
-  function written() {
-    const [place, op, value] = [column.value, operator.value, text.value];
-    return needsText(op) && !value.trim() ? null : { column: place === "" ? null : Number(place), op, value };
+  function columns() {
+    return page().columns ?? [];
   }
-  function write({ column: place, op = "contains", value = "" } = {}) {
-    column.value = place ?? "";
+  function hasManyRows() {
+    return (page().whole ?? 0) > MANY_ROWS;
+  }
+  function requested() {
+    return current().filters ?? [];
+  }
+  /** Return the filters without the one that is being typed. */
+  function kept() {
+    return requested().filter((filter) => !sameJson(filter, draft));
+  }
+  function operatorNow() {
+    return /** @type {Operator} */ (operator.value);
+  }
+
+  /**
+   * Return the filter in the boxes, or null.
+   *
+   * @returns {Filter | null}
+   */
+  function filterInBoxes() {
+    const op = operatorNow();
+    if (needsText(op) && !text.value.trim()) return null;
+    return { column: column.value === "" ? null : Number(column.value), op, value: text.value };
+  }
+  /**
+   * Put a filter into the boxes.
+   *
+   * @param {Partial<Filter>} [filter]
+   */
+  function putInBoxes({ column: place = null, op = "contains", value = "" } = {}) {
+    column.value = place === null ? "" : String(place);
     operator.value = op;
     text.value = value;
     drawInput();
   }
   function forget() {
     draft = null;
-    write();
+    putInBoxes();
     tell("");
   }
-  const tell = (fault) => ((text.ariaInvalid = fault !== ""), say(fault));
-  // Whether what is typed can be asked for, as a number where the column has numbers. An incomplete
-  // number is invalid, but no error is shown while it is being typed.
-  function sound(done) {
-    const { column, op, value } = written() ?? {};
-    const numeric = "<=>".includes(op) && columns()[column]?.right;
-    const plain = numeric ? value.replaceAll(",", "").trim() : "0";
-    const half = NUMBER.test(plain);
-    const wrong = !half || isNaN(plain.replace(/[in].+/i, 0));
-    tell(wrong && (done || !half) ? `“${value.slice(0, 20)}” is no number` : "");
-    return !wrong;
+  /**
+   * Show a fault of what is typed; "" for none.
+   *
+   * @param {string} fault
+   */
+  function tell(fault) {
+    text.ariaInvalid = String(fault !== "");
+    say(fault);
+  }
+  /**
+   * Return whether what is typed can be asked for, as a number where the column has numbers. The beginning of a number
+   * is none, but is not called wrong while it is being typed.
+   *
+   * @param {boolean} [isDone]
+   */
+  function isValid(isDone) {
+    const filter = filterInBoxes();
+    const isNumeric = filter && "<=>".includes(filter.op) && filter.column !== null && columns()[filter.column]?.right;
+    const state = isNumeric ? numberState(filter.value) : "number";
+    const isWrong = state === "no number" || (state === "beginning" && isDone);
+    tell(isWrong ? `“${filter?.value.slice(0, MOST_QUOTED)}” is no number` : "");
+    return state === "number";
   }
   function typed() {
-    wait(many() ? sound : apply, TYPED);
+    wait(hasManyRows() ? isValid : apply, TYPING_PAUSE_OF_FILTER);
   }
-  function apply(done) {
+  /**
+   * Ask for what is typed.
+   *
+   * @param {boolean} [isDone]
+   * @returns {Filter | null} The filter, if it is valid.
+   */
+  function apply(isDone) {
     wait();
-    if (!sound(done)) return null;
+    if (!isValid(isDone)) return null;
     const others = kept();
-    draft = written();
+    draft = filterInBoxes();
     const filters = draft ? [...others, draft] : others;
-    if (!sameJson(filters, asked())) ask({ filters });
+    if (!sameJson(filters, requested())) ask({ filters });
     return draft;
   }
   function keep() {
@@ -85,15 +197,30 @@ export function filterBar(model, { label, page, current, ask, say }) {
     drawChips();
     text.focus();
   }
-  function typing(event) {
+  /** @param {KeyboardEvent} event */
+  function pressed(event) {
     event.stopPropagation();
     if (event.key === "Enter") keep();
   }
-  // A filter of this column is to be typed.
+  function columnChosen() {
+    drawInput();
+    text.focus();
+    typed();
+  }
+  function operatorChosen() {
+    drawInput();
+    typed();
+  }
+  /**
+   * Begin a filter of a column.
+   *
+   * @param {number} place
+   */
   function begin(place) {
-    write({ column: place, op: columns()[place].right ? "=" : "contains", value: text.value });
+    putInBoxes({ column: place, op: columns()[place].right ? "=" : "contains", value: text.value });
     text.focus();
   }
+  /** Remove all filters. */
   function clear() {
     forget();
     ask({ filters: [] });
@@ -101,49 +228,58 @@ export function filterBar(model, { label, page, current, ask, say }) {
   }
 
   function drawInput() {
-    const everywhere = column.value === "";
-    operator.hidden = everywhere;
-    if (everywhere) operator.value = "contains";
-    text.hidden = !needsText(operator.value);
-    text.placeholder = (everywhere ? "Filter" : "Value") + (many() ? ", then Enter" : "");
+    const isOfAnyColumn = column.value === "";
+    operator.hidden = isOfAnyColumn;
+    if (isOfAnyColumn) operator.value = "contains";
+    text.hidden = !needsText(operatorNow());
+    text.placeholder = (isOfAnyColumn ? "Filter" : "Value") + (hasManyRows() ? ", then Enter" : "");
   }
-  // The columns of another table.
+  /** Offer the columns of another table. */
   function drawColumns() {
     const before = column.value;
-    fill(column, options([["", "any column"], ...columns().map(({ name }, place) => [place, name])]));
+    /** @type {[number | string, string][]} */
+    const offered = columns().map(({ name }, place) => [place, name]);
+    fill(column, options([["", "any column"], ...offered]));
     column.value = draft ? before : "";
     drawInput();
   }
   function drawChips() {
-    const chip = (filter) => {
-      const { column, op, value } = filter;
-      const words = [column === null ? "any column" : columns()[column]?.name, spoken(op), needsText(op) && value]
-        .filter(Boolean).join(" ");
-      const remove = () => (ask({ filters: asked().filter((other) => other !== filter) }), text.focus());
-      return el(
-        "button.chip",
-        { ariaLabel: `Remove filter: ${words}`, onclick: remove },
-        el("span", words),
-        el("span", { ariaHidden: true }, "×"),
-      );
-    };
-    fill(chips, kept().map(chip));
+    const items = kept().map((filter) => {
+      const words = filterText(filter, columns());
+      const onclick = () => {
+        ask({ filters: requested().filter((other) => other !== filter) });
+        text.focus();
+      };
+      const cross = el("span", { ariaHidden: true }, "×");
+      return el("button.chip", { ariaLabel: `Remove filter: ${words}`, onclick }, el("span", words), cross);
+    });
+    fill(chips, items);
   }
 
-  // A page has come with these filters.
+  /**
+   * A page has come with these filters.
+   *
+   * @param {Filter[]} [filters]
+   */
   function settle(filters = []) {
-    if (!draft || has(filters, draft)) return;
-    // another view took it away
+    if (!draft || includes(filters, draft)) return;
+    // Another view has removed it.
     if (focusedIn(bar)) draft = null;
     else forget();
   }
-  // What was asked for did not come, or was refused: what is typed stays, and so does what the page has.
+  /**
+   * What was asked for did not come, or was refused: what is typed stays, and so does what the page has.
+   *
+   * @param {Filter[]} [wanted]
+   */
   function miss(wanted = []) {
-    const { filters } = page();
-    const lost = wanted.find((one) => !has(filters, one));
-    if (lost && !text.value) write(lost);
-    // Until it is corrected, what is typed counts as the filter that it was to replace.
-    if (!has(filters, draft)) draft = (column.value || text.value) && filters.find((one) => !has(wanted, one));
+    const { filters = [] } = page();
+    const lost = wanted.find((one) => !includes(filters, one));
+    if (lost && !text.value) putInBoxes(lost);
+    if (includes(filters, draft)) return;
+    // What is typed replaces the filter before it, until it is corrected.
+    draft = null;
+    if (column.value || text.value) draft = filters.find((one) => !includes(wanted, one)) ?? null;
   }
 
   return { bar, chips, forget, begin, clear, tell, drawColumns, drawChips, settle, miss };

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Canvases: their size, colours, shapes and texts.
  *

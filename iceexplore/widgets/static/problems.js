@@ -1,43 +1,67 @@
-// What is wrong in what has been read: by severity and kind, each with the way to its node.
+/**
+ * What is wrong in what has been read, by severity and kind, each with links to its node.
+ *
+ * @module
+ */
+
+/** @import { Model, ProblemGroup, ProblemItem, Selection, Severity } from "./types.d.ts" */
 
 import { button, changeSelection, el, fill, formatCount, keepFocus, setEnabled } from "./dom.js";
 
-const SEVERITIES = { error: "error", warning: "warning", info: "note" };
+/**
+ * The severities, most severe first, and what each is called.
+ *
+ * @type {[Severity, string][]}
+ */
+const SEVERITIES = [["error", "error"], ["warning", "warning"], ["info", "note"]];
+const SEVERITY_NAMES = new Map(SEVERITIES);
 
+/**
+ * Return the sign of a severity.
+ *
+ * @param {Severity} severity
+ */
+function severitySign(severity) {
+  return el(`span.sign.is-${severity}`, { role: "img", ariaLabel: SEVERITY_NAMES.get(severity) });
+}
+
+/**
+ * Return the list of problems.
+ *
+ * @param {Model} model
+ */
 export function problemsView(model) {
   const sums = el("span.group", { role: "group", ariaLabel: "Severities shown" });
   const covered = el("span.covered", { role: "status" });
-  const all = button("", () => model.save("read_all", model.read_all + 1));
+  const readAll = button("", () => model.save("read_all", model.read_all + 1));
   const list = el("div.findings", { tabindex: -1 });
-  const folded = new Set(); // codes of the groups that are shut
-
-  const sign = (severity) => el(`span.sign.is-${severity}`, { role: "img", ariaLabel: SEVERITIES[severity] });
+  const bar = el("div.problem-bar", sums, covered, readAll);
+  /** The codes of the groups that are folded. */
+  const folded = new Set();
 
   function drawBar() {
-    const { counts = {}, sums: totals = {}, covered: words, left } = model.problems;
+    const { counts = {}, sums: texts = {}, covered: coverage, left = "" } = model.problems;
     const shown = model.severities;
-    const sum = ([severity, word]) => {
+    const buttons = SEVERITIES.map(([severity, name]) => {
       const others = shown.filter((one) => one !== severity);
-      const on = others.length < shown.length;
-      const toggle = () => model.save("severities", on ? others : [...shown, severity]);
-      return setEnabled(
-        button([sign(severity), " " + (totals[severity] ?? `${word}s: not checked`)], toggle, {
-          "data-key": severity,
-          ariaPressed: on,
-        }),
-        counts[severity],
-      );
-    };
-    fill(sums, Object.entries(SEVERITIES).map(sum));
-    fill(covered, words);
-    keepFocus(all, () => (all.textContent = left), list);
-    setEnabled(all, model.busy === "");
+      const isShown = others.length < shown.length;
+      const toggle = () => model.save("severities", isShown ? others : [...shown, severity]);
+      const text = texts[severity] ?? `${name}s: not checked`;
+      const properties = { "data-key": severity, ariaPressed: isShown };
+      return setEnabled(button([severitySign(severity), " " + text], toggle, properties), counts[severity]);
+    });
+    fill(sums, buttons);
+    fill(covered, coverage);
+    keepFocus(readAll, () => (readAll.textContent = left), list);
+    setEnabled(readAll, model.busy === "");
   }
 
-  function drawItem({ id, text, evidence, where, since, actions }) {
+  /** @param {ProblemItem} item */
+  function problemElement({ id, text, evidence, where, since, actions }) {
     const { node } = model.selection;
-    const act = ({ title, selection }) =>
-      button(title, () => go(selection), { "data-key": title + id, ariaLabel: `${title}: ${where}` });
+    const buttons = actions.map(({ title, selection }) =>
+      button(title, () => go(selection), { "data-key": title + id, ariaLabel: `${title}: ${where}` })
+    );
     return el(
       "li.finding",
       { ariaCurrent: actions.some(({ selection }) => selection.node === node) || null },
@@ -45,43 +69,62 @@ export function problemsView(model) {
       el("div.evidence", evidence),
       el("div.where", where),
       el("div.evidence", since && `since ${since}`),
-      el("div.acts", actions.map(act)),
+      el("div.acts", buttons),
     );
   }
+  /** @param {Partial<Selection>} selection */
   function go(selection) {
-    if (model.tab !== undefined) model.set("tab", "tree"); // where the explorer shows nodes
+    // In the explorer another tab shows nodes.
+    if (model.tab !== undefined) model.set("tab", "tree");
     changeSelection(model, selection);
   }
 
-  function drawGroup({ code, severity, title, advice, items, more, count: all }) {
+  /**
+   * Return the elements of a group: one, or none if none of its problems is shown.
+   *
+   * @param {ProblemGroup} group
+   * @returns {HTMLElement[]}
+   */
+  function groupElements({ code, severity, title, advice, items, more, count }) {
     const shown = model.severities;
-    const seen = items.filter((item) => shown.includes(item.severity));
-    if (!seen.length && !shown.includes(severity)) return [];
+    const visible = items.filter((item) => shown.includes(item.severity));
+    if (!visible.length && !shown.includes(severity)) return [];
+    function ontoggle() {
+      if (group.open) folded.delete(code);
+      else folded.add(code);
+    }
     const group = el(
       "details.finding-group",
-      { open: !folded.has(code), ontoggle: () => (group.open ? folded.delete(code) : folded.add(code)) },
-      el("summary", { "data-key": code }, sign(severity), el("strong", title), el("span.badge", formatCount(all))),
+      { open: !folded.has(code), ontoggle },
+      el(
+        "summary",
+        { "data-key": code },
+        severitySign(severity),
+        el("strong", title),
+        el("span.badge", formatCount(count)),
+      ),
       el("div.advice", advice),
-      el("ul", seen.map(drawItem)),
+      el("ul", visible.map(problemElement)),
       el("div.advice", more),
     );
-    return group;
+    return [group];
   }
-  // It stays scrolled as it is, as all of it comes at once.
+  /** It stays scrolled as it is, as all of it is drawn at once. */
   function drawList() {
     const { groups = [], nothing = "Looking …" } = model.problems;
-    const parts = groups.flatMap(drawGroup);
-    fill(list, parts[0] ? parts : el("div.empty", nothing));
+    const elements = groups.flatMap(groupElements);
+    fill(list, elements.length ? elements : el("div.empty", nothing));
   }
+  /** Scroll to the problem of the selected node, in the list alone, not in the page. */
   function follow() {
     drawList();
-    const here = list.querySelector("[aria-current]")?.getBoundingClientRect();
+    const current = list.querySelector("[aria-current]")?.getBoundingClientRect();
     const view = list.getBoundingClientRect();
-    if (here && (here.bottom > view.bottom || here.top < view.top)) list.scrollTop += here.top - view.top; // the list alone, not the page
+    if (current && (current.bottom > view.bottom || current.top < view.top)) list.scrollTop += current.top - view.top;
   }
 
   model.follow(["problems", "severities", "busy"], drawBar);
   model.follow(["problems", "severities"], drawList);
   model.onChange("selection", follow);
-  return el("section.problems", { ariaLabel: "Problems" }, el("div.problem-bar", sums, covered, all), list);
+  return el("section.problems", { ariaLabel: "Problems" }, bar, list);
 }

@@ -1,91 +1,160 @@
-// A saved page: the views of the explorer on a model that answers from what was saved, without Python.
+/**
+ * A saved page: the views of the explorer, on a model that answers from what was saved, without Python.
+ *
+ * @module
+ */
+
+/** @import { AnyModel, Query, SavedPage, Selection, TablePage } from "./types.d.ts" */
 
 import { sameJson } from "./dom.js";
 import { explorerView } from "./explorer.js";
 import { answerMessage, answerQuery } from "./savedTables.js";
 import { shell } from "./shell.js";
 
-// As much of a widget's model as the views use. Setting a trait tells who listens, then what is asked is answered.
-function staticModel(saved) {
-  const { traits } = saved;
-  const heard = {};
-  const tell = (event, message) => heard[event]?.forEach((run) => run(message));
+/**
+ * Return as much of anywidget's model as the views use. Setting a trait calls its listeners; then what was asked by it
+ * is answered.
+ *
+ * @param {SavedPage} saved
+ * @returns {AnyModel}
+ */
+export function savedModel(saved) {
+  const traits = /** @type {SavedPage["traits"] & Record<string, any>} */ (saved.traits);
+  /** @type {Record<string, ((message?: unknown) => void)[]>} */
+  const listeners = {};
+
+  /**
+   * @param {string} event
+   * @param {unknown} [message]
+   */
+  function emit(event, message) {
+    for (const run of listeners[event] ?? []) run(message);
+  }
+  /**
+   * @param {string} name
+   * @param {any} value
+   */
   function set(name, value) {
-    if (name === "selection") value = { ...value, against: "" }; // comparing takes Python
+    // Comparing takes Python.
+    if (name === "selection") value = { ...value, against: "" };
     if (sameJson(traits[name], value)) return;
     const before = traits[name];
-    traits[name] = value;
-    tell("change:" + name);
-    answers[name]?.(value, before);
+    /** @type {Record<string, any>} */ (traits)[name] = value;
+    emit("change:" + name);
+    if (name === "selection") answerSelection(value, before);
+    if (name === "query") answerQueries(value, before);
   }
 
+  /**
+   * Return the ids of the nodes above a node, from the root on.
+   *
+   * @param {string} id
+   * @returns {string[]}
+   */
   function above(id) {
     const parent = Object.keys(traits.nodes).find((other) => traits.nodes[other].children?.includes(id));
     return parent ? [...above(parent), parent] : [];
   }
-
-  const tablesOf = (node) => saved.tables[node] ?? {};
-
-  function showTable(grid, asked) {
-    const tables = tablesOf(asked.of);
-    const table = asked.table ?? Object.keys(tables)[0];
+  /** @param {string} node */
+  function tablesOf(node) {
+    return saved.tables[node] ?? {};
+  }
+  /**
+   * Answer a query of a grid, by its first table if it names none.
+   *
+   * @param {string} grid
+   * @param {Query} query
+   */
+  function showTable(grid, query) {
+    const tables = tablesOf(query.of ?? "");
+    const table = query.table ?? Object.keys(tables)[0];
     const { [grid]: _, ...others } = traits.pages;
-    set("pages", tables[table] ? { ...others, [grid]: answerQuery(tables[table], { ...asked, table }) } : others);
+    const found = tables[table];
+    set("pages", found ? { ...others, [grid]: answerQuery(found, { ...query, table }) } : others);
   }
 
-  const answers = {
-    selection(now, before) {
-      set("error", {});
-      if (now.snapshot !== before.snapshot) {
-        const tree = saved.trees[now.snapshot];
-        if (!tree) {
-          traits.selection = before;
-          tell("change:selection");
-          return set("error", {
-            text: "This snapshot is not in this page.",
-            advice: "Open the table itself to see it.",
-          });
-        }
-        for (const name in tree) set(name, tree[name]);
-        if (now.node === before.node && !tree.nodes[now.node]) {
-          return set("selection", { ...now, node: `snapshot:${now.snapshot}` });
-        }
+  /**
+   * @param {Selection} now
+   * @param {Selection} before
+   */
+  function answerSelection(now, before) {
+    set("error", {});
+    if (now.snapshot !== before.snapshot) {
+      const tree = saved.trees[now.snapshot];
+      if (!tree) {
+        traits.selection = before;
+        emit("change:selection");
+        set("error", {
+          text: "This snapshot is not in this page.",
+          advice: "Open the table itself to see it.",
+        });
+        return;
       }
-      const id = now.node;
-      // what is selected is in sight: the way to it is unfolded
-      if (id !== before.node) set("expanded", [...new Set([...traits.expanded, ...above(id)])]);
-      const detail = saved.details[id];
-      const node = traits.nodes[id];
-      set("detail", detail ?? { id, kind: node?.kind ?? "", kind_title: "Not in this page", title: node?.label ?? id });
-      // a table in which the node is a row stays: its row was opened, or that of another of its nodes
-      const { detail: page } = traits.pages;
-      const opened = page && (traits.query.detail?.node === id || page.of !== before.node);
-      const stays = opened && page.of !== id &&
-        detail?.tables?.some(({ of, key }) => of === page.of && key === page.table);
-      showTable(
-        "detail",
-        stays && tablesOf(page.of)[page.table].nodes?.includes(id)
-          ? { ...page, columns: page.shown, node: id }
-          : { of: id },
-      );
-    },
-    query: (now, before) =>
-      Object.keys(now).filter((grid) => now[grid] !== before[grid]).forEach((grid) => showTable(grid, now[grid])),
-  };
-  answers.selection(traits.selection, traits.selection);
+      for (const [name, value] of Object.entries(tree)) set(name, value);
+      if (now.node === before.node && !tree.nodes[now.node]) {
+        set("selection", { ...now, node: `snapshot:${now.snapshot}` });
+        return;
+      }
+    }
+    const id = now.node;
+    // What is selected is in sight: the path to it is unfolded.
+    if (id !== before.node) set("expanded", [...new Set([...traits.expanded, ...above(id)])]);
+    const detail = saved.details[id];
+    const node = traits.nodes[id];
+    const unknown = { id, kind: node?.kind ?? "", kind_title: "Not in this page", title: node?.label ?? id };
+    set("detail", detail ?? unknown);
+    showTable("detail", queryOf(id, before));
+  }
+  /**
+   * Return the query of the table to show for a node. A table in which the node is a row stays, if a row of it was
+   * opened.
+   *
+   * @param {string} id
+   * @param {Selection} before
+   * @returns {Query}
+   */
+  function queryOf(id, before) {
+    const page = /** @type {TablePage | undefined} */ (traits.pages.detail);
+    if (!page || page.of === id) return { of: id };
+    const isOpened = traits.query.detail?.node === id || page.of !== before.node;
+    const isOffered = saved.details[id]?.tables?.some(({ of, key }) => of === page.of && key === page.table);
+    if (!isOpened || !isOffered || !tablesOf(page.of)[page.table].nodes?.includes(id)) return { of: id };
+    return { ...page, columns: page.shown, node: id };
+  }
+
+  /**
+   * @param {Record<string, Query>} now
+   * @param {Record<string, Query>} before
+   */
+  function answerQueries(now, before) {
+    for (const [grid, query] of Object.entries(now)) {
+      if (query !== before[grid]) showTable(grid, query);
+    }
+  }
+
+  answerSelection(traits.selection, traits.selection);
   return {
     get: (name) => traits[name],
     set,
     save_changes() {},
-    on: (event, run) => (heard[event] ??= []).push(run),
+    on(event, run) {
+      listeners[event] = [...(listeners[event] ?? []), run];
+    },
+    off(event, run) {
+      listeners[event] = (listeners[event] ?? []).filter((other) => other !== run);
+    },
     send(message) {
-      const found = tablesOf(message.of)[message.table];
-      tell("msg:custom", found ? answerMessage(found, message) : {}); // somebody is there
+      const request = /** @type {any} */ (message);
+      const found = tablesOf(request.of)[request.table];
+      // The answer to a ping, too, so that the shell knows that somebody is there.
+      emit("msg:custom", found ? answerMessage(found, request) : {});
     },
   };
 }
 
+/** Show the explorer in a saved page: the script of the page calls this. */
 export function savedPage() {
-  const model = staticModel(JSON.parse(document.getElementById("ice-data").textContent));
-  shell({ model, el: document.getElementById("ice-host") }, explorerView);
+  const data = /** @type {HTMLElement} */ (document.getElementById("ice-data"));
+  const host = /** @type {HTMLElement} */ (document.getElementById("ice-host"));
+  shell({ model: savedModel(JSON.parse(data.textContent ?? "")), el: host }, explorerView);
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The answers to a grid's queries in a saved page: what Python computes from a table, computed from all its rows.
  *
@@ -95,7 +94,7 @@ function matchingRows({ columns, rows }, { sort, filters = [] }) {
 }
 
 /**
- * Return the page that a query asks for, as `GridPart` in Python documents it.
+ * Return the page that a query asks for, as `GridPanel` in Python documents it.
  *
  * @param {SavedTable} found The table.
  * @param {Query} query

@@ -1,13 +1,20 @@
-// The scan lab: a filter that completes while it is typed, what it reads and skips level by level, why, what would help,
-// and where a row is.
+/**
+ * The scan lab: a filter that completes while it is typed, what it reads and skips level by level, why, what would help,
+ * and where a row is.
+ *
+ * @module
+ */
+
+/** @import { Model, ScanHint } from "./types.d.ts" */
 
 import { blocks } from "./blocks.js";
-import { check, copier, formOf, menuOf, tabsOf } from "./controls.js";
+import { checkBox, copyButton, foldedMenu, keyboardForm, panelTabs } from "./controls.js";
 import { button, clamp, el, fill, keepFocus, linkButton, listen, options, randomId, selectBox, timer } from "./dom.js";
 import { gridView } from "./grid.js";
 import { treeView } from "./treeView.js";
 
-const VIEWS = {
+/** The tabs beside the tree, and which of them are tables. */
+const SCAN_TABS = {
   why: "Why",
   tasks: "Read",
   skipped: "Skipped",
@@ -16,12 +23,55 @@ const VIEWS = {
   advice: "What would help",
   rows: "Find a row",
 };
-const TABULAR = ["tasks", "skipped", "deletes", "head"];
-const HINTED = 120; // ms without a key until what is typed is asked about
+const SCAN_TABLES = ["tasks", "skipped", "deletes", "head"];
+/** ms without a key until Python is asked about what is typed. */
+const HINT_DELAY = 120;
 
-const ask = (model, want, more) => model.requestEach("scan_ask", { ...more, want });
+/**
+ * Ask Python for something, each time: "plan", "examples", "advice", "count", "rows".
+ *
+ * @param {Model} model
+ * @param {string} want
+ * @param {object} [more]
+ */
+function askScan(model, want, more) {
+  model.requestEach("scan_ask", { ...more, want });
+}
 
-// The box and its list of what can come next (WAI-ARIA combobox): the focus stays in the box.
+/**
+ * Return the error to show below the box, or "": none while a word is being completed, and none that is shown as the
+ * plan's already.
+ *
+ * @param {ScanHint} hint
+ * @param {string} text What is in the box.
+ * @param {boolean} hasChoices Whether choices are shown.
+ * @param {string | undefined} planned The filter of the plan.
+ */
+export function errorToShow({ error = "", unfinished, start = 0, end = 0, text: hinted }, text, hasChoices, planned) {
+  const isCompleting = hasChoices && (unfinished || start < end);
+  if (!text.trim() || hinted !== text || isCompleting || planned === text.trim()) return "";
+  return error;
+}
+
+/**
+ * Return the choice that is reached by moving from one: among `count` choices and none of them, -1, in a circle.
+ *
+ * @param {number} at
+ * @param {number} by
+ * @param {number} count
+ */
+export function nextChoice(at, by, count) {
+  const places = count + 1;
+  return ((at + 1 + by + places) % places) - 1;
+}
+
+/**
+ * Return the box for a filter, and its list of what can come next (WAI-ARIA combobox): the focus stays in the box.
+ *
+ * @param {Model} model
+ * @param {string} id Unique in the page.
+ * @param {(text: string) => void} submit
+ */
 function filterBox(model, id, submit) {
   const input = el("input.input.scan-input", {
     role: "combobox",
@@ -36,244 +86,291 @@ function filterBox(model, id, submit) {
   });
   const list = el("ul.scan-list", { role: "listbox", id: `${id}-list`, ariaLabel: "What can come next" });
   const fault = el("pre.scan-fault", { id: `${id}-fault`, role: "status" });
-  let asked = 0; // the question whose answer is the list; none while it is shut
-  let at = -1; // the choice that Enter takes, once there are choices
+  /** The number of the question whose answer is the list; 0 while it is shut. */
+  let question = 0;
+  /** The choice that Enter takes, once there are choices, or -1. */
+  let at = -1;
   const wait = timer(model);
 
-  const hint = () => model.scan_hint;
-  const choices = () => (hint().n === asked && hint().at === input.selectionStart ? hint().choices : []);
+  function choices() {
+    const { n, at: cursor, choices: found = [] } = model.scan_hint;
+    return n === question && cursor === input.selectionStart ? found : [];
+  }
+  /** @param {number} [first] The choice to begin with. */
   function show(first = -1) {
     wait();
-    asked = model.request("scan_draft", { text: input.value, at: input.selectionStart });
+    question = model.request("scan_draft", { text: input.value, at: input.selectionStart });
     at = first;
     draw();
   }
-  function close() {
+  function shut() {
     wait();
-    asked = 0;
+    question = 0;
     at = -1;
     draw();
   }
   function draw() {
     const found = choices();
     if (found.length) at = Math.min(at, found.length - 1);
-    fill(
-      list,
-      found.map(([text, note], i) =>
-        el(
-          "li",
-          {
-            role: "option",
-            id: `${id}-${i}`,
-            ariaSelected: i === at,
-            onmousedown: (event) => (event.preventDefault(), accept(i)),
-          },
-          el("code", text),
-          el("span", note),
-        )
-      ),
-    );
-    const chosen = list.children[at];
-    input.ariaExpanded = found.length > 0;
+    const items = found.map(([text, note], i) => {
+      /** @param {MouseEvent} event */
+      function onmousedown(event) {
+        // The box keeps the focus.
+        event.preventDefault();
+        accept(i);
+      }
+      const properties = { role: "option", id: `${id}-${i}`, ariaSelected: i === at, onmousedown };
+      return el("li", properties, el("code", text), el("span", note));
+    });
+    fill(list, items);
+    const chosen = items[at];
+    input.ariaExpanded = String(found.length > 0);
     input.setAttribute("aria-activedescendant", chosen?.id ?? "");
     if (chosen) {
-      list.scrollTop = clamp(
-        chosen.offsetTop + chosen.offsetHeight - list.clientHeight,
-        list.scrollTop,
-        chosen.offsetTop,
-      );
+      const least = chosen.offsetTop + chosen.offsetHeight - list.clientHeight;
+      list.scrollTop = clamp(least, list.scrollTop, chosen.offsetTop);
     }
-    const { error, unfinished, start, end } = hint();
-    // not while a word is being completed, and not what the plan below already reports
-    const here = input.matches(":focus") && input.value.trim() && hint().text === input.value;
-    const wrong =
-      here && !(found.length && (unfinished || start < end)) && model.scan_plan.filter !== input.value.trim()
-        ? error
-        : "";
-    if (fault.textContent !== wrong) fault.textContent = wrong;
-    fault.classList.toggle("ice-quiet", unfinished);
-    input.ariaInvalid = Boolean(wrong) && !unfinished;
+    const hint = model.scan_hint;
+    const isHere = input.matches(":focus");
+    const error = isHere ? errorToShow(hint, input.value, found.length > 0, model.scan_plan.filter) : "";
+    // A screen reader reads it again if it is set again.
+    if (fault.textContent !== error) fault.textContent = error;
+    fault.classList.toggle("ice-quiet", hint.unfinished ?? false);
+    input.ariaInvalid = String(error !== "" && !hint.unfinished);
   }
+  /** @param {number} i */
   function accept(i) {
-    const { start, end } = hint();
+    const { start = 0, end = 0 } = model.scan_hint;
     input.setRangeText(choices()[i][2], start, end, "end");
     show();
   }
+  /** @param {number} by */
   function move(by) {
-    const count = choices().length + 1; // and none of them, as before
-    if (count === 1) return show(by > 0 ? 0 : Infinity); // the first or the last, once they are there
-    at = ((at + 1 + by + count) % count) - 1;
-    draw();
+    const count = choices().length;
+    if (count) {
+      at = nextChoice(at, by, count);
+      draw();
+    } else {
+      // The first or the last one, once they are there.
+      show(by > 0 ? 0 : Infinity);
+    }
+  }
+  function enter() {
+    if (choices()[at]) {
+      accept(at);
+    } else {
+      shut();
+      submit(input.value);
+    }
   }
   listen(input, {
     keydown(event) {
-      event.stopPropagation(); // or the notebook takes it
-      const act = {
+      // Else the notebook takes it.
+      event.stopPropagation();
+      /** @type {Record<string, false | (() => void)>} */
+      const actions = {
         ArrowDown: () => move(1),
         ArrowUp: () => move(-1),
-        Enter: () => (choices()[at] ? accept(at) : (close(), submit(input.value))),
-        Escape: choices().length ? close : null,
-        " ": event.ctrlKey ? show : null,
-      }[event.key];
-      if (!act) return;
+        Enter: enter,
+        Escape: choices().length > 0 && shut,
+        " ": event.ctrlKey && (() => show()),
+      };
+      const action = actions[event.key];
+      if (!action) return;
       event.preventDefault();
-      act();
+      action();
     },
     input() {
-      close();
-      wait(show, HINTED);
+      shut();
+      wait(show, HINT_DELAY);
     },
-    blur: close,
+    blur: shut,
   });
   model.follow("scan_filter", () => {
     if (input.value.trim() !== model.scan_filter) input.value = model.scan_filter;
-    close();
+    shut();
   });
   model.onChange(["scan_hint", "scan_plan"], draw);
   return { element: el("div.combo", input, el("div.scan-pop", fault, list)), value: () => input.value };
 }
 
+/**
+ * Return the scan lab.
+ *
+ * @param {Model} model
+ */
 export function scanView(model) {
   const id = `ice-${randomId()}`;
-  const plan = () => model.scan_plan;
-  const there = () => plan().of !== undefined;
-  const follow = (names, draw) => model.follow(names, () => keepFocus(root, draw, planner));
   const box = filterBox(model, id, submit);
-  const summary = el("summary.button");
-  const names = el("div.menu-list");
-  const columns = menuOf(summary, { class: "scan-columns" }, names);
-  const groups = check(
+  const columnsSummary = el("summary.button");
+  const columnsList = el("div.menu-list");
+  const columnsMenu = foldedMenu(columnsSummary, { class: "scan-columns" }, columnsList);
+  const rowGroups = checkBox(
     "Row groups",
     (on) => model.save("scan_row_groups", on),
     {},
     "Opens the footers of the files that are left",
   );
-  const tries = selectBox("Examples and recent filters", () => (submit(tries.value), (tries.value = "")), null, {
-    class: "scan-tries",
-  });
-  const planner = button("Plan", () => submit(box.value()), { class: "primary" });
+  const examples = selectBox("Examples and recent filters", exampleChosen, null, { class: "scan-tries" });
+  const planButton = button("Plan", () => submit(box.value()), { class: "primary" });
   const answer = el("div.scan-answer");
-  const map = treeView(model, { prefix: "scan_", label: "What is read and what is skipped" });
+  const tree = treeView(model, { prefix: "scan_", label: "What is read and what is skipped" });
   const empty = el("div.scan-empty");
-  const explanation = el("div.scan-why", { tabindex: 0 });
+  const text = el("div.scan-why", { tabindex: 0 });
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
   const finder = rowFinder(model);
-  const pane = el("div.scan-pane", { role: "tabpanel", id: `${id}-pane` }, explanation, grid.element, finder);
-  const tabs = tabsOf("About the plan", VIEWS, pane, (key) => model.save("scan_tab", key));
+  const pane = el("div.scan-pane", { role: "tabpanel", id: `${id}-pane` }, text, grid.element, finder);
+  const tabs = panelTabs("About the plan", SCAN_TABS, pane, (key) => model.save("scan_tab", key));
   const root = el(
     "section.scan",
     { ariaLabel: "Scan lab" },
-    el("div.scan-top", el("div.scan-line", box.element, planner), el("div.scan-line.scan-how", tries, columns, groups)),
+    el(
+      "div.scan-top",
+      el("div.scan-line", box.element, planButton),
+      el("div.scan-line.scan-how", examples, columnsMenu, rowGroups.element),
+    ),
     answer,
-    el("div.scan-panes", el("div.scan-left", map, empty), el("div.scan-side", tabs.element, pane)),
+    el(
+      "div.scan-panes",
+      el("div.scan-left", tree, empty),
+      el("div.scan-side", tabs.element, pane),
+    ),
   );
 
-  function submit(text) {
-    if (text.trim() === model.scan_filter) ask(model, "plan");
-    else model.save("scan_filter", text.trim());
+  /**
+   * Draw now and when one of these traits changes, without losing the focus to the page.
+   *
+   * @param {string[]} names
+   * @param {() => void} draw
+   */
+  function follow(names, draw) {
+    model.follow(names, () => keepFocus(root, draw, planButton));
+  }
+  function hasPlan() {
+    return model.scan_plan.of !== undefined;
+  }
+
+  /** @param {string} filter */
+  function submit(filter) {
+    if (filter.trim() === model.scan_filter) askScan(model, "plan");
+    else model.save("scan_filter", filter.trim());
+  }
+  function exampleChosen() {
+    submit(examples.value);
+    examples.value = "";
   }
   function drawTop() {
-    const { names: known = [], filters = [], blocks: words } = model.scan_examples;
+    const { names = [], filters = [], blocks: words } = model.scan_examples;
     const chosen = model.scan_columns;
-    const every = [...new Set([...known, ...chosen])]; // another snapshot may lack one
-    summary.textContent = chosen.length ? `Columns ${chosen.length}/${every.length}` : "All columns";
-    fill(
-      names,
-      every.map((name) =>
-        check(
-          name,
-          (on) => model.save("scan_columns", every.filter((one) => (one === name ? on : chosen.includes(one)))),
-          {
-            value: name,
-            checked: chosen.includes(name),
-          },
-        )
-      ),
-    );
-    groups.firstChild.checked = model.scan_row_groups;
-    const group = (label, texts) => el("optgroup", { label }, options(texts.map((text) => [text, text])));
-    fill(
-      tries,
-      el("option", { value: "", hidden: true }, "Examples"),
-      group("Recent", model.scan_recent),
-      group("Examples", filters),
-    );
-    const chips = filters.map((text) =>
-      el("button.chip", { onclick: () => submit(text) }, el("code", text), text === "true" && el("span", "every row"))
+    // Another snapshot may lack a column that is chosen.
+    const all = [...new Set([...names, ...chosen])];
+    columnsSummary.textContent = chosen.length ? `Columns ${chosen.length}/${all.length}` : "All columns";
+    const boxes = all.map((name) => {
+      /** @param {boolean} on */
+      function choose(on) {
+        model.save("scan_columns", all.filter((one) => (one === name ? on : chosen.includes(one))));
+      }
+      return checkBox(name, choose, { value: name, checked: chosen.includes(name) }).element;
+    });
+    fill(columnsList, boxes);
+    rowGroups.input.checked = model.scan_row_groups;
+    /** @type {(label: string, texts: string[]) => HTMLElement} */
+    const group = (label, texts) => el("optgroup", { label }, options(texts.map((one) => [one, one])));
+    const title = el("option", { value: "", hidden: true }, "Examples");
+    fill(examples, title, group("Recent", model.scan_recent), group("Examples", filters));
+    const chips = filters.map((filter) =>
+      el(
+        "button.chip",
+        { onclick: () => submit(filter) },
+        el("code", filter),
+        filter === "true" && el("span", "every row"),
+      )
     );
     fill(empty, blocks(model, words), chips);
   }
   function drawAnswer() {
-    const { error, headline, took, python, blocks: planBlocks, of } = plan();
+    const { error, headline, took, python = "", blocks: texts, of } = model.scan_plan;
     const count = model.scan_count;
-    map.hidden = !there();
-    empty.hidden = there();
-    if (!there()) return fill(answer, error && el("pre.scan-fault", { role: "alert" }, error));
+    tree.hidden = !hasPlan();
+    empty.hidden = hasPlan();
+    if (!hasPlan()) return fill(answer, error && el("pre.scan-fault", { role: "alert" }, error));
     fill(
       answer,
       el(
         "div.scan-summary",
         el("h3", headline),
         el("span.note", took),
-        el("span.scan-acts", button("Count rows", () => ask(model, "count")), copier("Copy as Python", () => python)),
+        el(
+          "span.scan-acts",
+          button("Count rows", () => askScan(model, "count")),
+          copyButton("Copy as Python", () => python),
+        ),
       ),
       el("div", { role: "status" }, count.of === of && count.text),
-      blocks(model, planBlocks),
+      blocks(model, texts),
     );
   }
-  // What was asked for and is not shown yet, or was cancelled, is pale.
-  const drawStale = () =>
-    root.classList.toggle(
-      "ice-stale",
-      there() && (plan().filter !== model.scan_filter || plan().snapshot !== model.selection.snapshot),
-    );
+  /** What was asked for and is not shown yet, or was cancelled, is pale. */
+  function drawStale() {
+    const { filter, snapshot } = model.scan_plan;
+    const isStale = filter !== model.scan_filter || snapshot !== model.selection.snapshot;
+    root.classList.toggle("ice-stale", hasPlan() && isStale);
+  }
 
   function drawSide() {
-    const now = model.scan_tab in VIEWS ? model.scan_tab : "why";
-    const shown = now === "rows" ? finder : there() && TABULAR.includes(now) ? grid.element : explanation;
-    if (shown === grid.element) grid.look(plan().of, now);
-    fill(
-      explanation,
-      shown === explanation && (there() && now === "advice" ? advised() : blocks(model, model.scan_why.blocks)),
-    );
-    explanation.scrollTop = 0;
+    const now = model.scan_tab in SCAN_TABS ? model.scan_tab : "why";
+    /** @type {HTMLElement} */
+    let shown = text;
+    if (now === "rows") shown = finder;
+    else if (hasPlan() && SCAN_TABLES.includes(now)) shown = grid.element;
+    if (shown === grid.element) grid.look(model.scan_plan.of ?? "", now);
+    /** @type {HTMLElement | HTMLElement[]} */
+    let content = [];
+    if (shown === text) {
+      content = hasPlan() && now === "advice" ? adviceElements() : blocks(model, model.scan_why.blocks);
+    }
+    fill(text, content);
+    text.scrollTop = 0;
     tabs.mark(now, shown);
   }
-  function advised() {
-    const advice = model.scan_advice.of === plan().of ? model.scan_advice : {};
+  function adviceElements() {
+    const advice = model.scan_advice.of === model.scan_plan.of ? model.scan_advice : {};
     if (advice.blocks) return blocks(model, advice.blocks);
-    const again = advice.missed && [advice.missed, " ", linkButton("Try again", () => ask(model, "advice"))];
-    return el("div.evidence", again || "Reading the statistics of every manifest …");
+    const again = linkButton("Try again", () => askScan(model, "advice"));
+    const reading = "Reading the statistics of every manifest …";
+    return el("div.evidence", advice.missed ? [advice.missed, " ", again] : reading);
   }
 
   follow(["scan_examples", "scan_columns", "scan_row_groups", "scan_recent"], drawTop);
   follow(["scan_plan", "scan_count"], drawAnswer);
   follow(["scan_plan", "scan_why", "scan_advice", "scan_tab"], drawSide);
   follow(["scan_plan", "scan_filter", "selection"], drawStale);
-  if (!model.scan_examples.names) ask(model, "examples");
+  if (!model.scan_examples.names) askScan(model, "examples");
   return root;
 }
 
-// Where a row is, what deleted it, in which snapshot.
+/**
+ * Return the form that finds a row: where it is, what deleted it, in which snapshot.
+ *
+ * @param {Model} model
+ */
 function rowFinder(model) {
   const column = selectBox("Column");
   const value = el("input.input", { ariaLabel: "Value", placeholder: "value" });
-  const history = check("removed files too");
+  const history = checkBox("removed files too");
   const found = el("div", { role: "status" });
-  const find = () =>
-    value.value &&
-    ask(model, "rows", { column: column.value, value: value.value, history: history.firstChild.checked });
+  const findButton = button("Find", null, { type: "submit", class: "primary" });
+  function find() {
+    if (!value.value) return;
+    askScan(model, "rows", { column: column.value, value: value.value, history: history.input.checked });
+  }
   model.follow("scan_examples", () => {
     const { columns = [] } = model.scan_examples;
-    fill(
-      column,
-      columns.map(([name, type]) => el("option", { value: name, title: type, selected: name === column.value }, name)),
+    const items = columns.map(([name, type]) =>
+      el("option", { value: name, title: type, selected: name === column.value }, name)
     );
+    fill(column, items);
   });
   model.follow("scan_found", () => fill(found, blocks(model, model.scan_found.blocks)));
-  return el(
-    "div.scan-why",
-    formOf(".scan-form", find, column, "=", value, history, button("Find", null, { type: "submit", class: "primary" })),
-    found,
-  );
+  return el("div.scan-why", keyboardForm(".scan-form", find, column, "=", value, history.element, findButton), found);
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * What every widget is in: the table's name, what is being read, errors, the theme, and the model that views get.
  *
@@ -104,9 +103,9 @@ export function shell({ model: anyModel, el: host }, view) {
   /**
    * The timer that runs while an answer is awaited.
    *
-   * @type {number | null}
+   * @type {ReturnType<typeof setTimeout> | undefined}
    */
-  let waiting = null;
+  let waiting;
   /**
    * The last selection that was answered, while another is being asked for.
    *
@@ -175,7 +174,7 @@ export function shell({ model: anyModel, el: host }, view) {
   function ping() {
     // Before the ping: a saved page answers at once.
     waiting = setTimeout(() => {
-      waiting = null;
+      waiting = undefined;
       setSilence(SILENT);
     }, PATIENCE);
     try {
@@ -187,14 +186,14 @@ export function shell({ model: anyModel, el: host }, view) {
     }
   }
   function answered() {
-    clearTimeout(waiting ?? undefined);
-    waiting = null;
+    clearTimeout(waiting);
+    waiting = undefined;
     answeredSelection = null;
     lastSign = Date.now();
     if (silence === SILENT) setSilence(null);
   }
   function askIfThere() {
-    if (waiting === null && silence !== LOST) ping();
+    if (waiting === undefined && silence !== LOST) ping();
   }
   function visited() {
     if (Date.now() - lastSign > REST) askIfThere();
@@ -208,7 +207,7 @@ export function shell({ model: anyModel, el: host }, view) {
   model.on("msg:custom", answered);
   // Something happened to the connection.
   model.on("comm_live_update", () => setTimeout(askIfThere));
-  model.onEnd(() => clearTimeout(waiting ?? undefined));
+  model.onEnd(() => clearTimeout(waiting));
   followTheme(model, root);
   for (const name of ["pointerenter", "focusin"]) root.addEventListener(name, visited);
   // The focus must be visible once somebody moves by keys: Safari does not show it where a script moved it on from what

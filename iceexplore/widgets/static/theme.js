@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Light or dark, as the page around a widget is.
  *

@@ -1,4 +1,11 @@
-// The history: snapshots in lanes by branch, one step each or by time. Pick one to travel, two to compare; play through.
+/**
+ * The timeline: snapshots in lanes by branch, one step each or by time. Pick one to travel to, two to compare; play
+ * through the history.
+ *
+ * @module
+ */
+
+/** @import { Model, Snapshot } from "./types.d.ts" */
 
 import { blocks } from "./blocks.js";
 import {
@@ -15,51 +22,94 @@ import {
   timer,
 } from "./dom.js";
 import { gestures } from "./gestures.js";
-import { paintHistory } from "./timelinePainter.js";
 import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
+import { paintTimeline } from "./timelinePainter.js";
 
-// Px: the flags' row, lanes, room left and right.
-const [FLAGS, MAIN, SIDE, LEFT, RIGHT] = [18, 46, 25, 16, 30];
-// ms without a key until we travel.
-const TRAVEL = 150;
-const SCALES = [["steps", "One step each"], ["time", "By time"]];
-const MEASURES = [["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]];
-const SPEEDS = [[2400, "½×"], [1200, "1×"], [600, "2×"], [300, "4×"]];
+/** px: the row of flags, the main lane, other lanes, the room left and right. */
+const SIZE = { flags: 18, main: 46, side: 25, left: 16, right: 30 };
+/** px around a snapshot in which a click means it. */
+const REACH = 24;
+/** ms without a key until the snapshot that the keys have gone to is selected. */
+const TRAVEL_DELAY = 150;
+/** ms after which playing asks again whether the tree has kept up. */
+const BUSY_DELAY = 100;
+/** The fewest snapshots for which there are zoom buttons. */
+const ZOOMABLE = 24;
+/** The fewest snapshots in view. */
+const FEWEST_SEEN = 8;
+/** How far PageUp and PageDown go. */
+const PAGE = 10;
+const SCALES = /** @type {const} */ ([["steps", "One step each"], ["time", "By time"]]);
+const MEASURES = /** @type {const} */ ([["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]]);
+const SPEEDS = /** @type {const} */ ([[2400, "½×"], [1200, "1×"], [600, "2×"], [300, "4×"]]);
+const FIRST_SPEED = "1200";
 
+/**
+ * Return where snapshots are on the timeline, from 0 to 1, in ascending order.
+ *
+ * @param {Snapshot[]} all
+ * @param {"steps" | "time"} scale
+ * @returns {number[]}
+ */
+export function snapshotPositions(all, scale) {
+  const last = all.length - 1;
+  const start = all[0].ms;
+  const duration = all[last].ms - start;
+  if (scale === "time" && duration > 0) return all.map(({ ms }) => (ms - start) / duration);
+  return all.map((_, i) => (last ? i / last : 0.5));
+}
+
+/**
+ * Return the timeline.
+ *
+ * @param {Model} model
+ */
 export function timelineView(model) {
-  const section = (...parts) => el("section.timeline", { ariaLabel: "Timeline" }, parts);
+  const section = el("section.timeline", { ariaLabel: "Timeline" });
   const all = model.snapshots;
-  if (!all.length) return section(el("div.empty", "No snapshots yet: nothing has been committed."));
+  if (!all.length) {
+    fill(section, el("div.empty", "No snapshots yet: nothing has been committed."));
+    return section;
+  }
   const styles = model.styles;
-  const final = all.length - 1;
-  const height = FLAGS + MAIN + SIDE * Math.max(0, ...new Set(all.map((s) => s.lane))) + 4;
+  const last = all.length - 1;
+  const lanes = Math.max(...new Set(all.map(({ lane }) => lane)), 0);
+  const height = SIZE.flags + SIZE.main + SIZE.side * lanes + 4;
 
   const canvas = el("canvas.line-canvas", { ariaHidden: true });
-  const line = el("div.axis", {
-    role: "slider",
-    tabindex: 0,
-    ariaLabel: "Snapshot",
-    ariaValueMin: 1,
-    ariaValueMax: all.length,
-    style: { height: `${height}px` },
-    onkeydown: keys,
-  }, canvas);
-  const back = smallButton("‹", "Earlier snapshot", () => go(at() - 1, true));
-  const player = smallButton("▶", "Play through the history", () => play(!playing));
-  const next = smallButton("›", "Later snapshot", () => go(at() + 1, true));
+  const line = el(
+    "div.axis",
+    {
+      role: "slider",
+      tabindex: 0,
+      ariaLabel: "Snapshot",
+      ariaValueMin: 1,
+      ariaValueMax: all.length,
+      style: { height: `${height}px` },
+      onkeydown: pressed,
+    },
+    canvas,
+  );
+  const back = smallButton("‹", "Earlier snapshot", () => go(current() - 1, true));
+  const player = smallButton("▶", "Play through the history", () => play(!isPlaying));
+  const next = smallButton("›", "Later snapshot", () => go(current() + 1, true));
   const speed = selectBox("Speed", null, SPEEDS);
-  const caption = el("div.when");
-  const comparing = smallButton(
+  const description = el("div.when");
+  const compareButton = smallButton(
     "Compare",
     "Compare with another snapshot (Shift and click)",
-    () => setCompare(!picking()),
+    () => setComparing(!isComparing()),
     { ariaPressed: false },
   );
-  const scale = selectBox("Scale", () => model.save("scale", scale.value), SCALES);
-  const measure = selectBox("Height", () => model.save("measure", measure.value), MEASURES);
+  const scale = selectBox("Scale", () => model.save("scale", /** @type {Model["scale"]} */ (scale.value)), SCALES);
+  const measure = selectBox(
+    "Height",
+    () => model.save("measure", /** @type {Model["measure"]} */ (measure.value)),
+    MEASURES,
+  );
   const zooms = el(
     "span.group",
-    { hidden: all.length < 24 },
+    { hidden: all.length < ZOOMABLE },
     smallButton("−", "Zoom out", () => zoom(0.5)),
     smallButton("+", "Zoom in", () => zoom(2)),
     smallButton("Fit", "Fit: show all of it", () => zoom(0)),
@@ -68,54 +118,73 @@ export function timelineView(model) {
   const result = el("div.compared", { role: "status" });
   const clear = smallButton("×", "End the comparison", () => changeSelection(model, { against: "" }));
   const foot = el("div.line-foot", legend, result, clear);
-  const tools = el(
-    "div.line-tools",
-    back,
-    player,
-    next,
-    speed,
-    caption,
-    el("span.group.end", zooms, comparing, scale, measure),
-  );
-  speed.value = 1200;
-  for (const one of [player, comparing]) setEnabled(one, final > 0);
+  const settings = el("span.group.end", zooms, compareButton, scale, measure);
+  const tools = el("div.line-tools", back, player, next, speed, description, settings);
+  speed.value = FIRST_SPEED;
+  for (const button of [player, compareButton]) setEnabled(button, last > 0);
 
-  // The position of each, from 0 to 1, ascending.
-  let units = [];
-  // Of the measure.
+  /**
+   * Where each snapshot is, from 0 to 1, in ascending order.
+   *
+   * @type {number[]}
+   */
+  let positions = [];
+  /** The largest change by the measure. */
   let most = 0;
-  // The part of the units in view: where it begins, and its size.
-  let [start, span] = [0, 1];
+  /** The part of the positions in view: where it begins, and its size. */
+  let start = 0;
+  let span = 1;
   let width = 0;
-  // Where the keys have gone, until we travel there.
+  /**
+   * The index that the keys have gone to, until it is selected.
+   *
+   * @type {number | null}
+   */
   let moved = null;
   let hovered = -1;
-  let playing = false;
-  const wait = timer(model);
-  const beat = timer(model);
-  // What was chosen when we looked last.
-  let last;
+  let isPlaying = false;
+  const waitToTravel = timer(model);
+  const waitToPlay = timer(model);
+  /** What was selected when it was drawn last. */
+  let drawn = "";
+  /** @type {CanvasRenderingContext2D | null} */
   let context = null;
   const redraw = inNextFrame(model, paint);
   const colours = canvasColours(model, line, redraw, resize);
 
-  const picked = (key) => all.findIndex(({ id }) => id === model.selection[key]);
-  const at = () => moved ?? picked("snapshot");
-  const base = (lane) => FLAGS + (lane ? MAIN + SIDE * (lane - 1) + 15 : 31);
-  const room = () => Math.max(1, width - LEFT - RIGHT);
-  const x = (i) => LEFT + ((units[i] - start) / span) * room();
+  /**
+   * Return the index of a selected snapshot, or -1.
+   *
+   * @param {"snapshot" | "against"} key
+   */
+  function selectedIndex(key) {
+    return all.findIndex(({ id }) => id === model.selection[key]);
+  }
+  function current() {
+    return moved ?? selectedIndex("snapshot");
+  }
+  /** @param {number} lane */
+  function laneY(lane) {
+    return SIZE.flags + (lane ? SIZE.main + SIZE.side * (lane - 1) + 15 : 31);
+  }
+  function room() {
+    return Math.max(1, width - SIZE.left - SIZE.right);
+  }
+  /** @param {number} i */
+  function x(i) {
+    return SIZE.left + ((positions[i] - start) / span) * room();
+  }
 
   // Data and theme -----------------------------------------------------------------------------------------------------
 
-  function scaled() {
+  function rescale() {
     scale.value = model.scale;
     measure.value = model.measure;
-    const first = all[0].ms;
-    const long = all[final].ms - first;
-    units = all.map((s, i) => (scale.value === "time" && long > 0 ? (s.ms - first) / long : final ? i / final : 0.5));
-    most = all.reduce((m, s) => Math.max(m, ...s[measure.value]), 0);
-    [start, span] = [0, 1];
-    fill(legend, blocks(model, model.legend[measure.value]));
+    positions = snapshotPositions(all, model.scale);
+    most = all.reduce((largest, snapshot) => Math.max(largest, ...snapshot[model.measure]), 0);
+    start = 0;
+    span = 1;
+    fill(legend, blocks(model, model.legend[model.measure]));
     draw();
   }
   function resize() {
@@ -129,31 +198,32 @@ export function timelineView(model) {
 
   function paint() {
     if (!context) return;
-    const seen = [...all.keys()].filter((i) => x(i) >= -LEFT && x(i) <= width + RIGHT);
-    paintHistory(context, colours, styles, {
+    const seen = [...all.keys()].filter((i) => x(i) >= -SIZE.left && x(i) <= width + SIZE.right);
+    paintTimeline(context, colours, styles, {
       all,
       seen,
       x,
-      base,
+      laneY,
       most,
-      top: FLAGS,
+      top: SIZE.flags,
       width,
       height,
-      measure: measure.value,
-      now: at(),
-      other: picked("against"),
+      measure: model.measure,
+      now: current(),
+      other: selectedIndex("against"),
       hovered,
     });
   }
+  /** Describe the snapshot under the pointer, or the selected one. */
   function describe() {
-    const i = hovered >= 0 ? hovered : at();
-    caption.classList.toggle("ice-hovered", hovered >= 0);
-    if (!all[i]) return fill(caption);
+    const i = hovered >= 0 ? hovered : current();
+    description.classList.toggle("ice-hovered", hovered >= 0);
+    if (!all[i]) return fill(description);
     const { id, refs, words } = all[i];
-    const badge = (text) => el("span.badge", { title: text }, text);
-    caption.title = [words, id, ...refs].join("\n");
+    const badge = (/** @type {string} */ text) => el("span.badge", { title: text }, text);
+    description.title = [words, id, ...refs].join("\n");
     fill(
-      caption,
+      description,
       el("span.count", `${formatCount(i + 1)}/${formatCount(all.length)}`),
       refs.slice(0, 3).map(badge),
       refs.length > 3 && badge(`+${refs.length - 3}`),
@@ -161,139 +231,209 @@ export function timelineView(model) {
     );
   }
   function draw() {
-    const [now, other] = [at(), picked("against")];
+    const now = current();
+    const other = selectedIndex("against");
     setEnabled(back, now > 0);
-    setEnabled(next, now < final);
-    line.ariaValueNow = Math.max(1, now + 1);
-    const versus = other >= 0 ? `, compared with ${other + 1}: ${all[other].words}` : "";
-    line.ariaValueText = now < 0
-      ? "none selected"
-      : `${now + 1} of ${all.length}: ${[all[now].words, ...all[now].refs].join(", ")}${versus}`;
+    setEnabled(next, now < last);
+    line.ariaValueNow = String(Math.max(1, now + 1));
+    line.ariaValueText = spokenValue(now, other);
     describe();
     drawFoot(other);
     redraw();
   }
-  // Another node of the same snapshot is nothing new here.
-  function chosen() {
-    const now = [at(), picked("against")].join();
-    if (now !== last) draw(last = now);
+  /**
+   * @param {number} now
+   * @param {number} other
+   */
+  function spokenValue(now, other) {
+    if (now < 0) return "none selected";
+    const { words, refs } = all[now];
+    const value = `${now + 1} of ${all.length}: ${[words, ...refs].join(", ")}`;
+    return other < 0 ? value : `${value}, compared with ${other + 1}: ${all[other].words}`;
   }
-  // What the signs mean, or what differs between the two snapshots, from the older to the newer one.
+  /** Draw only if another snapshot is selected: another node of the same one changes nothing here. */
+  function selectionChanged() {
+    const now = [current(), selectedIndex("against")].join();
+    if (now === drawn) return;
+    drawn = now;
+    draw();
+  }
+  /**
+   * Draw what the signs mean, or what differs between two snapshots, from the older to the newer one.
+   *
+   * @param {number} other
+   */
   function drawFoot(other) {
-    const versus = all[other];
-    keepFocus(foot, () => ((legend.hidden = Boolean(versus)), (result.hidden = clear.hidden = !versus)), line);
-    if (!versus) return fill(result);
-    const { against, snapshot, differences } = model.comparison;
-    const ready = against === versus.id && snapshot === model.selection.snapshot;
-    const differs = other === at() ? "the same snapshot" : ready ? blocks(model, differences) : "…";
-    const [older, newer] = [at(), other].sort((a, b) => a - b);
+    const compared = all[other];
+    const show = () => {
+      legend.hidden = Boolean(compared);
+      result.hidden = !compared;
+      clear.hidden = !compared;
+    };
+    keepFocus(foot, show, line);
+    if (!compared) return fill(result);
+    const { against, snapshot, differences: found } = model.comparison;
+    const isReady = against === compared.id && snapshot === model.selection.snapshot;
+    /** @type {(Node | string)[]} */
+    let differences = ["…"];
+    if (other === current()) differences = ["the same snapshot"];
+    else if (isReady) differences = blocks(model, found);
+    const [older, newer] = [current(), other].sort((a, b) => a - b);
     const title = `${all[older]?.words ?? ""} → ${all[newer].words}`;
-    fill(result, el("span", { title }, `${older + 1} → ${newer + 1} of ${all.length}:`), differs);
+    fill(result, el("span", { title }, `${older + 1} → ${newer + 1} of ${all.length}:`), differences);
   }
 
   // Where to -----------------------------------------------------------------------------------------------------------
 
-  function go(to, now = false) {
-    to = clamp(0, to, final);
-    // What could not be read is asked for again, as a node: it is selected already.
-    if (to === at() && moved === null) {
-      return void (model.error.text && changeSelection(model, { node: `snapshot:${all[to].id}` }));
+  /**
+   * Travel to a snapshot.
+   *
+   * @param {number} to
+   * @param {boolean} [isNow] Without waiting for another key.
+   */
+  function go(to, isNow = false) {
+    to = clamp(0, to, last);
+    if (to === current() && moved === null) {
+      // It is selected already, but if it could not be read, it is asked for again, as a node.
+      if (model.error.text) changeSelection(model, { node: `snapshot:${all[to].id}` });
+      return;
     }
     moved = to;
     reveal(to);
     draw();
-    wait(!now && send, TRAVEL);
-    if (now) send();
+    waitToTravel(!isNow && travel, TRAVEL_DELAY);
+    if (isNow) travel();
   }
-  function send() {
+  function travel() {
+    if (moved === null) return;
     const { id } = all[moved];
     moved = null;
     if (id !== model.selection.snapshot) changeSelection(model, { snapshot: id });
     draw();
   }
-  function against(to) {
-    to = clamp(0, to, final);
-    setCompare(false);
+  /** @param {number} to */
+  function compareWith(to) {
+    to = clamp(0, to, last);
+    setComparing(false);
     reveal(to);
-    if (all[to].id !== model.selection.against) changeSelection(model, { against: to === at() ? "" : all[to].id });
+    if (all[to].id !== model.selection.against) {
+      changeSelection(model, { against: to === current() ? "" : all[to].id });
+    }
   }
-  const picking = () => comparing.ariaPressed === "true";
-  function setCompare(on) {
-    comparing.ariaPressed = on;
+  /** Return whether the next snapshot that is picked is compared with. */
+  function isComparing() {
+    return compareButton.ariaPressed === "true";
+  }
+  /** @param {boolean} on */
+  function setComparing(on) {
+    compareButton.ariaPressed = String(on);
     if (on) line.focus();
   }
+  /** @param {boolean} on */
   function play(on) {
-    playing = on;
-    if (on && at() >= final) go(0, true);
-    beat(on && tick, speed.value);
+    isPlaying = on;
+    if (on && current() >= last) go(0, true);
+    waitToPlay(on && playOn, Number(speed.value));
+    const label = on ? "Pause" : "Play through the history";
     player.textContent = on ? "❚❚" : "▶";
-    player.title = player.ariaLabel = on ? "Pause" : "Play through the history";
+    player.title = label;
+    player.ariaLabel = label;
   }
-  function tick() {
+  function playOn() {
     // The tree keeps up.
-    if (model.busy) return beat(tick, 100);
-    const from = at();
+    if (model.busy) return waitToPlay(playOn, BUSY_DELAY);
+    const from = current();
     go(from + 1, true);
-    play(at() > from && at() < final);
+    play(current() > from && current() < last);
   }
-  // At a place, else at the snapshot that is shown.
+  /**
+   * Zoom around a place, else around the selected snapshot.
+   *
+   * @param {number} by
+   * @param {number} [px]
+   * @returns {boolean} Whether that changed anything.
+   */
   function zoom(by, px) {
-    const size = clamp(8 / Math.max(8, all.length), span / by, 1);
-    const kept = px === undefined ? units[at()] ?? 0.5 : start + ((px - LEFT) / room()) * span;
+    const size = clamp(FEWEST_SEEN / Math.max(FEWEST_SEEN, all.length), span / by, 1);
+    let kept = positions[current()] ?? 0.5;
+    if (px !== undefined) kept = start + ((px - SIZE.left) / room()) * span;
     return shift(kept - (kept - start) * (size / span), size);
   }
+  /**
+   * @param {number} to
+   * @param {number} [size]
+   * @returns {boolean} Whether that changed anything.
+   */
   function shift(to, size = span) {
-    const before = [start, span].join();
-    [start, span] = [clamp(0, to, 1 - size), size];
+    const [startBefore, spanBefore] = [start, span];
+    start = clamp(0, to, 1 - size);
+    span = size;
     redraw();
-    return [start, span].join() !== before;
+    return start !== startBefore || span !== spanBefore;
   }
+  /** @param {number} i */
   function reveal(i) {
-    if (units[i] < start || units[i] > start + span) shift(units[i] - span / 2);
+    if (positions[i] < start || positions[i] > start + span) shift(positions[i] - span / 2);
   }
 
   // Keys and pointer ---------------------------------------------------------------------------------------------------
 
-  function keys(event) {
+  /** @param {KeyboardEvent} event */
+  function pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const by = {
+    /** @type {Record<string, number>} */
+    const steps = {
       ArrowRight: 1,
       ArrowUp: 1,
       ArrowLeft: -1,
       ArrowDown: -1,
-      PageUp: 10,
-      PageDown: -10,
+      PageUp: PAGE,
+      PageDown: -PAGE,
       Home: -Infinity,
       End: Infinity,
-    }[event.key];
-    const other = picked("against");
-    const acts = {
-      " ": () => play(!playing),
+    };
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      " ": () => play(!isPlaying),
       "+": () => zoom(2),
       "=": () => zoom(2),
       "-": () => zoom(0.5),
       0: () => zoom(0),
-      Escape: escape,
+      Escape: stop,
     };
-    const act = by === undefined
-      ? acts[event.key]
-      : event.shiftKey || picking()
-      ? () => against((other < 0 ? at() : other) + by)
-      : () => (play(false), go(at() + by));
-    if (!act) return;
-    consumeEvent(event);
-    act();
+    const by = steps[event.key];
+    if (by !== undefined) {
+      consumeEvent(event);
+      if (event.shiftKey || isComparing()) {
+        const other = selectedIndex("against");
+        compareWith((other < 0 ? current() : other) + by);
+      } else {
+        play(false);
+        go(current() + by);
+      }
+    } else if (actions[event.key]) {
+      consumeEvent(event);
+      actions[event.key]();
+    }
   }
-  function escape() {
+  function stop() {
     play(false);
-    setCompare(false);
+    setComparing(false);
     if (model.selection.against) changeSelection(model, { against: "" });
   }
+  /**
+   * Return the index of the snapshot that is nearest to the pointer, or -1.
+   *
+   * @param {PointerEvent} event
+   */
   function nearest({ offsetX, offsetY }) {
-    let [best, least] = [-1, 24 ** 2];
+    let best = -1;
+    let least = REACH ** 2;
     all.forEach(({ lane }, i) => {
-      const apart = (x(i) - offsetX) ** 2 + ((base(lane) - offsetY) / 2) ** 2;
-      if (apart < least) [best, least] = [i, apart];
+      const distance = (x(i) - offsetX) ** 2 + ((laneY(lane) - offsetY) / 2) ** 2;
+      if (distance >= least) return;
+      best = i;
+      least = distance;
     });
     return best;
   }
@@ -301,10 +441,10 @@ export function timelineView(model) {
     pan: (dx) => shift(start - (dx / room()) * span),
     zoom,
     hold() {
-      const before = [start, span];
-      return () => shift(...before);
+      const [startBefore, spanBefore] = [start, span];
+      return () => shift(startBefore, spanBefore);
     },
-    wheels: (dx, dy) => Math.abs(dx) > Math.abs(dy),
+    takesWheel: (dx, dy) => Math.abs(dx) > Math.abs(dy),
     hover(event) {
       const found = event ? nearest(event) : -1;
       canvas.style.cursor = found >= 0 ? "pointer" : "";
@@ -317,14 +457,15 @@ export function timelineView(model) {
       const found = nearest(event);
       if (found < 0) return;
       play(false);
-      if (event.shiftKey || picking()) against(found);
+      if (event.shiftKey || isComparing()) compareWith(found);
       else go(found, true);
     },
   });
 
-  model.follow(["scale", "measure"], scaled);
-  model.onChange("selection", chosen);
+  model.follow(["scale", "measure"], rescale);
+  model.onChange("selection", selectionChanged);
   model.onChange("comparison", draw);
   model.onChange("cancelled", () => play(false));
-  return section(tools, line, foot);
+  section.append(tools, line, foot);
+  return section;
 }

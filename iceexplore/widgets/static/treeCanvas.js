@@ -1,21 +1,53 @@
-// The picture of a forest: cards on a canvas that pans and zooms, beside an overview.
+/**
+ * The picture of a forest on a canvas that pans and zooms, beside an overview of all of it.
+ *
+ * @module
+ */
 
-import { cardPainter, ICONS, WORDS } from "./treeCards.js";
+/** @import { Arrangement, Model, Styles, TreeRow, TreeState, Viewport } from "./types.d.ts" */
+
+import { CARD } from "./arrangement.js";
 import { clamp, el, listen, timer } from "./dom.js";
 import { gestures } from "./gestures.js";
-import { SIZE } from "./arrangement.js";
-import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
+import { canvasColours, contextOf, inNextFrame, resizeCanvas } from "./painting.js";
+import { cardPainter, ICONS_SCALE, WORDS_SCALE } from "./treeCards.js";
 
-const FARTHEST = 0.03;
-const NEAREST = 2.5;
-// px of paper beyond the outermost cards.
+const SMALLEST_SCALE = 0.03;
+const LARGEST_SCALE = 2.5;
+/** The scale at which cards are read comfortably. */
+const READABLE_SCALE = 0.9;
+/** px of paper beyond the outermost cards. */
 const EDGE = 40;
-// ms until the tooltip comes.
-const SLOW = 350;
-// px of width from which on a minimap covers no card that is looked at.
-const MINI = 450;
+/** px that a card which is revealed keeps from the rim. */
+const MARGIN = 16;
+/** px that the sign for unfolding reaches beyond its card, and into it. */
+const TWISTY_BEYOND = 13;
+const TWISTY_INSIDE = 12;
+/** ms until the tooltip comes. */
+const TIP_DELAY = 350;
+/** px of the canvas from which on the overview covers no card that is looked at. */
+const OVERVIEW_NEEDS = { width: 450, height: 220 };
+/** px that the overview takes at most, without its border. */
+const OVERVIEW = { width: 124, height: 84, border: 4 };
+/** The most px of a saved picture, in either direction. */
+const MOST_SAVED = 12000;
 
-export function canvasView(model, { styles, onSelect, onToggle }) {
+/**
+ * The place of a card in px of the canvas.
+ *
+ * @typedef {{ x: number, y: number, width: number, height: number, scale: number }} CardPlace
+ */
+
+/**
+ * Return the parts of a view that shows the picture of a forest.
+ *
+ * @param {Model} model
+ * @param {object} options
+ * @param {Styles} options.styles
+ * @param {(row: TreeRow) => void} options.onSelect A card was clicked.
+ * @param {(row: TreeRow) => void} options.onToggle A card was double-clicked, or its sign for unfolding was clicked.
+ */
+export function treeCanvas(model, { styles, onSelect, onToggle }) {
   const canvas = el("canvas.canvas", { ariaHidden: true });
   // The overview: all cards, and a frame around those that are in view.
   const overview = el("canvas");
@@ -23,171 +55,247 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
   const mini = el("div.mini", { ariaHidden: true, hidden: true }, overview, frame);
   const tip = el("div.tip", { role: "tooltip", hidden: true });
   const box = el("div.picture", canvas, mini, tip);
+  /** @type {Viewport} */
   const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
-  let map = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
-  const state = { selected: null, focus: null, hits: new Set() };
+  /** @type {Arrangement} */
+  let arrangement = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
+  /** @type {TreeState} */
+  const state = { selected: null, focus: null, hovered: null, hits: new Set() };
   const wait = timer(model);
-  // Whether the overview shows other cards, or in other colours.
-  let old = true;
+  /** Whether the overview shows other cards, or in other colours. */
+  let overviewIsOld = true;
 
-  // Colours and sizes ------------------------------------------------------------------------------------------------
+  // Colours and sizes --------------------------------------------------------------------------------------------------
 
   const redraw = inNextFrame(model, draw);
-  const colours = canvasColours(model, box, anew, resize);
+  const colours = canvasColours(model, box, recolour, resize);
   const cards = cardPainter(colours, styles);
 
-  function anew() {
-    old = true;
+  function recolour() {
+    overviewIsOld = true;
     redraw();
   }
   function resize() {
-    const { clientWidth: w, clientHeight: h } = box;
-    if (!w || !h) return;
-    const first = view.width === 0;
-    resizeCanvas(canvas, w, h);
-    Object.assign(view, { width: w, height: h });
-    if (first) home();
+    const { clientWidth: width, clientHeight: height } = box;
+    if (!width || !height) return;
+    const isFirst = view.width === 0;
+    resizeCanvas(canvas, width, height);
+    view.width = width;
+    view.height = height;
+    if (isFirst) showBeginning();
     else limit();
-    // Now: a canvas that was resized is empty.
+    // Now, not in the next frame: a canvas that was resized is empty.
     draw();
   }
 
-  // Where things are -------------------------------------------------------------------------------------------------
+  // Where things are ---------------------------------------------------------------------------------------------------
 
+  /** Keep cards in view. */
   function limit() {
-    for (const [axis, side] of [["x", "width"], ["y", "height"]]) {
+    for (const [axis, side] of /** @type {const} */ ([["x", "width"], ["y", "height"]])) {
       // What is unfolded keeps its place, near the rim too.
       const edge = Math.max(EDGE, view[side] * 0.45);
-      const slack = view[side] - map[side] * view.scale - edge;
+      const slack = view[side] - arrangement[side] * view.scale - edge;
       view[axis] = clamp(Math.min(edge, slack), view[axis], Math.max(edge, slack));
     }
   }
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} [scale]
+   * @returns {boolean} Whether that moved anything.
+   */
   function moveTo(x, y, scale = view.scale) {
-    const before = [view.x, view.y, view.scale].join();
+    const before = { ...view };
     Object.assign(view, { x, y, scale });
     limit();
-    if ([view.x, view.y, view.scale].join() === before) return false;
+    if (view.x === before.x && view.y === before.y && view.scale === before.scale) return false;
     hideTip();
     redraw();
     return true;
   }
-  const whole = () => Math.min((view.width - EDGE) / map.width, (view.height - EDGE) / map.height);
-  const pan = (dx, dy) => moveTo(view.x + dx, view.y + dy);
-  function zoom(by, px = view.width / 2, py = view.height / 2) {
-    const scale = clamp(Math.min(FARTHEST, whole()), view.scale * by, NEAREST);
-    const k = scale / view.scale;
-    return moveTo(px - (px - view.x) * k, py - (py - view.y) * k, scale);
+  /** Return the scale at which all cards are in view. */
+  function wholeScale() {
+    return Math.min((view.width - EDGE) / arrangement.width, (view.height - EDGE) / arrangement.height);
   }
+  /**
+   * @param {number} dx
+   * @param {number} dy
+   */
+  function pan(dx, dy) {
+    return moveTo(view.x + dx, view.y + dy);
+  }
+  /**
+   * Zoom around a point of the canvas.
+   *
+   * @param {number} by
+   * @param {number} [x]
+   * @param {number} [y]
+   */
+  function zoom(by, x = view.width / 2, y = view.height / 2) {
+    const scale = clamp(Math.min(SMALLEST_SCALE, wholeScale()), view.scale * by, LARGEST_SCALE);
+    const change = scale / view.scale;
+    return moveTo(x - (x - view.x) * change, y - (y - view.y) * change, scale);
+  }
+  /** Show all cards; of a forest that is very high, its width, from the top on. */
   function fit() {
-    // Then its width, from the top on.
-    const tall = whole() < 0.1;
-    const scale = Math.min(tall ? (view.width - EDGE) / map.width : whole(), 1.1);
-    moveTo((view.width - map.width * scale) / 2, tall ? EDGE : (view.height - map.height * scale) / 2, scale);
+    const isHigh = wholeScale() < 0.1;
+    const scale = Math.min(isHigh ? (view.width - EDGE) / arrangement.width : wholeScale(), 1.1);
+    const top = isHigh ? EDGE : (view.height - arrangement.height * scale) / 2;
+    moveTo((view.width - arrangement.width * scale) / 2, top, scale);
   }
-  // As it begins: all of it where that can be read, else what is selected and what hangs on it.
-  function home() {
-    if (whole() > 0.8) return fit();
-    moveTo(EDGE / 2, EDGE / 2, 0.9);
-    const row = map.byId.get(state.selected);
-    if (row) moveTo(EDGE - row.x * 0.9, view.height / 2 - row.y * 0.9, 0.9);
+  /** Show all of it where that can be read, else what is selected and its children. */
+  function showBeginning() {
+    if (wholeScale() > 0.8) return fit();
+    moveTo(EDGE / 2, EDGE / 2, READABLE_SCALE);
+    const row = state.selected !== null && arrangement.byId.get(state.selected);
+    if (row) moveTo(EDGE - row.x * READABLE_SCALE, view.height / 2 - row.y * READABLE_SCALE, READABLE_SCALE);
   }
-  // The place of a card on the screen.
-  function where(id) {
-    const row = map.byId.get(id);
-    return row &&
-      {
-        x: row.x * view.scale + view.x,
-        y: row.y * view.scale + view.y,
-        width: row.w * view.scale,
-        height: SIZE.height * view.scale,
-        scale: view.scale,
-      };
+  /**
+   * Return the place of a card.
+   *
+   * @param {string} id
+   * @returns {CardPlace | undefined}
+   */
+  function placeOf(id) {
+    const row = arrangement.byId.get(id);
+    if (!row) return undefined;
+    const { x, y, scale } = view;
+    return {
+      x: row.x * scale + x,
+      y: row.y * scale + y,
+      width: row.width * scale,
+      height: CARD.height * scale,
+      scale,
+    };
   }
-  // Shows a card: with as little as moves it into view, or at a size at which it can be read.
+  /**
+   * Show a card, with as little motion as brings it into view, or at a scale at which it can be read.
+   *
+   * @param {string} id
+   */
   function reveal(id) {
-    const at = where(id);
-    if (!at || !view.width) return;
+    const row = arrangement.byId.get(id);
+    const card = placeOf(id);
+    if (!row || !card || !view.width) return;
     const { width, height, scale } = view;
-    const room = 16;
-    const into = (start, size, all) => clamp(room, start, all - size - room - 20) - start;
-    const near = Math.abs(at.x - width / 2) < width && Math.abs(at.y - height / 2) < height;
-    if (near && scale >= WORDS) return void pan(into(at.x, at.width, width), into(at.y, at.height, height));
-    const row = map.byId.get(id);
-    const next = scale < WORDS ? 0.9 : scale;
-    moveTo(width / 3 - row.x * next, height / 2 - row.y * next, next);
+    /** @type {(start: number, size: number, room: number) => number} */
+    const distance = (start, size, room) => clamp(MARGIN, start, room - size - MARGIN - 20) - start;
+    const isNear = Math.abs(card.x - width / 2) < width && Math.abs(card.y - height / 2) < height;
+    if (isNear && scale >= WORDS_SCALE) {
+      pan(distance(card.x, card.width, width), distance(card.y, card.height, height));
+    } else {
+      const next = scale < WORDS_SCALE ? READABLE_SCALE : scale;
+      moveTo(width / 3 - row.x * next, height / 2 - row.y * next, next);
+    }
   }
-  // Another forest; the card `anchor` stays where it is on the screen.
+  /**
+   * Show another forest.
+   *
+   * @param {Arrangement} next
+   * @param {string} anchor The card that stays where it is on the screen.
+   */
   function show(next, anchor) {
-    const [was, now] = [map.byId.get(anchor), next.byId.get(anchor)];
-    const empty = !map.rows.length;
-    map = next;
-    old = true;
-    if (was && now) {
-      Object.assign(view, { x: view.x + (was.x - now.x) * view.scale, y: view.y + (was.y - now.y) * view.scale });
+    const before = arrangement.byId.get(anchor);
+    const after = next.byId.get(anchor);
+    const wasEmpty = !arrangement.rows.length;
+    arrangement = next;
+    overviewIsOld = true;
+    if (before && after) {
+      view.x += (before.x - after.x) * view.scale;
+      view.y += (before.y - after.y) * view.scale;
     }
     if (!view.width) return;
-    if (empty) home();
+    if (wasEmpty) showBeginning();
     limit();
     redraw();
   }
-  function hit({ offsetX, offsetY }) {
-    const [x, y] = [(offsetX - view.x) / view.scale, (offsetY - view.y) / view.scale];
-    return map.rows.find((row) =>
-      x >= row.x && x <= row.x + row.w + (row.node.leaf ? 0 : 13) && y >= row.y && y <= row.y + SIZE.height
-    );
+  /**
+   * Return the row whose card is under the pointer.
+   *
+   * @param {MouseEvent} event
+   */
+  function rowAt({ offsetX, offsetY }) {
+    const x = (offsetX - view.x) / view.scale;
+    const y = (offsetY - view.y) / view.scale;
+    return arrangement.rows.find((row) => {
+      const right = row.x + row.width + (row.node.leaf ? 0 : TWISTY_BEYOND);
+      return x >= row.x && x <= right && y >= row.y && y <= row.y + CARD.height;
+    });
   }
-  const onTwisty = (row, { offsetX }) =>
-    !row.node.leaf && view.scale >= ICONS && (offsetX - view.x) / view.scale > row.x + row.w - 12;
+  /**
+   * @param {TreeRow} row
+   * @param {MouseEvent} event
+   */
+  function isOnTwisty(row, { offsetX }) {
+    if (row.node.leaf || view.scale < ICONS_SCALE) return false;
+    return (offsetX - view.x) / view.scale > row.x + row.width - TWISTY_INSIDE;
+  }
 
-  // Drawing ----------------------------------------------------------------------------------------------------------
+  // Drawing ------------------------------------------------------------------------------------------------------------
 
   function draw() {
     if (!view.width) return;
-    cards.paint(canvas, view, { map, state });
+    cards.paint(canvas, view, arrangement, state);
     drawMini();
   }
-  // The overview -----------------------------------------------------------------------------------------------------
 
-  const miniScale = () => Math.min(124 / map.width, 84 / map.height);
-  function drawMini() {
-    const larger = map.width * view.scale > view.width || map.height * view.scale > view.height;
-    mini.hidden = !larger || view.width < MINI || view.height < 220;
-    if (mini.hidden) return;
-    const k = miniScale();
-    if (old) drawOverview(k);
-    old = false;
-    const [left, top] = [4 - (view.x / view.scale) * k, 4 - (view.y / view.scale) * k];
-    const [right, bottom] = [left + (view.width / view.scale) * k, top + (view.height / view.scale) * k];
-    frame.style.inset = [top, overview.width - right, overview.height - bottom, left].map((px) => `max(0px, ${px}px)`)
-      .join(" ");
+  // The overview -------------------------------------------------------------------------------------------------------
+
+  function miniScale() {
+    return Math.min(OVERVIEW.width / arrangement.width, OVERVIEW.height / arrangement.height);
   }
-  function drawOverview(k) {
-    overview.width = Math.max(28, map.width * k + 8);
-    overview.height = Math.max(28, map.height * k + 8);
-    const c = overview.getContext("2d");
-    let [at, lowest, tone] = [0, 0, null];
-    for (const { node, x, y, w } of map.rows) {
-      const next = cards.toneOf(node);
-      // The card above, alike, covers it.
-      if (next === tone && x === at && y >= lowest && (y - lowest) * k < 0.5) continue;
-      [at, lowest, tone] = [x, y, next];
-      c.fillStyle = tone;
-      c.fillRect(4 + x * k, 4 + y * k, Math.max(1, w * k), Math.max(1, (SIZE.height - 8) * k));
+  function drawMini() {
+    const { x, y, scale, width, height } = view;
+    const isLarger = arrangement.width * scale > width || arrangement.height * scale > height;
+    mini.hidden = !isLarger || width < OVERVIEW_NEEDS.width || height < OVERVIEW_NEEDS.height;
+    if (mini.hidden) return;
+    const small = miniScale();
+    if (overviewIsOld) drawOverview(small);
+    overviewIsOld = false;
+    const left = OVERVIEW.border - (x / scale) * small;
+    const top = OVERVIEW.border - (y / scale) * small;
+    const right = left + (width / scale) * small;
+    const bottom = top + (height / scale) * small;
+    const inset = [top, overview.width - right, overview.height - bottom, left];
+    frame.style.inset = inset.map((px) => `max(0px, ${px}px)`).join(" ");
+  }
+  /** @param {number} small The overview's scale. */
+  function drawOverview(small) {
+    const { border } = OVERVIEW;
+    overview.width = Math.max(28, arrangement.width * small + 2 * border);
+    overview.height = Math.max(28, arrangement.height * small + 2 * border);
+    const context = contextOf(overview);
+    let last = { x: 0, y: 0, tone: "" };
+    for (const { node, x, y, width } of arrangement.rows) {
+      const tone = cards.toneOf(node);
+      // The card above has the same look and covers it.
+      if (tone === last.tone && x === last.x && y >= last.y && (y - last.y) * small < 0.5) continue;
+      last = { x, y, tone };
+      context.fillStyle = tone;
+      const cardWidth = Math.max(1, width * small);
+      const cardHeight = Math.max(1, (CARD.height - 8) * small);
+      context.fillRect(border + x * small, border + y * small, cardWidth, cardHeight);
     }
   }
-  function miniTo({ offsetX, offsetY }) {
-    const k = miniScale() / view.scale;
-    moveTo(view.width / 2 - (offsetX - 4) / k, view.height / 2 - (offsetY - 4) / k);
+  /** @param {PointerEvent} event */
+  function moveToOverview({ offsetX, offsetY }) {
+    const small = miniScale() / view.scale;
+    const x = (offsetX - OVERVIEW.border) / small;
+    const y = (offsetY - OVERVIEW.border) / small;
+    moveTo(view.width / 2 - x, view.height / 2 - y);
   }
   listen(mini, {
     pointerdown(event) {
       mini.setPointerCapture(event.pointerId);
-      miniTo(event);
+      moveToOverview(event);
     },
-    pointermove: (event) => event.buttons && miniTo(event),
+    pointermove(event) {
+      if (event.buttons) moveToOverview(event);
+    },
   });
 
-  // Pointer ----------------------------------------------------------------------------------------------------------
+  // Pointer ------------------------------------------------------------------------------------------------------------
 
   gestures(canvas, {
     pan,
@@ -197,65 +305,73 @@ export function canvasView(model, { styles, onSelect, onToggle }) {
       const { x, y, scale } = view;
       return () => moveTo(x, y, scale);
     },
-    wheels: () => state.focus !== null,
+    takesWheel: () => state.focus !== null,
     hover(event) {
-      const row = event && hit(event);
+      const row = event && rowAt(event);
+      const id = row?.id ?? null;
       canvas.style.cursor = row ? "pointer" : "";
-      if (row?.id === state.hovered) return;
+      if (id === state.hovered) return;
       hideTip();
-      state.hovered = row?.id;
+      state.hovered = id;
       redraw();
-      if (row) wait(() => showTip(row, event.offsetX, event.offsetY), SLOW);
+      if (event && row) wait(() => showTip(row, event.offsetX, event.offsetY), TIP_DELAY);
     },
     tap(event) {
-      const row = hit(event);
+      const row = rowAt(event);
       if (!row) return;
-      if (onTwisty(row, event)) onToggle(row);
+      if (isOnTwisty(row, event)) onToggle(row);
       else onSelect(row);
     },
   });
   canvas.addEventListener("dblclick", (event) => {
-    const row = hit(event);
-    if (row && !row.node.leaf && !onTwisty(row, event)) onToggle(row);
+    const row = rowAt(event);
+    if (row && !row.node.leaf && !isOnTwisty(row, event)) onToggle(row);
   });
+
+  /**
+   * @param {TreeRow} row
+   * @param {number} x
+   * @param {number} y
+   */
   function showTip({ node }, x, y) {
     tip.textContent = [node.tooltip || node.label, node.reason].filter(Boolean).join("\n");
     tip.hidden = false;
-    tip.style.left = `${clamp(4, x + 12, view.width - tip.offsetWidth - 4)}px`;
-    tip.style.top = `${y + 18 + tip.offsetHeight > view.height ? Math.max(4, y - tip.offsetHeight - 8) : y + 18}px`;
+    const left = clamp(4, x + 12, view.width - tip.offsetWidth - 4);
+    // Below the pointer, or above it where there is no room.
+    let top = y + 18;
+    if (top + tip.offsetHeight > view.height) top = Math.max(4, y - tip.offsetHeight - 8);
+    tip.style.left = `${left}px`;
+    tip.style.top = `${top}px`;
   }
   function hideTip() {
     wait();
     tip.hidden = true;
   }
 
-  // The whole picture as a file: in detail as far as a canvas may be large.
+  /**
+   * Return the whole picture as a PNG file, in as much detail as a canvas allows.
+   *
+   * @returns {Promise<Blob | null>}
+   */
   function png() {
-    const [width, height] = [map.width + 2 * EDGE, map.height + 2 * EDGE];
-    const scale = Math.min(2, 12000 / width, 12000 / height);
+    const width = arrangement.width + 2 * EDGE;
+    const height = arrangement.height + 2 * EDGE;
+    const scale = Math.min(2, MOST_SAVED / width, MOST_SAVED / height);
     const file = el("canvas", { width: Math.ceil(width * scale), height: Math.ceil(height * scale) });
-    cards.paint(file, { x: EDGE * scale, y: EDGE * scale, scale, width: file.width, height: file.height }, {
-      map,
-      state,
-    });
+    const whole = { x: EDGE * scale, y: EDGE * scale, scale, width: file.width, height: file.height };
+    cards.paint(file, whole, arrangement, state);
     return new Promise((done) => file.toBlob(done, "image/png"));
   }
 
-  return {
-    element: box,
-    show,
-    fit,
-    zoom,
-    pan,
-    reveal,
-    hideTip,
-    png,
-    // What is selected, focused and found; draws.
-    mark(next) {
-      Object.assign(state, next);
-      redraw();
-    },
-    // For tests, and for who points at a card.
-    where,
-  };
+  /**
+   * Change what is selected, focused and found.
+   *
+   * @param {Partial<TreeState>} next
+   */
+  function mark(next) {
+    Object.assign(state, next);
+    redraw();
+  }
+
+  return { element: box, show, fit, zoom, pan, reveal, hideTip, png, mark, placeOf };
 }

@@ -1,145 +1,283 @@
-// A forest as a view of a canvas shows it: cards, joined by lines; in less detail from afar.
+/**
+ * The picture of a forest: cards joined by lines, in less detail from afar.
+ *
+ * @module
+ */
 
-import { SIZE } from "./arrangement.js";
-import { drawPath, drawText, fitText } from "./painting.js";
+/** @import { Arrangement, Colours, Styles, TreeNode, TreeRow, TreeState, Viewport } from "./types.d.ts" */
 
-// From this scale on cards have words.
-export const WORDS = 0.52;
-// And icons; below they are dots.
-export const ICONS = 0.24;
-// Of what a node is marked with, the first of these gives it its colour.
-const TELLING = ["mark:problem", "mark:removed", "mark:added"];
+import { CARD } from "./arrangement.js";
+import { contextOf, drawPath, drawText, fitText } from "./painting.js";
 
-// `colours` is what inks returns, `styles` the look of the kinds of nodes.
+/** The scale from which on cards have words. */
+export const WORDS_SCALE = 0.52;
+/** The scale from which on they have icons; below it they are dots. */
+export const ICONS_SCALE = 0.24;
+/** The first of these marks that a node has gives its card a colour. */
+const COLOURED_MARKS = ["problem", "removed", "added"];
+/** px from the cards of a block to its frame. */
+const BLOCK_MARGIN = 6;
+/** px that the sign for unfolding reaches beyond its card. */
+const TWISTY_REACH = 14;
+/** The distance in px from which on lines share a trunk. */
+const FAR = 150;
+
+/**
+ * Return what the style of a node's card is called, in `styles`.
+ *
+ * @param {TreeNode} node
+ */
+function toneName(node) {
+  const mark = mainMark(node);
+  return mark ? `mark:${mark}` : node.kind;
+}
+
+/** @param {TreeNode} node */
+function mainMark({ marks }) {
+  return COLOURED_MARKS.find((mark) => marks?.includes(mark));
+}
+
+/**
+ * Return the functions that paint a forest.
+ *
+ * @param {Colours} colours
+ * @param {Styles} styles
+ */
 export function cardPainter(colours, styles) {
-  const paths = new Map();
+  /** @type {Map<string, Path2D[]>} */
+  const iconPaths = new Map();
 
-  // Paints what a view shows of the forest: of this canvas, or of one for a file.
-  function paint(canvas, { x, y, scale, width, height }, { map, state }) {
-    const c = canvas.getContext("2d");
+  /**
+   * Return the colour of a node's card.
+   *
+   * @param {TreeNode} node
+   */
+  function toneOf(node) {
+    return colours.tint(toneName(node));
+  }
+
+  /**
+   * Paint what a view shows of a forest.
+   *
+   * @param {HTMLCanvasElement} canvas That of the page, or one for a file.
+   * @param {Viewport} view
+   * @param {Arrangement} arrangement
+   * @param {TreeState} state
+   */
+  function paint(canvas, { x, y, scale, width, height }, arrangement, state) {
+    const context = contextOf(canvas);
     const ratio = canvas.width / width;
-    Object.assign(c, { direction: "ltr", lineJoin: "round", lineCap: "round", fillStyle: colours.panel });
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    c.fillRect(0, 0, width, height);
-    c.setTransform(ratio * scale, 0, 0, ratio * scale, x * ratio, y * ratio);
-    const [left, top, right, bottom] = [-x / scale, -y / scale, (width - x) / scale, (height - y) / scale];
-    const outside = (r, h = SIZE.height) => r.x > right || r.x + r.w + 14 < left || r.y > bottom || r.y + h < top;
-    const lines = () => {
-      for (const { parent, x, y, w, h } of map.blocks) {
-        if (parent) edge(c, parent, x - 6, y + Math.min(h, SIZE.height) / 2, top, bottom);
-        if (!outside({ x: x - 6, y: y - 6, w: w + 12 }, h + 12)) c.roundRect(x - 6, y - 6, w + 12, h + 12, 8);
+    Object.assign(context, { direction: "ltr", lineJoin: "round", lineCap: "round", fillStyle: colours.panel });
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillRect(0, 0, width, height);
+    context.setTransform(ratio * scale, 0, 0, ratio * scale, x * ratio, y * ratio);
+
+    // What is in view, in the coordinates of the cards.
+    const top = -y / scale;
+    const bottom = (height - y) / scale;
+    const left = -x / scale;
+    const right = (width - x) / scale;
+    /** @param {{ x: number, y: number, width: number, height?: number }} box */
+    const isOutside = (box) => {
+      const boxBottom = box.y + (box.height ?? CARD.height);
+      return box.x > right || box.x + box.width + TWISTY_REACH < left || box.y > bottom || boxBottom < top;
+    };
+
+    const edgesAndFrames = () => {
+      for (const block of arrangement.blocks) {
+        const frame = {
+          x: block.x - BLOCK_MARGIN,
+          y: block.y - BLOCK_MARGIN,
+          width: block.width + 2 * BLOCK_MARGIN,
+          height: block.height + 2 * BLOCK_MARGIN,
+        };
+        const middle = block.y + Math.min(block.height, CARD.height) / 2;
+        if (block.parent) edge(context, block.parent, frame.x, middle, top, bottom);
+        if (!isOutside(frame)) context.roundRect(frame.x, frame.y, frame.width, frame.height, 8);
       }
-      for (const row of map.rows) {
-        for (const kid of row.kids) if (!kid.blocked) edge(c, row, kid.x, kid.y + SIZE.height / 2, top, bottom);
+      for (const row of arrangement.rows) {
+        for (const child of row.children) {
+          if (!child.inBlock) edge(context, row, child.x, child.y + CARD.height / 2, top, bottom);
+        }
       }
     };
-    drawPath(c, lines, { stroke: colours.line, width: Math.max(1, 0.6 / scale) });
-    if (scale < ICONS) return dots(c, outside, scale, map, state);
-    for (const row of map.rows) if (!outside(row)) card(c, row, scale, state);
+    drawPath(context, edgesAndFrames, { stroke: colours.line, width: Math.max(1, 0.6 / scale) });
+
+    const visible = arrangement.rows.filter((row) => !isOutside(row));
+    if (scale < ICONS_SCALE) {
+      dots(context, visible, scale, arrangement, state);
+    } else {
+      for (const row of visible) card(context, row, scale, state);
+    }
   }
-  function edge(c, { x, y, w }, toX, toY, top, bottom) {
-    const fromY = y + SIZE.height / 2;
+
+  /**
+   * Add the line from a card to what is below it.
+   *
+   * @param {CanvasRenderingContext2D} context
+   * @param {TreeRow} from
+   * @param {number} toX
+   * @param {number} toY
+   * @param {number} top
+   * @param {number} bottom
+   */
+  function edge(context, { x, y, width }, toX, toY, top, bottom) {
+    const fromX = x + width;
+    const fromY = y + CARD.height / 2;
     if (Math.max(fromY, toY) < top || Math.min(fromY, toY) > bottom) return;
-    const half = (x + w + toX) / 2;
-    c.moveTo(x + w, fromY);
-    if (Math.abs(toY - fromY) < 150) return c.bezierCurveTo(half, fromY, half, toY, toX, toY);
-    // Far: down a common trunk.
-    c.arcTo(half, fromY, half, toY, 8);
-    c.arcTo(half, toY, toX, toY, 8);
-    c.lineTo(toX, toY);
+    const half = (fromX + toX) / 2;
+    context.moveTo(fromX, fromY);
+    if (Math.abs(toY - fromY) < FAR) {
+      context.bezierCurveTo(half, fromY, half, toY, toX, toY);
+    } else {
+      context.arcTo(half, fromY, half, toY, 8);
+      context.arcTo(half, toY, toX, toY, 8);
+      context.lineTo(toX, toY);
+    }
   }
-  function dots(c, outside, scale, map, state) {
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {TreeRow[]} visible
+   * @param {number} scale
+   * @param {Arrangement} arrangement
+   * @param {TreeState} state
+   */
+  function dots(context, visible, scale, arrangement, state) {
     // Never thinner than three pixels.
     const least = 3 / scale;
-    const groups = Map.groupBy(map.rows.filter((row) => !outside(row)), ({ node }) => toneOf(node));
-    c.globalAlpha = 0.75;
-    for (const [colour, rows] of groups) {
-      c.fillStyle = colour;
-      for (const { x, y, w } of rows) c.fillRect(x, y, w, Math.max(least, SIZE.height - 10));
+    context.globalAlpha = 0.75;
+    for (const [colour, rows] of Map.groupBy(visible, ({ node }) => toneOf(node))) {
+      context.fillStyle = colour;
+      for (const { x, y, width } of rows) context.fillRect(x, y, width, Math.max(least, CARD.height - 10));
     }
-    const highlighted = map.rows.filter(({ id }) => id === state.selected || state.hits.has(id));
-    const frames = () =>
-      highlighted.forEach(({ x, y, w }) => c.rect(x - least, y - least, w + 2 * least, SIZE.height + 2 * least));
-    drawPath(c, frames, { stroke: colours.accent, width: 2 / scale });
-  }
-  // Of a node: the name of its colour.
-  const mainMark = ({ marks }) => TELLING.find((name) => marks?.includes(name.slice(5)));
-  const toneOf = (node) => colours.tint(mainMark(node) ?? node.kind);
-
-  function card(c, row, scale, { selected, hovered, focus, hits }) {
-    const { id, node, x, y, w } = row;
-    const h = SIZE.height;
-    const marks = node.marks ?? [];
-    const pruned = marks.includes("pruned");
-    const dim = pruned || (marks.includes("carried") && !marks.includes("problem"));
-    const mark = mainMark(node);
-    const chosen = id === selected;
-    const more = node.kind === "more";
-    drawPath(c, () => c.roundRect(x, y, w, h, 6), {
-      fill: chosen ? colours.chosen : id === hovered ? colours.hover : more || pruned ? colours.panel : colours.paper,
-      stroke: chosen ? colours.accent : mark ? colours.tint(mark) : colours.line,
-      width: chosen ? 2 : 1,
-      dash: marks.includes("removed") || more || pruned ? [4, 3] : [],
-    });
-    if (hits.has(id)) drawPath(c, () => c.rect(x + 8, y + h - 3, w - 16, 3), { fill: colours.accent });
-    if (id === focus) {
-      drawPath(c, () => c.roundRect(x - 3.5, y - 3.5, w + 7, h + 7, 9), { stroke: colours.accent, width: 2 });
-    }
-    c.globalAlpha = dim ? 0.72 : 1;
-    drawIcon(c, node.kind, x + 9, y + 12, pruned);
-    c.globalAlpha = 1;
-    const signs = marks.map((m) => "mark:" + m).filter((name) => styles[name]?.sign);
-    if (scale < WORDS) drawPath(c, () => c.rect(x + 32, y + 15, w - 52, 10), { fill: colours.line });
-    else {
-      const note = (pruned && node.reason) || node.note;
-      const [large, small] = [`12.5px ${colours.font}`, `11px ${colours.font}`];
-      const label = fitText(c, node.label, w - 45 - 11 * signs.length, large);
-      drawText(
-        c,
-        label,
-        x + 32,
-        y + (note ? 17 : 24.5),
-        more ? colours.accent : dim ? colours.muted : colours.ink,
-        large,
-      );
-      if (note) drawText(c, fitText(c, note, w - 45, small), x + 32, y + 31.5, colours.muted, small);
-    }
-    const right = x + w - (node.leaf ? 6 : 13);
-    signs.forEach((name, i) =>
-      drawText(
-        c,
-        styles[name].sign,
-        right - 11 * (signs.length - i),
-        y + 17,
-        colours.tint(name),
-        `bold 13px ${colours.font}`,
-      )
-    );
-    if (!node.leaf) twisty(c, row);
-  }
-  function twisty(c, { node, x, y, w, open }) {
-    const [cx, cy] = [x + w, y + SIZE.height / 2];
-    const sign = () => {
-      // It is being read.
-      if (open && !node.children) return [-3.5, 0, 3.5].forEach((d) => c.rect(cx + d - 0.5, cy - 0.5, 1, 1));
-      c.moveTo(cx - 4, cy);
-      c.lineTo(cx + 4, cy);
-      if (open) return;
-      c.moveTo(cx, cy - 4);
-      c.lineTo(cx, cy + 4);
+    const emphasized = arrangement.rows.filter(({ id }) => id === state.selected || state.hits.has(id));
+    const frames = () => {
+      for (const { x, y, width } of emphasized) {
+        context.rect(x - least, y - least, width + 2 * least, CARD.height + 2 * least);
+      }
     };
-    drawPath(c, () => c.arc(cx, cy, 8, 0, 7), { fill: colours.paper, stroke: colours.muted });
-    drawPath(c, sign, { stroke: colours.ink, width: 1.4 });
+    drawPath(context, frames, { stroke: colours.accent, width: 2 / scale });
   }
-  function drawIcon(c, kind, x, y, grey) {
-    if (!paths.has(kind)) paths.set(kind, (styles[kind]?.icon ?? ["", ""]).map((d) => new Path2D(d)));
-    const [fill, line] = paths.get(kind);
-    c.translate(x, y);
-    c.fillStyle = c.strokeStyle = grey ? colours.muted : colours.tint(kind);
-    c.lineWidth = 1.3;
-    c.fill(fill);
-    c.stroke(line);
-    c.translate(-x, -y);
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {TreeRow} row
+   * @param {number} scale
+   * @param {TreeState} state
+   */
+  function card(context, row, scale, { selected, hovered, focus, hits }) {
+    const { id, node, x, y, width } = row;
+    const { height } = CARD;
+    const marks = node.marks ?? [];
+    const isPruned = marks.includes("pruned");
+    const isDim = isPruned || (marks.includes("carried") && !marks.includes("problem"));
+    const isSelected = id === selected;
+    const isMore = node.kind === "more";
+    const mark = mainMark(node);
+
+    let fill = isMore || isPruned ? colours.panel : colours.paper;
+    if (isSelected) fill = colours.chosen;
+    else if (id === hovered) fill = colours.hover;
+    let stroke = mark ? colours.tint(`mark:${mark}`) : colours.line;
+    if (isSelected) stroke = colours.accent;
+    drawPath(context, () => context.roundRect(x, y, width, height, 6), {
+      fill,
+      stroke,
+      width: isSelected ? 2 : 1,
+      dash: marks.includes("removed") || isMore || isPruned ? [4, 3] : [],
+    });
+    if (hits.has(id)) {
+      drawPath(context, () => context.rect(x + 8, y + height - 3, width - 16, 3), { fill: colours.accent });
+    }
+    if (id === focus) {
+      const outline = () => context.roundRect(x - 3.5, y - 3.5, width + 7, height + 7, 9);
+      drawPath(context, outline, { stroke: colours.accent, width: 2 });
+    }
+
+    context.globalAlpha = isDim ? 0.72 : 1;
+    drawIcon(context, node.kind, x + 9, y + 12, isPruned);
+    context.globalAlpha = 1;
+
+    const signs = marks.map((name) => `mark:${name}`).filter((name) => styles[name]?.sign);
+    if (scale < WORDS_SCALE) {
+      // A bar in place of words.
+      drawPath(context, () => context.rect(x + 32, y + 15, width - 52, 10), { fill: colours.line });
+    } else {
+      let ink = isDim ? colours.muted : colours.ink;
+      if (isMore) ink = colours.accent;
+      words(context, row, isPruned, width - 45 - 11 * signs.length, ink);
+    }
+    const right = x + width - (node.leaf ? 6 : 13);
+    signs.forEach((name, i) => {
+      const sign = styles[name].sign ?? "";
+      const signX = right - 11 * (signs.length - i);
+      drawText(context, sign, signX, y + 17, colours.tint(name), `bold 13px ${colours.font}`);
+    });
+    if (!node.leaf) twisty(context, row);
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {TreeRow} row
+   * @param {boolean} isPruned
+   * @param {number} room For the label, in px.
+   * @param {string} ink
+   */
+  function words(context, { node, x, y, width }, isPruned, room, ink) {
+    const note = (isPruned && node.reason) || node.note;
+    const large = `12.5px ${colours.font}`;
+    const small = `11px ${colours.font}`;
+    drawText(context, fitText(context, node.label, room, large), x + 32, y + (note ? 17 : 24.5), ink, large);
+    if (note) drawText(context, fitText(context, note, width - 45, small), x + 32, y + 31.5, colours.muted, small);
+  }
+
+  /**
+   * Draw the sign that unfolds or folds a card: +, −, or three dots while its children are being read.
+   *
+   * @param {CanvasRenderingContext2D} context
+   * @param {TreeRow} row
+   */
+  function twisty(context, { node, x, y, width, open }) {
+    const centreX = x + width;
+    const centreY = y + CARD.height / 2;
+    const sign = () => {
+      if (open && !node.children) {
+        for (const offset of [-3.5, 0, 3.5]) context.rect(centreX + offset - 0.5, centreY - 0.5, 1, 1);
+        return;
+      }
+      context.moveTo(centreX - 4, centreY);
+      context.lineTo(centreX + 4, centreY);
+      if (open) return;
+      context.moveTo(centreX, centreY - 4);
+      context.lineTo(centreX, centreY + 4);
+    };
+    drawPath(context, () => context.arc(centreX, centreY, 8, 0, 7), { fill: colours.paper, stroke: colours.muted });
+    drawPath(context, sign, { stroke: colours.ink, width: 1.4 });
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} kind
+   * @param {number} x
+   * @param {number} y
+   * @param {boolean} isGrey
+   */
+  function drawIcon(context, kind, x, y, isGrey) {
+    let paths = iconPaths.get(kind);
+    if (!paths) {
+      paths = (styles[kind]?.icon ?? ["", ""]).map((d) => new Path2D(d));
+      iconPaths.set(kind, paths);
+    }
+    const [filled, stroked] = paths;
+    const colour = isGrey ? colours.muted : colours.tint(kind);
+    context.translate(x, y);
+    context.fillStyle = colour;
+    context.strokeStyle = colour;
+    context.lineWidth = 1.3;
+    context.fill(filled);
+    context.stroke(stroked);
+    context.translate(-x, -y);
   }
 
   return { paint, toneOf };

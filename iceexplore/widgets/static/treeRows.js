@@ -1,84 +1,155 @@
-// The tree as rows, for the keyboard, for screen readers and as a list: one tab stop, arrows to walk (WAI-ARIA tree
-// pattern). Of many rows only those in view are in the page, and the one that has the tab stop.
+/**
+ * A tree as rows: for the keyboard, for screen readers, and as a list. One row has the tab stop, and arrows move it
+ * (WAI-ARIA tree pattern). Of many rows only those in view are in the page, and the one that has the tab stop.
+ *
+ * @module
+ */
+
+/** @import { Model, Properties, Styles, TreeNode, TreeRow } from "./types.d.ts" */
 
 import { applyColours, clamp, consumeEvent, el, fill, focusedIn, icon, listen, NO_TAB_STOP, timer } from "./dom.js";
 
-// Px, as in the style sheet.
-const ROW = 36;
-// So many rows above and below what is in view are in the page too.
-const BEYOND = 5;
-// So many rows are in the page without further ado.
-const ALL = 200;
-const SPEAK = { carried: "carried over", pruned: "skipped" };
+/** The height of a row in px, as in the style sheet. */
+const ROW_HEIGHT = 36;
+/** How many rows above and below those in view are in the page too. */
+const ROWS_BEYOND = 5;
+/** Up to how many rows all are in the page. */
+const MOST_ROWS_IN_PAGE = 200;
+/** ms after which a letter that is typed begins another word. */
+const TYPING_PAUSE = 700;
+/** How marks are called by screen readers, where not by their name. */
+const SPOKEN_MARKS = /** @type {Record<string, string>} */ ({ carried: "carried over", pruned: "skipped" });
 
-// The sign of a mark, in its colour.
-export function markSign(styles, mark, props) {
-  const style = styles["mark:" + mark];
-  return applyColours(el("span.mark", { title: style.title, ...props }, style.sign), style);
+/**
+ * Return the sign of a mark, in its colour.
+ *
+ * @param {Styles} styles
+ * @param {string} mark
+ * @param {Properties} properties
+ */
+export function markSign(styles, mark, properties) {
+  const style = styles[`mark:${mark}`];
+  return applyColours(el("span.mark", { title: style.title, ...properties }, style.sign), style);
 }
 
-// `on` has select(row), toggle(row), focus(id or null), key(event) -> whether it was used.
-export function rowsView(model, { styles, label, on }) {
+/**
+ * Return the row to go to when a letter is typed: the next one whose label begins with what was typed.
+ *
+ * @param {TreeRow[]} rows
+ * @param {number} at The place of the row that has the focus.
+ * @param {string} typed In lower case.
+ * @returns {TreeRow | undefined}
+ */
+export function findTyped(rows, at, typed) {
+  // A single letter goes on to the next row; a longer word may be that of the row itself.
+  const from = at + (typed.length > 1 ? 0 : 1);
+  const inOrder = [...rows.slice(from), ...rows.slice(0, from)];
+  return inOrder.find(({ node }) => node.label.toLowerCase().startsWith(typed));
+}
+
+/**
+ * What a tree's rows do.
+ *
+ * @typedef {object} RowHandlers
+ * @property {(row: TreeRow) => void} select
+ * @property {(row: TreeRow) => void} toggle Unfold or fold.
+ * @property {(id: string | null) => void} focus A row has got the focus, or all have lost it.
+ * @property {(event: KeyboardEvent) => boolean} key Handle a key; return whether it was used.
+ */
+
+/**
+ * Return the parts of a view that shows a tree as rows.
+ *
+ * @param {Model} model
+ * @param {object} options
+ * @param {Styles} options.styles
+ * @param {string} options.label
+ * @param {RowHandlers} options.on
+ */
+export function treeRows(model, { styles, label, on }) {
   const sheet = el("div.sheet", { role: "none" });
   const box = el("div.tree", { role: "tree", ariaLabel: label, ...NO_TAB_STOP }, sheet);
-  // Id -> what is in the page: { element, content, looked }.
+  /**
+   * The rows that are in the page, by id, and what of them is drawn, as JSON.
+   *
+   * @type {Map<string, { element: HTMLElement, words?: string, looks?: string }>}
+   */
   const drawn = new Map();
+  /** @type {{ rows: TreeRow[], selected: string | null, hits: Set<string> }} */
   const state = { rows: [], selected: null, hits: new Set() };
-  // Id -> its place in the rows.
-  let at = new Map();
-  // The node that has the tab stop.
-  let focus;
+  /**
+   * The places of rows, by id.
+   *
+   * @type {Map<string, number>}
+   */
+  let places = new Map();
+  /** The id of the row that has the tab stop. */
+  let focus = "";
   let typed = "";
   const wait = timer(model);
 
-  // What is to be shown: { rows, selected, hits }, or what of it has changed.
+  /**
+   * Change what is shown.
+   *
+   * @param {Partial<typeof state>} [next]
+   */
   function show(next = {}) {
     Object.assign(state, next);
-    if (next.rows) at = new Map(next.rows.map(({ id }, i) => [id, i]));
-    // The tab stop is where somebody walks, else at what is selected.
-    if (!focusedIn(sheet) || !at.has(focus)) {
-      focus = [state.selected, focus, state.rows[0]?.id].find((id) => at.has(id));
+    if (next.rows) places = new Map(next.rows.map(({ id }, i) => [id, i]));
+    // The tab stop is where somebody moves, else at what is selected.
+    if (!focusedIn(sheet) || !places.has(focus)) {
+      const candidates = [state.selected, focus, state.rows[0]?.id];
+      focus = candidates.find((id) => typeof id === "string" && places.has(id)) ?? "";
     }
     draw();
-    if (next.rows) sheet.style.height = `${next.rows.length * ROW}px`;
+    if (next.rows) sheet.style.height = `${next.rows.length * ROW_HEIGHT}px`;
+  }
+
+  /** @param {string} id */
+  function placeOf(id) {
+    return places.get(id) ?? 0;
   }
 
   function draw() {
     const { rows } = state;
     const held = focusedIn(sheet);
-    let [first, end] = [0, ALL];
-    if (rows.length > ALL) {
-      // Asked before anything changes: the browser need not lay out twice.
-      const tall = box.clientHeight || 400;
-      const top = clamp(0, box.scrollTop, rows.length * ROW - tall);
-      [first, end] = [top / ROW - BEYOND, (top + tall) / ROW + BEYOND];
+    const areAllInPage = rows.length <= MOST_ROWS_IN_PAGE;
+    let first = 0;
+    let end = MOST_ROWS_IN_PAGE;
+    if (!areAllInPage) {
+      // Asked before anything changes, so that the browser need not lay out twice.
+      const height = box.clientHeight || 400;
+      const top = clamp(0, box.scrollTop, rows.length * ROW_HEIGHT - height);
+      first = top / ROW_HEIGHT - ROWS_BEYOND;
+      end = (top + height) / ROW_HEIGHT + ROWS_BEYOND;
     }
-    box.classList.toggle("ice-whole", rows.length <= ALL);
+    box.classList.toggle("ice-whole", areAllInPage);
     const wanted = new Set(rows.filter(({ id }, i) => (i >= first && i < end) || id === focus).map(drawRow));
-    const gone = [...sheet.children].filter((element) => !wanted.has(element));
+    const old = new Set(/** @type {HTMLElement[]} */ ([...sheet.children]).filter((element) => !wanted.has(element)));
     // In the page they are in the order of the tree.
     let next = sheet.firstChild;
     for (const element of wanted) {
-      while (gone.includes(next)) next = next.nextSibling;
+      while (next && old.has(/** @type {HTMLElement} */ (next))) next = next.nextSibling;
       if (element === next) next = next.nextSibling;
       else sheet.insertBefore(element, next);
     }
-    // Before the row that has it goes.
+    // Before the row that has it is removed.
     if (held) drawn.get(focus)?.element.focus({ preventScroll: true });
-    for (const element of gone) {
+    for (const element of old) {
       element.remove();
-      drawn.delete(element.dataset.id);
+      drawn.delete(element.dataset.id ?? "");
     }
   }
 
+  /** @param {TreeRow} row */
   function drawRow({ id, node, level, index, of, open }) {
     const { kind, label, note, reason, marks, leaf, children, tooltip } = node;
     const one = drawn.get(id) ?? { element: el("div", { role: "treeitem", "data-id": id }) };
-    const content = JSON.stringify([kind, label, note, reason, marks]);
-    if (one.content !== content) fill(one.element, words(node));
-    const looks = {
+    const words = JSON.stringify([kind, label, note, reason, marks]);
+    if (one.words !== words) fill(one.element, wordsOf(node));
+    const properties = {
       className: state.hits.has(id) ? "ice-row ice-hit" : "ice-row",
-      style: `--level:${level - 1};top:${at.get(id) * ROW}px`,
+      style: `--level:${level - 1};top:${placeOf(id) * ROW_HEIGHT}px`,
       tabIndex: id === focus ? 0 : -1,
       title: tooltip ?? "",
       ariaLevel: level,
@@ -88,52 +159,102 @@ export function rowsView(model, { styles, label, on }) {
       ariaBusy: (open && !children) || null,
       ariaExpanded: leaf ? null : open, // a leaf is neither open nor closed
     };
-    const looked = JSON.stringify(looks);
-    if (one.looked !== looked) Object.assign(one.element, looks);
-    drawn.set(id, { ...one, content, looked });
+    const looks = JSON.stringify(properties);
+    if (one.looks !== looks) Object.assign(one.element, properties);
+    drawn.set(id, { element: one.element, words, looks });
     return one.element;
   }
-  function words({ kind, label, note, reason, marks }) {
+  /** @param {TreeNode} node */
+  function wordsOf({ kind, label, note, reason, marks }) {
     const notes = [note, reason].filter(Boolean).join(" · ");
-    const pale = marks.includes("carried") || marks.includes("pruned");
+    const isPale = marks.includes("carried") || marks.includes("pruned");
+    const look = kind === "more" ? "more" : isPale && "carried";
     return [
       el("span.twisty", { ariaHidden: true }),
       icon(styles, kind),
-      el(
-        "span.words",
-        el("span.label", { class: kind === "more" ? "more" : pale && "carried" }, label),
-        notes && el("span.note", notes),
-      ),
-      ...marks.map((mark) => markSign(styles, mark, { role: "img", ariaLabel: SPEAK[mark] ?? mark })),
+      el("span.words", el("span.label", { class: look }, label), notes && el("span.note", notes)),
+      ...marks.map((mark) => markSign(styles, mark, { role: "img", ariaLabel: SPOKEN_MARKS[mark] ?? mark })),
     ];
   }
 
-  // Scrolls to a row, without the focus.
+  /**
+   * Scroll to a row, without the focus.
+   *
+   * @param {string} id
+   */
   function reveal(id) {
-    if (!at.has(id)) return;
-    const top = at.get(id) * ROW;
-    box.scrollTop = clamp(top + ROW - box.clientHeight, box.scrollTop, top);
+    if (!places.has(id)) return;
+    const top = placeOf(id) * ROW_HEIGHT;
+    box.scrollTop = clamp(top + ROW_HEIGHT - box.clientHeight, box.scrollTop, top);
   }
-  // Gives the tab stop and the focus to a row.
+  /**
+   * Give the tab stop and the focus to a row.
+   *
+   * @param {string} [id]
+   */
   function moveTo(id = focus) {
-    if (!at.has(id)) return;
+    if (!places.has(id)) return;
     focus = id;
     reveal(id);
     draw();
-    drawn.get(id).element.focus({ preventScroll: true });
+    drawn.get(id)?.element.focus({ preventScroll: true });
     on.focus(id);
   }
-  const rowOf = ({ target }) => state.rows[at.get(target.closest(".ice-row")?.dataset.id)];
-  const step = (by) => moveTo(state.rows[clamp(0, at.get(focus) + by, at.size - 1)].id);
-
+  /** @param {Event} event */
+  function rowOf({ target }) {
+    const element = /** @type {Element} */ (target).closest(".ice-row");
+    const place = element instanceof HTMLElement ? places.get(element.dataset.id ?? "") : undefined;
+    return place === undefined ? undefined : state.rows[place];
+  }
+  /** @param {Event} event */
+  function isOnTwisty({ target }) {
+    return /** @type {Element} */ (target).closest(".ice-twisty") !== null;
+  }
+  /** @param {number} by */
+  function step(by) {
+    moveTo(state.rows[clamp(0, placeOf(focus) + by, places.size - 1)].id);
+  }
+  /** @param {string} letter */
   function type(letter) {
-    wait(() => (typed = ""), 700);
+    wait(() => (typed = ""), TYPING_PAUSE);
     typed += letter.toLowerCase();
-    const from = at.get(focus) + (typed.length > 1 ? 0 : 1);
-    const found = [...state.rows.slice(from), ...state.rows.slice(0, from)].find(({ node }) =>
-      node.label.toLowerCase().startsWith(typed)
-    );
+    const found = findTyped(state.rows, placeOf(focus), typed);
     if (found) moveTo(found.id);
+  }
+
+  /** @param {KeyboardEvent} event */
+  function pressed(event) {
+    const row = places.has(focus) ? state.rows[placeOf(focus)] : undefined;
+    if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { node, open, children, parent } = row;
+    const page = Math.max(1, Math.floor((box.parentElement?.clientHeight ?? 0) / ROW_HEIGHT) - 1);
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      ArrowDown: () => step(1),
+      ArrowUp: () => step(-1),
+      PageDown: () => step(page),
+      PageUp: () => step(-page),
+      Home: () => step(-places.size),
+      End: () => step(places.size),
+      ArrowRight() {
+        if (node.leaf) return;
+        if (open) moveTo(children[0]?.id);
+        else on.toggle(row);
+      },
+      ArrowLeft() {
+        if (open) on.toggle(row);
+        else moveTo(parent ?? focus);
+      },
+      Enter: () => on.select(row),
+      " ": () => on.select(row),
+    };
+    if (!on.key(event)) {
+      const action = event.shiftKey ? null : actions[event.key];
+      if (action) action();
+      else if (event.key.length === 1) type(event.key);
+      else return;
+    }
+    consumeEvent(event);
   }
 
   listen(box, {
@@ -141,41 +262,19 @@ export function rowsView(model, { styles, label, on }) {
       const row = rowOf(event);
       if (!row) return;
       moveTo(row.id);
-      if (event.target.closest(".ice-twisty") && !row.node.leaf) on.toggle(row);
+      if (isOnTwisty(event) && !row.node.leaf) on.toggle(row);
       else on.select(row);
     },
     dblclick(event) {
       const row = rowOf(event);
-      if (row && !event.target.closest(".ice-twisty") && !row.node.leaf) on.toggle(row);
+      if (row && !isOnTwisty(event) && !row.node.leaf) on.toggle(row);
     },
     focusin: () => on.focus(focus),
     focusout: () => on.focus(null),
-    scroll: () => at.size > ALL && draw(),
-    keydown(event) {
-      const row = state.rows[at.get(focus)];
-      if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
-      const { node, open, kids, parent } = row;
-      const page = Math.max(1, Math.floor(box.parentElement.clientHeight / ROW) - 1);
-      const acts = {
-        ArrowDown: () => step(1),
-        ArrowUp: () => step(-1),
-        PageDown: () => step(page),
-        PageUp: () => step(-page),
-        Home: () => step(-at.size),
-        End: () => step(at.size),
-        ArrowRight: () => (node.leaf ? null : open ? moveTo(kids[0]?.id) : on.toggle(row)),
-        ArrowLeft: () => (open ? on.toggle(row) : moveTo(parent ?? focus)),
-        Enter: () => on.select(row),
-        " ": () => on.select(row),
-      };
-      if (!on.key(event)) {
-        const act = event.shiftKey ? null : acts[event.key];
-        if (act) act();
-        else if (event.key.length === 1) type(event.key);
-        else return;
-      }
-      consumeEvent(event);
+    scroll() {
+      if (places.size > MOST_ROWS_IN_PAGE) draw();
     },
+    keydown: pressed,
   });
 
   return { element: box, show, reveal, focus: moveTo };

@@ -1,11 +1,65 @@
-// Search in a forest: what the browser has at once, the rest by Python, which reads manifests until it is cancelled.
+/**
+ * The search in a tree: what the browser has is found at once, the rest by Python, which reads manifests until it is
+ * cancelled.
+ *
+ * @module
+ */
+
+/** @import { Model, Nodes, SearchAnswer } from "./types.d.ts" */
 
 import { el, formatCount, listen, smallButton, timer } from "./dom.js";
 
-const SEARCHED = 250; // ms after the last letter
+/** ms after the last letter until the search begins. */
+const SEARCH_DELAY = 250;
 
-// `on` has nodes(), go(id), back() (where the focus goes on Escape), found(set of ids), python.
-export function findBar(model, on) {
+/**
+ * What a search needs of its tree.
+ *
+ * @typedef {object} SearchContext
+ * @property {boolean} python Whether Python searches too, with the traits `search` and `found`.
+ * @property {string} [label] What the tree is.
+ * @property {() => Nodes} nodes
+ * @property {(id: string) => void} go Show a match.
+ * @property {() => void} back Take the focus, on Escape.
+ * @property {(hits: Set<string>) => void} found Show the matches.
+ */
+
+/**
+ * Return the ids of the nodes that contain a text in their id, label, note or tooltip.
+ *
+ * @param {Nodes} nodes
+ * @param {string} text In lower case.
+ * @returns {string[]}
+ */
+export function matchingNodes(nodes, text) {
+  const matches = Object.entries(nodes).filter(([id, { kind, label, note, tooltip }]) => {
+    return kind !== "more" && [id, label, note, tooltip].join("\n").toLowerCase().includes(text);
+  });
+  return matches.map(([id]) => id);
+}
+
+/**
+ * Return what a search has found, as text.
+ *
+ * @param {number} hits How many matches there are.
+ * @param {number} at The index of the one that is shown, or -1.
+ * @param {SearchAnswer} answer Of Python.
+ * @returns {string}
+ */
+export function describeHits(hits, at, { busy, more }) {
+  const all = formatCount(hits) + (more ? "+" : "");
+  let text = busy ? "" : "nothing found";
+  if (hits) text = at < 0 ? `${all} found` : `${at + 1} of ${all}`;
+  return busy ? `${text} …` : text;
+}
+
+/**
+ * Return the parts of a search: its `element`, `look`, which searches again in what is there, and `focus`.
+ *
+ * @param {Model} model
+ * @param {SearchContext} context
+ */
+export function treeSearch(model, context) {
   const input = el("input.find", {
     type: "search",
     placeholder: "Find path, id, partition",
@@ -13,86 +67,89 @@ export function findBar(model, on) {
     spellcheck: "false",
     autocomplete: "off",
   });
-  const answerLine = el("span.count-found", { role: "status" });
-  const steps = [smallButton("‹", "Previous match", () => move(-1)), smallButton("›", "Next match", () => move(1))];
-  const box = el(
-    "div.finder",
-    { role: "search", ariaLabel: on.label && `Find: ${on.label}` },
-    input,
-    answerLine,
-    steps,
-  );
+  const status = el("span.count-found", { role: "status" });
+  const steps = [
+    smallButton("‹", "Previous match", () => move(-1)),
+    smallButton("›", "Next match", () => move(1)),
+  ];
+  const label = context.label && `Find: ${context.label}`;
+  const box = el("div.finder", { role: "search", ariaLabel: label }, input, status, steps);
   const wait = timer(model);
-  let own = {}; // what is searched where Python does not
+  /** What is searched, where Python does not. */
+  let ownText = "";
+  /** @type {string[]} */
   let hits = [];
-  let at = -1; // the current match
+  /** The index of the match that is shown, or -1. */
+  let at = -1;
 
-  const search = () => (on.python ? model.search : own);
-  const text = () => search().text ?? "";
-  // What Python has found so far.
-  const found = () => {
-    const answer = on.python ? model.found : {};
-    return answer.n === search().n ? answer : { busy: true };
-  };
+  function searchedText() {
+    return context.python ? model.search.text ?? "" : ownText;
+  }
+  /** Return what Python has found so far. */
+  function answer() {
+    /** @type {SearchAnswer} */
+    const found = context.python ? model.found : {};
+    const request = context.python ? model.search : {};
+    return found.n === request.n ? found : { busy: true };
+  }
 
-  function send(next) {
+  /** @param {string} text */
+  function search(text) {
     wait();
-    if (next === text()) return;
-    if (on.python) return model.request("search", { text: next });
-    own = { text: next };
-    begin();
+    if (text === searchedText()) return;
+    if (context.python) {
+      model.request("search", { text });
+    } else {
+      ownText = text;
+      begin();
+    }
   }
   function begin() {
     at = -1;
     look();
   }
-  // Finds anew in what is there; keeps the current match.
+  /** Find again in what is there, and keep the match that is shown. */
   function look() {
-    const words = text().trim().toLowerCase();
-    if (!words && !hits.length) return draw();
-    const here = hits[at];
-    const holds = ([id, { kind, label, note, tooltip }]) =>
-      kind !== "more" && [id, label, note, tooltip].join("\n").toLowerCase().includes(words);
-    const there = Object.entries(on.nodes()).filter(holds).map(([id]) => id);
-    hits = words ? [...new Set([...there, ...(found().hits ?? [])])] : [];
-    at = hits.indexOf(here);
-    on.found(new Set(hits));
+    const text = searchedText().trim().toLowerCase();
+    if (!text && !hits.length) return draw();
+    const shown = hits[at];
+    hits = text ? [...new Set([...matchingNodes(context.nodes(), text), ...(answer().hits ?? [])])] : [];
+    at = hits.indexOf(shown);
+    context.found(new Set(hits));
     draw();
   }
   function draw() {
-    const { busy, more } = found();
-    const all = formatCount(hits.length) + (more ? "+" : "");
-    const answer = hits.length ? (at < 0 ? `${all} found` : `${at + 1} of ${all}`) : busy ? "" : "nothing found";
-    answerLine.textContent = text().trim() && answer + (busy ? " …" : "");
+    status.textContent = searchedText().trim() && describeHits(hits.length, at, answer());
     for (const button of steps) button.hidden = !hits.length;
-    if (document.activeElement !== input) input.value = text();
+    if (document.activeElement !== input) input.value = searchedText();
   }
+  /** @param {number} by */
   function move(by) {
     if (!hits.length) return;
     if (at < 0 && by < 0) at = 0;
     at = (at + by + hits.length) % hits.length;
-    on.go(hits[at]);
+    context.go(hits[at]);
     draw();
   }
 
   listen(input, {
-    input: () => wait(() => send(input.value), SEARCHED),
-    // Somebody who goes on before that is done typing.
-    change: () => send(input.value),
+    input: () => wait(() => search(input.value), SEARCH_DELAY),
+    // Those who go on before that have finished typing.
+    change: () => search(input.value),
     keydown(event) {
       event.stopPropagation();
       if (event.key === "Enter") {
-        send(input.value);
+        search(input.value);
         move(event.shiftKey ? -1 : 1);
       } else if (event.key === "Escape") {
         event.preventDefault();
         input.value = "";
-        send("");
-        on.back();
+        search("");
+        context.back();
       }
     },
   });
-  if (on.python) {
+  if (context.python) {
     model.onChange("search", begin);
     model.onChange("found", look);
   }

@@ -1,212 +1,318 @@
-// A forest to look at: a picture that pans, zooms and folds, and the same as rows for the keyboard and screen readers;
-// search, the way to what is selected, a legend, and files of it.
+/**
+ * A forest to look at: a picture that pans, zooms and folds, and the same as rows for the keyboard and screen readers;
+ * a search, the path to what is selected, a legend of a comparison, and files of the picture.
+ *
+ * @module
+ */
 
-import { canvasView } from "./treeCanvas.js";
-import { changeSelection, el, fill, focusedIn, keepFocus, saveFile, smallButton } from "./dom.js";
-import { findBar } from "./treeSearch.js";
+/** @import { Arrangement, FileFormat, Model, Nodes, Traits, TreeRow, TreeState } from "./types.d.ts" */
+
 import { arrange } from "./arrangement.js";
-import { markSign, rowsView } from "./treeRows.js";
+import { changeSelection, el, fill, focusedIn, keepFocus, saveFile, smallButton } from "./dom.js";
+import { treeCanvas } from "./treeCanvas.js";
+import { markSign, treeRows } from "./treeRows.js";
+import { treeSearch } from "./treeSearch.js";
 
-// What they are called, how their names end, their type.
+/**
+ * The files that can be saved: what they are called, the ending of their name, their type.
+ *
+ * @type {Record<FileFormat, { title: string, ending: string, type: string }>}
+ */
 const FILES = {
-  png: ["PNG", "png", "image/png"],
-  svg: ["SVG", "svg", "image/svg+xml"],
-  mermaid: ["Mermaid", "mmd", "text/plain"],
-  dot: ["DOT", "gv", "text/vnd.graphviz"],
+  png: { title: "PNG", ending: "png", type: "image/png" },
+  svg: { title: "SVG", ending: "svg", type: "image/svg+xml" },
+  mermaid: { title: "Mermaid", ending: "mmd", type: "text/plain" },
+  dot: { title: "DOT", ending: "gv", type: "text/vnd.graphviz" },
 };
+/** How far a step of the zoom buttons goes. */
+const ZOOM_STEP = 1.3;
+/** px that Shift and an arrow move the picture. */
+const PAN_STEP = 60;
 
-// Options, all of them optional:
-//   prefix                   of the traits nodes, roots and expanded: {id: node}, [id], [id]; a node is {kind, label, note,
-//                            marks, tooltip, leaf, children: [id] or null while it is not read, reason: why it is skipped}
-//   label                    what it is, for those who hear it
-//   selected()               the id of the selected node; watch: names of other traits that this depends on
-//   select(id)               what a click does
-//   list                     whether the rows are shown at first, not the picture
-export function treeView(
-  model,
-  {
-    prefix = "",
-    label,
-    watch = [],
-    selected = () => model.selection.node,
-    select = (id) => changeSelection(model, { node: id }),
-    list: listed,
-  } = {},
-) {
-  // Whether Python searches (traits search, found) and writes files (traits wanted, written).
+/**
+ * Return the parent of each node, also of those that are folded away.
+ *
+ * @param {Nodes} nodes
+ * @returns {Map<string, string>}
+ */
+export function parentsOf(nodes) {
+  const parents = new Map();
+  for (const [id, { children }] of Object.entries(nodes)) {
+    for (const child of children ?? []) parents.set(child, id);
+  }
+  return parents;
+}
+
+/**
+ * Return the path to a node, from its root on. It ends where damaged data goes in circles.
+ *
+ * @param {string} id
+ * @param {Nodes} nodes
+ * @param {Map<string, string>} parents
+ * @returns {string[]}
+ */
+export function pathTo(id, nodes, parents) {
+  /** @type {string[]} */
+  const path = [];
+  /** @type {string | undefined} */
+  let at = id;
+  while (at !== undefined && nodes[at] && !path.includes(at)) {
+    path.unshift(at);
+    at = parents.get(at);
+  }
+  return path;
+}
+
+/**
+ * Return a view of a forest.
+ *
+ * @param {Model} model
+ * @param {object} [options]
+ * @param {"" | "scan_" | "commit_before_" | "commit_after_"} [options.prefix] Of the traits `nodes`, `roots` and
+ *   `expanded`. Without a prefix the view also has what only the table's tree has: Python's search, its files, and a
+ *   comparison.
+ * @param {string} [options.label] What the forest is, for screen readers.
+ * @param {string[]} [options.watch] Names of other traits on which `selected` depends.
+ * @param {() => string} [options.selected] Return the id of the selected node.
+ * @param {(id: string) => void} [options.select] Select a node.
+ * @param {boolean} [options.list] Whether the rows are shown at first, not the picture.
+ */
+export function treeView(model, options = {}) {
+  const { prefix = "", label, watch = [], list: startAsList } = options;
+  const selected = options.selected ?? (() => model.selection.node);
+  const select = options.select ?? ((/** @type {string} */ id) => changeSelection(model, { node: id }));
+  // A saved page has no search.
   const python = !prefix && model.search !== undefined;
   const styles = model.styles;
-  const traits = ["nodes", "roots", "expanded"].map((name) => prefix + name);
-  const expanded = prefix + "expanded";
-  const nodes = () => model[prefix + "nodes"];
-  // The traits' values that were laid out last.
-  let drawn = [];
-  let placed = null;
-  // Id -> its parent's, also of what is folded away.
-  let parents = null;
-  // The card that keeps its place: what was folded or unfolded last.
-  let toggled = null;
-  // What has been shown as selected; what is selected now may still be read.
-  let revealed = null;
-  let waiting = false;
-  // The file that this view asked Python for.
-  let asked = null;
-
-  const on = {
-    select: (row) => (row.node.kind === "more" ? toggle(row) : select(row.id)),
-    toggle,
-    focus(id) {
-      picture.mark({ focus: id });
-      if (id !== null && !list()) picture.reveal(id);
-    },
-    key,
+  const names = {
+    nodes: /** @type {"nodes"} */ (`${prefix}nodes`),
+    roots: /** @type {"roots"} */ (`${prefix}roots`),
+    expanded: /** @type {"expanded"} */ (`${prefix}expanded`),
   };
-  const rows = rowsView(model, { styles, label: label ?? "Parts of the table", on });
-  const picture = canvasView(model, {
+  const nodes = () => model[names.nodes];
+  /**
+   * The values of the traits that were drawn last.
+   *
+   * @type {Partial<Pick<Traits, "nodes" | "roots" | "expanded">>}
+   */
+  let drawn = {};
+  /** @type {Arrangement} */
+  let arrangement;
+  /** @type {Map<string, string>} */
+  let parents = new Map();
+  /** The node that was folded or unfolded last: its card keeps its place. */
+  let toggled = "";
+  /** The node that has been shown as selected; the one that is selected now may still have to be read. */
+  let revealed = "";
+  let isUpdatePlanned = false;
+  /** The number of the file that this view asked Python for. */
+  let requestedFile = 0;
+
+  const rows = treeRows(model, {
     styles,
-    onSelect: (row) => (rows.focus(row.id), on.select(row)),
-    onToggle: (row) => (rows.focus(row.id), toggle(row)),
+    label: label ?? "Parts of the table",
+    on: {
+      select: selectRow,
+      toggle,
+      focus(id) {
+        picture.mark({ focus: id });
+        if (id !== null && !isList()) picture.reveal(id);
+      },
+      key: pressed,
+    },
   });
-  const nearer = () => picture.zoom(1.3);
-  const farther = () => picture.zoom(1 / 1.3);
-  const way = el("ol.trail");
+  const picture = treeCanvas(model, {
+    styles,
+    onSelect(row) {
+      rows.focus(row.id);
+      selectRow(row);
+    },
+    onToggle(row) {
+      rows.focus(row.id);
+      toggle(row);
+    },
+  });
+  const zoomIn = () => picture.zoom(ZOOM_STEP);
+  const zoomOut = () => picture.zoom(1 / ZOOM_STEP);
+  const path = el("ol.trail");
   const legend = el("div.legend");
-  const asList = smallButton("List", "Show as a list", () => setList(!list()), { ariaPressed: false });
+  const listButton = smallButton("List", "Show as a list", () => setList(!isList()), { ariaPressed: false });
   const zooms = el(
     "span.group.zooms",
-    smallButton("−", "Zoom out of the tree", farther),
-    smallButton("+", "Zoom into the tree", nearer),
+    smallButton("−", "Zoom out of the tree", zoomOut),
+    smallButton("+", "Zoom into the tree", zoomIn),
     smallButton("Fit", "Fit the tree", picture.fit),
   );
-  const formats = el(
-    "span.group",
-    { hidden: true },
-    Object.entries(FILES).map(([format, [title]]) =>
-      (python || format === "png") && smallButton(title, `Save as ${title}`, () => save(format))
-    ),
-  );
-  const saver = smallButton("Save…", "Save the picture", () => setSaving(formats.hidden), { ariaExpanded: false });
-  const find = findBar(model, { python, label, nodes, go, back: () => rows.focus(), found: (hits) => mark({ hits }) });
-  const tools = el("div.tools", find.element, el("span.group.end", zooms, asList, saver, formats));
+  const formats = el("span.group", { hidden: true }, formatButtons());
+  const saveButton = smallButton("Save…", "Save the picture", () => setSaving(formats.hidden === true), {
+    ariaExpanded: false,
+  });
+  const search = treeSearch(model, {
+    python,
+    label,
+    nodes,
+    go,
+    back: () => rows.focus(),
+    found: (hits) => mark({ hits }),
+  });
+  const tools = el("div.tools", search.element, el("span.group.end", zooms, listButton, saveButton, formats));
   const stage = el("div.stage", rows.element, picture.element);
-  const box = el("div.map", tools, el("nav.crumbs", { ariaLabel: "Path" }, way), legend, stage);
+  const box = el("div.map", tools, el("nav.crumbs", { ariaLabel: "Path" }, path), legend, stage);
 
-  // The picture's own keys: Shift and arrows move it, + - 0 zoom, / goes to the search.
-  function key(event) {
-    const far = 60;
-    const move = { ArrowLeft: [far, 0], ArrowRight: [-far, 0], ArrowUp: [0, far], ArrowDown: [0, -far] }[event.key];
-    const acts = { "+": nearer, "=": nearer, "-": farther, 0: picture.fit, Escape: picture.hideTip };
-    const act = event.key === "/"
-      ? find.focus
-      : list()
-      ? null
-      : event.shiftKey && move
-      ? () => picture.pan(...move)
-      : acts[event.key];
-    act?.();
-    return Boolean(act);
+  /**
+   * Handle the picture's own keys: Shift and arrows move it, + - 0 zoom, / goes to the search.
+   *
+   * @param {KeyboardEvent} event
+   * @returns {boolean} Whether the key was used.
+   */
+  function pressed(event) {
+    if (event.key === "/") {
+      search.focus();
+      return true;
+    }
+    if (isList()) return false;
+    const moves = /** @type {Record<string, [number, number]>} */ ({
+      ArrowLeft: [PAN_STEP, 0],
+      ArrowRight: [-PAN_STEP, 0],
+      ArrowUp: [0, PAN_STEP],
+      ArrowDown: [0, -PAN_STEP],
+    });
+    /** @type {Record<string, () => void>} */
+    const actions = { "+": zoomIn, "=": zoomIn, "-": zoomOut, 0: picture.fit, Escape: picture.hideTip };
+    const move = moves[event.key];
+    if (event.shiftKey && move) {
+      picture.pan(...move);
+      return true;
+    }
+    actions[event.key]?.();
+    return event.key in actions;
   }
-  const list = () => box.classList.contains("ice-as-list");
-  function setList(yes) {
-    box.classList.toggle("ice-as-list", yes);
-    asList.ariaPressed = yes;
+  function isList() {
+    return box.classList.contains("ice-as-list");
+  }
+  /** @param {boolean} on */
+  function setList(on) {
+    box.classList.toggle("ice-as-list", on);
+    listButton.ariaPressed = String(on);
     rows.show();
     rows.reveal(selected());
   }
 
-  function toggle({ id, node, open, parent }) {
-    toggled = node.kind === "more" ? parent : id;
-    const others = model[expanded].filter((other) => other !== id);
-    model.save(expanded, open ? others : [...others, id]);
+  /** @param {TreeRow} row */
+  function selectRow(row) {
+    if (row.node.kind === "more") toggle(row);
+    else select(row.id);
   }
+  /** @param {TreeRow} row */
+  function toggle({ id, node, open, parent }) {
+    toggled = node.kind === "more" ? parent ?? "" : id;
+    const others = model[names.expanded].filter((other) => other !== id);
+    model.save(names.expanded, open ? others : [...others, id]);
+  }
+  /** @param {string} id */
   function reveal(id) {
     picture.reveal(id);
     rows.reveal(id);
     revealed = id;
   }
-  // Shows a node, and selects it.
+  /**
+   * Show a node, and select it.
+   *
+   * @param {string} id
+   */
   function go(id) {
     if (id === selected()) reveal(id);
     else select(id);
   }
-
-  // What is selected, or found.
+  /**
+   * Show what is selected, or found.
+   *
+   * @param {Partial<TreeState>} next
+   */
   function mark(next) {
     picture.mark(next);
     rows.show(next);
   }
-  // What is drawn is what the traits say; several that change in one message are drawn once.
+
+  /** Draw what the traits say; several that change in one message are drawn once. */
   function changed() {
-    if (!waiting) queueMicrotask(update);
-    waiting = true;
+    if (!isUpdatePlanned) queueMicrotask(update);
+    isUpdatePlanned = true;
   }
   function update() {
-    waiting = false;
+    isUpdatePlanned = false;
     const now = selected();
-    const next = traits.map((name) => model[name]);
+    const next = { nodes: nodes(), roots: model[names.roots], expanded: model[names.expanded] };
     mark({ selected: now });
-    if (next[0] !== drawn[0]) {
-      parents = new Map(
-        Object.entries(next[0]).flatMap(([id, { children }]) => (children ?? []).map((child) => [child, id])),
-      );
-    }
-    if (next.some((value, i) => value !== drawn[i])) {
+    if (next.nodes !== drawn.nodes) parents = parentsOf(next.nodes);
+    if (next.nodes !== drawn.nodes || next.roots !== drawn.roots || next.expanded !== drawn.expanded) {
       drawn = next;
-      placed = arrange(...next);
-      picture.show(placed, placed.byId.has(toggled) ? toggled : now);
-      rows.show({ rows: placed.rows });
-      find.look();
+      arrangement = arrange(next.nodes, next.roots, next.expanded);
+      picture.show(arrangement, arrangement.byId.has(toggled) ? toggled : now);
+      rows.show({ rows: arrangement.rows });
+      search.look();
     }
-    if (now !== revealed && placed.byId.has(now)) reveal(now);
-    drawWay(now);
+    if (now !== revealed && arrangement.byId.has(now)) reveal(now);
+    drawPathTo(now);
   }
-  function drawWay(id) {
-    const steps = [];
-    for (let at = id; nodes()[at] && !steps.includes(at); at = parents.get(at)) steps.unshift(at);
-    const items = steps.map((step) => {
+  /** @param {string} id */
+  function drawPathTo(id) {
+    const items = pathTo(id, nodes(), parents).map((step) => {
       const { label } = nodes()[step];
-      return el(
-        "li",
-        step === id
-          ? el("span", { ariaCurrent: "location", tabindex: -1 }, label)
-          : smallButton(label, `Go to ${label}`, () => go(step)),
-      );
+      if (step === id) return el("li", el("span", { ariaCurrent: "location", tabindex: -1 }, label));
+      return el("li", smallButton(label, `Go to ${label}`, () => go(step)));
     });
-    keepFocus(way, () => fill(way, items), here);
+    keepFocus(path, () => fill(path, items), currentStep);
   }
-  const here = () => way.querySelector("[aria-current]");
-  // Of a comparison: with what, and how much of the tree differs.
+  function currentStep() {
+    return /** @type {HTMLElement | null} */ (path.querySelector("[aria-current]"));
+  }
+  /** Say what the tree is compared with, and how much of it differs. */
   function drawLegend() {
-    const { against, text, counts } = model.compared;
-    const signs = ([mark, words]) => el("span.counted", markSign(styles, mark, { ariaHidden: true }), words);
-    const parts = against &&
-      [
-        el("span", text),
-        ...Object.entries(counts).map(signs),
-        smallButton("×", "Stop comparing", () => changeSelection(model, { against: "" }), { class: "end" }),
-      ];
-    keepFocus(legend, () => fill(legend, parts), here);
+    const { against, text, counts = {} } = model.compared;
+    const signs = Object.entries(counts).map(([mark, words]) =>
+      el("span.counted", markSign(styles, mark, { ariaHidden: true }), words)
+    );
+    const stop = () => changeSelection(model, { against: "" });
+    const parts = against && [el("span", text), ...signs, smallButton("×", "Stop comparing", stop, { class: "end" })];
+    keepFocus(legend, () => fill(legend, parts), currentStep);
   }
 
-  // Files ------------------------------------------------------------------------------------------------------------
+  // Files --------------------------------------------------------------------------------------------------------------
 
-  function setSaving(yes) {
-    keepFocus(formats, () => (formats.hidden = !yes), saver);
-    saver.ariaExpanded = yes;
+  function formatButtons() {
+    const entries = /** @type {[FileFormat, { title: string }][]} */ (Object.entries(FILES));
+    // Python makes all but the PNG.
+    const offered = entries.filter(([format]) => python || format === "png");
+    return offered.map(([format, { title }]) => smallButton(title, `Save as ${title}`, () => save(format)));
   }
+  /** @param {boolean} on */
+  function setSaving(on) {
+    keepFocus(formats, () => (formats.hidden = !on), saveButton);
+    saveButton.ariaExpanded = String(on);
+  }
+  /** @param {FileFormat} format */
   async function save(format) {
     setSaving(false);
-    if (format === "png") hand(format, await picture.png());
-    else asked = model.request("wanted", { format });
+    if (format !== "png") {
+      requestedFile = model.request("wanted", { format });
+      return;
+    }
+    const blob = await picture.png();
+    if (blob) offer(format, blob);
   }
-  function saved() {
+  function written() {
     const { n, format, text } = model.written;
-    if (n !== asked) return;
-    hand(format, text);
+    if (n !== requestedFile || !format || text === undefined) return;
+    offer(format, text);
     model.save("written", {});
   }
-  function hand(format, content) {
-    const [, ending, type] = FILES[format];
+  /**
+   * @param {FileFormat} format
+   * @param {string | Blob} content
+   */
+  function offer(format, content) {
+    const { ending, type } = FILES[format];
     const name = (model.title || "table").replace(/[^\w.-]+/g, "-").slice(0, 80);
     saveFile(new Blob([content], { type }), `${name}-tree.${ending}`);
   }
@@ -217,13 +323,13 @@ export function treeView(
     if (!focusedIn(stage)) rows.focus();
   });
 
-  model.onChange([...traits, "selection", ...watch], changed);
+  model.onChange([...Object.values(names), "selection", ...watch], changed);
   update();
   if (python) {
     model.follow("compared", drawLegend);
-    model.onChange("written", saved);
+    model.onChange("written", written);
   }
-  if (listed) setList(true);
-  box.where = picture.where;
-  return box;
+  if (startAsList) setList(true);
+  // For the browser tests.
+  return Object.assign(box, { where: picture.placeOf });
 }

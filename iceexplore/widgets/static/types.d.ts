@@ -62,7 +62,7 @@ export type View = (model: Model) => HTMLElement;
 
 /** The traits of the explorer. Other widgets have some of them; a saved page has those that Python wrote into it. */
 export interface Traits {
-  // core/_table_widget.py
+  // core/
   title: string;
   badges: string[];
   styles: Styles;
@@ -71,11 +71,11 @@ export interface Traits {
   error: Partial<ErrorText>;
   answered: number;
   cancelled: number;
-  // _explorer.py
+  // the explorer
   parts: [key: string, title: string][];
   tab: string;
   scripts: Record<string, string>;
-  // tree/_part.py
+  // tree/
   nodes: Nodes;
   roots: string[];
   expanded: string[];
@@ -84,22 +84,22 @@ export interface Traits {
   found: SearchAnswer;
   wanted: { n?: number; format?: string };
   written: { n?: number; format?: FileFormat; text?: string };
-  // detail/_part.py
+  // detail/
   detail: Detail;
-  // grid/_part.py
+  // grid/
   query: Record<string, Query>;
   pages: Record<string, Page>;
-  // timeline/_part.py
+  // timeline/
   snapshots: Snapshot[];
   legend: Record<Measure, Block[]>;
   scale: "steps" | "time";
   measure: Measure;
   comparison: { against?: string; snapshot?: string; differences?: Block[] };
-  // problems/_part.py
+  // problems/
   problems: Problems;
   severities: Severity[];
   read_all: number;
-  // deletes/_part.py
+  // deletes/
   vector_of: { node?: string; path?: string; footer?: boolean; missed?: string };
   vector: Partial<Vector>;
   // scan_lab/
@@ -115,8 +115,8 @@ export interface Traits {
   scan_hint: ScanHint;
   scan_ask: { n?: number; want?: string };
   scan_examples: ScanExamples;
-  scan_advice: { of?: number; blocks?: Block[]; missed?: string };
-  scan_count: { of?: number; text?: string };
+  scan_advice: { of?: string; blocks?: Block[]; missed?: string };
+  scan_count: { of?: string; text?: string };
   scan_found: { blocks?: Block[] };
   scan_recent: string[];
   scan_tab: string;
@@ -301,7 +301,6 @@ export interface TablePage {
   table: string;
   sort: Sort | null;
   filters: Filter[];
-  text?: undefined;
   columns: Column[];
   shown: number[];
   rows: (string | null)[][];
@@ -473,8 +472,8 @@ export interface Vector {
 // The scan lab ---------------------------------------------------------------------------------------------------------
 
 export interface ScanAnswer {
-  /** The number of the plan; none while there is none. */
-  of?: number;
+  /** The number of the plan, as text; none while there is none. */
+  of?: string;
   filter?: string;
   snapshot?: string;
   error?: string;
@@ -507,7 +506,8 @@ export interface ScanExamples {
 
 // The commit lab -------------------------------------------------------------------------------------------------------
 
-export type FieldValue = string | number | boolean;
+/** null is that of a number which is optional. */
+export type FieldValue = string | number | boolean | null;
 
 /** A field of the form, as `iceexplore.widgets.commit_lab._form.Field` describes it. */
 export interface FormField {
@@ -520,11 +520,11 @@ export interface FormField {
   /** The rest of the help, unfolded by a click. */
   more?: string;
   wide?: boolean;
-  choices?: [value: FieldValue, text: string][];
+  choices?: [value: FieldValue, text: string][] | null;
   /** Attributes of the input. */
   input?: { type?: string; [name: string]: unknown };
   /** Show it only if another field has one of these values. */
-  when?: [name: string, values: FieldValue[]];
+  when?: [name: string, values: FieldValue[]] | null;
 }
 
 export interface CommitForm {

@@ -1,21 +1,79 @@
-// Deleted positions: a picture of them, what Python says of them, and as tables.
+/**
+ * Deleted positions: a picture of them, what Python says of them, and as tables.
+ *
+ * @module
+ */
+
+/** @import { Model, Vector } from "./types.d.ts" */
 
 import { blocks } from "./blocks.js";
 import { button, clamp, el, fill, formatCount, icon, keepFocus, linkButton, listen } from "./dom.js";
 import { gridView } from "./grid.js";
 import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
 
-const HEIGHT = 132; // px that the picture takes at most
-const LISTS = { positions: "Positions", runs: "Runs", all: "All deletes of the snapshot" };
+/** The most px that the picture is high. */
+const PICTURE_HEIGHT = 132;
+/** The smallest and the largest square of the picture, in px. */
+const SQUARE = { least: 3, most: 12 };
 
+/** @typedef {"positions" | "runs" | "all"} TableName */
+
+/**
+ * The tables, and what they are called.
+ *
+ * @type {[TableName, string][]}
+ */
+const TABLES = [["positions", "Positions"], ["runs", "Runs"], ["all", "All deletes of the snapshot"]];
+
+/**
+ * Return the size of a picture's squares and how many are beside one another.
+ *
+ * @param {number} width The room, in px.
+ * @param {number} cells The number of squares.
+ * @returns {{ square: number, columns: number }}
+ */
+export function squareSize(width, cells) {
+  const square = clamp(SQUARE.least, Math.floor(Math.sqrt((width * PICTURE_HEIGHT) / cells)), SQUARE.most);
+  return { square, columns: Math.max(1, Math.floor(width / square)) };
+}
+
+/**
+ * Return what a square of the picture shows, as text; undefined if there is no such square.
+ *
+ * @param {Pick<Vector, "picture" | "borders">} vector
+ * @param {number} i The square's index.
+ * @returns {string | undefined}
+ */
+export function describeSquare({ picture: { cells, width, size }, borders }, i) {
+  const deleted = cells[i];
+  if (deleted === undefined) return undefined;
+  const first = i * width;
+  const last = Math.min(size, first + width) - 1;
+  let text;
+  if (first === last) {
+    text = `Position ${formatCount(first)}: ${deleted ? "deleted" : "not deleted"}`;
+  } else {
+    const percent = Number(((100 * deleted) / (last - first + 1)).toPrecision(2));
+    const positions = `Positions ${formatCount(first)} to ${formatCount(last)}`;
+    text = `${positions}: ${formatCount(deleted)} deleted (${percent} %)`;
+  }
+  const groups = borders.filter((start) => start <= first).length;
+  return groups ? `${text}, row group ${groups - 1}` : text;
+}
+
+/**
+ * Return the view of deletes.
+ *
+ * @param {Model} model
+ */
 export function vectorsView(model) {
   const head = el("div.vector-head");
   const canvas = el("canvas.cells", { role: "img" });
   const legend = el("div.cell-text");
-  const picture = el("div.vector-picture", canvas, legend);
+  const pictureBox = el("div.vector-picture", canvas, legend);
   const facts = el("div.vector-facts");
   const tabs = el("div.group", { role: "group", ariaLabel: "Table" });
-  const tables = {
+  const grids = {
     positions: gridView(model, { grid: "positions", label: "Deleted positions" }),
     deletes: gridView(model, { grid: "deletes", label: "Deletes of the snapshot" }),
   };
@@ -23,148 +81,163 @@ export function vectorsView(model) {
     "section.vectors",
     { ariaLabel: "Deletes" },
     head,
-    picture,
+    pictureBox,
     facts,
     el("div.vector-tabs", tabs),
-    tables.positions.element,
-    tables.deletes.element,
+    grids.positions.element,
+    grids.deletes.element,
   );
   // In a frame of its own: the picture has another height then, and a box must not change while its size is reported.
   const repaint = inNextFrame(model, paint);
-  const colours = canvasColours(model, picture, repaint, repaint);
+  const colours = canvasColours(model, pictureBox, repaint, repaint);
+  /** @type {TableName} */
   let table = "positions";
-  // Of the picture: px of a square, and how many are side by side.
-  let cell = 1;
+  /** The size of the picture's squares, in px, and how many are beside one another. */
+  let square = 1;
   let columns = 1;
-  let seen = false;
+  let isInView = false;
 
-  const vector = () => (model.vector.node === model.vector_of.node ? model.vector : {});
+  /** Return what was answered, if it is of the node that was asked about. */
+  function vector() {
+    return model.vector.node === model.vector_of.node ? model.vector : {};
+  }
 
   // What is asked ------------------------------------------------------------------------------------------------------
 
-  const ask = (change) => model.save("vector_of", { node: model.selection.node, path: "", footer: false, ...change });
-  // Only what is looked at is read.
+  /** @param {Model["vector_of"]} [change] */
+  function ask(change) {
+    model.save("vector_of", { node: model.selection.node, path: "", footer: false, ...change });
+  }
+  /** Ask about the selected node, if the view is looked at. */
   function look() {
-    if (seen && model.vector_of.node !== model.selection.node) ask();
+    if (isInView && model.vector_of.node !== model.selection.node) ask();
+    showTable();
+  }
+  /** @param {TableName} name */
+  function choose(name) {
+    table = name;
     showTable();
   }
   function showTable() {
-    if (!seen) return;
+    if (!isInView) return;
     const { node, path, cardinality } = vector();
     const { snapshot } = model.selection;
     const now = cardinality ? table : "all";
-    const there = Object.entries(LISTS).filter(([name]) => (name === "all" ? snapshot : cardinality));
-    keep(() => {
-      tables.positions.element.hidden = now === "all";
-      tables.deletes.element.hidden = now !== "all" || !snapshot;
-      fill(
-        tabs,
-        there.map(([name, title]) =>
-          button(title, () => ((table = name), showTable()), { "data-key": name, ariaPressed: name === now })
-        ),
+    const offered = TABLES.filter(([name]) => (name === "all" ? snapshot : cardinality));
+    keepFocusInBox(() => {
+      grids.positions.element.hidden = now === "all";
+      grids.deletes.element.hidden = now !== "all" || !snapshot;
+      const buttons = offered.map(([name, title]) =>
+        button(title, () => choose(name), { "data-key": name, ariaPressed: name === now })
       );
+      fill(tabs, buttons);
     });
-    const [grid, of] = now === "all" ? ["deletes", snapshot] : ["positions", `${node}\n${path}`];
-    if (of) tables[grid].look(of, now);
+    if (now !== "all") grids.positions.look(`${node}\n${path}`, now);
+    else if (snapshot) grids.deletes.look(snapshot, now);
   }
 
   // Drawing ------------------------------------------------------------------------------------------------------------
 
-  const keep = (run) => keepFocus(box, run, () => tabs.firstChild);
-  function waiting() {
-    const { missed, ...asked } = model.vector_of;
-    return missed ? [missed, " ", linkButton("Try again", () => ask(asked))] : "Reading …";
+  /** @param {() => void} draw */
+  function keepFocusInBox(draw) {
+    keepFocus(box, draw, () => /** @type {HTMLElement | null} */ (tabs.firstChild));
+  }
+  function waitingText() {
+    const { missed, ...request } = model.vector_of;
+    return missed ? [missed, " ", linkButton("Try again", () => ask(request))] : "Reading …";
   }
   function draw() {
-    const {
-      kind,
-      title,
-      headline,
-      of,
-      notes = [waiting()],
-      paths = [],
-      path,
-      facts: shownFacts,
-      unread,
-      picture: shown,
-    } = vector();
-    keep(() => {
+    const { kind = "", title, headline, of, notes, paths = [], path, facts: texts, unread, picture } = vector();
+    keepFocusInBox(() => {
       fill(
         head,
-        headline &&
-          el("div.title", icon(model.styles, kind, 20), el("div.name", el("span.kind", title), el("strong", headline))),
+        headline && el(
+          "div.title",
+          icon(model.styles, kind, 20),
+          el("div.name", el("span.kind", title), el("strong", headline)),
+        ),
         of && el("div.path", of),
-        notes.map((text) => el("div.evidence", text)),
-        paths[0] &&
-          el(
-            "label.evidence",
-            "Data file ",
-            el(
-              "select.select.wide-select",
-              { onchange: (event) => ask({ path: event.target.value }) },
-              paths.map(([value, n, name]) =>
-                el("option", { value, selected: value === path }, `${formatCount(n)} in ${name}`)
-              ),
-            ),
-          ),
+        notes ? notes.map((text) => el("div.evidence", text)) : el("div.evidence", waitingText()),
+        paths.length > 0 && el("label.evidence", "Data file ", pathBox(paths, path)),
       );
-      picture.hidden = !shown;
-      fill(facts, blocks(model, shownFacts), unread && button(unread, () => ask({ path, footer: true })));
+      pictureBox.hidden = !picture;
+      const readFooter = unread && button(unread, () => ask({ path, footer: true }));
+      fill(facts, blocks(model, texts), readFooter);
     });
     showTable();
     paint();
   }
+  /**
+   * @param {Vector["paths"]} paths
+   * @param {string | undefined} chosen
+   */
+  function pathBox(paths, chosen) {
+    const offered = paths.map(([value, positions, name]) =>
+      el("option", { value, selected: value === chosen }, `${formatCount(positions)} in ${name}`)
+    );
+    const select = el("select.select.wide-select", { onchange: pick }, offered);
+    function pick() {
+      ask({ path: select.value });
+    }
+    return select;
+  }
   function paint() {
-    const wide = picture.clientWidth;
-    if (!wide || !colours.line) return;
-    const { label, legend: legendText, borders, picture: { cells, width } } = vector();
+    const width = pictureBox.clientWidth;
+    // The colours come with the first size.
+    if (!width || !colours.line) return;
+    const { label = "", legend: text = "", borders = [], picture } = vector();
+    if (!picture) return;
+    const { cells, width: positions } = picture;
     const { line, accent, plain, tint } = colours;
-    const gone = plain ? accent : tint("mark:removed");
-    cell = clamp(3, Math.floor(Math.sqrt((wide * HEIGHT) / cells.length)), 12);
-    columns = Math.max(1, Math.floor(wide / cell));
-    const size = [columns * cell, Math.ceil(cells.length / columns) * cell];
-    const c = resizeCanvas(canvas, ...size);
-    [canvas.style.width, canvas.style.height] = size.map((px) => `${px}px`);
+    const deletedColour = plain ? accent : tint("mark:removed");
+    ({ square, columns } = squareSize(width, cells.length));
+    const pictureWidth = columns * square;
+    const pictureHeight = Math.ceil(cells.length / columns) * square;
+    const context = resizeCanvas(canvas, pictureWidth, pictureHeight);
+    canvas.style.width = `${pictureWidth}px`;
+    canvas.style.height = `${pictureHeight}px`;
     canvas.hidden = cells.length === 0;
     canvas.ariaLabel = label;
-    legend.textContent = legendText;
-    const gap = cell > 4 ? 1 : 0.5;
-    function square(i, colour, alpha, across = cell - gap) {
-      c.globalAlpha = alpha;
-      c.fillStyle = colour;
-      c.fillRect((i % columns) * cell, Math.floor(i / columns) * cell, across, cell - gap);
+    legend.textContent = text;
+    const gap = square > 4 ? 1 : 0.5;
+    /**
+     * @param {number} i
+     * @param {string} colour
+     * @param {number} alpha
+     * @param {number} [squareWidth]
+     */
+    function paintSquare(i, colour, alpha, squareWidth = square - gap) {
+      context.globalAlpha = alpha;
+      context.fillStyle = colour;
+      context.fillRect((i % columns) * square, Math.floor(i / columns) * square, squareWidth, square - gap);
     }
-    cells.forEach((n, i) => {
-      square(i, line, plain ? 0.25 : 1); // the system's lines are as bright as its text
-      if (n) square(i, gone, 0.15 + 0.85 * Math.sqrt(n / width));
+    cells.forEach((deleted, i) => {
+      // The system's own lines are as bright as its text.
+      paintSquare(i, line, plain ? 0.25 : 1);
+      if (deleted) paintSquare(i, deletedColour, 0.15 + 0.85 * Math.sqrt(deleted / positions));
     });
-    for (const start of borders) if (start > 0) square(Math.floor(start / width), accent, 1, 2);
+    for (const start of borders) {
+      if (start > 0) paintSquare(Math.floor(start / positions), accent, 1, 2);
+    }
   }
 
   listen(canvas, {
     pointermove({ offsetX, offsetY }) {
-      const { borders, picture: { cells, width, size } } = vector();
-      const i = Math.floor(offsetY / cell) * columns + Math.floor(offsetX / cell);
-      const n = cells[i];
-      if (n === undefined) return;
-      const first = i * width;
-      const last = Math.min(size, first + width) - 1;
-      const percent = Number(((100 * n) / (last - first + 1)).toPrecision(2));
-      const group = borders.filter((start) => start <= first).length;
-      const words = first === last
-        ? `Position ${formatCount(first)}: ${n ? "deleted" : "not deleted"}`
-        : `Positions ${formatCount(first)} to ${formatCount(last)}: ${formatCount(n)} deleted (${percent} %)`;
-      legend.textContent = group ? `${words}, row group ${group - 1}` : words;
+      const { borders = [], picture } = vector();
+      if (!picture) return;
+      const i = Math.floor(offsetY / square) * columns + Math.floor(offsetX / square);
+      const text = describeSquare({ borders, picture }, i);
+      if (text !== undefined) legend.textContent = text;
     },
     pointerleave: paint,
   });
 
-  const sight = new IntersectionObserver((entries) => {
-    seen = entries.at(-1).isIntersecting;
+  const observer = new IntersectionObserver((entries) => {
+    isInView = entries[entries.length - 1].isIntersecting;
     look();
   });
-  sight.observe(box);
-  model.onEnd(() => sight.disconnect());
+  observer.observe(box);
+  model.onEnd(() => observer.disconnect());
   model.follow(["vector", "vector_of"], draw);
   model.onChange("selection", look);
   return box;
