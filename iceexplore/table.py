@@ -946,9 +946,11 @@ class Table:
         from iceexplore.doctor import examine
         from iceexplore.on_spark import verify, verify_local
 
+        known: dict[tuple[str, bytes, int | None], Any] = {}
+
         def opened(state: graph.TableState, how: Literal["footers", "data"]) -> Any:
             if spark is None:
-                return verify_local(state, level=how)
+                return verify_local(state, level=how, known=known)
             return verify(state, spark, level=how).toArrow()
 
         return examine(

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 __all__ = ["Level", "check_slice", "slices_of", "verify", "verify_local"]
 
 Level = Literal["footers", "data"]
+#: Results of checks by manifest, entries and, where rows count, snapshot.
+Known = dict[tuple[str, bytes, int | None], pa.Table]
 
 #: Entries per slice, the unit that one thread checks and that progress counts.
 _SLICE = {"footers": 64, "data": 8}
@@ -117,10 +119,15 @@ def _joined(slices: Sequence[Slice]) -> tuple[Slice, ...]:
     return tuple(out)
 
 
-def check_slice(state: TableState, piece: Slice, level: Level) -> pa.Table:
+def check_slice(state: TableState, piece: Slice, level: Level, known: Known | None = None) -> pa.Table:
     """Check the live files of a slice and return a table of `CHECKED_SCHEMA`.
 
     A failure in one file never prevents the check of the others.
+
+    Parameters
+    ----------
+    known
+        Results for the same files of other snapshots: most manifests are in the roots of many.
     """
     out = Checked()
     calm = quiet(state)
@@ -144,9 +151,23 @@ def check_slice(state: TableState, piece: Slice, level: Level) -> pa.Table:
     rows = np.flatnonzero(mask)
     if not len(rows):
         return out.table()
+    by_rows = level == "data" and state.metadata.has_row_lineage
+    # which rows are live, and so which row ids are, depends on the snapshot's deletes
+    snapshot = state.snapshot.snapshot_id if by_rows and state.snapshot is not None else None
+    key = leaf.location, rows.tobytes(), snapshot
+    if known is None:
+        return pa.concat_tables([out.table(), _check_files(calm, leaf, rows, level, by_rows)])
+    if key not in known:
+        known[key] = _check_files(calm, leaf, rows, level, by_rows)
+    return pa.concat_tables([out.table(), known[key]])
+
+
+def _check_files(calm: TableState, leaf: Manifest, rows: Any, level: Level, by_rows: bool) -> pa.Table:
+    """Check the files in some rows of a manifest; with ``by_rows``, also the row ids of their live rows."""
+    out = Checked()
     batch = _batch(leaf, rows, level)
     puffins = Puffins(calm)
-    live_ids = LiveIds(calm, batch) if level == "data" and state.metadata.has_row_lineage else None
+    live_ids = LiveIds(calm, batch) if by_rows else None
     for i in range(len(batch)):
         file = batch.take(pa.array([i], pa.int64()))
         entry = file.entries.to_pylist()[0]
@@ -294,10 +315,15 @@ def verify(state: TableState, session: Any, *, level: Level = "footers") -> Data
     return suspects(checked).mapInArrow(make, spark_schema(FINDING_SCHEMA))
 
 
-def verify_local(state: TableState, *, level: Level = "footers") -> pa.Table:
+def verify_local(state: TableState, *, level: Level = "footers", known: Known | None = None) -> pa.Table:
     """Run the same checks in threads of this process and return a table of `FINDING_SCHEMA`.
 
     A progress bar is shown in interactive sessions.
+
+    Parameters
+    ----------
+    known
+        A dictionary to keep results in, for calls with other snapshots of the same table.
 
     Raises
     ------
@@ -310,7 +336,7 @@ def verify_local(state: TableState, *, level: Level = "footers") -> pa.Table:
         ThreadPoolExecutor(max(_THREADS, state.storage.readers), thread_name_prefix="iceexplore-verify") as pool,
         progress(len(slices), "slices of manifests") as step,
     ):
-        for table in pool.map(lambda piece: check_slice(state, piece, level), slices):
+        for table in pool.map(lambda piece: check_slice(state, piece, level, known), slices):
             found.append(table)
             step()
     if not found:

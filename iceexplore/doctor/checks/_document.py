@@ -8,7 +8,7 @@ from dataclasses import replace
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import finding_of
 from iceexplore.errors import Problem, problem
-from iceexplore.metadata import TableMetadata, format_ms
+from iceexplore.metadata import TableMetadata, format_ms, parse_transform
 
 __all__ = ["check_document"]
 
@@ -132,7 +132,7 @@ def _sources(metadata: TableMetadata, where: str) -> Iterator[Problem]:
     if not current:
         return
     for spec in metadata.partition_specs:
-        gone = [f for f in spec.fields if f.transform != "void" and not set(f.source_ids) <= current]
+        gone = [f for f in spec.fields if not parse_transform(f.transform).is_void and not set(f.source_ids) <= current]
         if gone:
             names = ", ".join(f.name for f in gone)
             text = f"Partition spec {spec.spec_id} has fields whose source columns were dropped: {names}."
