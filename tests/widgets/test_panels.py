@@ -27,14 +27,14 @@ from iceexplore.widgets.timeline._panel import TimelinePanel
 WIDGETS = (CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline)
 
 
-class NotesPanel(Panel):
+class DiaryPanel(Panel):
     """A panel that notes what it is called for."""
 
-    notes = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    diary = SyncedTrait(traitlets.List(traitlets.Unicode()))
     wish = SyncedTrait(traitlets.Unicode("none"))
 
     def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
-        return {"notes": ["first"]}
+        return {"diary": ["first"]}
 
     def begin(self) -> None:
         self.host.observe(lambda change: self.note(change["new"]), "wish")
@@ -53,10 +53,10 @@ class NotesPanel(Panel):
         self.note("close")
 
     def no_kernel_html(self) -> str:
-        return f"<p>{len(self.notes)} notes</p>"
+        return f"<p>{len(self.diary)} notes</p>"
 
     def note(self, text: str) -> None:
-        self.notes = [*self.notes, text]
+        self.diary = [*self.diary, text]
 
 
 class FollowingPanel(Panel):
@@ -64,22 +64,22 @@ class FollowingPanel(Panel):
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
-        self.notes = host.panel(NotesPanel)
+        self.before = host.panel(DiaryPanel)
 
     def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        self.notes.note("after it")
+        self.before.note("after it")
         if new["node"] == "broken":
             raise ZeroDivisionError("on purpose")
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        self.notes.note("cancelled after it")
+        self.before.note("cancelled after it")
 
 
-class Notes(TableWidget):
-    panels = (NotesPanel, FollowingPanel)
+class Diary(TableWidget):
+    panels = (DiaryPanel, FollowingPanel)
 
 
-class MoreNotes(Notes):
+class MoreDiary(Diary):
     wishes = traitlets.Int().tag(sync=True)
 
 
@@ -103,63 +103,63 @@ def make(table: ix.Table) -> Iterator[Callable[..., Any]]:
 
 
 def test_a_panel_s_traits_are_the_widget_s(make: Any) -> None:
-    one, other = make(Notes, wish="a"), make(Notes)
-    assert {"notes", "wish"} <= Notes.class_traits(sync=True).keys()
-    assert {"notes", "wish"} <= one.get_state().keys()
-    assert (one.notes, one.wish) == (["first", "begin"], "a")
+    one, other = make(Diary, wish="a"), make(Diary)
+    assert {"diary", "wish"} <= Diary.class_traits(sync=True).keys()
+    assert {"diary", "wish"} <= one.get_state().keys()
+    assert (one.diary, one.wish) == (["first", "begin"], "a")
     one.wish = "b"
-    assert (one.notes[-1], one._panel(NotesPanel).wish) == ("b", "b")
-    assert (other.notes, other.wish) == (["first", "begin"], "none"), "two widgets share nothing"
+    assert (one.diary[-1], one._panel(DiaryPanel).wish) == ("b", "b")
+    assert (other.diary, other.wish) == (["first", "begin"], "none"), "two widgets share nothing"
     with pytest.raises(ix.OptionError, match="wish"):
-        make(Notes, wish=7)
-    with pytest.raises(ix.OptionError, match="takes no argument notes"):
-        make(Notes, notes=[])
+        make(Diary, wish=7)
+    with pytest.raises(ix.OptionError, match="takes no argument diary"):
+        make(Diary, diary=[])
 
 
 def test_a_subclass_keeps_the_panels(make: Any) -> None:
-    more = make(MoreNotes, wish="a", wishes=2)
-    assert (more.notes, more.wish, more.wishes) == (["first", "begin"], "a", 2)
-    assert "notes" not in TableWidget.class_traits()
+    more = make(MoreDiary, wish="a", wishes=2)
+    assert (more.diary, more.wish, more.wishes) == (["first", "begin"], "a", 2)
+    assert "diary" not in TableWidget.class_traits()
 
 
 def test_a_subclass_adds_panels(make: Any) -> None:
-    both = type("Both", (Explorer,), {"panels": (*Explorer.panels, NotesPanel)})
+    both = type("Both", (Explorer,), {"panels": (*Explorer.panels, DiaryPanel)})
     made = make(both)
-    assert made.notes[:2] == ["first", "begin"]
-    assert made.nodes and "notes" not in Explorer.class_traits()
+    assert made.diary[:2] == ["first", "begin"]
+    assert made.nodes and "diary" not in Explorer.class_traits()
 
 
 def test_panels_are_called_in_order(make: Any) -> None:
-    widget = make(Notes)
+    widget = make(Diary)
     widget.select("table")
-    assert widget.notes[2:] == ["NotesPanel table", "after it"]
+    assert widget.diary[2:] == ["DiaryPanel table", "after it"]
     widget.cancelled += 1
-    assert widget.notes[4:] == ["cancelled at table", "cancelled after it"]
+    assert widget.diary[4:] == ["cancelled at table", "cancelled after it"]
     widget.select("broken")
-    assert widget.notes[-2:] == ["after it", "failed"]
+    assert widget.diary[-2:] == ["after it", "failed"]
     assert widget.error["text"] == "ZeroDivisionError: on purpose"
     assert widget._no_kernel_html().endswith("<p>9 notes</p>")
     widget.close()
-    assert widget.notes[-1] == "close"
+    assert widget.diary[-1] == "close"
 
 
 def test_a_name_is_taken_once() -> None:
     class TitledPanel(Panel):
         title = SyncedTrait(traitlets.Unicode())
 
-    class OtherNotesPanel(Panel):
+    class OtherPanel(Panel):
         wish = SyncedTrait(traitlets.Int())
 
-    for panels, name in (((TitledPanel,), "title"), ((NotesPanel, OtherNotesPanel), "wish")):
+    for panels, name in (((TitledPanel,), "title"), ((DiaryPanel, OtherPanel), "wish")):
         with pytest.raises(TypeError, match=rf"Wrong\.{name} is already there"):
             type("Wrong", (TableWidget,), {"panels": panels})
 
 
 def test_a_panel_comes_after_those_that_it_uses(table: ix.Table) -> None:
     class Wrong(TableWidget):
-        panels = (FollowingPanel, NotesPanel)
+        panels = (FollowingPanel, DiaryPanel)
 
-    with pytest.raises(LookupError, match="Wrong has no NotesPanel; list it in panels, before"):
+    with pytest.raises(LookupError, match="Wrong has no DiaryPanel; list it in panels, before"):
         Wrong(table)
 
 
