@@ -13,7 +13,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.commits.rules._entries import RuleBreak, flagged
 from iceexplore.commits.rules._view import LeafView
 from iceexplore.manifests import Manifest
-from iceexplore.manifests.rules import Rows, file_counts, lowest_sequence_number, row_counts
+from iceexplore.manifests.rules import Rows, lowest_sequence_number, stored_counts
 from iceexplore.metadata import PartitionField, TableMetadata, parse_transform
 
 __all__ = ["count_breaks", "cover_breaks", "partition_breaks", "summary_breaks"]
@@ -25,8 +25,7 @@ def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[Rul
     """Yield ``manifest-stats`` breaks: counts in the root's row that differ from the leaf; unknown counts are valid."""
     stated: Mapping[str, int | None] = root.entries["manifest_stats"][view.row].as_py() or {}
     where = f"{root.location}#entry {view.row}"
-    counts = file_counts(leaf.entries, leaf.dialect) | row_counts(leaf.entries, leaf.dialect)
-    for column, found in counts.items():
+    for column, found in stored_counts(leaf.entries, leaf.dialect).items():
         value = stated.get(column)
         if value is not None and value != found:
             yield RuleBreak("manifest-stats", where, f"{column} is {value}, but {view.location} has {found}")

@@ -14,7 +14,7 @@ from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ContentType
 from iceexplore.manifests.model._header import ManifestHeader
-from iceexplore.manifests.rules._counts import file_counts, row_counts
+from iceexplore.manifests.rules._counts import stored_counts
 from iceexplore.manifests.rules._leaf_content import misplaced
 from iceexplore.manifests.rules._rows import Rows
 from iceexplore.manifests.rules._values import repeated
@@ -144,12 +144,12 @@ def count_problems(
 ) -> list[Problem]:
     """Compare counts 504-506 and 512-513 with the entries: readers skip manifests with counts of 0. Null means unknown.
 
-    See `file_counts` for the entries that count.
+    See `stored_counts` for the entries that count.
     """
     problems: list[Problem] = []
     if stated is None:
         return problems
-    counted = file_counts(entries, dialect)
+    counted = stored_counts(entries, dialect)
     for name, (status, field_id) in _COUNTS.items():
         claimed, actual = stated[name], counted.get(name)
         if claimed is not None and actual is not None and actual != claimed:
@@ -157,7 +157,6 @@ def count_problems(
             problems.append(
                 problem("count-mismatch", location, text, field=f"{field_id} {name}", found=claimed, expected=actual)
             )
-    counted = row_counts(entries, dialect)
     for name, (status, field_id) in _ROWS.items():
         claimed, actual = stated[name], counted.get(name)
         if claimed is not None and actual is not None and actual != claimed:

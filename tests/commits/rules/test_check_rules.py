@@ -28,7 +28,7 @@ from iceexplore.manifests import (
     stats_type,
     write_manifest,
 )
-from iceexplore.manifests.rules import ENTRY_CHECKS
+from iceexplore.manifests.rules import ENTRY_CHECKS, Rows, misplaced
 from tests.helpers.root_table import BY_KIND_AND_BUCKET, PLACE, RootLab, data_file, dv, entries, equality, path
 
 SMALL = {"flush_data_files": 2, "flush_delete_files": 1, "leaf_entries": 10, "affinity": "none"}
@@ -386,6 +386,14 @@ def test_reading_reports_the_problems_that_the_registry_names(lab: RootLab, one:
     assert set(rule(rule_id).problems) - below_v4 <= found
     # The summary's totals notice many an edit, whatever rule it breaks.
     assert rule(rule_id).problems or found <= {"totals-differ"}
+
+
+def test_a_vector_on_its_data_files_row_is_in_its_place() -> None:
+    """The V4 draft has them in data manifests, decoded into two entries of one row."""
+    made = entries([data_file("A"), dv("V", "A")]).with_columns(ordinal=pa.array([0, 0])).entries
+    assert misplaced(Rows(made, "v4-draft"), 3).tolist() == [False, False]
+    assert misplaced(Rows(made, "v4-proposal"), 3).tolist() == [False, True]
+    assert misplaced(Rows(made, "v4-draft"), 4).tolist() == [True, False]
 
 
 def test_rules_name_codes_that_exist() -> None:
