@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.manifests.checks._totals import LiveTotals, live_totals
 from iceexplore.widgets.grid._query import GridQuery
 from iceexplore.widgets.scan_lab._texts import plan_sent
@@ -233,8 +234,8 @@ def test_position_deletes_that_are_not_those_of_the_entry(tmp_path: Path, rows: 
     assert not ix.open(folder).problems
     (path,) = folder.rglob("*-deletes.parquet")
     old = pq.read_table(path)
-    new = {"file_path": old["file_path"][:1].to_pylist() * len(rows), "pos": rows}
-    pq.write_table(pa.table(new, old.schema), path)
+    new = {"file_path": build.to_pylist(old["file_path"][:1]) * len(rows), "pos": rows}
+    pq.write_table(build.table(new, old.schema), path)
     _contradicted(folder, codes)
 
 
@@ -340,7 +341,7 @@ def test_counts_that_a_list_lacks_are_not_compared(healthy: Path, table: Path) -
     t = _open(table, healthy)
     root = t.state.root()
     assert root is not None
-    stats = [dict.fromkeys(s, None) for s in root.entries["manifest_stats"].to_pylist()]
+    stats = [dict.fromkeys(s, None) for s in build.to_pylist(root.entries["manifest_stats"])]
     at = root.entries.schema.get_field_index("manifest_stats")
     kind = root.entries.schema.field(at)
     unknown = root.entries.set_column(at, kind, pa.array(stats, kind.type))
@@ -422,10 +423,10 @@ def _deleted_then_damaged(folder: Path, to: str, version: int, several: bool) ->
 def test_a_data_file_that_is_found_by_its_end_keeps_its_deletes(damage: str, tmp_path: Path) -> None:
     new = _deleted_then_damaged(tmp_path, *DAMAGED_PATHS[damage])
     left = [3, 4, 5, 10, 11, 12]
-    assert sorted(ix.open(new).to_arrow()["id"].to_pylist()) == left
+    assert sorted(build.to_pylist(ix.open(new).to_arrow()["id"])) == left
     assert ix.open(new).count() == ix.open(new).count("id >= 0") == 6
     assert len(ix.open(new).head(100)) == 6
-    assert sorted(ix.open(new).to_arrow("id < 12")["id"].to_pylist()) == left[:5]
+    assert sorted(build.to_pylist(ix.open(new).to_arrow("id < 12")["id"])) == left[:5]
     t = ix.open(new)
     plan = t.plan()
     matched = plan.files.matched
@@ -444,7 +445,7 @@ def test_a_row_is_gone_though_its_file_was_found_by_its_end(tmp_path: Path) -> N
     new = _deleted_then_damaged(tmp_path, *DAMAGED_PATHS["inserted, several files"])
     t = ix.open(new)
     changes = t.changes(t.snapshots[1].snapshot_id, t.snapshots[-1].snapshot_id, rows=True)
-    assert sorted(changes["id"].to_pylist()) == [0, 1, 2, 13, 14, 15]
+    assert sorted(build.to_pylist(changes["id"])) == [0, 1, 2, 13, 14, 15]
     assert set(changes["_change_type"].to_pylist()) == {"DELETE"}
 
 
@@ -459,4 +460,4 @@ def test_a_vector_deletes_its_rows_whatever_the_file_counts(claimed: int, tmp_pa
     _rewritten(path, lambda rows: rows[0]["data_file"].update(record_count=claimed))
     t = ix.open(folder)
     with pytest.warns(UserWarning, match="rows|counts"):
-        assert sorted(t.to_arrow()["id"].to_pylist()) == [0, 1, 3, 4, 5, 7]
+        assert sorted(build.to_pylist(t.to_arrow()["id"])) == [0, 1, 3, 4, 5, 7]

@@ -19,6 +19,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore._samples import sample_path
+from iceexplore.arrow import build
 from iceexplore.storage import canonical
 
 TABLES = ("snapshots", "files", "all_entries", "manifests", "partitions", "position_deletes", "puffin_blobs", "refs")
@@ -92,7 +93,9 @@ def test_a_missing_file_is_a_problem_on_its_node_and_strict_raises(trips: Path, 
     elif kind == "snap-":
         path = trips / "metadata" / Path(str(t.snapshot.manifest_list)).name  # type: ignore[union-attr]
     else:
-        live = t.inspect.delete_files.arrow()["file_path"].to_pylist() + t.inspect.manifests.arrow()["path"].to_pylist()
+        live = build.to_pylist(t.inspect.delete_files.arrow()["file_path"]) + build.to_pylist(
+            t.inspect.manifests.arrow()["path"]
+        )
         names = {Path(p).name for p in live}
         path = min(p for p in trips.rglob(f"*{kind}*") if p.name in names)
     data = path.read_bytes()
@@ -158,7 +161,7 @@ def test_summaries_the_wrong_way_round_bring_no_row_back(tmp_path: Path) -> None
     _rewritten(root, turn)
     t = ix.open(tmp_path / "t")
     assert t.count() == 2
-    assert sorted(t.to_arrow()["id"].to_pylist()) == [1, 3]
+    assert sorted(build.to_pylist(t.to_arrow()["id"])) == [1, 3]
     (found,) = t.problems
     assert (found.code, found.field, found.found) == ("bounds-untrue", "507 partitions", "z to a")
     assert found.where == f"file://{root}#entry 0"

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from tests.helpers.root_model import History
 from tests.helpers.root_table import BY_KIND_AND_BUCKET, RootLab, data_file, dv, equality, path
 from tests.helpers.v4_oracle import entries_of, live_of, root_of
@@ -193,7 +194,7 @@ def test_all_files_are_those_of_any_snapshot(t: ix.Table) -> None:
 def test_column_stats_have_the_manifests_too(t: ix.Table) -> None:
     made = t.inspect.column_stats.arrow()
     live = {k[1] for k in live_of(t, _ids(t)[-1]) if k[0] == 0}
-    rows = made.filter(pc.and_(pc.equal(made["content"], 0), pc.equal(made["column"], "id"))).to_pylist()
+    rows = build.to_pylist(made.filter(pc.and_(pc.equal(made["content"], 0), pc.equal(made["column"], "id"))))
     assert {r["file_path"] for r in rows} == live
     leaves = {r["location"] for r in root_of(t, _ids(t)[-1]) if r["type"] == 3 and r["status"] != 2}
     some = made.filter(pc.equal(made["content"], 3))

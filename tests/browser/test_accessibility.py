@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import problem
 from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline
 from iceexplore.widgets.core._bundle import style_sheet
@@ -27,7 +28,7 @@ def problems() -> Any:
     table = ix.sample("trips")
     root = table.state.root()
     assert root is not None
-    for place in root.entries["location"].to_pylist():
+    for place in build.to_pylist(root.entries["location"]):
         table.state.problems.add(problem("file-missing", place, "not there", found=404))
         table.state.problems.add(problem("count-mismatch", place + "#entry 0", "another count"))
     return Problems(table)

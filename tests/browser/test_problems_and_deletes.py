@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import problem
 from iceexplore.widgets import DeletionVectors, Explorer, Problems
 from tests.browser.bare import bare_page
@@ -22,7 +23,7 @@ def test_from_a_problem_to_its_node_and_back(browser: Any) -> None:
     table = ix.sample("trips")
     root = table.state.root()
     assert root is not None
-    places = root.entries["location"].to_pylist()
+    places = build.to_pylist(root.entries["location"])
     for place in places:
         table.state.problems.add(problem("file-missing", place, "It is not there."))
     widget = Explorer(table)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import plan_cost, retained
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, travel
@@ -59,9 +60,9 @@ def test_orphans_are_what_no_snapshot_needs(simulation: Simulation) -> None:
         state = travel(simulation.state, snapshot=snapshot.snapshot_id)
         root = state.root()
         assert root is not None
-        needed |= {root.location, *root.entries["location"].to_pylist()}
+        needed |= {root.location, *build.to_pylist(root.entries["location"])}
         for leaf in state.leaves():
-            needed |= set(leaf.entries["location"].to_pylist())
+            needed |= set(build.to_pylist(leaf.entries["location"]))
     files = cost.files
     orphans = files[~files["reachable"]]
     assert set(orphans["location"]).isdisjoint(needed)

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import check_rules
 from iceexplore.storage import CACHE
 
@@ -211,7 +212,7 @@ def mutated(path: Path, rng: random.Random) -> bytes | None:
         rows.append(dict(rng.choice(rows)))
     if rng.random() < 0.2:
         rows.remove(rng.choice(rows))
-    free = pa.schema([f.with_nullable(True) for f in table.schema], table.schema.metadata)
+    free = build.schema([f.with_nullable(True) for f in table.schema], table.schema.metadata)
     sink = pa.BufferOutputStream()
     try:
         pq.write_table(pa.Table.from_pylist(rows, free), sink)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from iceexplore.arrow import build
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, ROW_ID, read_equality_deletes, read_position_deletes
 from iceexplore.errors import FormatError, IceexploreError
 from iceexplore.formats import field_id
@@ -68,7 +69,7 @@ def position_file(form: str, *, ids: bool = True, names: tuple[str, str] = ("fil
 def test_position_deletes(tmp_path: Path, form: str) -> None:
     storage, location = store(tmp_path, position_file(form))
     table = read_position_deletes(storage, location, "PARQUET")  # the content decides
-    assert table.schema == pa.schema([("file_path", pa.string()), ("pos", pa.int64())])
+    assert table.schema == build.schema([("file_path", pa.string()), ("pos", pa.int64())])
     assert table.to_pylist() == [
         {"file_path": "s3://b/a.parquet", "pos": 0},
         {"file_path": "s3://b/b.parquet", "pos": 1 << 40},
@@ -95,7 +96,7 @@ def test_the_deleted_row_is_kept(tmp_path: Path) -> None:
     table = pa.table([["a", None], [1, 2], [{"id": 7, "name": "x"}, None]], schema=schema)
     storage, location = store(tmp_path, parquet(table))
     found = read_position_deletes(storage, location)
-    assert found["row"].to_pylist() == [{"id": 7, "name": "x"}]
+    assert build.to_pylist(found["row"]) == [{"id": 7, "name": "x"}]
     assert field_id(found.schema.field("row").type.field("name")) == 2
 
 
@@ -167,7 +168,7 @@ def equality_parquet() -> bytes:
         ]
     )
     columns = [*list(EXPECTED.values())[:5], [{"old": 1.5}, None], EXPECTED["gone"]]
-    return parquet(pa.table(columns, schema=schema))
+    return parquet(build.table(columns, schema=schema))
 
 
 def equality_avro() -> bytes:
@@ -208,7 +209,7 @@ def test_equality_deletes_take_names_and_types_of_the_schema(tmp_path: Path, dat
 def test_equality_deletes_in_orc_without_ids(tmp_path: Path) -> None:
     out = io.BytesIO()
     columns = {"id": pa.array([1], pa.int32()), "when": pa.array([WHEN], pa.timestamp("ns", "UTC")), "other": ["x"]}
-    orc.write_table(pa.table(columns), out)
+    orc.write_table(build.table(columns), out)
     storage, location = store(tmp_path, out.getvalue())
     table = read_equality_deletes(storage, location, "orc", SCHEMA)
     assert table.to_pydict() == {"id": [1], "when": [WHEN], "other": ["x"]}

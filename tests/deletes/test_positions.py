@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
+from iceexplore.arrow import build
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, PositionSet, bitmap_of, read_positions
 from iceexplore.deletes import _positions as module
 from iceexplore.errors import MemoryLimitError
 from iceexplore.storage import Storage
 
-SCHEMA = pa.schema(
+SCHEMA = build.schema(
     [
         pa.field("file_path", pa.string(), metadata={"PARQUET:field_id": str(FILE_PATH_ID)}),
         pa.field("pos", pa.int64(), metadata={"PARQUET:field_id": str(POS_ID)}),

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
+from iceexplore.arrow import build
 from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
 from iceexplore.formats import field_id, read_orc_footer, read_parquet_footer, read_rows, sniff
 from iceexplore.storage import RangeFile, Storage
@@ -28,7 +29,7 @@ ROWS = 2000
 
 def table(rows: int = ROWS) -> pa.Table:
     struct = pa.struct([pa.field("x", pa.int32(), metadata={"PARQUET:field_id": "4"})])
-    schema = pa.schema(
+    schema = build.schema(
         [
             pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"}),
             pa.field("name", pa.string(), metadata={"PARQUET:field_id": "2"}),

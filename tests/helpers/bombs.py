@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.formats import read_header
 
 __all__ = ["BOMBS", "DOORS", "main"]
@@ -311,7 +312,7 @@ def avro_header(folder: Path) -> Path:
 def parquet_strings(folder: Path) -> Path:
     """A million rows of one string of 1 MB."""
     index = pa.array(np.zeros(1_000_000, dtype=np.int32))
-    text = pa.DictionaryArray.from_arrays(index, pa.array(["x" * MIB]))
+    text = pa.DictionaryArray.from_arrays(index, build.array(["x" * MIB]))
     table = pa.table({"id": pa.array(np.zeros(1_000_000, dtype=np.int64)), "s": text})
     fields = [f.with_metadata({"PARQUET:field_id": n}) for f, n in zip(table.schema, ("1", "2"), strict=True)]
     out = io.BytesIO()
@@ -391,12 +392,12 @@ def delete_runs(folder: Path) -> Path:
         pa.field("pos", pa.int64(), False, {"PARQUET:field_id": "2147483545"}),
     ]
     target = Path(deletes["file_path"].removeprefix("file://"))
-    with pq.ParquetWriter(target, pa.schema(fields), compression="zstd", use_dictionary=["file_path"],
+    with pq.ParquetWriter(target, build.schema(fields), compression="zstd", use_dictionary=["file_path"],
                           column_encoding={"pos": "DELTA_BINARY_PACKED"}) as writer:  # fmt: skip
         for i in range(100):
             path = pa.DictionaryArray.from_arrays(np.zeros(1_000_000, dtype=np.int32), [data["file_path"]])
             pos = np.arange(i * 1_000_000, (i + 1) * 1_000_000)
-            writer.write_table(pa.table([path.cast(pa.string()), pa.array(pos)], schema=pa.schema(fields)))
+            writer.write_table(pa.table([path.cast(pa.string()), pa.array(pos)], schema=build.schema(fields)))
 
     def change(entry: dict[str, Any]) -> None:
         if entry["content"] == 0:

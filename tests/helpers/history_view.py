@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.deletes import FILE_PATH_ID, read_deletion_vector, read_position_deletes
 from iceexplore.graph import TableState
 from iceexplore.manifests import Manifest, live
@@ -97,7 +98,7 @@ def view(t: ix.Table, snapshot: Snapshot | None, *, deletes: bool = True) -> See
 
 def _rows(leaf: Manifest, state: TableState) -> list[dict[str, Any]]:
     partition = leaf.partition()
-    tuples = [{}] * len(leaf.entries) if partition is None else partition.to_pylist()
+    tuples = [{}] * len(leaf.entries) if partition is None else build.to_pylist(partition)
     stats = leaf.stats(1)
     path = leaf.stats(FILE_PATH_ID)
     mask = live(leaf.entries).to_pylist()

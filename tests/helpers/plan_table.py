@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.planning import ScanPlan
 
 Row = dict[str, Any]
@@ -96,4 +97,4 @@ def contents(table: Any) -> dict[str, list[Row]]:
 
 def planned(plan: ScanPlan) -> list[str]:
     """The data files of a plan."""
-    return list(plan.files.files.entries["location"].to_pylist())
+    return list(build.to_pylist(plan.files.files.entries["location"]))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.commits import Change, LayoutOptions, Sandbox, new_table_document
 from iceexplore.graph import TableState, open_state
 from iceexplore.manifests import ContentType, EntryBatch, live, stats_type
@@ -178,8 +179,8 @@ def live_files(state: TableState) -> dict[str, dict[str, Any]]:
         return out
     for leaf in state.reader.leaves(root, parts={"entries", "partition", "stats"}):
         batch = EntryBatch.of(leaf)
-        tuples = [None] * len(batch) if batch.partition is None else batch.partition.to_pylist()
-        bounds = [None] * len(batch) if 1 not in batch.stats else batch.stats[1].to_pylist()
+        tuples = [None] * len(batch) if batch.partition is None else build.to_pylist(batch.partition)
+        bounds = [None] * len(batch) if 1 not in batch.stats else build.to_pylist(batch.stats[1])
         rows = batch.entries.to_pylist()
         for row, alive, values, bound in zip(rows, live(leaf.entries).to_pylist(), tuples, bounds, strict=True):
             if alive:

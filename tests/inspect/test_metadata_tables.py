@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import FileMissingError, OptionError
 from iceexplore.inspect import DEFINITIONS
 
@@ -280,7 +281,7 @@ def test_metrics_of_many_columns_take_no_work_for_each(tmp_path: Path, monkeypat
         return conform(array, kind)
 
     monkeypatch.setattr("iceexplore.inspect._metrics.conform", counted)
-    [row] = s.inspect.files.arrow()["readable_metrics"].to_pylist()
+    [row] = build.to_pylist(s.inspect.files.arrow()["readable_metrics"])
     assert {name: (m["lower_bound"], m["upper_bound"], m["value_count"]) for name, m in row.items()} == {
         name: (1, 2, 2) if kind == "long" else ("a", "b", 2) for name, kind in columns.items()
     }

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from tests.labs.writers import sql_catalog
 
 SCHEMA = {"id": "long", "k": "string", "x": "double"}
@@ -280,7 +281,7 @@ def test_schemas_of_other_libraries(tmp_path: Path) -> None:
     assert columns_of(ix.empty(made).table.schema) == expected
 
     coded = pa.dictionary(pa.int32(), pa.large_string())
-    arrow = pa.schema(
+    arrow = build.schema(
         [
             pa.field("id", pa.int64(), nullable=False, metadata={"doc": "the id", "PARQUET:field_id": "77"}),
             ("m", pa.map_(pa.string(), pa.decimal128(5, 2))),
@@ -300,7 +301,7 @@ def test_schemas_of_other_libraries(tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "arrow", arrow)
     assert columns_of(lab.schema) == of_arrow
     rows = {"id": [1], "m": [[]], "s": [{"x": 2**32 - 1, "y": "y"}], "u": [bytes(16)], "f": [b"abcd"], "ts": [None]}
-    lab.append(pa.table(rows, schema=arrow))
+    lab.append(build.table(rows, schema=arrow))
     assert rows_of(lab) == [(1, [], {"x": 2**32 - 1, "y": "y"}, bytes(16), b"abcd", None)]
     assert columns_of(ix.empty({"a": py.ListType(3, py.LongType()), "b": pa.list_(pa.int8())}).table.schema) == [
         (1, "a", "list<long>", False, None), (2, "a.element", "long", True, None),

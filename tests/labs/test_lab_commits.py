@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import check_rules
 from tests.helpers.folders import local
 from tests.labs.writers import TWIN, append, context, go_on, mix, new_lab
@@ -78,7 +79,7 @@ def test_writers_killed_at_any_point(tmp_path: Path, protocol: str, version: int
         process.join()
     lab = go_on(place)
     assert not lab.problems and not check_rules(lab.state)
-    check_rows(set(lab.to_arrow()["id"].to_pylist()), [log.read_text() for log in logs if log.exists()])
+    check_rows(set(build.to_pylist(lab.to_arrow()["id"])), [log.read_text() for log in logs if log.exists()])
     for snapshot in list(lab.snapshots)[:: 1 if len(lab.snapshots) < 20 else 20]:
         lab.at(snapshot=snapshot.snapshot_id).to_arrow()
     left = lab.orphan_files()

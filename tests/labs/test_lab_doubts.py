@@ -11,6 +11,7 @@ import fastavro
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 
 Rewrite = Callable[[ix.Lab], Any]
 
@@ -78,7 +79,7 @@ def test_a_lab_continues_with_what_is_there_on_request(tmp_path: Path) -> None:
         assert lab.fork().delete("id = 11") is None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert sorted(lab.to_arrow()["id"].to_pylist()) == [3, 4, 5, 6]
+        assert sorted(build.to_pylist(lab.to_arrow()["id"])) == [3, 4, 5, 6]
     with pytest.raises(ix.OptionError, match="'raise' or 'skip'"):
         ix.lab(folder, on_error="ignore")  # type: ignore[arg-type]
 
@@ -93,7 +94,7 @@ def test_a_rollback_ends_the_doubt(tmp_path: Path) -> None:
         lab.delete("id = 1")
     lab.rollback(older)
     assert lab.delete("id = 1") is not None
-    assert sorted(lab.to_arrow()["id"].to_pylist()) == [3, 4, 5, 6]
+    assert sorted(build.to_pylist(lab.to_arrow()["id"])) == [3, 4, 5, 6]
 
 
 def test_rows_that_a_claim_hides_are_not_taken_for_absent(tmp_path: Path) -> None:

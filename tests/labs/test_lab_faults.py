@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import check_rules
 from iceexplore.labs import _failed_commit_cleanup
 from iceexplore.storage import CACHE
@@ -58,7 +59,7 @@ def test_lost_attempts_leave_nothing(tmp_path: Path, protocol: str, version: int
         append(lab, n + 1)
     assert [r.attempts for r in lab._sandbox.records][-2:] == [2, 2]
     assert not len(lab.orphan_files(running=True))
-    assert sorted(lab.to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4]
+    assert sorted(build.to_pylist(lab.to_arrow()["id"])) == [0, 1, 2, 3, 4]
     for snapshot in lab.snapshots:  # each of them is whole
         then = lab.at(snapshot=snapshot.snapshot_id)
         assert len(then.to_arrow()) == then.count() > 0
@@ -121,7 +122,7 @@ def test_refused_commits_leave_nothing(tmp_path: Path, protocol: str, version: i
     with pytest.raises(ZeroDivisionError):
         lab.update({"writer": lambda rows: 1 // 0}, "id = 2")
     assert not len(lab.orphan_files(running=True)) and not len(lab.verify())
-    assert sorted(lab.to_arrow()["id"].to_pylist()) == [0, 2, 3, 9]
+    assert sorted(build.to_pylist(lab.to_arrow()["id"])) == [0, 2, 3, 9]
     assert lab.cost().commits["orphans"].sum() > 0  # it tells what was written all the same
 
 

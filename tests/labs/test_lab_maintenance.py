@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
 
@@ -53,7 +54,7 @@ def test_position_deletes_of_version_2_are_merged(tmp_path: Path, granularity: s
     assert sorted(deletes_of(table)) == (
         per_partition if granularity == "partition" else [("parquet", 1), ("parquet", 2), ("parquet", 2)]
     )
-    assert sorted(table.to_arrow()["id"].to_pylist()) == [2, 3, 4, 7, 8, 10, 11]
+    assert sorted(build.to_pylist(table.to_arrow()["id"])) == [2, 3, 4, 7, 8, 10, 11]
     assert table.rewrite_position_deletes() is None
 
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import check_rules
 from iceexplore.labs import LAB_PROPERTY
 from tests.helpers.folders import local
@@ -287,7 +288,7 @@ class _Streamed:
 def test_rows_in_each_form(tmp_path: Path) -> None:
     records: list[Row] = [{"id": 1, "city": "a"}, {"x": 2.5, "id": 2}]
     whole = [{"id": 1, "city": "a", "x": None, "day": None}, {"id": 2, "city": None, "x": 2.5, "day": None}]
-    schema = pa.schema({"id": pa.int64(), "city": pa.large_utf8(), "x": pa.float64()})
+    schema = build.schema({"id": pa.int64(), "city": pa.large_utf8(), "x": pa.float64()})
     table = pa.Table.from_pylist(records, schema=schema)
     forms = {
         "dictionaries": lambda: records,

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
 
@@ -26,12 +27,12 @@ def places(lab: ix.Lab, folder: Path) -> list[str]:
     found = [document["location"], *(entry["metadata-file"] for entry in document.get("metadata-log", []))]
     for snapshot in document["snapshots"]:
         found += [value for value in snapshot.values() if isinstance(value, str) and "/" in value]
-    found += lab.inspect.all_manifests.arrow()["path"].to_pylist()
+    found += build.to_pylist(lab.inspect.all_manifests.arrow()["path"])
     files = lab.inspect.all_files.arrow()
-    found += files["file_path"].to_pylist()
-    for path in files["file_path"].to_pylist():
+    found += build.to_pylist(files["file_path"])
+    for path in build.to_pylist(files["file_path"]):
         if "delete" in path and path.endswith(".parquet"):
-            found += pq.read_table(folder / path.partition(f"/{folder.name}/")[2])["file_path"].to_pylist()
+            found += build.to_pylist(pq.read_table(folder / path.partition(f"/{folder.name}/")[2])["file_path"])
     return found
 
 
@@ -63,9 +64,9 @@ def test_every_location_is_spelled_alike(tmp_path: Path, given: str, spelled: st
     assert again.metadata.location == f"{spelled}{folder}"
     assert again.orphan_files().empty
     assert again.compact() is not None
-    assert sorted(ix.open(f"{spelled}{folder}").to_arrow()["id"].to_pylist()) == [1, 3, 4]
+    assert sorted(build.to_pylist(ix.open(f"{spelled}{folder}").to_arrow()["id"])) == [1, 3, 4]
     again.expire_snapshots(retain_last=1, older_than="2100-01-01")
-    assert sorted(ix.lab(folder).to_arrow()["id"].to_pylist()) == [1, 3, 4]
+    assert sorted(build.to_pylist(ix.lab(folder).to_arrow()["id"])) == [1, 3, 4]
     assert again.orphan_files().empty
     if version < 4:
         from pyiceberg.table import StaticTable
@@ -89,13 +90,13 @@ def test_a_lab_that_was_spelled_without_a_scheme_goes_on_so(tmp_path: Path, vers
     assert lab.metadata.location == str(folder)
     lab.append({"id": [6, 7]})
     lab.delete("id = 1 or id = 6")  # of one file spelled with a scheme, and of one without
-    assert sorted(lab.to_arrow()["id"].to_pylist()) == [2, 3, 4, 5, 7]
+    assert sorted(build.to_pylist(lab.to_arrow()["id"])) == [2, 3, 4, 5, 7]
     assert lab.count() == 5
-    spelled = {path[:5] for path in lab.inspect.data_files.arrow()["file_path"].to_pylist()}
+    spelled = {path[:5] for path in build.to_pylist(lab.inspect.data_files.arrow()["file_path"])}
     assert len(spelled) == 2
     assert lab.orphan_files().empty
     assert lab.compact() is not None
-    assert sorted(lab.to_arrow()["id"].to_pylist()) == [2, 3, 4, 5, 7]
+    assert sorted(build.to_pylist(lab.to_arrow()["id"])) == [2, 3, 4, 5, 7]
 
 
 @pytest.mark.parametrize("spelling", ["", "file:", "file://"])
@@ -104,14 +105,14 @@ def test_deletes_apply_however_they_spell_their_data_files(tmp_path: Path, spell
     lab = ix.create(folder, {"id": "long"}, format_version=2, properties=MERGE_ON_READ)
     lab.append({"id": [1, 2, 3]})
     lab.delete("id = 2")
-    [path] = lab.inspect.delete_files.arrow()["file_path"].to_pylist()
+    [path] = build.to_pylist(lab.inspect.delete_files.arrow()["file_path"])
     file = Path(path.removeprefix("file://"))
     table: Any = pq.read_table(file)
-    other = [f"{spelling}{place.removeprefix('file://')}" for place in table["file_path"].to_pylist()]
+    other = [f"{spelling}{place.removeprefix('file://')}" for place in build.to_pylist(table["file_path"])]
     table = table.set_column(0, table.schema.field(0), pa.array(other, pa.string()))
     pq.write_table(table, file, store_schema=False)
     opened = ix.open(folder)
-    assert sorted(opened.to_arrow()["id"].to_pylist()) == [1, 3]
+    assert sorted(build.to_pylist(opened.to_arrow()["id"])) == [1, 3]
     assert opened.count() == 2
     assert opened.plan().tasks["deletes"].tolist() == [1]
 

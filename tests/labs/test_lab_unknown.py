@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 
 NULLS = {"null", "unknown"}
 
@@ -52,10 +53,10 @@ def test_unknown_is_left_out_of_files(tmp_path: Path, kind: str, value: Any, sto
     lab.delete("id = 3")
     lab.compact()
     assert leaves(tmp_path) == {"id", *stored}
-    rows = lab.to_arrow().sort_by("id").to_pylist()
+    rows = build.to_pylist(lab.to_arrow().sort_by("id"))
     assert [row["v"] for row in rows] == [expected, None]
     unknown = {f.field_id for _, f in lab.schema.walk() if str(f.type) == "unknown"}
-    counted = lab.inspect.files.arrow()["value_counts"].to_pylist()
+    counted = build.to_pylist(lab.inspect.files.arrow()["value_counts"])
     assert all(unknown.isdisjoint(dict(counts)) for counts in counted)
 
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import check_rules
 from tests.helpers.folders import local
 
@@ -53,7 +54,7 @@ def spans(numbers: list[int], kind: pa.DataType) -> pa.Array:
     return pa.array(numbers, pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
 
 
-NOT_UTF8 = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"a\xff"))
+NOT_UTF8 = pa.StringArray.from_buffers(2, build.py_buffer(np.array([0, 1, 2], np.int32)), build.py_buffer(b"a\xff"))
 IDS = {"type": "struct", "fields": [{"id": 1, "name": "u", "required": True, "type": "uuid"}]}
 REFUSED: list[tuple[Any, Any, str]] = [
     ("float", [1.0, 1e300], r"does not fit float: 1e\+300 is out of range \(row 1, counted from 0\)"),
@@ -329,7 +330,7 @@ def test_partition_values_that_no_folder_can_be_named_for(tmp_path: Path, versio
     lab.append({"id": [5], "c": values[:1]})
     lab.compact()
     lab.update({"id": 6}, "id = 3")
-    assert sorted(lab.to_arrow()["c"].to_pylist()) == sorted([*values, values[0]]) and not check_rules(lab.state)
+    assert sorted(build.to_pylist(lab.to_arrow()["c"])) == sorted([*values, values[0]]) and not check_rules(lab.state)
     paths = [local(path) for path in lab.inspect.data_files()["file_path"]]
     folders = {path.parent.name for path in paths}
     assert len(folders) == 4 and sum(name == "c=" + "b" * 253 for name in folders) == 1

@@ -10,6 +10,7 @@ from typing import Any
 import fastavro
 import pytest
 
+from iceexplore.arrow import build
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError
 from iceexplore.formats import AVRO_MAGIC, index_blocks, read_header
 from iceexplore.manifests import Manifest, open_manifest
@@ -141,7 +142,7 @@ def check_manifest(manifest: Manifest, rows: list[Any], path: Path) -> None:
         assert widths <= {0}, path
     else:
         tuples.validate(full=True)
-        for value, row in zip(tuples.to_pylist(), rows, strict=True):
+        for value, row in zip(build.to_pylist(tuples), rows, strict=True):
             stored = list(row["data_file"]["partition"].values())
             assert [v is None for v in value.values()] == [v is None for v in stored], path
             for ours, theirs in zip(value.values(), stored, strict=True):

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from iceexplore.arrow import build
 from iceexplore.errors import FileMissingError, FormatError
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, ManifestReader, Status, _reader, open_manifest
 from iceexplore.manifests.decode import _file as _source
@@ -520,8 +521,8 @@ def parquet_manifest(partitioned: bool) -> bytes:
     def f(field_id: int, name: str, kind: pa.DataType) -> pa.Field:
         return pa.field(name, kind, metadata={"PARQUET:field_id": str(field_id)})
 
-    counts = pa.map_(f(119, "key", pa.int32()).with_nullable(False), f(120, "value", pa.int64()))
-    bounds = pa.map_(f(126, "key", pa.int32()).with_nullable(False), f(127, "value", pa.binary()))
+    counts = build.map_(f(119, "key", pa.int32()).with_nullable(False), f(120, "value", pa.int64()))
+    bounds = build.map_(f(126, "key", pa.int32()).with_nullable(False), f(127, "value", pa.binary()))
     tuple_ = [f(102, "partition", pa.struct([f(1000, "day", pa.date32())]))] if partitioned else []
     data = pa.struct(
         [
@@ -630,7 +631,7 @@ def test_loose_manifest(table: Any, make: Any) -> None:
     assert loose.entries["partition_spec_id"].to_pylist() == [4, 4]
     partition = loose.partition()
     assert partition is not None
-    assert partition.to_pylist() == [{"1000": 0}, {"1000": 1}]
+    assert build.to_pylist(partition) == [{"1000": 0}, {"1000": 1}]
     root = open_manifest(reader.storage, table.document["snapshots"][0]["manifest-list"])
     assert root.is_root
     with pytest.raises(FileMissingError):

@@ -15,6 +15,7 @@ import pytest
 from pyroaring import BitMap
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError
 from iceexplore.formats import index_blocks, read_header
 from iceexplore.manifests import Manifest, ManifestReader, encode_manifest_dv, open_manifest
@@ -32,7 +33,7 @@ def _show(manifest: Manifest) -> None:
     """Everything that a manifest can be asked."""
     manifest.entries.to_pylist()
     partition = manifest.partition()
-    assert partition is None or len(partition.to_pylist()) == len(manifest)
+    assert partition is None or len(build.to_pylist(partition)) == len(manifest)
     manifest.stat_maps().to_pylist()
     for field_id in manifest.stat_field_ids():
         stats = manifest.stats(field_id)

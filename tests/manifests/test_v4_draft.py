@@ -11,6 +11,7 @@ import pytest
 from pyroaring import BitMap
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.deletes import encode_mumbling
 from iceexplore.graph import table_card
 from iceexplore.manifests import encode_manifest_dv, live, open_manifest
@@ -82,7 +83,7 @@ def test_a_row_with_a_file_and_its_vector_is_two_entries(table: Table) -> None:
     tuples = made.partition()
     assert tuples is not None
     first = {"1000": dt.date(2024, 1, 1), "1001": None, "1002": None}
-    assert tuples.to_pylist() == [first, first, {"1000": None, "1001": None, "1002": 5}, None, None]
+    assert build.to_pylist(tuples) == [first, first, {"1000": None, "1001": None, "1002": 5}, None, None]
 
 
 def test_a_vector_on_what_is_no_data_file(table: Table) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from iceexplore.arrow import build
 from iceexplore.errors import OptionError, Problems
 from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, Manifest, ManifestReader, live, open_manifest
 from iceexplore.metadata import PrimitiveType, encode_value, parse_table_metadata
@@ -324,9 +325,9 @@ def test_typed_statistics(table: Table) -> None:
     absent = manifest.stats(99)
     assert (absent.type, absent.lower.null_count) == (None, 3)
     maps = manifest.stat_maps()
-    assert dict(maps["value_counts"].to_pylist()[0]) == dict.fromkeys(LOW, 10)
+    assert dict(build.to_pylist(maps["value_counts"])[0]) == dict.fromkeys(LOW, 10)
     assert maps["lower_bounds"].to_pylist()[1] is None
-    assert dict(maps["lower_bounds"].to_pylist()[2]) == {1: (9).to_bytes(8, "little")}
+    assert dict(build.to_pylist(maps["lower_bounds"])[2]) == {1: (9).to_bytes(8, "little")}
     assert maps["column_sizes"].null_count == 3
     assert list(reader.problems) == []
 
@@ -349,10 +350,10 @@ def test_statistics_and_tuples_of_a_root(table: Table) -> None:
     assert direct.stats(1).lower.to_pylist() == [1, None]
     tuples = direct.partition()
     assert tuples is not None
-    assert tuples.to_pylist() == [{"1000": dt.date(2024, 5, 1), "1001": "x"}, None]
+    assert build.to_pylist(tuples) == [{"1000": dt.date(2024, 5, 1), "1001": "x"}, None]
     whole_root = root.partition()
     assert whole_root is not None
-    assert whole_root.to_pylist() == [None, {"1000": dt.date(2024, 5, 1), "1001": "x"}, None, None]
+    assert build.to_pylist(whole_root) == [None, {"1000": dt.date(2024, 5, 1), "1001": "x"}, None, None]
     batch = EntryBatch.of(direct)
     assert sorted(batch.stats) == [1, 2, 101]
     assert len(batch.partition or []) == 2
@@ -382,7 +383,7 @@ def test_tuples_are_rebuilt_and_united(table: Table) -> None:
     assert made is not None
     assert [f.name for f in made.type] == ["1000", "1001", "1002"]
     assert [f.type for f in made.type] == [pa.date32(), pa.string(), pa.int32()]
-    assert made.to_pylist() == [
+    assert build.to_pylist(made) == [
         {"1000": day, "1001": "x", "1002": None},
         {"1000": day, "1001": "y", "1002": None},
         {"1000": None, "1001": None, "1002": None},
@@ -404,7 +405,7 @@ def test_a_kept_tuple_counts(table: Table) -> None:
     reader = table.root([v4.manifest_row(leaf, length, 3)])
     made = reader.leaf(root_of(reader), 0).partition()
     assert made is not None
-    assert [v["1001"] for v in made.to_pylist()] == ["kept", "rebuilt", None]
+    assert [v["1001"] for v in build.to_pylist(made)] == ["kept", "rebuilt", None]
 
 
 def test_bounds_that_do_not_fit_are_damaged_and_kept(table: Table) -> None:
@@ -436,8 +437,8 @@ def test_geometry_as_a_struct_is_bytes(table: Table) -> None:
     reader = table.root([v4.manifest_row(leaf, length, 3)])
     stats = reader.leaf(root_of(reader), 0).stats(7)
     xy, xyz = (pa.array(v, pa.float64()).buffers()[1].to_pybytes() for v in ([1.0, 2.0], [1.0, 2.0, 3.0]))
-    assert stats.lower.to_pylist() == [xy[:16], xyz[:24], None]
-    assert stats.value_count.to_pylist() == [1, None, None]
+    assert build.to_pylist(stats.lower) == [xy[:16], xyz[:24], None]
+    assert build.to_pylist(stats.value_count) == [1, None, None]
 
 
 def test_files_without_ids_are_read_by_name(table: Table) -> None:

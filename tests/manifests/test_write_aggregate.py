@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iceexplore.arrow import build
 from iceexplore.errors import OptionError
 from iceexplore.manifests import EntryBatch, live, manifest_entry, stats_type, upgrade_entries
 from iceexplore.metadata import TableMetadata, decode_value, encode_value, result_type
@@ -130,7 +131,7 @@ def test_derived_columns_and_summaries_cover(data: st.DataObject) -> None:
             ends = (min(some, key=order), max(some, key=order)) if some else (None, None)
             assert (plain(pc.struct_field(found, "lower"))[0], plain(pc.struct_field(found, "upper"))[0]) == ends
             records = batch.entries["record_count"].combine_chunks().filter(alive)
-            nulls = [max(1, r) for r, v in zip(records.to_pylist(), plain(live_values), strict=True) if v is None]
+            nulls = [max(1, r) for r, v in zip(build.to_pylist(records), plain(live_values), strict=True) if v is None]
             assert pc.struct_field(found, "null_count")[0].as_py() == sum(nulls)
         after = upgraded[expressions[f.field_id]]
         lower = plain(pc.struct_field(after, "lower"))[0]
@@ -260,12 +261,12 @@ def test_upgrade_keeps_identity_bounds_with_the_source_column() -> None:
     assert made.entries["status"].to_pylist() == [0, 0, 0]
     assert made.entries["file_sequence_number"].to_pylist() == [5, 5, 5]
     assert made.entries["partition_summaries"].null_count == 3
-    text = made.stats[cases.COLUMNS["string"]].to_pylist()
+    text = build.to_pylist(made.stats[cases.COLUMNS["string"]])
     assert text[0] is None and text[2] is None
     assert (text[1]["lower"], text[1]["upper"], text[1]["null_count"]) == ("a", None, None)
-    double = made.stats[cases.COLUMNS["double"]].to_pylist()[1]
+    double = build.to_pylist(made.stats[cases.COLUMNS["double"]])[1]
     assert (double["lower"], double["null_count"], double["nan_count"]) == (1.5, 0, None)
-    number = made.stats[cases.COLUMNS["float"]].to_pylist()[1]
+    number = build.to_pylist(made.stats[cases.COLUMNS["float"]])[1]
     assert number["nan_count"] is None  # unknown: assumed
     assert decode_value(types[cases.COLUMNS["double"]], summaries[4]["lower_bound"]) == 1.5
     with pytest.raises(OptionError, match="lacks a count"):

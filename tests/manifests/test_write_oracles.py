@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iceexplore.arrow import build
 from iceexplore.manifests import EntryBatch, stats_type, write_manifest, write_manifest_list
 from iceexplore.metadata import TableMetadata, decode_value, encode_values
 from tests.manifests import write_cases as cases
@@ -217,7 +218,7 @@ def test_pyarrow_reads_v4_by_field_id(data: st.DataObject) -> None:
 def check_derived(columns: dict[int, pa.ChunkedArray], batch: EntryBatch, table: TableMetadata) -> None:
     """Derived columns hold the partition values as lower bounds, and count the nulls."""
     spec_ids = batch.entries["partition_spec_id"].combine_chunks()
-    records = batch.entries["record_count"].to_pylist()
+    records = build.to_pylist(batch.entries["record_count"])
     expressions = {e.partition_field_id: e.expr_id for e in table.expressions}
     for spec in table.partition_specs:
         here = pc.equal(spec_ids, spec.spec_id)
@@ -236,10 +237,10 @@ def check_derived(columns: dict[int, pa.ChunkedArray], batch: EntryBatch, table:
             else:
                 assert values.null_count == len(batch)
             assert base + 2 not in columns  # the upper bound is the same
-            nulls = values.is_null().to_pylist()
+            nulls = build.to_pylist(values.is_null())
             wanted = [max(1, r) if null else 0 for null, r in zip(nulls, records, strict=True)]
-            found = columns[base + 5].to_pylist()
-            assert found == [w if ok else None for w, ok in zip(wanted, here.to_pylist(), strict=True)]
+            found = build.to_pylist(columns[base + 5])
+            assert found == [w if ok else None for w, ok in zip(wanted, build.to_pylist(here), strict=True)]
 
 
 def test_a_partition_value_wins_over_a_truncated_bound() -> None:

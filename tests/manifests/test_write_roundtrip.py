@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iceexplore.arrow import build
 from iceexplore.errors import OptionError, RuleError, UnsupportedError
 from iceexplore.manifests import EntryBatch, manifest_entry, write_manifest, write_manifest_list
 from iceexplore.metadata import TableMetadata
@@ -217,7 +218,7 @@ def test_nulls_of_a_list_are_the_commits_own_and_row_ids_go_on() -> None:
     assert found.entries["first_row_id"].to_pylist() == [100, None, 3, 115]  # ManifestListWriter.V3Writer
     assert found.entries["snapshot_id"].to_pylist() == [7] * 4
     assert found.entries["sequence_number"].to_pylist() == [9] * 4
-    assert [s["min_sequence_number"] for s in found.entries["manifest_stats"].to_pylist()] == [9] * 4
+    assert [s["min_sequence_number"] for s in build.to_pylist(found.entries["manifest_stats"])] == [9] * 4
 
 
 FILE = {

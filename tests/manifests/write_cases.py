@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from iceexplore.arrow import build
 from iceexplore.commits import upgrade
 from iceexplore.errors import Problems
 from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, Manifest, ManifestReader, stats_type
@@ -222,7 +223,7 @@ def partitions(draw: st.DrawFn, table: TableMetadata, specs: tuple[int, ...], id
             source = known.get(f.source_id)
             kind = result_type(f.transform, source[1].type if source else None)
             if f.transform == "void" or str(kind) == "unknown":
-                array = pa.nulls(len(ids), arrow_type(kind))
+                array = build.nulls(len(ids), arrow_type(kind))
             else:
                 value = VALUES[str(kind)]
                 if nan and str(kind) in ("float", "double"):

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
+from iceexplore.arrow import build
 from iceexplore.errors import FormatError, OptionError
 from iceexplore.metadata import PrimitiveType, arrow_type, decode_value, decode_values, encode_value, parse_type
 
@@ -183,7 +184,7 @@ def test_decimal_limits(precision: int) -> None:
     good = [limit - 1, 1 - limit, 0, -1]
     data = [n.to_bytes(16, "big", signed=True) for n in [*good, limit, -limit]]
     values, bad = decode_values(type_, pa.array(data))
-    assert [int(v) for v in values.to_pylist()[:4]] == good
+    assert [int(v) for v in build.to_pylist(values)[:4]] == good
     assert bad.to_pylist() == [False] * 4 + [True] * 2
 
 

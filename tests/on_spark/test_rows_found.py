@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import compact
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.on_spark import only_rows, ship
@@ -51,7 +52,7 @@ def found_by(lab: ix.Lab, tasks: FileTasks) -> dict[int, Any]:
 
 
 def ids_of(lab: ix.Lab, tasks: FileTasks) -> list[int]:
-    return sorted(i for table in read_tasks(lab.state, tasks, columns="id") for i in table["id"].to_pylist())
+    return sorted(i for table in read_tasks(lab.state, tasks, columns="id") for i in build.to_pylist(table["id"]))
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
@@ -96,7 +97,7 @@ def test_files_are_rewritten_and_sorted(tmp_path: Path, version: int, files: int
             parts = shares(group, SplitOptions(open_file_cost=0), parts=wanted)
             assert len(parts) == min(wanted, len(group))
             tables = _Compactor(state, number)(list(enumerate(parts)))
-            made += [unpacked(data) for table in tables for data in table["files"].to_pylist()]
+            made += [unpacked(data) for table in tables for data in build.to_pylist(table["files"])]
         return concat_batches(made)
 
     paths = lab.inspect.data_files()["file_path"].tolist()
@@ -118,6 +119,6 @@ def test_files_are_rewritten_and_sorted(tmp_path: Path, version: int, files: int
 
 def test_a_table_in_memory_makes_large_positions_small() -> None:
     positions = np.arange(0, 200_000, dtype=np.int64)
-    table = pa.table({"task": pa.array(np.zeros(200_000), pa.int32()), "position": positions})
+    table = build.table({"task": pa.array(np.zeros(200_000), pa.int32()), "position": positions})
     [batch] = _parts(iter(table.to_batches(max_chunksize=10_000)))
     assert len(batch.column(2)[0].as_py()) < 50_000

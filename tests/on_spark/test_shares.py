@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import UnsupportedError
 from iceexplore.on_spark import SessionInfo, SparkColumns, check_reach, ship
 from iceexplore.on_spark.transport import _splits as _shares
@@ -49,7 +50,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def ids(state: Any, parts: list[Any]) -> list[int]:
     shipped = ship(state)
     outputs = outputs_of(state, ["id"])
-    return [i for part in parts for rows in read_share(shipped.open(), part, outputs) for i in rows["id"].to_pylist()]
+    return [
+        i for part in parts for rows in read_share(shipped.open(), part, outputs) for i in build.to_pylist(rows["id"])
+    ]
 
 
 def with_offsets(tasks: FileTasks, offsets: list[int] | None) -> FileTasks:
@@ -72,7 +75,7 @@ def test_every_row_is_read_once(
 ) -> None:
     tasks = with_offsets(plan_scan(table._state, where).files, offsets)
     parts = shares(tasks, SplitOptions(size=size, open_file_cost=cost))
-    assert sorted(ids(table._state, parts)) == sorted(table.to_arrow(where, ["id"])["id"].to_pylist())
+    assert sorted(ids(table._state, parts)) == sorted(build.to_pylist(table.to_arrow(where, ["id"])["id"]))
 
 
 def test_large_files_are_cut(table: ix.Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +86,7 @@ def test_large_files_are_cut(table: ix.Table, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(_shares, "_MOST_SHARES", 3)
     few = shares(with_offsets(plan.files, None), SplitOptions(size=2_000, open_file_cost=0))
     assert len(few) == 3
-    assert sorted(ids(table._state, few)) == sorted(table.to_arrow(columns=["id"])["id"].to_pylist())
+    assert sorted(ids(table._state, few)) == sorted(build.to_pylist(table.to_arrow(columns=["id"])["id"]))
     # As many as there are workers, but none below 16 MiB or the size asked for.
     assert fitted(plan.files, SplitOptions(), 8).size == 16 << 20
     assert fitted(plan.files, SplitOptions(size=1_000), 8).size == 1_000
@@ -122,7 +125,7 @@ def test_a_state_goes_to_workers_without_its_history(table: ix.Table) -> None:
     assert len(shipped.data) < 10_000  # a simulation's own files are named in it
     assert [x.snapshot_id for x in state.metadata.snapshots] == [s._state.snapshot.snapshot_id]  # type: ignore[union-attr]
     found = ids(s._state, shares(s.plan().files, SplitOptions()))
-    assert sorted(found) == sorted(s.to_arrow(columns=["id"])["id"].to_pylist())
+    assert sorted(found) == sorted(build.to_pylist(s.to_arrow(columns=["id"])["id"]))
 
 
 def test_files_in_a_temporary_folder_stay_on_this_machine(table: ix.Table, tmp_path: Path) -> None:

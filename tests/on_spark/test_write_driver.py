@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import OptionError, StorageError
 from iceexplore.on_spark import SessionInfo, write_files
 from iceexplore.on_spark.transport._arrow_schema import spark_schema
@@ -101,7 +102,7 @@ def test_rows_of_a_partition_come_together(
     frame = Frame([ROWS.slice(0, 10), ROWS.slice(10)])
     made = write_files(session, frame, lab.state)
     assert frame.asked == asked and len(made) == files
-    assert sum(made.entries["record_count"].to_pylist()) == 20
+    assert sum(build.to_pylist(made.entries["record_count"])) == 20
     assert made.entries["ordinal"].to_pylist() == list(range(files))
 
 
@@ -117,7 +118,7 @@ def test_columns_have_any_names(session: Any, tmp_path: Path, by: Any) -> None:
     lab = ix.create(tmp_path / "t", {"a`b": "long", "kind": "string", "`": "long"}, partition_by=by)
     rows = pa.table({"a`b": [1, 2], "kind": ["x", "y"], "`": [3, 4]})
     made = write_files(session, Frame([rows]), lab.state)
-    files = [pq.read_table(location) for location in made.entries["location"].to_pylist()]
+    files = [pq.read_table(location) for location in build.to_pylist(made.entries["location"])]
     assert [file.column_names for file in files] == [rows.column_names] * (2 if by else 1)
     assert sorted(map(str, pa.concat_tables(files).to_pylist())) == sorted(map(str, rows.to_pylist()))
 
@@ -127,7 +128,7 @@ def test_a_column_of_the_name_of_the_key_stays(session: Any, tmp_path: Path) -> 
     lab = ix.create(tmp_path / "t", {"id": "long", name: "string"}, partition_by=name)
     made = write_files(session, Frame([ROWS.rename_columns(["id", name])]), lab.state)
     assert made.partition is not None
-    assert sorted(p["1000"] for p in made.partition.to_pylist()) == ["k0", "k1", "k2", "k3"]
+    assert sorted(p["1000"] for p in build.to_pylist(made.partition)) == ["k0", "k1", "k2", "k3"]
 
 
 def test_files_that_are_not_here_are_refused(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import Change, CommitWriter, append
 from iceexplore.errors import OptionError
 from iceexplore.manifests import EntryBatch, concat_batches
@@ -74,7 +75,7 @@ def test_entries_are_those_of_rows_written_here(tmp_path: Path, partition_by: An
     other = ix.create(tmp_path / "other", SCHEMA, **how)
     other._sandbox.commit(note)
     assert by_partition(made) == by_partition(here)
-    assert sum(made.entries["record_count"].to_pylist()) == 60
+    assert sum(build.to_pylist(made.entries["record_count"])) == 60
 
 
 def test_what_is_written_is_committed_and_read(tmp_path: Path) -> None:
@@ -92,9 +93,9 @@ def test_files_hold_floats_in_the_total_order(tmp_path: Path) -> None:
     nan, inf = float("nan"), float("inf")
     given = pa.table({"x": [0.0, nan, None, -0.0, inf, -inf, 0.0, -0.0, 1.5]})
     [out] = FileWriter(ship(lab.state), None)(batches(given, 4))
-    [location] = unpacked(out.column(0)[0].as_py()).entries["location"].to_pylist()
+    [location] = build.to_pylist(unpacked(out.column(0)[0].as_py()).entries["location"])
     table = pq.read_table(location)
-    assert [str(x) for x in table["x"].to_pylist()] == [
+    assert [str(x) for x in build.to_pylist(table["x"])] == [
         "-inf", "-0.0", "-0.0", "0.0", "0.0", "1.5", "inf", "nan", "None",
     ]  # fmt: skip
 
@@ -124,7 +125,7 @@ KNOWN = 7_007_933_600_726_831_298
 def test_partition_columns_that_are_not_given_have_their_default(tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "t", {"id": "long", "kind": "string"}, partition_by="kind")
     made = written(lab, pa.table({"id": [1, 2]}))
-    assert made.partition is not None and made.partition.to_pylist() == [{"1000": None}]
+    assert made.partition is not None and build.to_pylist(made.partition) == [{"1000": None}]
     with pytest.raises(OptionError, match="no column 'ID'"):
         written(lab, pa.table({"ID": [1]}))
 
@@ -144,9 +145,9 @@ def test_files_are_no_larger_than_the_target(tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "t", {"id": "long"}, properties=properties)
     [out] = FileWriter(ship(lab.state), None)(batches(pa.table({"id": range(1000)}), 250))
     made = unpacked(out.column(0)[0].as_py())
-    counts = made.entries["record_count"].to_pylist()
+    counts = build.to_pylist(made.entries["record_count"])
     assert sum(counts) == 1000 and 60 < min(counts) <= max(counts) <= 100
-    assert len(set(made.entries["location"].to_pylist())) == len(made)
+    assert len(set(build.to_pylist(made.entries["location"]))) == len(made)
 
 
 def test_entries_come_through_whole(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from iceexplore.arrow import build
 from iceexplore.deletes import read_deletion_vector
 from iceexplore.expressions import Always, And, Expression, Or
 from iceexplore.graph import TableState
@@ -87,7 +88,7 @@ def _deleted(state: TableState, file: BruteFile, entries: list[tuple[dict[str, A
                     vector = set(bits)
             elif same:
                 table = pq.read_table(state.storage.resolve(entry["location"]))
-                for path, pos in zip(table["file_path"].to_pylist(), table["pos"].to_pylist(), strict=True):
+                for path, pos in zip(build.to_pylist(table["file_path"]), build.to_pylist(table["pos"]), strict=True):
                     if path == file.location:
                         positions.add(pos)
         elif entry["content_type"] == ContentType.EQUALITY_DELETE:

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iceexplore.arrow import build
 from iceexplore.errors import OptionError
 from iceexplore.reading.changelogs._algebra import net_of, with_updates, without_carryovers
 from iceexplore.reading.row_history._codes import row_codes
 
 Row = tuple[Any, ...]
-SCHEMA = pa.schema(
+SCHEMA = build.schema(
     [("id", pa.int64()), ("x", pa.string()), ("_change_type", pa.string()), ("_change_ordinal", pa.int32()),
      ("_commit_snapshot_id", pa.int64())]
 )  # fmt: skip

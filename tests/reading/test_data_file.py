@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.reading import FILE, LAST_UPDATED, ROW_ID, SPEC_ID, pruned, read_data_file
 from tests.helpers.data_table import entry, field, listed, mapped, put, read, stored, struct, table_of
 
@@ -102,7 +103,7 @@ def test_columns_go_by_id_at_every_depth(tmp_path: Path) -> None:
         stored(1, "a", pa.int64()),
         stored(2, "b", pa.string()),
         stored(3, "points", pa.list_(stored(6, "element", point))),
-        stored(7, "m", pa.map_(stored(8, "key", pa.string(), nullable=False), stored(9, "value", point))),
+        stored(7, "m", build.map_(stored(8, "key", pa.string(), nullable=False), stored(9, "value", point))),
     ])  # fmt: skip
     rows = [
         {"a": 1, "b": "one", "points": [{"x": 1, "y": 2}, None], "m": [("k", {"x": 3, "y": 4}), ("l", None)]},
@@ -159,7 +160,7 @@ def test_added_columns_have_their_initial_default(tmp_path: Path) -> None:
     table = pa.concat_tables(read_data_file(t._state, entry(put(tmp_path, data), 2), t._state.schema.fields))
     for i, (_, _, wanted) in enumerate(DEFAULTS):
         assert table[f"c{i}"].to_pylist() == [wanted, wanted]
-        assert [v[f"c{i}"] for v in table["s"].to_pylist()] == [wanted, wanted]
+        assert [v[f"c{i}"] for v in build.to_pylist(table["s"])] == [wanted, wanted]
     assert table["ns"].cast(pa.int64()).to_pylist() == [1714979289123456789] * 2
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.simulation import Simulation
 from tests.helpers.data_table import field, listed, struct
 
@@ -35,7 +36,7 @@ def table(request: pytest.FixtureRequest) -> Simulation:
 
 
 def ids(rows: pa.Table) -> list[int]:
-    return sorted(rows["id"].to_pylist())
+    return sorted(build.to_pylist(rows["id"]))
 
 
 def files_of(s: ix.Table) -> dict[int, tuple[str, int]]:
@@ -243,11 +244,11 @@ def test_a_file_whose_deletes_cannot_be_read_is_not_read_without_them(saved: ix.
         t.to_arrow()
     with pytest.warns(UserWarning, match="1 data file could not be read"):
         rows = t.to_arrow(on_error="skip", columns=["_file"])
-    assert path.rpartition("/")[2] not in {f.rpartition("/")[2] for f in rows["_file"].to_pylist()}
+    assert path.rpartition("/")[2] not in {f.rpartition("/")[2] for f in build.to_pylist(rows["_file"])}
 
 
 def test_a_manifest_that_is_gone_does_not_make_fewer_rows_in_silence(saved: ix.Table) -> None:
-    manifests = saved.inspect.manifests.arrow()["path"].to_pylist()
+    manifests = build.to_pylist(saved.inspect.manifests.arrow()["path"])
     if not manifests:
         return
     os.unlink(real(saved, manifests[0]))
@@ -301,7 +302,9 @@ def test_small_parts_of_a_result_become_one_chunk_and_large_ones_stay(monkeypatc
     found = s.to_arrow(columns=["id", "_file"])
     by_file = [len(list(group)) for _, group in groupby(found["_file"].to_pylist())]
     assert sorted(by_file) == sorted(sizes)
-    assert sorted(found["id"].to_pylist()) == sorted(100 * i + k for i, size in enumerate(sizes) for k in range(size))
+    assert sorted(build.to_pylist(found["id"])) == sorted(
+        100 * i + k for i, size in enumerate(sizes) for k in range(size)
+    )
     lengths = [len(chunk) for chunk in found["id"].chunks if len(chunk)]
     assert len(lengths) < len(sizes)
     assert all(a + b > 4 for a, b in pairwise(lengths))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import check_rules, rules_violated_by
 from iceexplore.errors import CommitConflictError
 from tests.helpers.history_view import Seen, view
@@ -241,7 +242,7 @@ class History:
                 if key:
                     frame = twin.sim.at(ref=name).inspect.data_files.arrow()
                     want = sorted(twin.at[n] for n in self.states[key].files)
-                    assert sorted(frame["file_path"].to_pylist()) == want, self.log
+                    assert sorted(build.to_pylist(frame["file_path"])) == want, self.log
             assert not list(twin.sim.problems), self.log
 
     def _check_diff(self, twin: Twin) -> None:

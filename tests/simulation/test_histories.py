@@ -16,6 +16,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import check_rules
 from iceexplore.errors import RuleError
 from tests.simulation.history_play import STEPS, play
@@ -78,7 +79,7 @@ def test_an_identity_beside_another_transform_of_its_column(storage: str, flush:
         {"kind": "string"}, partition_by=by, format_version=4, partition_storage=storage, flush_data_files=flush
     )
     s.append(pa.table({"kind": ["abc", "ab", None]}))
-    found = s.inspect.data_files.arrow()["partition"].to_pylist()
+    found = build.to_pylist(s.inspect.data_files.arrow()["partition"])
     want = [("ab", "ab"), ("abc", "ab"), (None, None)]
     assert sorted(((p["kind"], p["kind_trunc_2"]) for p in found), key=str) == want
 
@@ -123,7 +124,7 @@ def test_what_java_wrote_as_version_4_goes_on_as_the_proposal(tmp_path: Path) ->
 def test_avro_manifests_for_java_4_have_a_partition_record_without_partitions() -> None:
     s = ix.empty({"id": "long"}, format_version=4, dialect="v4-java")
     s.append(1, rows=2)
-    (manifest,) = s.inspect.manifests.arrow()["path"].to_pylist()
+    (manifest,) = build.to_pylist(s.inspect.manifests.arrow()["path"])
     schema = fastavro.reader(s.state.storage.open(manifest, kind="manifest")).writer_schema
     assert isinstance(schema, dict)
     (file,) = [f["type"] for f in schema["fields"] if f["name"] == "data_file"]

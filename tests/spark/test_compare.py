@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from iceexplore.arrow import build
 from tests.spark.compare import differences
 
-SCHEMA = pa.schema(
+SCHEMA = build.schema(
     [
         ("i", pa.int64()),
         ("f", pa.float64()),
@@ -82,9 +83,9 @@ def test_names_order_and_types() -> None:
     assert differences(ours, ours.select(["f", "i", "at", "m", "s", "d"]))
     assert differences(ours, ours.rename_columns(["x", "f", "at", "m", "s", "d"]))
     assert differences(ours, ours.set_column(0, "i", pa.array([1, None], pa.int32())))
-    turned = pa.schema(
+    turned = build.schema(
         [*list(SCHEMA)[:4], ("s", pa.struct([("b", pa.list_(pa.string())), ("a", pa.int32())])), SCHEMA[5]]
     )
     assert differences(ours, table(ROWS, turned))
-    other = pa.schema([*list(SCHEMA)[:5], ("d", pa.decimal128(6, 2))])
+    other = build.schema([*list(SCHEMA)[:5], ("d", pa.decimal128(6, 2))])
     assert differences(ours, table(ROWS, other))

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.inspect import DEFINITIONS
 from tests.spark import tables
 from tests.spark.compare import differences
@@ -109,7 +110,7 @@ def test_our_own_tables_agree_with_sparks_rows(warehouse: Warehouse) -> None:
         t = ix.open(warehouse.path(name))
         rows = warehouse.session.sql(f"SELECT count(*) FROM cat.db.{name}").collect()[0][0]
         files = t.inspect.data_files.arrow()
-        total = sum(files.column("record_count").to_pylist())
+        total = sum(build.to_pylist(files.column("record_count")))
         pairs = (
             t.inspect.position_deletes.arrow().select(["file_path", "pos"]).group_by(["file_path", "pos"]).aggregate([])
         )
@@ -118,8 +119,8 @@ def test_our_own_tables_agree_with_sparks_rows(warehouse: Warehouse) -> None:
         if not name.startswith("equality_deletes"):
             assert total - deleted == rows, name
         vectors = t.inspect.deletion_vectors.arrow()
-        from_files = sum(t.inspect.delete_files.arrow().filter(_is_vector(t)).column("record_count").to_pylist())
-        assert sum(vectors.column("cardinality").to_pylist()) == from_files
+        from_files = sum(build.to_pylist(t.inspect.delete_files.arrow().filter(_is_vector(t)).column("record_count")))
+        assert sum(build.to_pylist(vectors.column("cardinality"))) == from_files
         for table in (
             "content_entries",
             "column_stats",
@@ -150,6 +151,7 @@ def test_puffin_blobs_of_spark_statistics(warehouse: Warehouse) -> None:
     blobs = ix.open(warehouse.path("statistics")).inspect.puffin_blobs.arrow()
     assert set(blobs.column("type").to_pylist()) == {"apache-datasketches-theta-v1"}
     found = {
-        (c[0], n) for c, n in zip(blobs.column("columns").to_pylist(), blobs.column("ndv").to_pylist(), strict=True)
+        (c[0], n)
+        for c, n in zip(build.to_pylist(blobs.column("columns")), build.to_pylist(blobs.column("ndv")), strict=True)
     }
     assert {("id", 3), ("kind", 2), ("kind", 3)} == found

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import check_rules
 from tests.helpers.history_view import Seen, view
 from tests.spark.conftest import Warehouse
@@ -192,7 +193,7 @@ def test_spark_reads_what_is_simulated_on_it(java4: Warehouse, tmp_path: Path, n
     assert Counter((file, pos) for _, file, pos in found if file in old) == Counter(kept)
     assert len(found) == len(kept) + came
     merged = ix.open(saved.metadata_location, allow=[str(java4.path(name))]).simulate(seed=2)
-    everything = sorted(merged.inspect.data_files.arrow()["file_path"].to_pylist())
+    everything = sorted(build.to_pylist(merged.inspect.data_files.arrow()["file_path"]))
     merged.compact(everything)
     again = merged.save(tmp_path / "again", data="refer")
     assert sorted(text for text, _, _ in rows_at(java4.session, again.metadata_location)) == sorted(

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import OptionError, OutsideRootsError
 from iceexplore.on_spark.data_source._reader import state_of_options
 from iceexplore.storage._roots import _fewest, admitting
@@ -48,7 +49,7 @@ def test_the_refusal_says_what_admits_every_file(catalog: Any, tmp_path: Path) -
     allowed = ix.open("db.t", catalog=catalog, allow=error.value.allow)
     again = allowed.refresh()
     for table in (allowed, again, allowed.at(version=allowed.state.opened.version)):
-        assert sorted(table.to_arrow()["x"].to_pylist()) == [1, 1, 1, 2, 2, 2]
+        assert sorted(build.to_pylist(table.to_arrow()["x"])) == [1, 1, 1, 2, 2, 2]
         assert table.count("x = 1") == 3
         assert table.verify().empty
     assert len(allowed.plan("x = 1").files) == 3
@@ -78,10 +79,10 @@ def test_a_lab_reads_what_is_allowed_and_writes_nothing_there(tmp_path: Path) ->
         refused.to_arrow()
     assert error.value.allow == (str(other),)
     with closing(ix.lab(folder, allow=str(other))) as lab:
-        assert sorted(lab.to_arrow()["id"].to_pylist()) == [1, 2, 3]
+        assert sorted(build.to_pylist(lab.to_arrow()["id"])) == [1, 2, 3]
         lab.append({"id": [4]})
         lab.delete("id = 2")
-        assert sorted(lab.to_arrow()["id"].to_pylist()) == [1, 3, 4]
+        assert sorted(build.to_pylist(lab.to_arrow()["id"])) == [1, 3, 4]
     assert {path: path.read_bytes() for path in other.iterdir()} == before
     with pytest.raises(OptionError, match="allow"):
         ix.lab(folder, allow=5)  # type: ignore[arg-type]

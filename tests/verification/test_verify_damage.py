@@ -20,6 +20,7 @@ from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import StringType
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import CommitWriter
 from iceexplore.deletes import encode_deletion_vector, read_deletion_vector
 from iceexplore.errors import PROBLEM_KINDS, OptionError
@@ -427,7 +428,7 @@ def test_a_position_delete_past_the_end_and_one_of_no_file(copied: Callable[[str
 
     def says(paths: list[str], positions: list[int]) -> list[tuple[str, str | None]]:
         columns = [pa.array(paths), pa.array(positions, pa.int64())]
-        pq.write_table(pa.table(columns, schema=table.schema), file)
+        pq.write_table(build.table(columns, schema=table.schema), file)
         return [f for f in found(folder) if f[1] != "file_size_in_bytes"]
 
     assert says([named, named], [0, 2]) == []

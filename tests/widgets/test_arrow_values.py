@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.widgets.grid._arrow_values import array_values
 from iceexplore.widgets.grid._cells import cell
 from iceexplore.widgets.grid._table import ArrowTable, FrameTable
@@ -30,7 +31,7 @@ EVERY: dict[str, tuple[pa.DataType, list[Any]]] = {
 def test_values_are_those_of_arrow(name: str, part: slice) -> None:
     kind, values = EVERY[name]
     array = pa.array(values, kind)[part]
-    assert [None if v is pd.NA else v for v in array_values(array)] == array.to_pylist()
+    assert [None if v is pd.NA else v for v in array_values(array)] == build.to_pylist(array)
 
 
 def test_an_arrow_table_shows_what_its_frame_does() -> None:

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.graph import to_frame
 from iceexplore.widgets.core._panel import Panel, PanelHost
 from iceexplore.widgets.core._table_widget import TableWidget
@@ -237,7 +238,7 @@ def test_text_within_nested_values_is_found_as_it_is_shown() -> None:
         assert rows(frame, Filter(0, "contains", text)) == wanted, text
         assert all(text in cells[row] for row in wanted), text
     assert rows(frame, sort=(0, "desc")) == [1, 0, 2]
-    lists = frame_of(v=pa.ListArray.from_arrays(pa.array([0, 1, 2]), uuids.take(pa.array([1, 0]))))
+    lists = frame_of(v=build.list_array(pa.array([0, 1, 2]), uuids.take(pa.array([1, 0]))))
     assert rows(lists, sort=(0, "asc")) == [1, 0]
 
 
@@ -392,7 +393,7 @@ def test_times_beyond_python_s_calendar_are_text(kind: pa.DataType, far: int, te
     near = text_of(values_of(frame_of(x=times.slice(1, 1))["x"])[0])
     rows = pa.array(range(4), pa.int32())
     nested = pa.StructArray.from_arrays([times, pa.ListArray.from_arrays(rows, times)], ["a", "b"])
-    pairs = pa.MapArray.from_arrays(rows, pa.array(["k"] * 3), times)
+    pairs = build.map_array(rows, pa.array(["k"] * 3), times)
     table = FrameTable(frame_of(x=times, nested=nested, pairs=pairs))
     page = page_of(table, 0)["rows"]
     assert [row[0] for row in page] == [text, near, None]

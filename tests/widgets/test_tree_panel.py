@@ -17,6 +17,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore._samples import sample_path
+from iceexplore.arrow import build
 from iceexplore.errors import problem
 from iceexplore.graph import diff, travel
 from iceexplore.widgets import Explorer, Timeline
@@ -190,13 +191,13 @@ def test_a_search_finds_what_the_columns_hold(
     names = {str(f.field_id): f.name for spec in state.metadata.partition_specs for f in spec.fields}
     wanted = []
     snapshot = widget.selection["snapshot"]
-    for row, place in enumerate(root.entries["location"].to_pylist()):
+    for row, place in enumerate(build.to_pylist(root.entries["location"])):
         wanted += [f"manifest:{snapshot}:{row}"] if text.lower() in place.lower() else []
     for row, leaf in enumerate(state.leaves(parts=frozenset({"entries", "partition"}))):
         partition = leaf.partition()
         assert partition is not None
-        tuples = partition.to_pylist()
-        for i, (place, values) in enumerate(zip(leaf.entries["location"].to_pylist(), tuples, strict=True)):
+        tuples = build.to_pylist(partition)
+        for i, (place, values) in enumerate(zip(build.to_pylist(leaf.entries["location"]), tuples, strict=True)):
             texts = [place, *(f"{names[k]}={v}" for k, v in values.items())]
             wanted += [f"file:{snapshot}:{row}:{i}"] if any(text.lower() in t.lower() for t in texts) else []
     assert sorted(answer["hits"]) == sorted(wanted[:LIMIT])

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 
 DATA = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "city": ["Oslo", "Bonn", None], "km": [1.5, 2.5, None]})
 
@@ -146,7 +147,7 @@ def test_damage_in_a_stream_is_reported(tmp_path: Path) -> None:
     file.write_bytes(b"PAR1 nonsense PAR1")
     with pytest.raises(Exception, match=file.name):
         pa.table(ix.open(tmp_path / "t"))
-    (manifest,) = ix.open(tmp_path / "t").inspect.manifests.arrow()["path"].to_pylist()
+    (manifest,) = build.to_pylist(ix.open(tmp_path / "t").inspect.manifests.arrow()["path"])
     Path(manifest.removeprefix("file://")).unlink()
     with pytest.raises(ix.FormatError, match="cannot be read in full"):
         pa.table(ix.open(tmp_path / "t"))

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from iceexplore.arrow import build
 from iceexplore.errors import OptionError
 from iceexplore.metadata import (
     ListType,
@@ -37,8 +38,8 @@ UNSEEN: list[tuple[str, pa.Array, pa.Array]] = [
      pa.StructArray.from_arrays([BAD_TIME], names=["c"])),
     ("list<time>", pa.ListArray.from_arrays(OFFSETS, BAD_TIME, mask=HIDDEN),
      pa.ListArray.from_arrays(OFFSETS, BAD_TIME)),
-    ("map<int,time>", pa.MapArray.from_arrays(OFFSETS, KEYS, BAD_TIME, mask=HIDDEN),
-     pa.MapArray.from_arrays(OFFSETS, KEYS, BAD_TIME)),
+    ("map<int,time>", build.map_array(OFFSETS, KEYS, BAD_TIME, mask=HIDDEN),
+     build.map_array(OFFSETS, KEYS, BAD_TIME)),
 ]  # fmt: skip
 
 

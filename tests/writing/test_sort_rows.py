@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import OptionError
 from iceexplore.writing._frames import columns_at
 from iceexplore.writing._sort import default_order, order_keys, sorted_rows
@@ -83,7 +84,7 @@ def test_several_fields_and_transforms() -> None:
             "s": ["aa", "b", "ab", None, "ac"],
             "at": [{"x": 2}, {"x": 1}, {"x": None}, {"x": 9}, {"x": 2}],
         },
-        schema=pa.schema([("id", pa.int64()), ("s", pa.string()), ("at", pa.struct([("x", pa.int32())]))]),
+        schema=build.schema([("id", pa.int64()), ("s", pa.string()), ("at", pa.struct([("x", pa.int32())]))]),
     )
     assert sorted_rows(rows, table.schema, order, columns_at)["id"].to_pylist() == [4, 2, 3, 5, 1]
     assert sorted_rows(rows.slice(3, 1), table.schema, order, columns_at)["id"].to_pylist() == [4]

@@ -22,6 +22,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from iceexplore.arrow import build
 from iceexplore.commits import CommitWriter, LayoutOptions, append, is_synthetic, new_files
 from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, OutsideRootsError, RuleError
 from iceexplore.graph import TableState
@@ -221,7 +222,7 @@ def test_made_up_files_are_plausible() -> None:
     assert not written(writer)
     rows = np.array(batch.entries["record_count"])
     assert rows.tolist() == list(range(1, 201))
-    locations = batch.entries["location"].to_pylist()
+    locations = build.to_pylist(batch.entries["location"])
     assert len(set(locations)) == 200
     assert all(is_synthetic(name) and name.startswith(state.metadata.location) for name in locations)
     assert all(UUID(name[-44:-8]).version == 4 for name in locations)
@@ -236,7 +237,7 @@ def test_made_up_files_are_plausible() -> None:
         assert (values == rows).all()
         assert (nulls + nans <= values).all()
         low, high = stat(batch, name, "lower"), stat(batch, name, "upper")
-        assert low.is_valid().to_pylist() == (nulls + nans < values).tolist()
+        assert build.to_pylist(low.is_valid()) == (nulls + nans < values).tolist()
         assert low.type == arrow_type(parse_type(TYPES[name]))
         pairs = zip(
             low.cast(pa.binary()) if name == "z" else low, high.cast(pa.binary()) if name == "z" else high, strict=True
@@ -248,7 +249,7 @@ def test_a_seed_repeats() -> None:
     state = state_of(("t", "day"))
     a, b = (new_files(state, 5, rows=10, writer=writer_of(state, 3)) for _ in range(2))
     assert a.entries.equals(b.entries)
-    assert {i: s.to_pylist() for i, s in a.stats.items()} == {i: s.to_pylist() for i, s in b.stats.items()}
+    assert {i: build.to_pylist(s) for i, s in a.stats.items()} == {i: build.to_pylist(s) for i, s in b.stats.items()}
     assert not a.entries.equals(new_files(state, 5, rows=10, writer=writer_of(state, 4)).entries)
 
 
@@ -264,7 +265,7 @@ def test_new_files_go_where_the_newest_are(tmp_path: Path) -> None:
     commits.run(append, 6, rows=10)
     tuples = commits.change.added.partition
     assert tuples is not None
-    assert {t["1000"] for t in tuples.to_pylist()} == {"seldom", "often"}
+    assert {t["1000"] for t in build.to_pylist(tuples)} == {"seldom", "often"}
 
 
 def test_a_million_files_take_seconds() -> None:
@@ -372,10 +373,10 @@ def test_paths(tmp_path: Path, ids: bool) -> None:
     assert (entry["record_count"], entry["file_size_in_bytes"]) == (10, Path(path).stat().st_size)
     assert len(entry["split_offsets"]) == 3
     assert batch.partition is not None
-    assert batch.partition.to_pylist() == [{"1000": "kindly ever after"}]
-    numbers = batch.stats[1].to_pylist()[0]
+    assert build.to_pylist(batch.partition) == [{"1000": "kindly ever after"}]
+    numbers = build.to_pylist(batch.stats[1])[0]
     assert (numbers["lower"], numbers["upper"], numbers["value_count"], numbers["null_count"]) == (0, 9, 10, 0)
-    xs = batch.stats[3].to_pylist()[0]
+    xs = build.to_pylist(batch.stats[3])[0]
     assert (xs["lower"], xs["upper"], xs["null_count"], xs["nan_count"]) == (0.25, 2.25, 1, None)
     assert numbers["column_size"] > 0
 
@@ -386,7 +387,7 @@ def test_paths_with_folders(tmp_path: Path) -> None:
     path = parquet(tmp_path / "t" / "data" / "kind=a%2Fb" / "one.parquet", rows)
     batch = new_files(state, path, writer=writer_of(state))
     assert batch.partition is not None
-    assert batch.partition.to_pylist() == [{"1000": "a/b"}]
+    assert build.to_pylist(batch.partition) == [{"1000": "a/b"}]
 
 
 def test_paths_that_cannot_be_added(tmp_path: Path) -> None:
@@ -461,11 +462,13 @@ def test_frames_have_pyicebergs_statistics(tmp_path: Path) -> None:
     assert batch.partition is not None
     from iceexplore.metadata import encode_value
 
-    for k, (entry, place) in enumerate(zip(batch.entries.to_pylist(), batch.partition.to_pylist(), strict=True)):
+    for k, (entry, place) in enumerate(
+        zip(build.to_pylist(batch.entries), build.to_pylist(batch.partition), strict=True)
+    ):
         want = expected[place["1000"], place["1001"]]
         assert entry["record_count"] == want.record_count
         for number, f in enumerate(fields, 1):
-            got = batch.stats[number].slice(k, 1).to_pylist()[0]
+            got = build.to_pylist(batch.stats[number].slice(k, 1))[0]
             assert got["value_count"] == want.value_counts[number]
             assert got["null_count"] == want.null_value_counts[number]
             kind = parse_type(str(f["type"]))
@@ -507,17 +510,17 @@ def test_nan_and_nested_columns() -> None:
     )
     writer = writer_of(state)
     batch = new_files(state, arrow, writer=writer)
-    f = batch.stats[1].to_pylist()[0]
+    f = build.to_pylist(batch.stats[1])[0]
     assert (f["value_count"], f["null_count"], f["nan_count"]) == (4, 1, 1)
     assert (math.copysign(1, f["lower"]), math.copysign(1, f["upper"])) == (-1, 1)
-    q = batch.stats[3].to_pylist()[0]
+    q = build.to_pylist(batch.stats[3])[0]
     assert (q["lower"], q["upper"], q["null_count"]) == ("b", "x", 2)
     for number in (5, 7, 8):
-        inner = batch.stats[number].to_pylist()[0]
+        inner = build.to_pylist(batch.stats[number])[0]
         assert inner["lower"] is None
         assert inner["value_count"] >= 3
     (stored,) = written(writer).values()
-    assert pq.read_table(io.BytesIO(stored)).to_pylist()[2:] == arrow.to_pylist()[2:]
+    assert build.to_pylist(pq.read_table(io.BytesIO(stored)))[2:] == build.to_pylist(arrow)[2:]
     ids = [int(c.metadata[b"PARQUET:field_id"]) for c in pq.read_schema(io.BytesIO(stored))]
     assert ids == [1, 2, 4, 6]
     assert len(new_files(state, data, writer=writer)) == 1  # pandas' lists of pairs and dictionaries fit, too
@@ -555,7 +558,9 @@ def test_materialized_rows_are_in_their_partitions(name: str, transform: str) ->
     batch = new_files(state, 4, rows=25, materialize=True, writer=writer)
     assert batch.partition is not None
     kind = parse_type(TYPES[name])
-    for location, place in zip(batch.entries["location"].to_pylist(), batch.partition.to_pylist(), strict=True):
+    for location, place in zip(
+        build.to_pylist(batch.entries["location"]), build.to_pylist(batch.partition), strict=True
+    ):
         assert not is_synthetic(location)
         rows = pq.read_table(io.BytesIO(written(writer)[location]))
         assert rows.num_rows == 25
@@ -564,7 +569,7 @@ def test_materialized_rows_are_in_their_partitions(name: str, transform: str) ->
             values = values.storage
         if transform != "void":
             got = apply_transform(transform, kind, values.cast(arrow_type(kind)))
-            assert got.unique().to_pylist() == [place["1000"]]
+            assert build.to_pylist(got.unique()) == [place["1000"]]
 
 
 # Transforms ----------------------------------------------------------------------------------------------------------
@@ -609,7 +614,7 @@ def test_transforms_are_pyicebergs(name: str, transform: str) -> None:
         values = pa.array(np.array(small) * factor // (2 if name == "o" else 1)).cast(
             pa.int32() if pa.types.is_date32(stored) or pa.types.is_int32(stored) else pa.int64()
         )
-        values = pa.concat_arrays([values.cast(stored), pa.nulls(1, stored)])
+        values = pa.concat_arrays([values.cast(stored), build.nulls(1, stored)])
     field = {"id": 1, "name": "x", "required": False, "type": TYPES[name]}
     theirs = parse_transform(transform).transform(NestedField.model_validate(field).field_type)
     plain = values
@@ -618,4 +623,4 @@ def test_transforms_are_pyicebergs(name: str, transform: str) -> None:
     got = apply_transform(transform, kind, values)
     if pa.types.is_temporal(got.type):
         got = got.cast(pa.int32() if pa.types.is_date32(got.type) else pa.int64())
-    assert got.to_pylist() == [None if v is None else theirs(v) for v in plain.to_pylist()]
+    assert build.to_pylist(got) == [None if v is None else theirs(v) for v in build.to_pylist(plain)]

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from iceexplore.arrow import build
 from iceexplore.commits import (
     Change,
     apply_to_root,
@@ -466,7 +467,7 @@ def test_a_damaged_base_is_refused(tmp_path: Path) -> None:
     lab.commit(add=[data_file(n) for n in ("D1", "D2", "D3")])
     root = lab.state.root()
     assert root is not None
-    Path(lab.state.storage.resolve(root.entries["location"].to_pylist()[0])).write_bytes(b"PAR1 no more")
+    Path(lab.state.storage.resolve(build.to_pylist(root.entries["location"])[0])).write_bytes(b"PAR1 no more")
     lab.commit(add=[data_file("E")])  # nothing is read
     with pytest.raises(FormatError, match="cannot build on"):
         lab.commit("delete", remove_data=path("D1"))

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg import expressions as ex
 
+from iceexplore.arrow import build
 from iceexplore.commits import (
     CommitWriter,
     LayoutOptions,
@@ -175,7 +176,7 @@ def state_of(spec: list[tuple[str, str]], modes: dict[str, str]) -> TableState:
 
 def rows_of(batch: EntryBatch, memory: Memory) -> list[list[Row]]:
     names = batch.entries["location"].to_pylist()
-    return [pq.read_table(io.BytesIO(memory.files[name])).to_pylist() for name in names]
+    return [build.to_pylist(pq.read_table(io.BytesIO(memory.files[name]))) for name in names]
 
 
 @given(rows=ROWS, spec=SPECS, modes=MODES, wanted=EXPRESSIONS)

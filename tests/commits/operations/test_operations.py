@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iceexplore.arrow import build
 from iceexplore.commits import (
     append,
     check_rules,
@@ -504,8 +505,8 @@ def test_histories_against_a_plain_model(tmp_path_factory: Any, version: Any, st
         batch = commits.change.added
         if batch.partition is None:
             return []
-        kinds = [place["1000"] for place in batch.partition.to_pylist()]
-        pairs = zip(batch.entries["location"].to_pylist(), kinds, strict=True)
+        kinds = [place["1000"] for place in build.to_pylist(batch.partition)]
+        pairs = zip(build.to_pylist(batch.entries["location"]), kinds, strict=True)
         return [(location, kind) for location, kind in pairs if location.endswith("-data.parquet")]
 
     def learn(rows: list[tuple[Any, ...]]) -> None:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import check_rules, is_synthetic
 from iceexplore.commits.replaying import _position_deletes as positions
 from iceexplore.commits.saving._reachable import tree_files
@@ -123,7 +124,7 @@ def test_before_is_what_each_snapshot_was_the_first_to_name() -> None:
     for s in r.snapshots:
         root = t.state.root(s.snapshot)
         assert root is not None
-        tree = {root.location, *root.entries["location"].to_pylist()}
+        tree = {root.location, *build.to_pylist(root.entries["location"])}
         new = tree - named.keys()
         named |= {name: t.state.storage.stat(name).size or 0 for name in new}
         assert (s.before.files, s.before.bytes) == (len(new), sum(named[n] for n in new))
@@ -275,10 +276,10 @@ def test_retained_of_a_real_table(window: int) -> None:
         root = t.state.root(s)
         assert root is not None
         side = s.snapshot_id in stay
-        named[side] |= {root.location, *root.entries["location"].to_pylist()}
+        named[side] |= {root.location, *build.to_pylist(root.entries["location"])}
         for leaf in t.state.leaves(s):
             alive = leaf.entries.filter(pc.not_equal(leaf.entries["status"], 2))
-            both = zip(alive["location"].to_pylist(), alive["file_size_in_bytes"].to_pylist(), strict=True)
+            both = zip(build.to_pylist(alive["location"]), build.to_pylist(alive["file_size_in_bytes"]), strict=True)
             live[side] |= dict(both)
     size = {n: t.state.storage.stat(n).size or 0 for side in named.values() for n in side}
     freed = named[False] - named[True]

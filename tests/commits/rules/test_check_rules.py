@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
 
+from iceexplore.arrow import build
 from iceexplore.commits import RULES, check_rules, rule
 from iceexplore.errors import PROBLEM_KINDS, FormatError, OptionError, Problems
 from iceexplore.graph import TableState, state_of
@@ -162,7 +163,7 @@ def without(batch: EntryBatch, where: Callable[[Row], bool]) -> EntryBatch:
 
 def plus(batch: EntryBatch, *rows: Mapping[str, Any], **columns: Any) -> EntryBatch:
     """A batch and further rows, ADDED by the newest snapshot."""
-    newest = max(batch.entries["sequence_number"].to_pylist())
+    newest = max(build.to_pylist(batch.entries["sequence_number"]))
     owner = next(r for r in batch.entries.to_pylist() if r["sequence_number"] == newest)["snapshot_id"]
     fields = {"status": 1, "snapshot_id": owner, "sequence_number": newest, "file_sequence_number": newest, **columns}
     return concat_batches([batch, entries(rows).with_columns(**fields)])
@@ -266,7 +267,7 @@ def test_a_leaf_that_breaks_a_rule(one: RootLab, name: str) -> None:
 
 def test_statistics_that_do_not_cover(lab: RootLab) -> None:
     def narrow(batch: EntryBatch) -> EntryBatch:
-        held = batch.stats[1].to_pylist()
+        held = build.to_pylist(batch.stats[1])
         held[batch.entries["content_type"].to_pylist().index(3)]["lower"] = 5
         return replace(batch, stats={**batch.stats, 1: pa.array(held, stats_type(pa.int64()))})
 
@@ -307,7 +308,7 @@ def test_a_partition_that_cannot_be_rebuilt(lab: RootLab, column: int, bounds: R
     assert root is not None
     file = state.storage.resolve(root.location)
     table = pq.read_table(file)
-    rows = table.to_pylist()
+    rows = build.to_pylist(table)
     stats = next(f for f in table.schema if f.metadata[b"PARQUET:field_id"] == b"149")
     of_column = next(f for f in stats.type if f.metadata[b"PARQUET:field_id"] == str(10_000 + 200 * column).encode())
     for row in rows:
@@ -419,4 +420,4 @@ def test_what_cannot_be_read_is_not_called_right(lab: RootLab) -> None:
 
 def test_live_files_of_the_fixture(lab: RootLab) -> None:
     root = lab.state.root()
-    assert root is not None and sum(live(root.entries).to_pylist()) == 6
+    assert root is not None and sum(build.to_pylist(live(root.entries))) == 6

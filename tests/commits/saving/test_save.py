@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits.saving._relocate import relocated_manifest
 from iceexplore.errors import FormatError, OptionError, RuleError, StorageError
 from iceexplore.manifests import Status
@@ -174,7 +175,7 @@ def test_removed_rows_of_a_root_name_what_was_saved(tmp_path: Path) -> None:
     t = ix.open(s.save(tmp_path / "t").path)
     root = t.state.root()
     assert root is not None
-    gone = root.entries.filter(pc.equal(root.entries["status"], int(Status.DELETED)))["location"].to_pylist()
+    gone = build.to_pylist(root.entries.filter(pc.equal(root.entries["status"], int(Status.DELETED)))["location"])
     assert gone and all(t.state.storage.exists(location) for location in gone)
 
 
@@ -281,7 +282,7 @@ def test_locations_are_all_that_changes() -> None:
     data = s.state.storage.read(root.location, kind="manifest-list")
     from iceexplore.manifests import open_manifest
 
-    old = root.entries["location"].to_pylist()
+    old = build.to_pylist(root.entries["location"])
     moved = {old[0]: "s3://new/place"}
     sizes = {"s3://new/place": 4711}
 
@@ -305,7 +306,7 @@ def test_locations_are_all_that_changes() -> None:
             return changed if location == "changed" else data
 
     changed = relocated_manifest(data, "x", moved, sizes)
-    before, after = (open_manifest(Loose(), name).entries.to_pylist() for name in ("as it was", "changed"))
+    before, after = (build.to_pylist(open_manifest(Loose(), name).entries) for name in ("as it was", "changed"))
     assert after[0]["location"] == "s3://new/place"
     for a, b in zip(before, after, strict=True):
         if a["location"] == old[0]:

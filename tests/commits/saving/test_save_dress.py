@@ -16,6 +16,7 @@ import pytest
 from pyarrow import orc
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits.saving._relocate import relocated_deletes, relocated_manifest
 from iceexplore.deletes import read_puffin_footer
 from iceexplore.errors import StorageError
@@ -95,7 +96,7 @@ def test_rows_are_read_wherever_it_is(simulation: Simulation, tmp_path: Path, mo
         folder = Path(shutil.move(folder, tmp_path / "moved"))
     t = ix.open(folder)
     expected = sorted(set(range(100)) - {1, 2, 3})
-    assert sorted(t.to_arrow()["id"].to_pylist()) == expected
+    assert sorted(build.to_pylist(t.to_arrow()["id"])) == expected
     assert t.count() == len(expected) and len(t.head(5)) == 5 and not t.problems
 
 
@@ -111,7 +112,7 @@ def test_the_default_reads_what_the_simulation_did_not_write(tmp_path: Path) -> 
 def test_codecs_and_encodings_of_any_writer(codec: str, dictionary: bool) -> None:
     field = pa.field("location", pa.string(), metadata={"PARQUET:field_id": "100"})
     other = pa.field("n", pa.int64(), metadata={"PARQUET:field_id": "7"})
-    table = pa.table([["a", "b", "b"], [1, 2, 3]], schema=pa.schema([field, other]))
+    table = pa.table([["a", "b", "b"], [1, 2, 3]], schema=build.schema([field, other]))
     out = io.BytesIO()
     extra: Any = {} if dictionary else {"column_encoding": {"location": "PLAIN", "n": "DELTA_BINARY_PACKED"}}
     with pq.ParquetWriter(

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.planning import Advice
 from iceexplore.planning.advice._suggestion import Suggestion
 from tests.helpers import advice_table as lab
@@ -190,7 +191,7 @@ def test_bounds_that_nobody_wrote(version: int) -> None:
 def test_bounds_that_are_cut() -> None:
     kind, values = lab.column("long prefix")
     order = np.argsort(np.asarray(values))
-    rows = pa.table({"x": values.take(pa.array(order))})
+    rows = pa.table({"x": values.take(build.array(order))})
     where = "x = 'https://www.example.org/shop/00000077'"
     plan = lab.written({"x": kind}, rows).plan(where)
     cut = next(s for s in plan.advice().suggestions if s.kind == "bounds")

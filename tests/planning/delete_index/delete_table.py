@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.deletes import FILE_PATH_ID
 from iceexplore.errors import Problems
 from iceexplore.manifests import EntryBatch, stats_type
@@ -119,7 +120,9 @@ def by_file(made: MatchedDeletes) -> list[tuple[str | None, set[str], set[str]]]
     names = made.deletes.entries["location"].to_pylist()
     return [
         (None if v is None else names[v], {names[i] for i in p}, {names[i] for i in e})
-        for v, p, e in zip(made.vector.to_pylist(), made.positions.to_pylist(), made.equality.to_pylist(), strict=True)
+        for v, p, e in zip(
+            build.to_pylist(made.vector), build.to_pylist(made.positions), build.to_pylist(made.equality), strict=True
+        )
     ]
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.graph import TableState, open_state, resolve_state
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches, live, whole
 from iceexplore.planning import equality_columns, make_filter, match_deletes, unmatched_deletes
@@ -50,7 +51,9 @@ def matched(table: Any, where: str | None = None) -> dict[str, tuple[str | None,
     files = data_files(state)
     wanted = None if where is None else make_filter(state.metadata, state.schema, where)
     found = by_file(match_deletes(state, files, where=wanted))
-    return {n: (v, len(p), len(e)) for n, (v, p, e) in zip(files.entries["location"].to_pylist(), found, strict=True)}
+    return {
+        n: (v, len(p), len(e)) for n, (v, p, e) in zip(build.to_pylist(files.entries["location"]), found, strict=True)
+    }
 
 
 def reasons(table: Any, where: str | None = None, **how: Any) -> list[dict[str, Any]]:
@@ -80,8 +83,8 @@ def test_the_example_of_the_spec(layout: dict[str, Any]) -> None:
         ("filter", None, "the filter id = 9 excludes it: its rows have id 1 to 4")
     ]
     assert reasons(table) == []
-    assert sorted(table.to_arrow("id = 9")["id"].to_pylist()) == [9]
-    assert sorted(table.to_arrow()["id"].to_pylist()) == [5, 6, 7, 8, 9, 10]
+    assert sorted(build.to_pylist(table.to_arrow("id = 9")["id"])) == [9]
+    assert sorted(build.to_pylist(table.to_arrow()["id"])) == [5, 6, 7, 8, 9, 10]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=IDS)
@@ -93,11 +96,11 @@ def test_deletes_of_the_same_commit(layout: dict[str, Any]) -> None:
     table.row_delta(ids(1, 3), equality={"id": [1]})
     (new,) = set(names(table)) - {old}
     assert matched(table) == {old: (None, 0, 1), new: (None, 0, 0)}
-    assert sorted(table.to_arrow()["id"].to_pylist()) == [1, 2, 3]
+    assert sorted(build.to_pylist(table.to_arrow()["id"])) == [1, 2, 3]
     table.row_delta(deletes={new: [0]})
     found = matched(table)[new]
     assert (found[0] is not None) + found[1] == 1
-    assert sorted(table.to_arrow()["id"].to_pylist()) == [2, 3]
+    assert sorted(build.to_pylist(table.to_arrow()["id"])) == [2, 3]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=IDS)
@@ -110,7 +113,7 @@ def test_deletes_of_other_partitions_and_specs_do_not_apply_but_global_ones_do(l
     table.evolve_spec(remove=["kind"])
     table.row_delta(equality={"id": [1, 2]})
     assert matched(table) == {a: (None, 0, 2), b: (None, 0, 1)}
-    assert sorted(table.to_arrow()["id"].to_pylist()) == [3, 4]
+    assert sorted(build.to_pylist(table.to_arrow()["id"])) == [3, 4]
     facts = {r["code"]: r["reason"] for r in reasons(table)}
     assert not facts
 
@@ -182,7 +185,7 @@ def test_no_manifest_is_read_for_nothing() -> None:
     state = table._state
     files = data_files(state)
     assert files.partition is not None
-    only = files.take([i for i, p in enumerate(files.partition.to_pylist()) if p["1000"] == "b"])
+    only = files.take([i for i, p in enumerate(build.to_pylist(files.partition)) if p["1000"] == "b"])
 
     def read(batch: EntryBatch) -> tuple[int, int]:
         from iceexplore.planning.delete_index._delete_files import live_deletes
@@ -212,7 +215,7 @@ def test_a_v4_root_prunes_manifests_of_deletes_by_its_statistics() -> None:
     files = data_files(state)
     assert files.partition is not None
     total = live_deletes(state, files=files)
-    only = files.take([i for i, p in enumerate(files.partition.to_pylist()) if list(p.values()) == ["r03"]])
+    only = files.take([i for i, p in enumerate(build.to_pylist(files.partition)) if list(p.values()) == ["r03"]])
     found = live_deletes(state, files=only)
     assert {p["region"] for p in table.to_arrow(columns=["region"]).to_pylist()} == set(regions)
     assert (table.count(), table.count("region = 'r03'")) == (6, 1)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits.layouts import _root_files, _root_maintenance
 from iceexplore.commits.operations import _row_delta
 from iceexplore.graph import live_manifests
@@ -102,7 +103,7 @@ def check(table: Any, random: np.random.Generator, monkeypatch: pytest.MonkeyPat
 
 def _planned(table: Any, where: str) -> dict[str, Any]:
     plan = plan_scan(table._state, where)
-    files = plan.files.files.entries["location"].to_pylist()
+    files = build.to_pylist(plan.files.files.entries["location"])
     return dict(zip(files, by_file(plan.files.matched), strict=True))
 
 
@@ -145,5 +146,5 @@ def test_a_global_delete_in_a_leaf_of_another_spec_is_not_lost(monkeypatch: pyte
     (row,) = live_manifests(root, {int(ContentType.DELETE_MANIFEST)})
     assert root.entries["partition_spec_id"][row].as_py() == 1
     assert [root.stats(2).lower[row].as_py(), root.stats(2).upper[row].as_py()] == ["z", "z"]
-    assert sorted(table.to_arrow("kind = 'a'")["id"].to_pylist()) == [2, 3]
+    assert sorted(build.to_pylist(table.to_arrow("kind = 'a'")["id"])) == [2, 3]
     check(table, np.random.default_rng(1), monkeypatch)

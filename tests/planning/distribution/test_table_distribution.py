@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import OptionError
 from iceexplore.planning import FileTasks, TableDistribution
 from iceexplore.planning.delete_index._lists import Stretches
@@ -250,7 +251,7 @@ def shared_lists(draw: st.DrawFn) -> tuple[pa.ListViewArray, np.ndarray]:
     count = draw(st.integers(0, 8))
     starts = [draw(st.integers(0, len(values))) for _ in range(count)]
     sizes = [draw(st.integers(0, len(values) - s)) for s in starts]
-    lists = pa.ListViewArray.from_arrays(
+    lists = build.list_view_array(
         pa.array(starts, pa.int32()), pa.array(sizes, pa.int32()), pa.array(values, pa.int32())
     )
     return lists, np.array([draw(st.integers(0, 2)) for _ in range(count)], dtype=np.int64)
@@ -261,7 +262,7 @@ def test_deletes_that_reach_a_group_are_counted_once(made: tuple[pa.ListViewArra
     lists, codes = made
     empty: Any = None
     wanted: list[set[int]] = [set(), set(), set()]
-    for code, names in zip(codes.tolist(), lists.to_pylist(), strict=True):
+    for code, names in zip(codes.tolist(), build.to_pylist(lists), strict=True):
         wanted[code] |= set(names)
     found = Reached(empty, codes, 3)._lists(Stretches.of(lists))
     assert found.tolist() == [len(w) for w in wanted]

@@ -12,6 +12,7 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.table import StaticTable
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import Filter, make_filter, may_hold
@@ -31,7 +32,7 @@ def ours(state: TableState, wanted: Filter) -> set[str]:
             continue
         batch = EntryBatch.of(leaf, wanted.field_ids)
         may, _ = wanted.evaluate(batch, state.metadata)
-        kept |= set(batch.entries["location"].filter(may).to_pylist())
+        kept |= set(build.to_pylist(batch.entries["location"].filter(may)))
     return kept
 
 

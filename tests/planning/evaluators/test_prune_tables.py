@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.expressions import ALWAYS, NEVER, And, Expression, Or
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, Manifest
@@ -108,7 +109,7 @@ def selected(state: TableState, expression: Expression, rows: list[dict[str, Any
         )
     ]
     arrays = [pa.array([r[f.name] for r in rows], f.type) for f in fields]
-    found: list[bool] = evaluate(expression, pa.Table.from_arrays(arrays, schema=pa.schema(fields))).to_pylist()
+    found: list[bool] = build.to_pylist(evaluate(expression, pa.Table.from_arrays(arrays, schema=pa.schema(fields))))
     return found
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.storage import CACHE
 from tests.helpers import plan_table as lab
@@ -165,7 +166,7 @@ def test_a_manifest_that_is_gone_leaves_the_rest_and_a_note(tmp_path: Path) -> N
     leaves = ix.open(folder).state
     root = leaves.root()
     assert root is not None
-    gone = root.entries["location"].to_pylist()[0]
+    gone = build.to_pylist(root.entries["location"])[0]
     Path(leaves.storage.resolve(gone)).unlink()
     opened = ix.open(folder)
     plan = opened.plan()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from iceexplore.arrow import build
 from iceexplore.graph import TableState, travel
 from iceexplore.planning import ScanPlan, plan_scan, row_groups_of
 from iceexplore.reading import count_rows, head, to_arrow
@@ -58,7 +59,7 @@ def test_plans_against_brute_force(version: str, data: st.DataObject) -> None:
 def check_everything(state: TableState, files: dict[str, BruteFile]) -> None:
     """Without a filter: every live file, wholly, and every row that is left."""
     plan = plan_scan(state)
-    assert sorted(plan.files.files.entries["location"].to_pylist()) == sorted(files)
+    assert sorted(build.to_pylist(plan.files.files.entries["location"])) == sorted(files)
     assert all(plan.files.whole.to_pylist())
     left = {(f.location, at) for f in files.values() for at, _ in f.live_rows()}
     check_rows(state, files, None, left)
@@ -70,7 +71,7 @@ def check(state: TableState, files: dict[str, BruteFile], tree: Tree, where: Any
     selected = {f.location: {at for at, row in enumerate(f.rows) if truth(tree, row)} for f in files.values()}
     left = {(at, pos) for at, found in selected.items() for pos in found - files[at].deleted}
     plan = plan_scan(state, where)
-    planned = plan.files.files.entries["location"].to_pylist()
+    planned = build.to_pylist(plan.files.files.entries["location"])
     assert len(set(planned)) == len(planned)
     assert {at for at, _ in left} <= set(planned), f"pruned with a matching row: {to_sql(tree)}"
     for i, location in enumerate(planned):

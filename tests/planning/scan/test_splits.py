@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iceexplore.arrow import build
 from iceexplore.errors import OptionError
 from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch
 from iceexplore.planning import FileTasks, MatchedDeletes
@@ -138,11 +139,11 @@ def test_shared_stretches_are_added_up_as_lists_are(
     places: list[tuple[int, int]], values: list[int], cut: bool, most: int
 ) -> None:
     starts, sizes = (pa.array(column, pa.int32()) for column in zip(*places, strict=True))
-    lists = pa.ListViewArray.from_arrays(starts, sizes, pa.array(values, pa.int32()))
+    lists = build.list_view_array(starts, sizes, pa.array(values, pa.int32()))
     lists = lists.slice(1) if cut else lists
     found = Stretches.of(lists)
     amounts = np.array([3, 1, 4, 1, 5])
-    plain = lists.to_pylist()
+    plain = build.to_pylist(lists)
     assert found.totals(amounts).tolist() == [sum(int(amounts[v]) for v in each) for each in plain]
     assert found.uses(5).tolist() == [sum(each.count(v) for each in plain) for v in range(5)]
     shown = found.names(pa.array(list("abcde")), most).to_pylist()
@@ -156,7 +157,7 @@ def test_shared_stretches_are_added_up_as_lists_are(
 def test_many_deletes_of_many_files_are_not_written_out() -> None:
     """As global equality deletes are: each of them applies to each file."""
     files, deletes = 20_000, 50_000
-    views = pa.ListViewArray.from_arrays(
+    views = build.list_view_array(
         pa.array([0] * files, pa.int32()),
         pa.array([deletes] * files, pa.int32()),
         pa.array(np.arange(deletes), pa.int32()),

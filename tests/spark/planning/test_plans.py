@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.expressions import ALWAYS, NEVER, bind_filter, expression_sql
 from iceexplore.planning import ScanPlan
 from iceexplore.storage import canonical
@@ -105,7 +106,7 @@ def compare(plan: ScanPlan, theirs: dict[str, JavaTask], tree: Tree | None) -> N
     deletes = matched.deletes.entries.select(["location", "deletion_vector"]).to_pylist()
     keys = [(canonical(d["location"]), None if (v := d["deletion_vector"]) is None else v["offset"]) for d in deletes]
     listed = {(canonical(r["delete_file"]), r["data_file"] and canonical(r["data_file"])) for r in unmatched(plan)}
-    for i, location in enumerate(map(canonical, tasks.files.entries["location"].to_pylist())):
+    for i, location in enumerate(map(canonical, build.to_pylist(tasks.files.entries["location"]))):
         assert location in theirs, f"Java prunes {location}: {tree}"
         java = theirs[location]
         vector = matched.vector[i].as_py()
