@@ -144,8 +144,8 @@ def _tuples(
         if source.field_id not in chosen:
             low, high = line_of(source.type, source.field_id, now_ms)
             chosen[source.field_id] = values_on(source.type, rng.integers(low, high, count, endpoint=True))
-        arrays.append(column.transform.apply(source.type, chosen[source.field_id]))
-    return pa.StructArray.from_arrays(arrays, fields=list(kind))
+        made.append(column.transform.apply(source.type, chosen[source.field_id]))
+    return pa.StructArray.from_arrays(made, fields=list(kind))
 
 
 def _newest(state: TableState) -> list[Any]:
