@@ -72,8 +72,13 @@ def test_forms_call_what_they_name() -> None:
         REGISTERED[method].check(made.kwargs, "simulation")
 
 
-def test_rewrites_that_find_nothing_are_those_of_the_registry() -> None:
-    assert {o.name: o.nothing for o in REGISTERED.values() if o.simulation and o.nothing} == _form._REWRITES
+def test_what_finds_nothing_to_do_is_refused_with_the_reason_of_the_registry() -> None:
+    s = ix.empty({"id": "long"}, format_version=2, seed=1)
+    for name in (o.name for o in REGISTERED.values() if o.simulation and o.nothing):
+        with pytest.raises(OptionError, match=f"^{REGISTERED[name].nothing}: nothing to do, no commit was made"):
+            call(name).run(s)
+    call("set_properties", properties={"a": "b"}).run(s)  # None: the table has no snapshot
+    assert s.properties["a"] == "b"
 
 
 def test_calls_are_written_as_by_hand() -> None:

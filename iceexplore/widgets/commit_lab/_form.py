@@ -25,7 +25,6 @@ __all__ = [
     "Values",
     "branch_field",
     "checked_values",
-    "given",
     "live_data",
 ]
 
@@ -56,11 +55,6 @@ class Operation:
     help: str
     fields: Callable[[TableState], tuple[Field, ...] | None]
     calls: Callable[[TableState, Values], Calls]
-
-
-def given(values: Values, **defaults: Any) -> dict[str, Any]:
-    """Return the values that differ from a method's defaults, as in a hand-written call."""
-    return {name: values[name] for name, default in defaults.items() if values[name] not in (None, "", default)}
 
 
 def branch_field(state: TableState) -> tuple[Field, ...]:
@@ -240,14 +234,6 @@ def checked_values(fields: Iterable[Field], given: Mapping[str, Any]) -> dict[st
     return out
 
 
-#: Operations that return None if there is nothing to do, with the reason.
-_REWRITES = {
-    "compact": "no partition has more files than it would get",
-    "rewrite_manifests": "the table has no manifests",
-    "rewrite_position_deletes": "no position delete files to merge",
-}
-
-
 @dataclass(frozen=True)
 class Call:
     """A call of a simulation's method, which can be run and written as Python."""
@@ -264,9 +250,12 @@ class Call:
         OptionError
             A rewrite found nothing to do. The method returns None, but in the lab this has to be reported.
         """
+        from iceexplore.commits import OPERATIONS
+
         found = getattr(table, self.method)(*self.args, **self.kwargs)
-        if found is None and self.method in _REWRITES:
-            raise OptionError(f"{_REWRITES[self.method]}: nothing to do, no commit was made")
+        operation = OPERATIONS.get(self.method)  # a call may also be of `fork` or `set_layout`
+        if found is None and operation is not None and operation.nothing:
+            raise OptionError(f"{operation.nothing}: nothing to do, no commit was made")
         return found
 
     def code(self, target: str) -> str:
