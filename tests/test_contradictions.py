@@ -22,6 +22,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.manifests.checks._totals import LiveTotals, live_totals
+from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.grid._query import GridQuery
 from iceexplore.widgets.scan_lab._texts import plan_sent
 from iceexplore.widgets.tree._compare import Comparison
@@ -362,7 +363,7 @@ def test_a_plan_and_a_grid_tell_manifests_that_cannot_be_read(healthy: Path, tab
     explorer = t.explore()
     assert t.snapshot is not None
     for key, missing in (("manifests", False), ("files", True)):
-        page = explorer._page("detail", GridQuery(f"snapshot:{t.snapshot.snapshot_id}", key))
+        page = explorer._panel(GridPanel)._page("detail", GridQuery(f"snapshot:{t.snapshot.snapshot_id}", key))
         assert bool(page["total"])
         assert ("1 of the files listed in the manifest list cannot be read" in page.get("lacks", "")) is missing
     assert "%" not in str(plan_sent(plan)["headline"])
