@@ -63,7 +63,7 @@ def leaves(table: pa.Table) -> dict[str, list[Any]]:
         kind = column.type
         if pa.types.is_struct(kind):
             parts = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-            for i, part in enumerate(parts.flatten()):
+            for i, part in enumerate(parts.flatten()):  # type: ignore[union-attr]
                 walk(f"{path}.{kind.field(i).name}", part)
         else:
             out[path] = _values(column)

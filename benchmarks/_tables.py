@@ -49,7 +49,7 @@ def locations(table: Table, leaves: int, ordinals: slice) -> list[str]:
     assert root is not None
     found: list[str] = []
     for row in live_manifests(root)[:leaves]:
-        found += table._state.reader.leaf(root, row).entries["location"][ordinals].to_pylist()
+        found += table._state.reader.leaf(root, row).entries["location"][ordinals].to_pylist()  # type: ignore[arg-type]
     return found
 
 

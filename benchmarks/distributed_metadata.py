@@ -108,7 +108,7 @@ def _here(table: Any, question: str) -> Any:
         flat |= {f"{side}_bound": pc.struct_field(files["readable_metrics"], ["id", f"{side}_bound"])
                  for side in ("lower", "upper")}  # fmt: skip
         wanted = [("lower_bound", "min"), ("upper_bound", "max")]
-    found = pa.table(flat).group_by("region").aggregate(wanted)
+    found = pa.table(flat).group_by("region").aggregate(wanted)  # type: ignore[arg-type]
     names = [f"{name}_{what}" for name, what in wanted]
     return sorted(list(row.values()) for row in found.select(["region", *names]).to_pylist())
 

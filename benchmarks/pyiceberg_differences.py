@@ -144,7 +144,7 @@ def _warehouse(given: Path | None) -> Iterator[tuple[Path, Any]]:
         session = start(folder)
         try:
             if given is None:
-                tables.write(session)
+                tables.write(session)  # type: ignore[attr-defined, unused-ignore]
             yield folder, session
         finally:
             session.stop()

@@ -71,7 +71,9 @@ def columns(start: int, stop: int) -> Any:
 
     rng = np.random.default_rng(start)
     n = stop - start
-    region = pa.DictionaryArray.from_arrays(rng.integers(0, 8, n).astype("int32"), [f"region-{i}" for i in range(8)])
+    region = pa.DictionaryArray.from_arrays(
+        rng.integers(0, 8, n).astype("int32"), pa.array([f"region-{i}" for i in range(8)])
+    )
     name = np.char.add("customer-", rng.integers(0, 1_000_000, n).astype("U7"))
     cents = rng.integers(0, 10_000_000, n)
     first = int(datetime(2025, 1, 1, tzinfo=UTC).timestamp() * 1e6)

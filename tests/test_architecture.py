@@ -370,6 +370,12 @@ def test_formats_are_asked_for_what_they_have() -> None:
     assert sorted(named) == sorted(NAME_FORMATS), "an exception that is not needed any more"
 
 
+@pytest.mark.parametrize("path", [p for p in MODULES if storey(name_of(p)) != "arrow"], ids=ids)
+def test_compute_functions_are_the_typed_ones(path: Path) -> None:
+    names = {f"{module}.{name}" if name else module for _, module, name in imports(path)}
+    assert "pyarrow.compute" not in names, "import compute from iceexplore.arrow: pyarrow-stubs types it too narrowly"
+
+
 def test_folders_hold_a_theme_each() -> None:
     counts = {path.parent: 0 for path in MODULES}
     for path in MODULES:

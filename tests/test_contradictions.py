@@ -236,7 +236,7 @@ def test_position_deletes_that_are_not_those_of_the_entry(tmp_path: Path, rows: 
     (path,) = folder.rglob("*-deletes.parquet")
     old = pq.read_table(path)
     new = {"file_path": build.to_pylist(old["file_path"][:1]) * len(rows), "pos": rows}
-    pq.write_table(build.table(new, old.schema), path)
+    pq.write_table(build.table(new, schema=old.schema), path)
     _contradicted(folder, codes)
 
 

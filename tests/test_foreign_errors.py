@@ -161,6 +161,6 @@ def _with_status(path: Path, status: int) -> None:
     at = next(i for i, f in enumerate(table.schema) if pa.types.is_struct(f.type) and "status" in f.type.names)
     column = table.column(at).combine_chunks()
     fields = list(column.type)
-    parts = [pa.array([status] * len(table), f.type) if f.name == "status" else column.field(f.name) for f in fields]
+    parts = [pa.array([status] * len(table), f.type) if f.name == "status" else column.field(f.name) for f in fields]  # type: ignore[attr-defined]
     made = pa.StructArray.from_arrays(parts, fields=fields)
     pq.write_table(table.set_column(at, table.schema.field(at), made), path, store_schema=False)

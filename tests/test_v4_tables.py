@@ -8,11 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
 from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from tests.helpers.root_model import History
 from tests.helpers.root_table import BY_KIND_AND_BUCKET, RootLab, data_file, dv, equality, path
 from tests.helpers.v4_oracle import entries_of, live_of, root_of

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyChunkedArray, build
+from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError
 from iceexplore.manifests._manifest import Manifest
@@ -94,11 +94,9 @@ class EntryBatch:
         partition = None if self.partition is None else self.partition.take(indices)
         return EntryBatch(self.entries.take(indices), self._stats_by(lambda batch: batch.take(indices)), partition)
 
-    def filter(self, mask: pa.BooleanArray | AnyChunkedArray) -> EntryBatch:
+    def filter(self, mask: AnyColumn) -> EntryBatch:
         """Return the entries where the mask is true."""
-        mask = (
-            cast(pa.BooleanArray, whole(mask)) if isinstance(mask, pa.ChunkedArray) else mask
-        )  # a chunked mask would give chunked columns
+        mask = whole(mask) if isinstance(mask, pa.ChunkedArray) else mask  # a chunked mask would give chunked columns
         partition = None if self.partition is None else self.partition.filter(mask)
         return EntryBatch(self.entries.filter(mask), self._stats_by(lambda batch: batch.filter(mask)), partition)
 

@@ -57,7 +57,7 @@ def position_file(form: str, *, ids: bool = True, names: tuple[str, str] = ("fil
         ]
         return avro(fields, [dict(zip(names, pair, strict=True)) for pair in zip(PATHS, POSITIONS, strict=True)])
     schema = pa.schema([with_id(names[0], pa.string(), path_id), with_id(names[1], pa.int64(), pos_id)])
-    table = pa.table([PATHS, POSITIONS], schema=schema)
+    table = build.table([PATHS, POSITIONS], schema=schema)
     if form == "parquet":
         return parquet(table)
     out = io.BytesIO()
@@ -93,7 +93,7 @@ def test_the_deleted_row_is_kept(tmp_path: Path) -> None:
     row = pa.struct([with_id("id", pa.int32(), 1), with_id("name", pa.string(), 2)])
     fields = [with_id("file_path", pa.string(), FILE_PATH_ID), with_id("pos", pa.int64(), POS_ID)]
     schema = pa.schema([*fields, with_id("row", row, ROW_ID)])
-    table = pa.table([["a", None], [1, 2], [{"id": 7, "name": "x"}, None]], schema=schema)
+    table = build.table([["a", None], [1, 2], [{"id": 7, "name": "x"}, None]], schema=schema)
     storage, location = store(tmp_path, parquet(table))
     found = read_position_deletes(storage, location)
     assert build.to_pylist(found["row"]) == [{"id": 7, "name": "x"}]
@@ -106,7 +106,7 @@ def test_not_a_position_delete_file(tmp_path: Path) -> None:
         read_position_deletes(storage, location)
     # with ids, a column that merely has the name is another one
     schema = pa.schema([with_id("file_path", pa.string(), 1), with_id("pos", pa.int64(), 2)])
-    storage, location = store(tmp_path, parquet(pa.table([["a"], [1]], schema=schema)))
+    storage, location = store(tmp_path, parquet(build.table([["a"], [1]], schema=schema)))
     with pytest.raises(FormatError, match="no column file_path"):
         read_position_deletes(storage, location)
 
@@ -218,7 +218,7 @@ def test_equality_deletes_in_orc_without_ids(tmp_path: Path) -> None:
 
 def test_equality_values_that_do_not_fit(tmp_path: Path) -> None:
     schema = pa.schema([with_id("id", pa.string(), 1)])
-    storage, location = store(tmp_path, parquet(pa.table([["not a number"]], schema=schema)))
+    storage, location = store(tmp_path, parquet(build.table([["not a number"]], schema=schema)))
     with pytest.raises(FormatError, match="column id"):
         read_equality_deletes(storage, location, "parquet", SCHEMA)
 

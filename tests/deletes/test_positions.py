@@ -71,7 +71,7 @@ def test_rows_in_any_order(
     tmp_path_factory: pytest.TempPathFactory, plain: int, given_rows: list[tuple[str, int]], size: int
 ) -> None:
     """Unsorted, doubled and negative, in row groups of any size; as plain numbers and as bitmaps."""
-    table = pa.table([[p for p, _ in given_rows], [n for _, n in given_rows]], schema=SCHEMA)
+    table = build.table([[p for p, _ in given_rows], [n for _, n in given_rows]], schema=SCHEMA)
     parts = [table.slice(at, size) for at in range(0, len(table), size)]
     storage, location = store(tmp_path_factory.mktemp("t"), *parts)
     with pytest.MonkeyPatch.context() as patch:
@@ -84,7 +84,7 @@ def test_rows_in_any_order(
 def test_many_rows_of_run_lengths_are_held_as_bitmaps(tmp_path: Path) -> None:
     """Eight million rows in some 100 KB: as numbers they take 64 MB, and a hundred million were refused."""
     path = "s3://bucket/" + "x" * 100
-    dictionary = pa.DictionaryArray.from_arrays(np.zeros(1_000_000, dtype=np.int32), [path]).cast(pa.string())
+    dictionary = pa.DictionaryArray.from_arrays(np.zeros(1_000_000, dtype=np.int32), pa.array([path])).cast(pa.string())
     parts = [
         pa.table([dictionary, pa.array(np.arange(i * 1_000_000, (i + 1) * 1_000_000))], schema=SCHEMA) for i in range(8)
     ]
@@ -103,7 +103,7 @@ def test_a_dictionary_is_counted_once(tmp_path: Path, monkeypatch: pytest.Monkey
     """Each batch of a row group comes with its dictionary: of 20 batches these took 20 times the paths' memory."""
     monkeypatch.setattr("iceexplore.storage._budget._given", 64 << 20)
     paths = [f"s3://bucket/{i:06}/" + "x" * 400 for i in range(10_000)]
-    names = pa.DictionaryArray.from_arrays(np.repeat(np.arange(10_000, dtype=np.int32), 130), paths)
+    names = pa.DictionaryArray.from_arrays(np.repeat(np.arange(10_000, dtype=np.int32), 130), pa.array(paths))
     schema = SCHEMA.set(0, SCHEMA.field(0).with_type(names.type))
     table = pa.table([names, pa.array(np.tile(np.arange(130), 10_000))], schema=schema)
     location = str(tmp_path / "d.parquet")

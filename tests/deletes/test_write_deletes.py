@@ -85,7 +85,7 @@ def test_position_deletes_are_sorted_and_have_bounds(tmp_path: Path) -> None:
     file = pq.ParquetFile(io.BytesIO(data))
     assert [field_id(f) for f in file.schema_arrow] == [2147483546, 2147483545]
     path, pos = (file.metadata.row_group(0).column(i).statistics for i in range(2))
-    assert (path.min, path.max, pos.min, pos.max) == ("a", "b", 0, 9)
+    assert (path.min, path.max, pos.min, pos.max) == ("a", "b", 0, 9)  # type: ignore[union-attr]
     assert file.metadata.metadata == {b"delete-type": b"position"}
 
 
@@ -137,7 +137,7 @@ def test_equality_deletes_of_every_type_come_back(tmp_path: Path) -> None:
     assert back.to_pydict() == {f"c{i}": [v, None] for i, (_, v) in enumerate(TYPES)}
     assert [field_id(f) for f in back.schema] == [f.field_id for f in schema.fields]
     parquet = pq.ParquetFile(io.BytesIO(data))
-    assert parquet.metadata.metadata[b"delete-field-ids"] == b"10,11"
+    assert parquet.metadata.metadata[b"delete-field-ids"] == b"10,11"  # type: ignore[index]
     stored = [parquet.schema.column(i) for i in range(len(TYPES))]
     physical = {t: c.physical_type for (t, _), c in zip(TYPES, stored, strict=True)}
     assert physical["decimal(9,2)"] == "INT32"  # spec, Appendix A, "Parquet"

@@ -40,7 +40,7 @@ def _made(rng: random.Random, depth: int, names: list[int]) -> tuple[Any, pa.Dat
         arrow = pa.struct([pa.field(f"f{i}", p[1]) for i, p in enumerate(parts)])
         avro = {"type": "record", "name": name, "fields": fields}
         return avro, arrow, lambda: {f"f{i}": p[2]() for i, p in enumerate(parts)}
-    avro, arrow, make = _made(rng, depth - 1, names)
+    avro, arrow, make = _made(rng, depth - 1, names)  # type: ignore[assignment]
     if kind == "array":
         items = {"type": "array", "items": avro}
         return items, pa.list_(arrow), lambda: [make() for _ in range(rng.choice([0, 1, 70]))]

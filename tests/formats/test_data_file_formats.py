@@ -13,6 +13,7 @@ import pytest
 from pyarrow import orc
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
 from iceexplore.formats import (
     DATA_FILE_FORMATS,
@@ -65,7 +66,7 @@ def arrow(ids: dict[str, int], key: str) -> pa.Table:
         pa.field(n, t, nullable=False, metadata={key: str(ids[n])} if ids else None)
         for n, t in {"id": pa.int64(), "name": pa.string()}.items()
     ]
-    return pa.table([range(ROWS), [f"n{i}" for i in range(ROWS)]], schema=pa.schema(fields))
+    return build.table([range(ROWS), [f"n{i}" for i in range(ROWS)]], schema=build.schema(fields))
 
 
 @pytest.fixture(params=DATA_FILE_FORMATS, ids=lambda f: f.name)

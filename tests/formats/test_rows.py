@@ -36,7 +36,9 @@ def table(rows: int = ROWS) -> pa.Table:
             pa.field("s", struct, metadata={"PARQUET:field_id": "3"}),
         ]
     )
-    return pa.table([range(rows), [f"n{i % 9}" for i in range(rows)], [{"x": i} for i in range(rows)]], schema=schema)
+    return build.table(
+        [range(rows), [f"n{i % 9}" for i in range(rows)], [{"x": i} for i in range(rows)]], schema=schema
+    )
 
 
 AVRO_SCHEMA: dict[str, Any] = {
@@ -59,9 +61,9 @@ def make(form: str) -> bytes:
         case "parquet-plain":
             pq.write_table(table(), out, compression="none", use_dictionary=False)
         case "orc":
-            orc.write_table(table(), out, compression="zlib")
+            orc.write_table(table(), out, compression="ZLIB")
         case "orc-plain":
-            orc.write_table(table(), out, compression="uncompressed")
+            orc.write_table(table(), out, compression="UNCOMPRESSED")
         case "avro":
             rows = [{"id": i, "name": None if i % 3 else "x", "tags": ["a"], "m": {"k": i}} for i in range(ROWS)]
             fastavro.writer(out, AVRO_SCHEMA, rows, codec="deflate")

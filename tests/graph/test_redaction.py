@@ -837,7 +837,7 @@ def test_what_readers_of_parquet_pass_over_goes() -> None:
     word, out = token("arrow"), io.BytesIO()
     fields = [F(100, "location", "string"), F(134, "content_type", "int")]
     given = pq.read_table(io.BytesIO(v4_files.parquet(fields, [{"location": "s3://b/x", "content_type": 0}])))
-    comment = [f.with_metadata({**f.metadata, b"comment": f"password={word}".encode()}) for f in given.schema]
+    comment = [f.with_metadata({**f.metadata, b"comment": f"password={word}".encode()}) for f in given.schema]  # type: ignore[dict-item]
     pq.write_table(given.cast(pa.schema(comment)), out)
     made = redact_manifest(redactor("credentials"), out.getvalue(), "x", {})
     assert not found([word], [("made", made)]) and b"ARROW:schema" in out.getvalue() and b"ARROW:schema" not in made

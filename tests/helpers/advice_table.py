@@ -41,7 +41,7 @@ def written(
 def taken(schema: Mapping[str, str], rows: pa.Table, by: Sequence[str], advice: Suggestion) -> ix.Simulation:
     """The rows written as advice to sort or to partition says."""
     if advice.kind == "sort":
-        column = rows[advice.column]
+        column = rows[advice.column]  # type: ignore[index]
         plain = column.cast(pa.binary()) if pa.types.is_fixed_size_binary(column.type) else column
         order = np.asarray(pc.array_sort_indices(plain.combine_chunks(), null_placement="at_start"))
         return written(schema, rows.take(pa.array(order)), by=by)

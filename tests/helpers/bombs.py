@@ -312,7 +312,7 @@ def avro_header(folder: Path) -> Path:
 def parquet_strings(folder: Path) -> Path:
     """A million rows of one string of 1 MB."""
     index = pa.array(np.zeros(1_000_000, dtype=np.int32))
-    text = pa.DictionaryArray.from_arrays(index, build.array(["x" * MIB]))
+    text = pa.DictionaryArray.from_arrays(index, build.array(["x" * MIB]))  # type: ignore[arg-type]
     table = pa.table({"id": pa.array(np.zeros(1_000_000, dtype=np.int64)), "s": text})
     fields = [f.with_metadata({"PARQUET:field_id": n}) for f, n in zip(table.schema, ("1", "2"), strict=True)]
     out = io.BytesIO()
@@ -352,7 +352,7 @@ def orc_list(folder: Path) -> Path:
     values = pa.array(np.zeros(100_000_000, dtype=np.int64))
     lists = pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
     out = io.BytesIO()
-    orc.write_table(pa.table({"l": lists}), out, compression="zstd")
+    orc.write_table(pa.table({"l": lists}), out, compression="ZSTD")
     return data_bomb(folder, out.getvalue(), "ORC", 1)
 
 
@@ -367,7 +367,7 @@ def parquet_manifest(folder: Path) -> Path:
     name = next(f.name for f in table.schema if (f.metadata or {}).get(b"PARQUET:field_id") == b"100")
     at = table.schema.get_field_index(name)
     many = table.take(np.zeros(10_000, dtype=np.int64))
-    text = pa.DictionaryArray.from_arrays(np.zeros(10_000, dtype=np.int32), ["x" * MIB])
+    text = pa.DictionaryArray.from_arrays(np.zeros(10_000, dtype=np.int32), ["x" * MIB])  # type: ignore[arg-type]
     field = table.schema.field(at)
     schema = table.schema.set(at, field.with_type(text.type))
     columns = [text if i == at else c for i, c in enumerate(many.columns)]
@@ -392,12 +392,12 @@ def delete_runs(folder: Path) -> Path:
         pa.field("pos", pa.int64(), False, {"PARQUET:field_id": "2147483545"}),
     ]
     target = Path(deletes["file_path"].removeprefix("file://"))
-    with pq.ParquetWriter(target, build.schema(fields), compression="zstd", use_dictionary=["file_path"],
+    with pq.ParquetWriter(target, build.schema(fields), compression="zstd", use_dictionary=["file_path"],  # type: ignore[arg-type]
                           column_encoding={"pos": "DELTA_BINARY_PACKED"}) as writer:  # fmt: skip
         for i in range(100):
-            path = pa.DictionaryArray.from_arrays(np.zeros(1_000_000, dtype=np.int32), [data["file_path"]])
+            path = pa.DictionaryArray.from_arrays(np.zeros(1_000_000, dtype=np.int32), [data["file_path"]])  # type: ignore[arg-type]
             pos = np.arange(i * 1_000_000, (i + 1) * 1_000_000)
-            writer.write_table(pa.table([path.cast(pa.string()), pa.array(pos)], schema=build.schema(fields)))
+            writer.write_table(build.table([path.cast(pa.string()), pa.array(pos)], schema=build.schema(fields)))
 
     def change(entry: dict[str, Any]) -> None:
         if entry["content"] == 0:
@@ -405,8 +405,8 @@ def delete_runs(folder: Path) -> Path:
         else:
             entry.update(record_count=100_000_000, file_size_in_bytes=target.stat().st_size)
 
-    for path in entries:
-        rewrite(path, change)
+    for entry in entries:
+        rewrite(entry, change)
     relist(folder)
     return folder
 

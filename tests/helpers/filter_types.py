@@ -231,10 +231,10 @@ def table_of(rows: list[Row]) -> pa.Table:
         arrays.append(array)
         fields.append(of)
     odd, _ = column("odd.name", 90)
-    i, i_field = column("p.i", 98)
+    i, i_field = column("p.i", 98)  # type: ignore[assignment]
     s, s_field = column("p.q.s", 101)
     q = pa.StructArray.from_arrays([s], fields=[s_field], mask=s.is_null())
     gone = pa.array([r["p.i"] is None and r["p.q.s"] is None for r in rows], pa.bool_())
-    p = pa.StructArray.from_arrays([i, q], fields=[i_field, tagged("q", q.type, 100)], mask=gone)
+    p = pa.StructArray.from_arrays([i, q], fields=[i_field, tagged("q", q.type, 100)], mask=gone)  # type: ignore[list-item]
     fields += [tagged("odd.name", odd.type, 90), tagged("p", p.type, 99)]
     return pa.Table.from_arrays([*arrays, odd, p], schema=pa.schema(fields))

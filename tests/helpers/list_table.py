@@ -202,7 +202,7 @@ def _stats(table: pa.Table) -> dict[int, pa.StructArray]:
     for f in _fields():
         column = table[f["name"]]
         values = [v for v in column.to_pylist() if v is not None]
-        kind = stats_type(_TYPES[f["id"]])
+        kind = stats_type(_TYPES[f["id"]])  # type: ignore[arg-type]
         row = {
             "lower": min(values, default=None),
             "upper": max(values, default=None),
@@ -212,7 +212,7 @@ def _stats(table: pa.Table) -> dict[int, pa.StructArray]:
             "column_size": 40,
         }
         out[f["id"]] = pa.array([row], kind)
-    return out
+    return out  # type: ignore[return-value]
 
 
 def at(name: str) -> str:
@@ -263,7 +263,7 @@ def live_rows(state: TableState, *contents: ContentType) -> list[dict[str, Any]]
         tuples = leaf.partition()
         for i in np.flatnonzero(mask):
             row = leaf.entries.slice(int(i), 1).to_pylist()[0]
-            row["kind"] = None if tuples is None else (tuples[int(i)].as_py() or {}).get("1000")
+            row["kind"] = None if tuples is None else (tuples[int(i)].as_py() or {}).get("1000")  # type: ignore[call-overload, union-attr]
             row["leaf"] = leaf.location
             row["location"] = row["location"].removeprefix(_BUCKET)
             row["referenced_file"] = (row["referenced_file"] or "").removeprefix(_BUCKET) or None

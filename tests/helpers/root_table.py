@@ -49,7 +49,7 @@ def entries(rows: Sequence[Mapping[str, Any]]) -> EntryBatch:
     return EntryBatch.of_rows(
         plain,
         stats={1: pa.array(stats, of_long)},
-        partition=pa.StructArray.from_arrays(children, names=["1000", "1001"]),
+        partition=pa.StructArray.from_arrays(children, names=["1000", "1001"]),  # type: ignore[arg-type]
     )
 
 

@@ -185,7 +185,7 @@ def _arrow_field(f: F, ids: bool) -> pa.Field:
     elif isinstance(f.type, list):
         kind = pa.list_(_arrow_field(F(f.type[1], "element", f.type[0], True), ids))
     else:
-        kind = _ARROW[f.type]
+        kind = _ARROW[f.type]  # type: ignore[assignment]
     metadata = {b"PARQUET:field_id": str(f.field_id).encode()} if ids and f.field_id is not None else None
     return pa.field(f.name, kind, nullable=not f.required, metadata=metadata)
 
@@ -198,7 +198,7 @@ def parquet(
     out = pa.BufferOutputStream()
     pairs = {k.replace("_", "-").encode(): v.encode() for k, v in metadata.items()}
     table = pa.Table.from_pylist(rows, schema=schema).replace_schema_metadata(pairs)
-    pq.write_table(table, out, compression=codec)
+    pq.write_table(table, out, compression=codec)  # type: ignore[arg-type]
     return bytes(out.getvalue().to_pybytes())
 
 

@@ -120,7 +120,7 @@ def test_a_vector_of_too_many_positions_shows_its_header(tmp_path: Path) -> None
 
 def test_parquet_and_orc(tmp_path: Path) -> None:
     field = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "2"})  # the id of data_file in manifests
-    data = pa.table([[1, 2, 3]], schema=pa.schema([field]))
+    data = build.table([[1, 2, 3]], schema=build.schema([field]))
     pq.write_table(data, tmp_path / "p", row_group_size=2)
     file = open_file(tmp_path / "p")
     assert (file.kind, file.header["rows"], file.header["row_groups"]) == ("parquet", 3, 2)
@@ -156,7 +156,7 @@ def test_a_manifest_in_parquet(tmp_path: Path) -> None:
         metadata={"format-version": "4", "content": "data", "partition-spec-id": "0", "partition-spec": "[]"},
     )
     row = {"content": 0, "file_path": "s3://b/a", "file_format": "PARQUET", "record_count": 1, "file_size_in_bytes": 2}
-    pq.write_table(pa.table([[1], [5], [row]], schema=schema), tmp_path / "x-m0.parquet")
+    pq.write_table(build.table([[1], [5], [row]], schema=schema), tmp_path / "x-m0.parquet")
     file = open_file(tmp_path / "x-m0.parquet")
     assert (file.kind, file.header["dialect"]) == ("manifest", "v4-java")
     assert file.content_entries()["location"].to_pylist() == ["s3://b/a"]
@@ -177,7 +177,7 @@ def test_other_json(tmp_path: Path) -> None:
 def test_shown_as_text_and_html(trips: Path, tmp_path: Path) -> None:
     bad = "<img src=x onerror=alert(1)>\x1b[31m"
     schema = pa.schema([pa.field(bad, pa.string())], metadata={"k" + bad: bad})
-    pq.write_table(pa.table([[bad]], schema=schema), tmp_path / "<b>.parquet")
+    pq.write_table(build.table([[bad]], schema=schema), tmp_path / "<b>.parquet")
     (tmp_path / "m").write_text(json.dumps({"a": bad, bad: {"b": bad}, "list": [bad]}))
     for path in (tmp_path / "<b>.parquet", tmp_path / "m"):
         file = open_file(path)

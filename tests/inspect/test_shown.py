@@ -74,9 +74,9 @@ def test_types() -> None:
         )
     )
     kind = shown_type(nested)
-    assert kind.field("u").type == pa.string()
-    assert kind.field("l").type.value_type == pa.string()
-    assert kind.field("m").type.item_type == pa.string()
+    assert kind.field("u").type == pa.string()  # type: ignore[arg-type]
+    assert kind.field("l").type.value_type == pa.string()  # type: ignore[arg-type]
+    assert kind.field("m").type.item_type == pa.string()  # type: ignore[arg-type]
 
 
 def test_times_out_of_range_are_null() -> None:

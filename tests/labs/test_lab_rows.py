@@ -209,7 +209,7 @@ def test_frames_of_pandas(tmp_path: Path) -> None:
     lab = new(tmp_path / "t", partition_by=["city"])
     lab.append(pd.DataFrame({"id": [1, 2], "city": ["a", "b"], "x": [1.5, float("nan")]}))
     lab.merge(pd.DataFrame({"id": [2, 3], "x": [7.0, 8.0]}), on="id")
-    lab.append(pa.record_batch({"id": [4], "x": [float("nan")]}))
+    lab.append(pa.record_batch({"id": [4], "x": [float("nan")]}))  # type: ignore[arg-type]
     assert [(r["id"], r["city"], str(r["x"])) for r in rows_of(lab)] == [
         (1, "a", "1.5"), (2, "b", "7.0"), (3, None, "8.0"), (4, None, "nan"),
     ]  # fmt: skip

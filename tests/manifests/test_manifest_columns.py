@@ -170,7 +170,7 @@ def test_one_column_s_values_equal_a_plain_lookup(rows: list[Any], skip: int, sa
         rows = [rows[-1] for _ in rows]  # the same keys in every row
     kind = pa.list_(pa.struct([pa.field("key", pa.int32()), pa.field("value", pa.binary())]))
     lists = [None if r is None else [{"key": k, "value": v} for k, v in r] for r in rows]
-    keyed = _stats._Keyed(pa.array(lists, kind)[skip:])
+    keyed = _stats._Keyed(pa.array(lists, kind)[skip:])  # type: ignore[arg-type]
     for field_id in (*range(7), *range(7), *range(7), 2**40):  # few of a table's columns, and many
         wanted = [None if r is None else dict(r).get(field_id) for r in rows[skip:]]
         assert keyed.one(field_id).to_pylist() == wanted

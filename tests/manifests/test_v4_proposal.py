@@ -436,7 +436,7 @@ def test_geometry_as_a_struct_is_bytes(table: Table) -> None:
     leaf, length = table.write("a", fields, rows, "data")
     reader = table.root([v4.manifest_row(leaf, length, 3)])
     stats = reader.leaf(root_of(reader), 0).stats(7)
-    xy, xyz = (pa.array(v, pa.float64()).buffers()[1].to_pybytes() for v in ([1.0, 2.0], [1.0, 2.0, 3.0]))
+    xy, xyz = (pa.array(v, pa.float64()).buffers()[1].to_pybytes() for v in ([1.0, 2.0], [1.0, 2.0, 3.0]))  # type: ignore[union-attr]
     assert build.to_pylist(stats.lower) == [xy[:16], xyz[:24], None]
     assert build.to_pylist(stats.value_count) == [1, None, None]
 

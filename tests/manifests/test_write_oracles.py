@@ -10,13 +10,13 @@ from typing import Any
 import fastavro
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.manifests import EntryBatch, stats_type, write_manifest, write_manifest_list
 from iceexplore.metadata import TableMetadata, decode_value, encode_values
 from tests.manifests import write_cases as cases
@@ -83,7 +83,7 @@ def test_pyiceberg_reads_manifests(dialect: str, folder: Path, data: st.DataObje
             assert (getattr(file, name) or {}) == values, name
         tuples = batch.partition
         for position, child in enumerate(() if tuples is None else tuples.type):
-            value = pc.struct_field(tuples, child.name)[row]
+            value = pc.struct_field(tuples, child.name)[row]  # type: ignore[index]
             assert _plain(file.partition[position]) == _stored(value), child.name
 
 
@@ -170,7 +170,7 @@ def by_id(table: pa.Table) -> dict[int, pa.ChunkedArray]:
     out: dict[int, pa.ChunkedArray] = {}
 
     def walk(field: pa.Field, column: pa.ChunkedArray) -> None:
-        out[int(field.metadata[b"PARQUET:field_id"])] = column
+        out[int(field.metadata[b"PARQUET:field_id"])] = column  # type: ignore[index]
         if pa.types.is_struct(field.type):
             for child in field.type:
                 walk(child, pa.chunked_array([pc.struct_field(c, child.name) for c in column.chunks], child.type))

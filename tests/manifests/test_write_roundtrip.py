@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, RuleError, UnsupportedError
 from iceexplore.manifests import EntryBatch, manifest_entry, write_manifest, write_manifest_list
 from iceexplore.metadata import TableMetadata
@@ -179,7 +179,7 @@ def test_manifest_lists(dialect: str, version: int, manifest_format: str, data: 
     table = TABLES[version]
     batch = data.draw(manifests(table, deletes=dialect != "v1"))
     if dialect == "v1":  # without sequence numbers, which read as 0
-        stats = [s | {"min_sequence_number": 0} for s in batch.entries["manifest_stats"].to_pylist()]
+        stats = [s | {"min_sequence_number": 0} for s in build.to_pylist(batch.entries["manifest_stats"])]
         kind = batch.entries.schema.field("manifest_stats").type
         batch = batch.with_columns(sequence_number=0, file_sequence_number=0, manifest_stats=pa.array(stats, kind))
     made = write_manifest_list(

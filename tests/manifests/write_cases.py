@@ -6,11 +6,11 @@ import itertools
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits import upgrade
 from iceexplore.errors import Problems
 from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, Manifest, ManifestReader, stats_type
@@ -54,7 +54,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "decimal(9,2)": st.decimals("-9999999.99", "9999999.99", places=2),
     "decimal(38,3)": st.decimals(-(10**30), 10**30, places=3),
     "geometry": st.lists(st.floats(-180, 180), min_size=2, max_size=4).map(
-        lambda xs: pa.array(xs, pa.float64()).buffers()[1].to_pybytes()[: 8 * len(xs)]
+        lambda xs: pa.array(xs, pa.float64()).buffers()[1].to_pybytes()[: 8 * len(xs)]  # type: ignore[union-attr]
     ),
 }
 _STORED = {"date": pa.int32()} | dict.fromkeys(
@@ -203,7 +203,7 @@ def batches(
     columns = {COLUMNS[t]: draw(stats(t, rows)) for t in chosen}
     if draw(st.booleans()):
         columns[NESTED] = draw(stats("long", rows))
-    ids = pa.array([m["partition_spec_id"] for m in made])
+    ids = pa.array([m["partition_spec_id"] for m in made])  # type: ignore[misc]
     return EntryBatch.of_rows(made, stats=columns, partition=draw(partitions(table, specs, ids, nan=nan)))
 
 

@@ -58,7 +58,10 @@ def column(kind: str, values: list[Any]) -> pa.Array:
 def stored(array: pa.Array) -> list[Any]:
     """Return the stored values of an array."""
     if pa.types.is_temporal(array.type):
-        return [n if valid else None for n, valid in zip(integers_of(array).tolist(), array.is_valid(), strict=True)]
+        return [
+            n if valid else None
+            for n, valid in zip(integers_of(array).tolist(), array.is_valid().to_pylist(), strict=True)
+        ]
     values: list[Any] = array.to_pylist()
     return values
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError
 from iceexplore.on_spark.environment._info import SessionInfo
 from iceexplore.on_spark.scans import _groups as groups
@@ -77,7 +78,7 @@ def test_int96_and_old_sparks_days_are_not(tmp_path: Path) -> None:
     assert read_type(one(tmp_path, pa.timestamp("us"), [5], use_deprecated_int96_timestamps=True)) is None
     t = table_of(tmp_path / "t", [field(1, "c", "date")])
     for about in ({"org.apache.spark.version": "2.4.8"}, {"org.apache.spark.legacyDateTime": ""}):
-        schema = pa.schema([stored(1, "c", pa.date32())], metadata=about)
+        schema = build.schema([stored(1, "c", pa.date32())], metadata=about)
         location = put(tmp_path / "t", pa.Table.from_arrays([pa.array([1], pa.date32())], schema=schema))
         assert footer(t, location).nodes is None
 

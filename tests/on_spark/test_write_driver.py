@@ -62,7 +62,7 @@ class Frame:
         self.asked.append(how)
         rows = pa.concat_tables(self.parts)
         keys = rows[key].to_pylist()
-        return Frame([rows.filter(pa.array([k % 2 == i for k in keys])) for i in range(2)], self.schema, self.asked)
+        return Frame([rows.filter(pa.array([k % 2 == i for k in keys])) for i in range(2)], self.schema, self.asked)  # type: ignore[operator]
 
     def sortWithinPartitions(self, key: str) -> Frame:
         return Frame([p.sort_by(key) for p in self.parts], self.schema, self.asked)

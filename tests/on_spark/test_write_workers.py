@@ -38,7 +38,7 @@ def written(lab: ix.Table, table: pa.Table) -> EntryBatch:
     table, made = keyed(lab, table), []
     numbers = table[KEY].to_pylist()
     for task in range(TASKS):
-        mine = table.filter(pa.array([n % TASKS == task for n in numbers])).sort_by(KEY)
+        mine = table.filter(pa.array([n % TASKS == task for n in numbers])).sort_by(KEY)  # type: ignore[operator]
         made += [unpacked(b.column(0)[0].as_py()) for b in FileWriter(ship(lab.state), KEY)(batches(mine))]
     return concat_batches(made)
 
@@ -158,7 +158,7 @@ def test_entries_come_through_whole(tmp_path: Path) -> None:
     again = unpacked(packed(made))
     assert again.partition is None and again.entries.equals(made.entries)
     assert {i: a.equals(again.stats[i]) for i, a in made.stats.items()} == {1: True, 2: True}
-    assert made.stats[1][0]["lower"].value == 1 and made.stats[1][0]["upper"].value == 3
+    assert made.stats[1][0]["lower"].value == 1 and made.stats[1][0]["upper"].value == 3  # type: ignore[attr-defined]
     assert made.stats[2][0]["lower"].as_py() == bytes(range(16))
     assert made.stats[1][0]["null_count"].as_py() == 1
 

@@ -66,7 +66,7 @@ def _entries(state: TableState) -> Iterator[tuple[dict[str, Any], tuple[Any, ...
             if alive[i] and entry["content_type"] in (0, 1, 2):
                 spec = state.metadata.spec(entry["partition_spec_id"])
                 assert spec is not None
-                found = {} if tuples is None else tuples[i].as_py() or {}
+                found: Any = {} if tuples is None else tuples[i].as_py() or {}
                 yield entry, tuple(found.get(str(f.field_id)) for f in spec.fields)
 
 

@@ -100,9 +100,9 @@ def test_updates_pair_one_removed_with_one_added_row_of_its_identifier(rows: lis
     come = Counter((r[0], r[3]) for r in before if r[2] == "INSERT")
     if any(n > 1 for n in gone.values()):
         with pytest.raises(OptionError, match="several rows with id = "):
-            with_updates(table_of(before), {"id": table_of(before)["id"]})
+            with_updates(table_of(before), {"id": table_of(before)["id"]})  # type: ignore[dict-item]
         return
-    found = rows_of(with_updates(table_of(before), {"id": table_of(before)["id"]}))
+    found = rows_of(with_updates(table_of(before), {"id": table_of(before)["id"]}))  # type: ignore[dict-item]
     plain = {"UPDATE_BEFORE": "DELETE", "UPDATE_AFTER": "INSERT"}
     assert Counter((*r[:2], plain.get(r[2], r[2]), *r[3:]) for r in found) == Counter(before)
     assert [r[3] for r in found] == sorted(r[3] for r in found)
@@ -139,6 +139,6 @@ def test_rows_have_the_same_code_if_they_are_equal(rows: list[Row], skip: int) -
 
 def test_codes_of_columns_of_every_plain_kind() -> None:
     columns = [pa.array([None, None, None]), pa.array([b"ab", b"ab", b"cd"], pa.binary(2)), pa.array([1, 1, 1])]
-    assert row_codes(columns, 3).tolist() == [0, 0, 1]
+    assert row_codes(columns, 3).tolist() == [0, 0, 1]  # type: ignore[arg-type]
     assert row_codes([], 2).tolist() == [0, 0]
     assert row_codes([pa.array([], pa.list_(pa.int64()))], 0).dtype == np.int64

@@ -110,7 +110,7 @@ def test_columns_go_by_id_at_every_depth(tmp_path: Path) -> None:
         {"a": None, "b": None, "points": None, "m": None},
         {"a": 3, "b": "three", "points": [], "m": []},
     ]
-    location = put(tmp_path, pa.Table.from_pylist(rows, schema=old), row_group_size=2)
+    location = put(tmp_path, pa.Table.from_pylist(rows, schema=old), row_group_size=2)  # type: ignore[arg-type]
     # b renamed to a; a dropped and added again; y is x; x gone, z new with a default; the map's values cut
     t = table_of(tmp_path, [
         field(10, "b", "long", **{"initial-default": 7}),

@@ -135,7 +135,7 @@ def _by_pyiceberg(t: ix.Table) -> pa.Table | None:
     from pyiceberg.table import StaticTable
 
     try:
-        return StaticTable.from_metadata(t._state.metadata_location).scan().to_arrow()
+        return StaticTable.from_metadata(t._state.metadata_location).scan().to_arrow()  # type: ignore[no-any-return]
     except Exception:
         return None
 

@@ -202,9 +202,9 @@ def test_position_deletes_are_read_once_and_by_what_paths_mean(
 ) -> None:
     t, file = ten
     location = file.entries["location"][0].as_py()
-    one = write_position_deletes([location, location, "/elsewhere"], np.array([5, 1, 7]))
-    two = write_position_deletes([f"file:{location}", f"file://localhost{location}"], np.array([1, 2]))
-    moved = write_position_deletes([f"hdfs://host:8020{location}", "hdfs://host:8020/x"], np.array([9, 3]))
+    one = write_position_deletes([location, location, "/elsewhere"], np.array([5, 1, 7]))  # type: ignore[arg-type]
+    two = write_position_deletes([f"file:{location}", f"file://localhost{location}"], np.array([1, 2]))  # type: ignore[arg-type]
+    moved = write_position_deletes([f"hdfs://host:8020{location}", "hdfs://host:8020/x"], np.array([9, 3]))  # type: ignore[arg-type]
     names = []
     for i, data in enumerate((one, two, moved)):
         names.append(str(tmp_path / "data" / f"p{i}.parquet"))
@@ -228,7 +228,7 @@ def test_of_several_files_of_one_path_none_is_taken_for_what_a_delete_names(
     t, file = ten
     location = file.entries["location"][0].as_py()
     name = str(tmp_path / "data" / "moved.parquet")
-    Path(name).write_bytes(write_position_deletes([f"hdfs://host:8020{location}"], np.array([9])))
+    Path(name).write_bytes(write_position_deletes([f"hdfs://host:8020{location}"], np.array([9])))  # type: ignore[arg-type]
     places = {location: location, f"s3://other{location}": f"s3://other{location}"}
     monkeypatch.setattr("iceexplore.reading._position_deletes.live_places", lambda state, paths: places)
     assert [r["id"] for r in rows_of(t, file, matched([{"location": name}], positions=[0]))] == list(range(10))

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import compute as pc
 from iceexplore.reading import to_arrow
 
 pytestmark = pytest.mark.corpus

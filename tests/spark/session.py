@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -86,7 +86,7 @@ def arrow(frame: Any, seconds: float = 40.0) -> pa.Table:
         if found and isinstance(found[0], BaseException):
             raise found[0]
         if found:
-            return found[0]
+            return cast(pa.Table, found[0])
         warnings.warn(f"Spark gave no answer in {seconds} s", stacklevel=2)
     raise TimeoutError(f"Spark gave no answer in three times {seconds} s")
 

@@ -52,7 +52,7 @@ def changelog(spark: Spark, name: str, start: int | None, end: int, **arguments:
     given = ", ".join(f"'{k}', '{v}'" for k, v in options.items())
     more = "".join(f", {key} => {value}" for key, value in arguments.items())
     spark.call(f"create_changelog_view(table => 'db.{name}', changelog_view => 'seen', options => map({given}){more})")
-    return spark.sql("SELECT * FROM seen").toArrow()
+    return spark.sql("SELECT * FROM seen").toArrow()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("version", [pytest.param(1, marks=pytest.mark.long), 2, 3])  # 1 is written as 2 is

@@ -84,7 +84,7 @@ def test_names_order_and_types() -> None:
     assert differences(ours, ours.rename_columns(["x", "f", "at", "m", "s", "d"]))
     assert differences(ours, ours.set_column(0, "i", pa.array([1, None], pa.int32())))
     turned = build.schema(
-        [*list(SCHEMA)[:4], ("s", pa.struct([("b", pa.list_(pa.string())), ("a", pa.int32())])), SCHEMA[5]]
+        [*list(SCHEMA)[:4], ("s", pa.struct([("b", pa.list_(pa.string())), ("a", pa.int32())])), SCHEMA[5]]  # type: ignore[index]
     )
     assert differences(ours, table(ROWS, turned))
     other = build.schema([*list(SCHEMA)[:5], ("d", pa.decimal128(6, 2))])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
 import pytest
 
+from iceexplore.arrow import compute as pc
 from iceexplore.commits import (
     Change,
     LayoutOptions,

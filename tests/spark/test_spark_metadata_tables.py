@@ -137,7 +137,7 @@ def test_our_own_tables_agree_with_sparks_rows(warehouse: Warehouse) -> None:
 
 
 def _is_vector(t: Any) -> pa.Array:
-    return pa.compute.is_valid(t.inspect.delete_files.arrow().column("content_offset"))
+    return pa.compute.is_valid(t.inspect.delete_files.arrow().column("content_offset"))  # type: ignore[no-any-return]
 
 
 def test_bounds_of_a_uuid_that_spark_cannot_show(warehouse: Warehouse) -> None:

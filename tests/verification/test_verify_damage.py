@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.transforms import BucketTransform
@@ -21,6 +20,7 @@ from pyiceberg.types import StringType
 
 import iceexplore as ix
 from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits import CommitWriter
 from iceexplore.deletes import encode_deletion_vector, read_deletion_vector
 from iceexplore.errors import PROBLEM_KINDS, OptionError

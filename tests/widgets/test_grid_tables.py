@@ -204,7 +204,8 @@ SHOWN = {
 
 @pytest.mark.parametrize("kind", SHOWN)
 def test_what_a_cell_shows_is_found(kind: str) -> None:
-    values = pa.concat_arrays([SHOWN[kind].slice(1), SHOWN[kind]])  # more than one, and not from the first on
+    # More than one, and not from the first on.
+    values = pa.concat_arrays([SHOWN[kind].slice(1), SHOWN[kind]])  # type: ignore[attr-defined]
     frame = frame_of(v=values)
     cells = [row[0] for row in page_of(FrameTable(frame), 0)["rows"]]
     assert [i for i, text in enumerate(cells) if text is None] == rows(frame, Filter(0, "null"))
@@ -232,7 +233,7 @@ def test_numbers_are_found_as_they_are_written(values: list[float]) -> None:
 def test_text_within_nested_values_is_found_as_it_is_shown() -> None:
     uuids = pa.array([b"a" * 16, b"b" * 16, None], pa.uuid())
     parts = [pa.array([1.0, 10.5, None]), pa.array([0, 10**6, None], pa.timestamp("us", "UTC")), uuids]
-    frame = frame_of(v=pa.StructArray.from_arrays(parts, ["n", "at", "u"], mask=pa.array([False, False, True])))
+    frame = frame_of(v=pa.StructArray.from_arrays(parts, ["n", "at", "u"], mask=pa.array([False, False, True])))  # type: ignore[arg-type]
     cells = [row[0] for row in page_of(FrameTable(frame), 0)["rows"]]
     for text, wanted in (("1.0", [0]), ("10.5", [1]), ("1970-01-01T00:00:01", [1]), ("62626262-6262", [1]), ("t", [])):
         assert rows(frame, Filter(0, "contains", text)) == wanted, text

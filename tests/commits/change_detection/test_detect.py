@@ -9,13 +9,13 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
 import iceexplore as ix
+from iceexplore.arrow import compute as pc
 from iceexplore.commits import (
     Changes,
     add_snapshot,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
+from iceexplore.arrow import compute as pc
 from iceexplore.commits import (
     VIOLATED_RULES,
     LayoutOptions,

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
 from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits import check_rules, is_synthetic
 from iceexplore.commits.replaying import _position_deletes as positions
 from iceexplore.commits.saving._reachable import tree_files

@@ -269,7 +269,7 @@ def test_statistics_that_do_not_cover(lab: RootLab) -> None:
     def narrow(batch: EntryBatch) -> EntryBatch:
         held = build.to_pylist(batch.stats[1])
         held[batch.entries["content_type"].to_pylist().index(3)]["lower"] = 5
-        return replace(batch, stats={**batch.stats, 1: pa.array(held, stats_type(pa.int64()))})
+        return replace(batch, stats={**batch.stats, 1: pa.array(held, stats_type(pa.int64()))})  # type: ignore[dict-item]
 
     state = with_root(lab.state, narrow)
     assert rules_of(state) == ["stats-cover"], check_rules(state)
@@ -309,7 +309,7 @@ def test_a_partition_that_cannot_be_rebuilt(lab: RootLab, column: int, bounds: R
     file = state.storage.resolve(root.location)
     table = pq.read_table(file)
     rows = build.to_pylist(table)
-    stats = next(f for f in table.schema if f.metadata[b"PARQUET:field_id"] == b"149")
+    stats = next(f for f in table.schema if f.metadata[b"PARQUET:field_id"] == b"149")  # type: ignore[index]
     of_column = next(f for f in stats.type if f.metadata[b"PARQUET:field_id"] == str(10_000 + 200 * column).encode())
     for row in rows:
         if row["location"].endswith("R2.parquet"):

@@ -13,11 +13,11 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
 from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits.saving._relocate import relocated_manifest
 from iceexplore.errors import FormatError, OptionError, RuleError, StorageError
 from iceexplore.manifests import Status

@@ -112,11 +112,16 @@ def test_the_default_reads_what_the_simulation_did_not_write(tmp_path: Path) -> 
 def test_codecs_and_encodings_of_any_writer(codec: str, dictionary: bool) -> None:
     field = pa.field("location", pa.string(), metadata={"PARQUET:field_id": "100"})
     other = pa.field("n", pa.int64(), metadata={"PARQUET:field_id": "7"})
-    table = pa.table([["a", "b", "b"], [1, 2, 3]], schema=build.schema([field, other]))
+    table = build.table([["a", "b", "b"], [1, 2, 3]], schema=build.schema([field, other]))
     out = io.BytesIO()
     extra: Any = {} if dictionary else {"column_encoding": {"location": "PLAIN", "n": "DELTA_BINARY_PACKED"}}
     with pq.ParquetWriter(
-        out, table.schema, compression=codec, use_dictionary=dictionary, write_statistics=["n"], **extra
+        out,
+        table.schema,
+        compression=codec,  # type: ignore[arg-type]
+        use_dictionary=dictionary,
+        write_statistics=["n"],
+        **extra,
     ) as writer:
         writer.add_key_value_metadata({"content": "0"})
         writer.write_table(table, row_group_size=2)
@@ -133,7 +138,7 @@ def test_codecs_and_encodings_of_any_writer(codec: str, dictionary: bool) -> Non
 def _orc(path: Path) -> None:
     fields = [("file_path", pa.string(), "2147483546"), ("pos", pa.int64(), "2147483545")]
     schema = pa.schema([pa.field(n, k, metadata={"iceberg.id": i}) for n, k, i in fields])
-    orc.write_table(pa.table([["a", "a", "b"], [0, 4, 1]], schema=schema), path, compression="zstd")
+    orc.write_table(build.table([["a", "a", "b"], [0, 4, 1]], schema=schema), path, compression="ZSTD")
 
 
 def _avro(path: Path) -> None:
@@ -159,7 +164,7 @@ def test_position_deletes_in_orc_and_avro_follow(write: Callable[[Path], None], 
     (folder / "new").write_bytes(data)
     rows = read_rows(storage, str(folder / "new"), kind="delete-file")
     assert rows.to_pydict() == {"file_path": ["b", "z", "z"], "pos": [1, 0, 4]}
-    assert [f.metadata[b"PARQUET:field_id"] for f in rows.schema] == [b"2147483546", b"2147483545"]
+    assert [f.metadata[b"PARQUET:field_id"] for f in rows.schema] == [b"2147483546", b"2147483545"]  # type: ignore[index]
     if write is _avro:
         reader = fastavro.reader(io.BytesIO(data))
         assert reader.metadata["delete-type"] == "position" and reader.metadata["avro.codec"] == "deflate"

@@ -314,7 +314,7 @@ def test_column_statistics_of_manifests_stay() -> None:
             x, y = a.row_group(group).column(i), b.row_group(group).column(i)
             assert (x.path_in_schema, x.is_stats_set, x.compression) == (y.path_in_schema, y.is_stats_set, "GZIP")
             if x.path_in_schema == "status":
-                assert x.is_stats_set and x.statistics.to_dict() == y.statistics.to_dict()
+                assert x.is_stats_set and x.statistics.to_dict() == y.statistics.to_dict()  # type: ignore[union-attr]
             if x.path_in_schema == "data_file.file_path":
-                ends.append((y.statistics.min, y.statistics.max))
+                ends.append((y.statistics.min, y.statistics.max))  # type: ignore[union-attr]
     assert ends == [("p2", "q9"), ("a0", "p3")]

@@ -52,7 +52,7 @@ def columns(draw: st.DrawFn) -> tuple[str, pa.StructArray, Files]:
     numbers = [draw(st.integers(0, 2**50)) for _ in range(2 * count)]
     codes = np.unique([draw(st.integers(0, 2)) for _ in range(count)], return_inverse=True)[1]
     made = Files(codes.astype(np.int64), np.array(numbers[:count], float), np.array(numbers[count:], float))
-    return name, stats, made
+    return name, stats, made  # type: ignore[return-value]
 
 
 def stored(value: Any) -> Any:

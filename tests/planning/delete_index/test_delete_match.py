@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
 from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, open_state, resolve_state
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches, live, whole
 from iceexplore.planning import equality_columns, make_filter, match_deletes, unmatched_deletes

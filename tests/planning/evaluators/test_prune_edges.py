@@ -102,7 +102,7 @@ def test_a_dropped_column_that_partitions_old_files(layout: dict[str, Any]) -> N
 @pytest.mark.parametrize("layout", LAYOUTS, ids=IDS)
 def test_deletes_of_partitions_by_a_nested_field(layout: dict[str, Any]) -> None:
     """A manifest of deletes is passed over by its partitions, and never by its other statistics."""
-    kind = pa.struct({"x": pa.int32(), "y": pa.string()})
+    kind = pa.struct({"x": pa.int32(), "y": pa.string()})  # type: ignore[arg-type]
     table = ix.empty({"id": "long", "at": "struct<x: int, y: string>"}, partition_by="at.x", **layout)
     points: list[Any] = [{"x": 1, "y": "a"}, {"x": 2, "y": "b"}, {"x": None, "y": "c"}, None]
     table.append(rows(id=pa.array(range(8)), at=pa.array(points * 2, kind)))

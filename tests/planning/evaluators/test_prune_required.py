@@ -48,7 +48,7 @@ SCHEMA = Schema(*(
 
 def _kept(stats: dict[int, dict[str, Any]], rows: int, wanted: Filter) -> bool:
     entry = {"content_type": 0, "location": "a", "record_count": rows, "partition_spec_id": 0}
-    held = {i: pa.array([s], stats_type(ARROW[COLUMNS[i][1]])) for i, s in stats.items()}
+    held = {i: pa.array([s], stats_type(ARROW[COLUMNS[i][1]])) for i, s in stats.items()}  # type: ignore[arg-type]
     may, _ = wanted.evaluate(EntryBatch.of_rows([entry], stats=held), METADATA)
     return bool(may[0].as_py())
 

@@ -218,7 +218,7 @@ def test_a_tuple_that_contradicts_the_bounds_proves_nothing() -> None:
     lost = EntryBatch(batch.entries, batch.stats, nulls)
     may, must = make_filter(state.metadata, state.schema, "kind = 'a'").evaluate(lost, state.metadata)
     had = [v == "a" for v in batch.partition.field(0).to_pylist()]
-    assert all(m >= h for m, h in zip(may.to_pylist(), had, strict=True))
+    assert all(m >= h for m, h in zip(build.to_pylist(may), had, strict=True))
     others = pa.StructArray.from_arrays([pa.array(range(len(batch)))], names=["1000"])
     for partition in (None, others):  # missing, of another type
         may, must = make_filter(state.metadata, state.schema, "kind = 'a'").evaluate(

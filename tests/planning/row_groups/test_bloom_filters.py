@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +48,7 @@ def _written(array: pa.Array, **how: Any) -> bytes:
     sink = pa.BufferOutputStream()
     options = {"x": {"ndv": max(8, len(array)), "fpp": FALSE_POSITIVES}}
     pq.write_table(pa.table({"x": array}), sink, bloom_filter_options=options, **how)
-    return cast(bytes, sink.getvalue().to_pybytes())
+    return sink.getvalue().to_pybytes()
 
 
 CASES: dict[str, tuple[str, pa.DataType, Callable[[int], Any], Callable[[int], Any], dict[str, Any]]] = {

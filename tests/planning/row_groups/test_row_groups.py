@@ -40,14 +40,14 @@ def written(columns: dict[str, pa.Array], ids: dict[str, int] | None = None, **h
         )
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_arrays(list(columns.values()), schema=pa.schema(fields)), sink, **how)
-    return cast(bytes, sink.getvalue().to_pybytes())
+    return sink.getvalue().to_pybytes()
 
 
 def judged(state: TableState, data: bytes, residual: Expression, **how: Any) -> list[dict[str, Any]]:
     location = put(state, data, str(next(NUMBERS)))
     found = row_groups_of(state, tasks_of([location], residual), **how)
     assert found.schema == ROW_GROUP_SCHEMA
-    return cast(list[dict[str, Any]], found.to_pylist())
+    return found.to_pylist()
 
 
 # Types: column, Arrow type of the file, values, stored value -> literal's form, how it is written
@@ -238,7 +238,7 @@ def test_defaults_and_tuples_replace_columns_that_a_file_lacks() -> None:
         tasks = tasks_of([location], residual)
         files = replace(tasks.files, partition=partition)
         (row,) = row_groups_of(state, replace(tasks, files=files)).to_pylist()
-        return cast(dict[str, Any], row)
+        return row
 
     assert may(asks(3, "=", 7, name="y"))["may"] is True
     assert "y is 7 to 7 in its rows, as the file has no such column" in may(asks(3, "<", 7, name="y"))["why"]
@@ -311,7 +311,7 @@ def test_places_and_sizes_are_those_of_the_footer() -> None:
     for i, row in enumerate(found):
         group = footer.row_group(i)
         assert row["bytes"] == group.total_byte_size
-        assert row["offset"] == min(group.column(0).dictionary_page_offset, group.column(0).data_page_offset)
+        assert row["offset"] == min(group.column(0).dictionary_page_offset, group.column(0).data_page_offset)  # type: ignore[type-var]
 
 
 def test_bloom_filters_are_read_only_where_they_can_tell() -> None:

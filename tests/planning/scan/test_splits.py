@@ -165,7 +165,10 @@ def test_many_deletes_of_many_files_are_not_written_out() -> None:
     batch = _batch([{"content_type": 2, "location": "d", "file_size_in_bytes": 2}])
     entries = pa.concat_tables([batch.entries] * deletes).combine_chunks()
     matched = MatchedDeletes(
-        EntryBatch(entries), pa.nulls(files, pa.int32()), pa.nulls(files, pa.list_(pa.int32())).fill_null([]), views
+        EntryBatch(entries),
+        pa.nulls(files, pa.int32()),
+        pa.nulls(files, pa.list_(pa.int32())).fill_null([]),  # type: ignore[arg-type, misc]
+        views,
     )
     counts = delete_counts(matched)
     assert set(counts.count.tolist()) == {deletes}

@@ -177,8 +177,8 @@ def test_types_as_they_are_shown(warehouse: Warehouse, tmp_path: Path) -> None:
         "binary": pa.array([b"", None]),
     }
     fields = [field(n, f"c{n}", kind) for n, kind in enumerate(kinds, 1)]
-    stored_as = [stored(n, f"c{n}", array.type) for n, array in enumerate(kinds.values(), 1)]
-    file = pa.Table.from_arrays(list(kinds.values()), schema=pa.schema(stored_as))
+    stored_as = [stored(n, f"c{n}", array.type) for n, array in enumerate(kinds.values(), 1)]  # type: ignore[attr-defined]
+    file = pa.Table.from_arrays(list(kinds.values()), schema=pa.schema(stored_as))  # type: ignore[arg-type]
     s = table(tmp_path, fields, {"a.parquet": file})
     frame = s.scan(warehouse.session)
     native(frame)
@@ -240,7 +240,7 @@ def test_equality_deletes_of_numbers_close_together_are_bits(
     warehouse: Warehouse, tmp_path: Path, kind: str, held: list[Any], first: list[Any], second: list[Any]
 ) -> None:
     types = {"long": pa.int64(), "int": pa.int32(), "date": pa.date32()}
-    file = rows([stored(1, "k", types[kind]), stored(2, "n", pa.int64())], held, list(range(len(held))))
+    file = rows([stored(1, "k", types[kind]), stored(2, "n", pa.int64())], held, list(range(len(held))))  # type: ignore[arg-type]
     s = table(tmp_path, [field(1, "k", kind), field(2, "n", "long")], {"a.parquet": file})
     s.row_delta(equality={"k": first})
     for name in ("b.parquet", "c.parquet"):  # the files have different sets of deletes
