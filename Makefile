@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 NOTEBOOK := notebooks/01_quickstart.ipynb
 NBVAL := --nbval-lax --nbval-cell-timeout=300 --nbval-current-env
-# two processes: Spark's tests, then half of the rest, beside the browser's and the other half
-WORKERS ?= 2
+# three processes, also on two cores: Spark's and the browser's tests wait half of their time
+WORKERS ?= 3
 XDIST := -n $(WORKERS) --no-loadscope-reorder
 PYTEST_ARGS ?=
 # the widgets' scripts and their tests; deno fetches nothing
