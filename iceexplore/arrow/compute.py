@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     _Of = TypeVar("_Of", bound=AnyScalar)
     _Same = TypeVar("_Same", bound=AnyArray | AnyChunkedArray | AnyScalar)
 
-    #: What Arrow takes for a scalar.
+    #: The values that Arrow accepts where a scalar is expected.
     _Value: TypeAlias = AnyScalar | bool | int | float | str | bytes | Decimal | dt.date | dt.time | dt.timedelta | None
 
     class _Ends(Protocol):

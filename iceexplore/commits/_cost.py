@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "retained"]
 
-#: Names of the kinds of written files in the columns.
+#: The name that each kind of written file has in the names of columns.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
 _NOT_GETS = ("stat", "list")
 

@@ -102,7 +102,7 @@ def _find(schema: pa.Schema, number: int, name: str) -> int | None:
     ids = [field_id(f) for f in schema]
     if number in ids:
         return ids.index(number)
-    # By name only where the file has no ids: with ids, a column of that name is a different one.
+    # Match by name only if the file has no ids: if it has, a column of that name is a different one.
     if all(i is None for i in ids) and name in schema.names:
         return int(schema.names.index(name))
     return None

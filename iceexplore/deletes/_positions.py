@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PositionSet", "PositionSets", "bitmap_of", "read_positions"]
 
 Positions = npt.NDArray[np.int64]
-#: Most rows of a delete file held as plain numbers; more are packed into bitmaps.
+#: Maximum number of rows of a delete file that are held as plain numbers; more are packed into bitmaps.
 _PLAIN_ROWS = 1 << 22
 #: Approximate overhead in bytes of a path, of a bitmap and of each of its containers.
 _PATH_BYTES = 100
@@ -225,7 +225,7 @@ class _Positions:
             indices, at = indices[at >= 0], at[at >= 0]
         if not len(at):
             return
-        # A dictionary may have far more entries than a batch uses, and duplicate paths.
+        # A dictionary may have far more entries than a batch uses, and may contain a path twice.
         starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 1))
         used, which = np.unique(indices[starts], return_inverse=True)
         names = build.to_pylist(dictionary.dictionary.take(build.array(used)).cast(pa.string()))

@@ -21,14 +21,13 @@ MAX_POSITION = MAX_KEY << 32 | 0x80000000
 
 _COOKIE_NO_RUNS = 12346
 _COOKIE_RUNS = 12347
-_OFFSETS_FROM = 4  # with runs, the offset header exists only from four containers on
+_OFFSETS_FROM = 4  # a bitmap with runs has an offset header only if it has at least four containers
 _MAX_CONTAINERS = 1 << 16
 _ARRAY_MAX = 4096
 _BITMAP_BYTES = 8192
 _SMALLEST_BITMAP = 8  # cookie and a count of zero
-#: Most containers of all keys together that are decoded: at 65,536 positions each, 17 billion, far more than a data
-#: file
-#: has rows. A few bytes of runs may claim that many, and each takes time and memory.
+#: Maximum number of containers in a vector. They hold 17 billion positions (65,536 each), far more than a data file has
+#: rows. A few bytes of runs may claim that many, and each takes time and memory.
 _MOST_CONTAINERS = 1 << 18
 
 

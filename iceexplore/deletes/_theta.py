@@ -51,7 +51,7 @@ def theta_ndv(data: bytes, location: str | None = None) -> float | None:
             return 1.0
         count_at, theta_at, width, start = 8, 16 if preamble >= 3 else None, 4, preamble * 8
         bits = 64
-    elif version == 4:  # hashes as packed deltas
+    elif version == 4:  # hashes are stored as packed deltas
         bits, width = data[3], data[4]
         theta_at, count_at = (8, 16) if preamble > 1 else (None, 8)
         start = count_at + width

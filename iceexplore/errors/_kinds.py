@@ -7,9 +7,9 @@ from typing import Literal
 
 __all__ = ["Effect", "PROBLEM_KINDS", "ProblemKind", "Severity"]
 
-#: What the reader did: something cannot be shown; it is shown, but wrong or suspicious; for information.
+#: Severities: ``error``: something cannot be shown; ``warning``: it is shown, but may be wrong; ``info``: a note.
 Severity = Literal["error", "warning", "info"]
-#: What readers of the table meet: they fail, return wrong rows or figures, are slow; or nothing but order is lost.
+#: Effects on readers of the table: they fail, return wrong rows or numbers, or are slow; ``untidy`` affects no reader.
 Effect = Literal["fail", "wrong", "slow", "untidy"]
 
 

@@ -12,7 +12,7 @@ from iceexplore.errors._kinds import PROBLEM_KINDS, Effect, Severity
 
 __all__ = ["narrowed"]
 
-#: By code: a pattern of the whole field name, the effect, and the modes. The first that fits counts.
+#: For each code: a pattern for the whole field name, the effect, and the modes. The first pattern that matches counts.
 _BY_FIELD: dict[str, tuple[tuple[str, Effect, tuple[int, ...]], ...]] = {
     "metadata-invalid": (
         (r"current-snapshot-id|current-schema-id|default-spec-id", "fail", (16,)),

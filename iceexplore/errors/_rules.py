@@ -107,7 +107,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("no-concurrent-dv", "No concurrent commit added a DV for the same data file.", "Iceberg, MergingSnapshotProducer.validateAddedDVs", "commit"),
     Rule("deletes-need-v2", "Delete files need format version 2, DVs need version 3; version 3 and later add no position delete files.", f"{_SPEC}, Version 2, Version 3", "commit"),
     Rule("table-unchanged", "A commit replaces only the metadata file that it was built on; the number of attempts is limited.", f"{_SPEC}, Commit Conflict Resolution and Retry", "commit"),
-    # The table metadata's document: snapshots, refs, properties, versions
+    # The table metadata: snapshots, refs, properties, versions
     Rule("snapshot-id-unique", "A snapshot id is used only once.", f"{_SPEC}, Snapshots", "metadata"),
     Rule("sequence-increases", "A new snapshot's sequence number is above the table's last-sequence-number; v1 has no sequence numbers.", f"{_SPEC}, Sequence Numbers", "metadata"),
     Rule("row-ids-assigned", "A snapshot of v3 and later has first-row-id, the table's next-row-id, and added-rows.", f"{_SPEC}, Snapshot Row IDs", "metadata"),

@@ -105,7 +105,7 @@ def _walk(tokens: Sequence[Token], columns: Columns) -> tuple[_State, Column | N
     """Return what is expected after some tokens, and for which column."""
     state: _State = "column"
     path: list[Token] = []
-    inside = between = False  # inside a list; after the first value of between
+    inside = between = False  # whether we are inside a list; after the first value of between
     for token in tokens:
         word = token.text if token.kind == "word" else ""
         sign = token.text if token.kind == "sign" else ""

@@ -17,9 +17,9 @@ from iceexplore.storage import DATA_RATIO, allowed
 __all__ = ["AVRO_LOGICAL_TYPES", "Records", "avro_batches", "record_limit"]
 
 _BATCH_ROWS = 10_000
-#: A batch ends after this many bytes of records, which take many times as much as Python objects.
+#: A batch ends after this many bytes of records; as Python objects they take many times as much memory.
 _BATCH_BYTES = 4 << 20
-#: Expansion of a record decoded into Python objects: a number of one or two bytes takes 40.
+#: Expansion of a record when it is decoded into Python objects: a number of one or two bytes becomes 40 bytes.
 _RECORD_SHARE = 32
 _MAX_DEPTH = 64
 _MAX_FIELDS = 50_000
@@ -61,7 +61,7 @@ class _Node:
     arrow: pa.DataType
     convert: Callable[[Any], Any] | None
     nullable: bool = False
-    empty: bool = False  # values take no bytes: any number of them can be claimed at no cost
+    empty: bool = False  # values take no bytes, so a file can claim any number of them
 
 
 class Records:
@@ -236,7 +236,7 @@ class _Translator:
         name = schema.get("name")
         if isinstance(name, str):
             space = schema.get("namespace")
-            # A second use of a named type must be its name in Avro, too: fastavro refuses a redefinition.
+            # In Avro, too, a second use of a named type must be its name: fastavro refuses a redefinition.
             used = _Node(node.avro["name"], node.arrow, node.convert, node.nullable, node.empty)
             self.named[name] = used
             if isinstance(space, str) and space:

@@ -35,7 +35,7 @@ CHUNK_SCHEMA = build.schema(
         pa.field("offset", pa.int64()),
     ]
 )
-#: Most column chunks to list: a footer may claim any number of them.
+#: Maximum number of column chunks to list: a footer may claim any number of them.
 MAX_CHUNKS = 1_000_000
 
 

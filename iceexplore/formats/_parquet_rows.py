@@ -21,7 +21,7 @@ from iceexplore.storage import DATA_RATIO, Budget, RangeFile
 
 __all__ = ["BATCH_ROWS", "ParquetRows"]
 
-#: Rows of a batch, unless the caller wants fewer.
+#: Number of rows per batch, unless the caller wants fewer.
 BATCH_ROWS = 1 << 17
 _SPAN_BYTES = 32 << 20
 _WHAT = "the rows"
@@ -60,7 +60,7 @@ class ParquetRows:
 
         self.location = location
         with foreign("the Parquet file", location):
-            # INT96 as nanoseconds ends in 2262; Iceberg's timestamps in microseconds have a larger range.
+            # INT96 read as nanoseconds ends in 2262; Iceberg's timestamps in microseconds have a larger range.
             unit = None if nanoseconds else "us"
             how: dict[str, Any] = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": checksums}
             self._file = KeptChunks(file, location)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChunkBounds", "ParquetLeaf", "ParquetRowGroup", "RowGroups", "read_parquet_row_groups"]
 
-#: Most row groups times requested columns: a footer may claim any number.
+#: Maximum number of row groups times requested columns: a footer may claim any number.
 _MAX_CHUNKS = 1_000_000
 
 

@@ -29,7 +29,7 @@ _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
 }
-#: The results of `sniff` for files that cannot be read without a key.
+#: Results of `sniff` for encrypted files.
 ENCRYPTED = frozenset(name for name in _MAGIC.values() if name.endswith("encrypted"))
 #: What `sniff` returns for a file that ends with these bytes.
 _AT_END = {f.magic: f.name for f in DATA_FILE_FORMATS if f.magic_at_end} | _ENCRYPTED_MAGIC

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["whole_file"]
 
-#: Most bytes of an Avro, metadata or deletion-vector file.
+#: Maximum number of bytes of an Avro, metadata or deletion-vector file.
 MAX_FILE_BYTES = 1 << 31
 
 

@@ -70,7 +70,7 @@ def serve() -> None:
     """Answer requests until the input ends."""
     answers = os.fdopen(os.dup(1), "wb")
     quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, 1)  # the libraries print warnings to them
+    os.dup2(quiet, 1)  # the libraries print warnings there
     os.dup2(quiet, 2)
     for line in sys.stdin:
         request = json.loads(line)

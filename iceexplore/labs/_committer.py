@@ -25,7 +25,7 @@ __all__ = ["LAB_PROPERTY", "LabCommitter", "check_lab", "layout_text", "options_
 #: The table property that marks a lab; its value is the layout's options as JSON.
 LAB_PROPERTY = "iceexplore.lab"
 _NOTE = "A lab: commits are written to "
-#: Most seconds that a writer waits for its turn.
+#: Maximum time in seconds that a writer waits for its turn.
 _LONGEST_TURN = 10.0
 #: Defaults of Java's ``TableProperties.COMMIT_MIN_RETRY_WAIT_MS`` and the like.
 _WAITS = {"min-wait-ms": 100, "max-wait-ms": 60_000, "total-timeout-ms": 1_800_000}

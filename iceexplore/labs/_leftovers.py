@@ -62,8 +62,8 @@ def find_leftovers(lab: LabCommitter, *, running: bool = False) -> list[Leftover
     FormatError, FileMissingError
         Metadata cannot be read, so its references are unknown and no file is reported.
     """
-    # The order matters: files are listed before running commits are checked, and those before the table is read. So
-    # each listed file is younger than a running commit, or its commit has ended and the table references it.
+    # The order matters: first list the files, then check for running commits, then read the table. So each listed file
+    # either is younger than a running commit, or its commit has ended and the table references it.
     storage = lab.storage
     listed = [e for e in storage.entries(storage.folder, recursive=True) if not e.is_folder]
     oldest = oldest_running(lab.metadata_folder)
@@ -138,7 +138,7 @@ def _metadata_files(state: TableState) -> Iterator[str]:
     if MetadataNames.of(state.metadata_location).by_version:
         yield os.path.join(folder, HINT)
         number = numbered(os.path.basename(current)) or 0
-        # Each of them was the table's current one, but the log lists only the last hundred.
+        # Each of these files was the current metadata file at some time, but the log lists only the last hundred.
         older = (n for n in os.listdir(folder) if (its := numbered(n)) is not None and its < number)
         yield from (os.path.join(folder, n) for n in older)
         return

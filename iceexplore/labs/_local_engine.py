@@ -21,7 +21,7 @@ from iceexplore.writing import plain_values
 
 __all__ = ["LOCAL_ENGINE", "LocalEngine", "is_array", "with_columns"]
 
-#: Creates new rows from old ones: (row of the tasks, the rows, their positions). The columns stay the same.
+#: Creates new rows from old ones. Called with the row in the tasks, the rows, and their positions; keeps the columns.
 Replace = Callable[[int, pa.Table, Positions], pa.Table]
 _POS = "_pos"
 

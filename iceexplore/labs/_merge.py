@@ -30,7 +30,7 @@ __all__ = ["merge_rows"]
 
 Matched = Literal["update", "delete"]
 Positions = npt.NDArray[np.int64]
-#: Up to this number, all keys are matched against the files' statistics; above it, only their range.
+#: Up to this number of keys, each key is compared with the statistics of files; above it, only the range of the keys.
 _FEW = 200
 _SOURCE = "\x00source"
 
@@ -163,7 +163,7 @@ def _narrowed(
     types = {f.name: type_base(f.type) for f in state.schema.fields}
     for name in keys:
         if types[name] not in ("int", "long", "string", "date", "decimal"):
-            continue  # other types have several notations of equal values, so their files are read
+            continue  # other types can represent equal values in several ways, so their files are read
         values, more = values_of(name)
         if more:
             found = And(found, GreaterThanOrEqual(name, values[0]), LessThanOrEqual(name, values[1]))

@@ -46,7 +46,7 @@ def create_lab(
     else:
         row = CatalogRow(loaded_catalog(catalog), _path_text("path", path, "the table's name, 'db.table'"))
         location = _place(row, None if location is None else _path_text("location", location, "a folder"))
-    _check_text("location", location)  # it may include the working folder
+    _check_text("location", location)  # the location may include the working directory
     real = canonical(location)
     _check_empty(real)
     document = new_table(

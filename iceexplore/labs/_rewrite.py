@@ -18,7 +18,8 @@ from iceexplore.planning import FileTasks, Filter, plan_scan
 __all__ = ["Engine", "Hits", "MovedRows", "Positions", "Rewrite", "change_of", "mode_of", "planned"]
 
 Positions = npt.NDArray[np.int64]
-#: Positions of matching rows in a file, by row of the tasks; on Spark as `pyroaring.BitMap64`.
+#: The positions of the matching rows of each file, keyed by the file's row in the tasks; on Spark, a
+#: `pyroaring.BitMap64`.
 Hits = Mapping[int, Any]
 
 
@@ -159,7 +160,7 @@ def change_of(
         made,
         operation=operation,
         remove_data=rewrite.gone,
-        # Position delete files of version 2 that apply only to one of these files; vectors are removed with their
+        # Position delete files (v2) that apply to only one of these files. Deletion vectors are removed with their data
         # files.
         remove_deletes=tuple(dict.fromkeys((*made.remove_deletes, *scoped_to(tasks.matched, rewrite.gone)))),
         conflict_files=made.conflict_files | set(rewrite.gone),

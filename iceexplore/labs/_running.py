@@ -18,7 +18,7 @@ from iceexplore.errors import StorageError
 fcntl: Any
 try:
     import fcntl
-except ImportError:  # Windows: marks count as held, see `oldest_running`
+except ImportError:  # Windows: every mark counts as locked, see `oldest_running`
     fcntl = None
 
 __all__ = ["MARK", "Turn", "is_mark", "oldest_running", "running"]
@@ -49,7 +49,7 @@ def running(folder: str) -> Iterator[None]:
         raise StorageError(f"cannot commit: {folder} is not writable ({e.strerror})") from e
     try:
         if fcntl is not None:
-            with suppress(OSError):  # a file system without locks: this commit's files count as orphan files
+            with suppress(OSError):  # the file system has no locks: files of this commit count as orphan files
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -115,7 +115,7 @@ class Turn:
                     continue
                 os.close(descriptor)
                 return False
-            except OSError:  # a file system without locks on folders
+            except OSError:  # the file system does not support locks on folders
                 os.close(descriptor)
                 return False
             self._descriptor = descriptor

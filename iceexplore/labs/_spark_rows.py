@@ -20,7 +20,7 @@ from iceexplore.storage import CommitFiles, Write
 
 __all__ = ["OnSpark", "compact_on_spark", "is_spark_column", "is_spark_frame", "write_moved", "write_on_spark"]
 
-#: Rewritten rows of an unpartitioned table become at most one file per so many bytes of the old files.
+#: In an unpartitioned table, rewritten rows become at most one file for every this many bytes of the old files.
 _FILE_BYTES = 32 << 20
 
 Frame = Any

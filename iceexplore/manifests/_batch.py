@@ -81,7 +81,7 @@ class EntryBatch:
         """
         wanted = manifest.stat_field_ids() if field_ids is None else list(field_ids)
         stats = {}
-        for s in manifest.stats_of(wanted):  # bounds of a column in no schema, such as a reserved one, stay binary
+        for s in manifest.stats_of(wanted):  # bounds of a column without a schema (a reserved one) stay binary
             kind = stats_type(s.lower.type)
             counts = [s.value_count, s.null_count, s.nan_count, s.column_size, s.average_length, s.max_length]
             arrays = [s.lower, s.upper, *counts, s.tight_bounds]

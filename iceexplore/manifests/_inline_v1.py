@@ -19,7 +19,7 @@ from iceexplore.metadata import Snapshot, TableMetadata
 
 __all__ = ["inline_root"]
 
-#: Bytes read for a header: it has about 5 kB, or more with the schema of a wide table.
+#: Number of bytes read for a header: it takes about 5 kB, or more with the schema of a wide table.
 _FIRST_BYTES = 64 * 1024
 
 

@@ -36,10 +36,10 @@ from iceexplore.metadata import Dialect, Type
 
 __all__ = ["Manifest"]
 
-#: Files with at most this many rows keep rows converted to Python values.
+#: For files with at most this many rows, the rows are also cached as Python values.
 _FEW_ROWS = 1_000
-#: Most columns per manifest whose statistics are compared with the root's claims: a filter uses few, and a table of
-#: files may decode many thousands.
+#: Maximum number of columns per manifest whose statistics are compared with the root's claims: a filter uses few, and a
+#: table of files may decode many thousands.
 _MOST_COMPARED = 64
 
 
@@ -104,12 +104,12 @@ class Manifest:
         self.root_row = root_row
         self.stored_rows = len(entries) if stored is None else stored
         self._contradicted: set[tuple[int, str]] = set()
-        #: For a root, its claims about its manifests; for a leaf, those of its root.
+        #: For a root, what it claims about its manifests; for a leaf, what its root claims about it.
         self.claims = claims
         self._compared: set[int] = set()
         self._few_rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         self._tuples_compared = False
-        self._maps: dict[bool, MapStats] = {}  # key: contradictions are reported
+        self._maps: dict[bool, MapStats] = {}  # the key: whether contradictions are reported
 
     def under(self, root: Manifest, row: int) -> Manifest:
         """Return this leaf as one of another root whose row is the same; decoded parts are shared."""
@@ -214,7 +214,7 @@ class Manifest:
                 yield (s.field_id,), s
         else:
             kinds = {i: self._meaning.types.get(i) for i in field_ids}
-            if self._mapped.keeps(kinds):  # small: decoded once, column by column
+            if self._mapped.keeps(kinds):  # a small manifest: each column is decoded once and kept
                 yield from (((s.field_id,), s) for s in self._mapped.columns(kinds))
             else:
                 yield from self._mapped.blocks(kinds)

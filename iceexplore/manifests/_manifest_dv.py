@@ -124,7 +124,7 @@ def _narrow(wide: Any, location: str | None, offset: int) -> Any:
     return BitMap.deserialize(bytes(wide.serialize())[12:]) if len(wide) else BitMap()
 
 
-#: The encodings, in the order in which they are tried; the last one takes what no other does.
+#: The encodings, in the order in which they are tried; the last one accepts what no other does.
 _ENCODINGS = (
     _Encoding("deletion-vector-v1 without length and checksum", lambda data: data[:4] == DV_MAGIC, _bare_blob),
     _Encoding("deletion-vector-v1", lambda data: data[4:8] == DV_MAGIC, _blob),
@@ -210,7 +210,7 @@ def apply_manifest_dvs(
             problems.append(Problems().add_error(error, where))
             continue
         by[positions] = entry["ordinal"]
-        stated = entry["record_count"]  # for an attached vector this is the manifest's count, and not compared
+        stated = entry["record_count"]  # for an attached vector this is the manifest's count, so it is not compared
         if entry["content_type"] == ContentType.MANIFEST_DV and stated not in (None, len(bitmap)):
             text = f"The root states {stated} removed entries for the manifest DV; it has {len(bitmap)} positions."
             field = "103 record_count"

@@ -50,7 +50,7 @@ __all__ = ["ManifestReader", "open_manifest"]
 _RELATIVE_FROM = 4
 #: Total bytes of local manifests up to which starting threads costs more than it saves.
 _FEW = 1 << 20
-#: Columns of the root's row needed for a leaf; not partition summaries, which are slow to convert.
+#: Columns of the root's row that a leaf needs, without partition summaries, which are slow to convert.
 _OF_PARENT = [
     "location",
     "content_type",
@@ -61,7 +61,7 @@ _OF_PARENT = [
     "file_size_in_bytes",
     "manifest_stats",
 ]
-#: Limits of the cache of built manifests: bytes of their files, and number.
+#: Limits of the cache of built manifests: total size of their files in bytes, and number of manifests.
 _KEPT_BYTES, _KEPT = 8 << 20, 256
 #: Approximate ratio of a decoded manifest's memory to its file size.
 _DECODED = 8
@@ -277,7 +277,8 @@ class ManifestReader:
         found = self._kept.get(key, part, root)
         if found is not None:
             return found
-        # Most manifests are in the roots of many snapshots, with equal rows: only the root's claims differ.
+        # Most manifests are listed by the roots of many snapshots, in equal rows: such manifests share their content,
+        # and only the root changes.
         same = None if root.dialect.has_root_manifest else (location, *_plain(row))
         twin = None if same is None else self._kept.twin(same, part)
         if twin is not None:
@@ -346,7 +347,7 @@ class _Kept:
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> Any:  # pickled without its content: another process starts empty
+    def __reduce__(self) -> Any:  # pickled without its content: in another process the cache starts empty
         return _Kept, ()
 
     def get(self, key: Any, part: Part, root: Manifest | None = None) -> Manifest | None:

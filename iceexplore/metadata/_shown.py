@@ -14,7 +14,7 @@ from iceexplore.render import Card, CardTable, card_of, escape, line_of
 
 __all__ = ["format_ms"]
 
-#: Most rows to show in a card.
+#: Maximum number of rows to show in a card.
 _MOST = 200
 
 

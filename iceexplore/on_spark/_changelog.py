@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["changelog"]
 
-#: The most Spark tasks, which keeps the plan small.
+#: Maximum number of Spark tasks, which keeps the plan small.
 _MOST_SHARES = 256
 _LEAST_BYTES = 32 << 20
 #: The cost of opening a file, in bytes (Iceberg: ``read.split.open-file-cost``).

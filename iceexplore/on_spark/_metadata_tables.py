@@ -45,7 +45,7 @@ def add_up(rows: DataFrame, schema: pa.Schema) -> DataFrame:
     def of(kind: ContentType, value: Any) -> Column:
         return f.coalesce(f.sum(f.when(f.col("content_type") == int(kind), value)), f.lit(0))
 
-    # The newest known snapshot; among several entries of that time, the first in manifest order.
+    # The newest snapshot that is known; of several entries with its timestamp, the first in the order of the manifests.
     newest = f.max(
         f.when(
             f.col("micros").isNotNull(),
@@ -74,13 +74,13 @@ def add_up(rows: DataFrame, schema: pa.Schema) -> DataFrame:
 
 
 OnError = Literal["raise", "skip"]
-#: About the most and the fewest bytes of manifests that one Spark task reads (Iceberg's runtime also uses 32 MiB).
-#: Starting a task takes as much processor time, in Python and Java together, as reading 2 MiB.
+#: The approximate maximum and minimum number of bytes of manifests that one Spark task reads (Iceberg's runtime also
+#: uses 32 MiB). Starting a task takes as much processor time, in Python and Java together, as reading 2 MiB.
 _BUNDLE_BYTES = 32 << 20
 _LEAST_BYTES = 4 << 20
 #: Tasks per worker, if they do not get smaller than that, so that a slow task does not delay the rest for long.
 _ROUNDS = 3
-#: The most tasks, as the list of all is sent to each.
+#: Maximum number of tasks, as each of them is sent the list of all.
 _MOST_BUNDLES = 20_000
 
 

@@ -30,8 +30,8 @@ _GIB = 1 << 30
 #: G1 settings that keep the heap small. It starts at 64 MB instead of a 64th of the machine's memory, grows only when
 #: garbage collection would take half of the time (default: a thirteenth), and then by 3 % of what is available
 #: (default: 20 %). Concurrent marking starts at 80 % occupancy instead of 45 %: each cycle begins with a collection,
-#: and two close together, as large arrays of Parquet pages cause, make G1 double the heap. Scans use less memory, and
-#: a stable amount; nothing got slower (benchmarks/results/scan.md).
+#: and two collections in quick succession, which large arrays of Parquet pages cause, make G1 double the heap. Scans
+#: use less memory, and a stable amount; nothing got slower (benchmarks/results/scan.md).
 _SMALL_HEAP = (
     "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockExperimentalVMOptions -Xms64m -XX:GCTimeRatio=1 "
     "-XX:G1ExpandByPercentOfAvailable=3 -XX:InitiatingHeapOccupancyPercent=80 -XX:-G1UseAdaptiveIHOP"
@@ -176,7 +176,7 @@ def active_session() -> SparkSession | None:
     found = SparkSession.getActiveSession()
     if found is not None:
         return found
-    # The active session is per thread in Java; this finds one of another thread.
+    # In Java, the active session belongs to a thread; this finds the session of another thread.
     held = SparkSession._instantiatedSession
     return held if held is not None and held._sc._jsc is not None else None
 

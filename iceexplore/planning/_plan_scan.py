@@ -30,7 +30,7 @@ from iceexplore.planning.scan._splits import SplitOptions
 
 __all__ = ["manifests_read", "plan_scan"]
 
-#: Up to this many files of a plan are checked for data files that are in several manifests.
+#: Plans with more files are not checked for data files that several manifests list.
 _MOST_COMPARED = 100_000
 
 

@@ -44,7 +44,7 @@ class ScanPlan(PlannedScan):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return `tasks` as an Arrow C stream, for example for ``polars.DataFrame(t.plan(...))``."""
-        tasks: Any = self.tasks_arrow  # the stubs leave the export untyped
+        tasks: Any = self.tasks_arrow  # pyarrow-stubs leaves the export untyped
         stream: object = tasks.__arrow_c_stream__(requested_schema)
         return stream
 

@@ -25,7 +25,7 @@ VARIABLE = "ICEEXPLORE_MEMORY_LIMIT"
 FLOOR = 512 << 20
 #: Manifests compress by a factor of 10 to 30, a manifest of zeros by 1,000.
 RATIO = 64
-#: The same for data files, which compress better than metadata where columns have few distinct values.
+#: The same ratio for data files: columns with few distinct values compress better than metadata.
 DATA_RATIO = 256
 #: Assumed memory where the machine's cannot be determined: that of a small one.
 _UNKNOWN = 4 << 30

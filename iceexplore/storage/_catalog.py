@@ -114,8 +114,8 @@ def from_catalog(identifier: Any, catalog: Any, properties: Mapping[str, str]) -
             ) from e
         raise CatalogError(f"no table {shown} in catalog {_name(loaded)}{_nearest(loaded, key)}") from e
     except Exception as e:
-        # PyIceberg loads and validates in one step, and 0.12 refuses what it does not know (variant columns) and what
-        # is damaged: the metadata location can be requested on its own.
+        # PyIceberg loads and validates in one step, and version 0.12 refuses what it does not know (variant columns)
+        # and what is damaged. The metadata location can be requested alone.
         found = _without_parsing(loaded, key, shown)
         if found is not None:
             return found
@@ -205,7 +205,7 @@ def _nearest(catalog: Any, key: Any) -> str:
         near = difflib.get_close_matches(".".join(parts), names, 5, 0.4) or sorted(names)[:10]
         return f"; the nearest: {', '.join(near)}"
     except Exception:
-        return ""  # only a hint: the catalog may not list
+        return ""  # this is only a hint, and the catalog may refuse to list
 
 
 def _unread(catalog: Any, key: Any, shown: str) -> CatalogTable | None:

@@ -42,7 +42,7 @@ class _Move:
     written: str  # as spelled in the metadata
     prefix: str  # the same, canonical
     real: str
-    shown: bool  # true for a real move, false for another spelling of the same place
+    shown: bool  # true if the table was really moved, false if only the spelling differs
 
 
 def _text(given: Any) -> Any:
@@ -74,7 +74,8 @@ class Moves:
                 return False
             move = _Move(spelled, prefix, real, not _same_place(prefix, real))
             self._by_written = tuple(sorted((*self._by_written, move), key=lambda m: -len(m.prefix)))
-            # sorted is stable: of two spellings of one place, `unapply` returns the first added, the table's location.
+            # sorted is stable: of two spellings of one folder, `unapply` returns the one that was added first, the
+            # table's location.
             self._by_real = tuple(sorted((*self._by_real, move), key=lambda m: -len(m.real)))
             return True
 
@@ -249,8 +250,8 @@ def find_moves(
         moves.add(written, folder)
         if here and not any(_strays(w, moves, folder) for w in named):
             return ()
-    # Sibling metadata files are known by name: where one is beside this file, its written folder is now this folder.
-    # That folder can differ from `location`, which people and engines edit by hand.
+    # The names of earlier metadata files are known: if one of them is beside this file, the folder in which it was
+    # written is now this folder. That folder can differ from `location`, which people and engines edit by hand.
     for path in named:
         place = canonical(path)
         now = moves.apply(place)

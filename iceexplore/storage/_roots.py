@@ -12,11 +12,11 @@ from iceexplore.storage._location import basename, dirname, within
 
 __all__ = ["admitting", "allowed_places", "outside"]
 
-#: A folder of a partition, as Hive and Iceberg name them: the other partitions are beside it.
+#: The folder of a partition, as Hive and Iceberg name it; the other partitions are beside it.
 _PARTITION = re.compile(r"[^=/]+=.*")
-#: More places than this are merged into the folders that they share.
+#: If there are more places than this, they are merged into the folders that they share.
 _MOST = 8
-#: Never suggested, being too wide: a disk, or all hosts of a scheme.
+#: Never suggested, because they are too wide: a whole disk, or all hosts of a scheme.
 _TOP = re.compile(r"[/.]?|[A-Za-z][A-Za-z0-9+.-]*:/*")
 
 

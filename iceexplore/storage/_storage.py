@@ -182,7 +182,7 @@ class Storage:
             The location is outside the roots.
         """
         head, _, name = location.rpartition("/")
-        # A table's files share few folders: a folder's resolution holds for its files, except links.
+        # A table's files are in few folders, and what was resolved for a folder holds for its files, except for links.
         folder = self._folders.get(head) if name not in ("", ".", "..") else None
         if folder is not None:
             real = f"{folder}/{name}"
@@ -222,7 +222,7 @@ class Storage:
         return self.identity
 
     def folder_of(self, location: str) -> str:
-        """Return the real folder of a file, to be listed. Raises as `resolve`."""
+        """Return the real folder of a file, to be listed. Raises the same errors as `resolve`."""
         return dirname(self.resolve(location))
 
     def read(
@@ -263,7 +263,7 @@ class Storage:
         return data
 
     def open(self, location: str, *, kind: str, size: int | None = None) -> RangeFile:
-        """Open a seekable binary file whose reads are ranged requests, each logged. Raises as `read`.
+        """Open a seekable binary file whose reads are ranged requests, each logged. Raises the same errors as `read`.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class Storage:
                 open(copy, "xb") as out,
                 self.open(location, kind=kind) if file is None else nullcontext(file) as source,
             ):
-                # In pieces: a data file may be larger than the memory that this process should take.
+                # Copy in pieces: a data file may be larger than the memory that this process should use.
                 for at in range(0, source.size, _COPIED_AT_ONCE):
                     source.seek(at)
                     wanted = min(_COPIED_AT_ONCE, source.size - at)
@@ -344,7 +344,7 @@ class Storage:
             folder.remove()
 
     def stat(self, location: str) -> FileInfo:
-        """Return size, etag and time of a file without reading it. Raises as `read`."""
+        """Return size, etag and time of a file without reading it. Raises the same errors as `read`."""
         real = self.resolve(location)
         entry = self._file(location, real)
         return FileInfo(location, entry.size, entry.etag, entry.modified_ms)
@@ -378,12 +378,12 @@ class Storage:
         return [FileInfo(self.unresolve(e.real), e.size, e.etag, e.modified_ms) for e in found if not e.is_folder]
 
     def read_real(self, real: str, *, kind: str, most: int | None = None) -> bytes:
-        """Return a whole file by its real location, for files found by listing. Raises as `read`."""
+        """Return a whole file by its real location, for files found by listing. Raises the same errors as `read`."""
         self._check(real, real)
         return self._whole(self.unresolve(real), real, kind, most)
 
     def find(self, real: str) -> Entry | None:
-        """Return the entry at a real location, None if there is none. Raises as `read` otherwise."""
+        """Return the entry at a real location, None if there is none. Raises the same errors as `read` otherwise."""
         self._check(real, real)
         try:
             return self._ask(self.unresolve(real), real, "stat", lambda: self._backend(real).stat(real), 0)
@@ -421,7 +421,7 @@ class Storage:
         place = canonical(location)
         real = self._moves.apply(place)
         if real is None and not is_absolute(place):
-            # No prefix fits: relative to the table's location, as format version 4 has it.
+            # No prefix fits, so write it relative to the table's location, as format version 4 allows.
             real = canonical(join(self.folder, place))
         if real is None:
             real = place
@@ -446,7 +446,7 @@ class Storage:
             first = self._fetch(location, real, kind, 0, _FIRST_BYTES)
         except (FileMissingError, AccessDeniedError):
             raise
-        except StorageError:  # an empty file has no beginning (HTTP 416), and some servers have no ranges
+        except StorageError:  # an empty file has no first byte (HTTP 416), and some servers do not support ranges
             return self._fetch(location, real, kind, 0, None)
         if len(first) < _FIRST_BYTES:
             return first
@@ -573,7 +573,8 @@ class Storage:
         found = self.index.find(place) if self.index is not None else None
         if found is None:
             return None
-        # Its deletes may use another spelling: they match by `place`. The callback may refuse the guess, each time.
+        # Its deletes may spell the location differently, so they are matched by `place`. The callback may refuse the
+        # guess every time.
         if self.on_rescue is not None:
             self.on_rescue(location, *found)
         self.moves.add(*found)

@@ -27,7 +27,7 @@ from iceexplore.storage.stores._faults import short_message
 
 __all__ = ["TemporaryFolder", "folder_beside", "no_room", "temporary_room"]
 
-#: The system's locks; on Windows nothing is locked, so nothing is swept.
+#: File locks of the system; on Windows nothing is locked, so nothing is swept.
 _LOCKS: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 #: Names of folders that their process has locked; folders of earlier versions and folders that could not be locked
 #: have other names and are never swept.
@@ -71,7 +71,7 @@ class TemporaryFolder:
             parent = tempfile.gettempdir()
             _sweep(parent)
             made = os.path.realpath(tempfile.mkdtemp(prefix=f"iceexplore-{kind}-", dir=parent))
-        # It is renamed only once locked, so nobody sees it under a name that is swept without its lock.
+        # Rename it only when it is locked, so that no process sees it unlocked under a name that is swept.
         self.path, self._lock = _locked(made, kind)
         self._owner = os.getpid()
 

@@ -23,7 +23,7 @@ __all__ = ["ZipLimits", "extract_zip", "is_zip", "member_name", "write_zip"]
 
 _STEP = 1 << 20
 _ELSEWHERE = "_elsewhere"
-#: Errors of writing the extracted files: the zip itself is open by then.
+#: Errors while the extracted files are written; by then, the zip itself is open.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["JUDGED_SCHEMA", "beside", "judged", "suspects"]
 
-#: `CHECKED_SCHEMA` plus columns aggregated over all rows with the same key: the data file's row count, the smallest and
-#: greatest spelling of its location (if they differ, the rows are of two files, for example in two buckets, and are not
-#: judged), the number of live entries, and the number of deletion vectors. For row ids: the greatest end of the ranges
-#: that begin before this one, and the file that has it.
+#: `CHECKED_SCHEMA` plus columns that are aggregated over all rows with the same key. For data files: the row count, the
+#: smallest and the greatest spelling of the location, the number of live entries, and the number of deletion vectors.
+#: If the two spellings differ, the rows belong to two files, for example in two buckets, and are not judged. For row
+#: ids: the greatest end of the ranges that begin before this one, and the file with that range.
 JUDGED_SCHEMA = pa.schema(
     [
         *CHECKED_SCHEMA,
@@ -120,7 +120,7 @@ def judged(state: TableState, rows: pa.Table) -> pa.Table:
         if row["data_named"] != row["data_named_too"]:
             continue
         if row["role"] == Role.DATA:
-            _judge_data(place, row, out)  # every entry of a file that is live twice is reported
+            _judge_data(place, row, out)  # if a file is live twice, each of its entries is reported
         elif row["data_count"]:
             _judge_claim(place, row, out)
         else:

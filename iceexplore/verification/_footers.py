@@ -121,7 +121,7 @@ def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out:
     """Open a file and compare it with its entry. Return None, with a finding added, if it cannot be opened."""
     location = place.location
     try:
-        # The size comes from the store, not from the entry, since the entry's is what is checked.
+        # Ask the store for the size, because the entry's size is one of the things to check.
         opened = state.storage.open(location, kind="data-footer")
     except IceexploreError as error:
         out.fail(place, error)

@@ -73,7 +73,7 @@ class OrderCheck:
         start = first if self._last is None else first - 1
         self._last = [m.slice(len(m) - 1) for m in made]
         rows = len(joined[0])
-        after = np.zeros(max(rows - 1, 0), np.bool_)  # the columns so far place a row after the one before it
+        after = np.zeros(max(rows - 1, 0), np.bool_)  # whether earlier columns already decide the order
         for column, array in zip(self._columns, joined, strict=True):
             ranks = _ranks(array, column)
             less, more = _compared(ranks)

@@ -197,7 +197,7 @@ def _leaves(state: TableState, wanted: set[int]) -> tuple[list[NestedField], lis
     fields = list(state.metadata.schema().fields)
     known = {f.field_id for _, f in state.metadata.schema().walk()}
     newest = sorted(state.metadata.schemas, key=lambda s: -s.schema_id)
-    for number in sorted(wanted - known):  # dropped columns, which may still be the source of a partition field
+    for number in sorted(wanted - known):  # dropped columns may still be sources of partition fields
         paths = (with_ancestors(schema.fields, number) for schema in newest)
         path = next((p for p in paths if p is not None), None)
         if path is not None:
@@ -255,7 +255,7 @@ def _check_column(place: Place, leaf: Leaf, stats: pa.StructArray, seen: _Seen, 
         try:
             wrong = outside(held, real).as_py() or (tight and not pc.equal(held, real).as_py())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue  # the bound's type is not the column's current type, which is another finding
+            continue  # the bound does not have the column's current type, which is a separate finding
         if wrong:
             edge = "smallest" if name == "lower" else "greatest"
             text = f"The {name} bound of column {leaf.name!r} does not fit its {edge} value: pruning loses rows."

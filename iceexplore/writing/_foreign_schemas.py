@@ -34,7 +34,7 @@ _SAME = {
     pa.time64("us"): "time", pa.string(): "string", pa.large_string(): "string", pa.string_view(): "string",
     pa.binary(): "binary", pa.large_binary(): "binary", pa.binary_view(): "binary", pa.null(): "unknown",
 }  # fmt: skip
-#: Arrow extension types with an equivalent in Iceberg; for others the storage type would lose their meaning.
+#: Arrow extension types with an equivalent in Iceberg; the storage type of others would lose their meaning.
 _EXTENSIONS = {"arrow.uuid": "uuid", "geoarrow.wkb": "geometry"}
 _INSTEAD = {
     "uint64": "'long' or 'decimal(20, 0)'",

@@ -168,7 +168,7 @@ def _has_required(kind: Type) -> bool:
             return element.required or _has_required(element.type)
         case MapType(key, value):
             return value.required or _has_required(key.type) or _has_required(value.type)
-    return type_base(kind) == "variant"  # because of its two required parts
+    return type_base(kind) == "variant"  # a variant has two required parts
 
 
 def _null(where: str, count: int) -> OptionError:

@@ -29,7 +29,7 @@ from iceexplore.writing import StatColumn, bounds_as, parquet_path, stat_columns
 
 __all__ = ["files_of_paths"]
 
-#: Folder values that Hive and Iceberg write for null.
+#: The values in folder names that Hive and Iceberg write for null.
 _NULLS = ("__HIVE_DEFAULT_PARTITION__", "null")
 
 

@@ -85,8 +85,8 @@ class _Leaf:
     row: int
     location: str
     group: tuple[int, str | None]  # leaves are merged with those of the same spec and data manifest
-    stored: int | None  # entries as written; None if the manifest list has no counts
-    removed: int  # of these, removed by manifest DVs
+    stored: int | None  # number of entries as written; None if the manifest list has no counts
+    removed: int  # how many of them manifest DVs have removed
 
     @property
     def left(self) -> int | None:

@@ -59,7 +59,7 @@ def point_main(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int)
         document, current_snapshot_id=snapshot_id, snapshot_log=[*entries(document, "snapshot-log"), entry]
     )
     if format_version(document) == 1 and "refs" not in document:
-        return out  # v1 does not need refs, and older readers do not know them
+        return out  # v1 does not require refs, and older readers do not know them
     return with_branch_at({**out, "refs": read_refs(document)}, "main", snapshot_id)
 
 

@@ -14,11 +14,12 @@ from iceexplore.render import Card, CardTable, card_html, card_text
 
 __all__ = ["CommitOperation", "NO_DEFAULT", "Parameter", "ParameterKind", "TableKind"]
 
-#: The tables that take commits.
+#: The kinds of tables that accept commits.
 TableKind = Literal["simulation", "lab"]
 
-#: What a parameter takes: ``files`` are data files to add, ``locations`` files of the table, ``rows`` real rows;
-#: ``filter`` is text or an expression, ``snapshot`` a Snapshot, an id, a ref or a Table, ``session`` a Spark session.
+#: The values that a parameter accepts: ``files`` are data files to add, ``locations`` are files of the table, ``rows``
+#: are real rows; ``filter`` is a text or an expression, ``snapshot`` a Snapshot, an id, a ref or a Table, ``session`` a
+#: Spark session.
 ParameterKind = Literal[
     "branch", "choice", "files", "filter", "flag", "int", "locations", "mapping", "number", "options", "rows",
     "session", "snapshot", "snapshots", "text", "texts", "time",

@@ -49,10 +49,11 @@ from iceexplore.writing import DataFile, columns_at, default_order, file_schema,
 
 __all__ = ["RewriteGroups", "compact", "compacted_files"]
 
-#: Rewrites the files of each partition, given as tasks, into so many files each, with a data sequence number.
+#: Rewrites the files of each partition, given as tasks, into the given number of files with the given data sequence
+#: number.
 RewriteGroups: TypeAlias = Callable[[Sequence[FileTasks], int, int | None], EntryBatch]
 
-#: The most bytes that one commit reads: a simulation runs in a notebook's memory.
+#: Maximum number of bytes that one commit reads: a simulation runs in the memory of a notebook.
 _MOST_BYTES = 2 << 30
 
 

@@ -91,7 +91,7 @@ def check_rules(
             out += change_breaks(tree, None if parent is None else view_tree(reader, parent))
     out += tree_breaks(tree, metadata)
     for item in problems:
-        # Only whole files: faults of single entries and invalid manifest DVs are what the rules check.
+        # Look only for faults of whole files: faults of single entries and invalid manifest DVs are left to the rules.
         if item.severity == "error" and "#" not in item.where and item.code != "manifest-dv-invalid":
             raise FormatError(f"rules cannot be checked: {item.text}", location=item.where, code=item.code)
     seen = dict.fromkeys(b for b in out if b.rule not in relaxed)

@@ -66,7 +66,7 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
                 )
         lows, highs = below.lower, below.upper
         if field_id in exact:
-            tuples = tuples or [leaf.partition()]  # derived only once
+            tuples = tuples or [leaf.partition()]  # computed only once
             lows, highs = _exact_bounds(lows, highs, tuples[0], exact[field_id])
         lows, highs = lows.filter(counted), highs.filter(counted)
         empty = _empty(below, counted) if field_id not in exact else lows.is_null()

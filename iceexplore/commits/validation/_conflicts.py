@@ -30,7 +30,7 @@ __all__ = ["Step", "steps_between", "validate"]
 #: Java's VALIDATE_ADDED_FILES_OPERATIONS: a replace adds no rows.
 _ADDING = ("append", "overwrite")
 _FILE_PATH = 2147483546
-#: The most files that a conflict names.
+#: Maximum number of files that a conflict names.
 _NAMED = 100
 _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
@@ -328,7 +328,7 @@ def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> l
             locations = locations.filter(change.conflict_filter.evaluate(data, metadata)[0])
         names: list[str] = build.to_pylist(locations)
         return names
-    # Nothing is known about files of another spec than those read: they may contain rows of these partitions.
+    # Nothing is known about files of a spec other than those that were read: they may contain rows of these partitions.
     specs = {spec_id for spec_id, _ in read}
     places = partition_keys(data.entries["partition_spec_id"], data.partition, metadata)
     hit = {p for p in places if p in read or p[0] not in specs}

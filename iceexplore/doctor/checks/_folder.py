@@ -17,7 +17,7 @@ from iceexplore.storage import MetadataVersion, list_versions, parse_document, s
 __all__ = ["check_folder"]
 
 HINT = "version-hint.text"
-#: Metadata files that are opened: the newest before and after the current one.
+#: The number of metadata files that are opened, counting from the newest, both before and after the current one.
 _MOST_OPENED = 20
 _BY_VERSION = re.compile(r"v\d+(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
@@ -26,7 +26,7 @@ def check_folder(examination: Examination) -> None:
     """Report what other metadata files in the folder, and the version hint, contradict."""
     state = examination.state
     for item in state.problems:
-        # found while choosing a metadata file: hints, ambiguous or unreadable files
+        # problems of choosing a metadata file: hints, ambiguous or unreadable files
         if item.where.partition("#")[0] != state.metadata_location and _in_folder(state, item.where):
             examination.report(item, modes=(12,) if item.where.endswith(HINT) else None)
     if state.storage.is_extracted:

@@ -15,13 +15,13 @@ from iceexplore.storage import canonical
 __all__ = ["check_leaves"]
 
 _PARTS = frozenset({"entries", "partition", "stats"})
-#: The modes of codes that are about a manifest itself.
+#: The modes of codes that concern a manifest as a whole.
 _OF_MANIFESTS = {"file-missing": (2,), "file-truncated": (78,)}
 
 
 def check_leaves(examination: Examination) -> None:
     """Report faults of every examined leaf manifest; statistics and partition tuples are decoded."""
-    # A list of problems for these reads alone: parts that are decoded later report there, not on the manifest.
+    # A separate list of problems: parts of a manifest that are decoded later report their problems to this list.
     late = Problems()
     state = examination.state
     reader = ManifestReader(state.storage, state.metadata, late)

@@ -16,7 +16,8 @@ from iceexplore.metadata import Snapshot
 
 __all__ = ["check_roots"]
 
-#: Manifests that are far below the target size from which planning suffers (``commit.manifest.min-count-to-merge``).
+#: The number of manifests far below the target size from which planning suffers
+#: (``commit.manifest.min-count-to-merge``).
 _MIN_TO_MERGE = 100
 _TARGET_MANIFEST = 8 << 20
 
@@ -48,7 +49,7 @@ def _other_attempt(root: Manifest, snapshot: Snapshot) -> Iterator[Problem]:
     if not number or not number.lstrip("-").isdigit() or len(number) > 20:
         return
     written, named = int(number), snapshot.snapshot_id
-    if written % 2**64 == named % 2**64:  # an unsigned id in the header is the same number
+    if written % 2**64 == named % 2**64:  # the header has the same id as an unsigned number
         return
     if float(written) == float(named):
         text = (

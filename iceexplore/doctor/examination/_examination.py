@@ -104,7 +104,7 @@ class Examination:
     snapshots: tuple[Snapshot, ...]
     level: Level
     findings: list[Finding] = field(default_factory=list)
-    #: What could not be checked: the name of the check, and why.
+    #: The checks that could not be done: the name of each, and the reason.
     unknown: dict[str, str] = field(default_factory=dict)
 
     @classmethod

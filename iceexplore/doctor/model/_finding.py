@@ -10,9 +10,9 @@ from iceexplore.errors import PROBLEM_KINDS, Effect, Problem, narrowed, visible
 
 __all__ = ["EFFECTS", "Finding", "Since", "finding_of", "rank"]
 
-#: Severities of findings, worst first: readers fail, return wrong rows, are slow, or nothing but order is lost.
+#: Severities of findings, worst first: readers fail, return wrong rows, are slow, or are not affected at all.
 EFFECTS: tuple[Effect, ...] = ("fail", "wrong", "slow", "untidy")
-#: Places that a finding lists; `Finding.count` counts them all.
+#: The maximum number of places that a finding lists; `Finding.count` counts all of them.
 MOST_PLACES = 10
 
 

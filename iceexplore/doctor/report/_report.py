@@ -59,7 +59,7 @@ class Report:
         return len(self.findings)
 
     def __bool__(self) -> bool:
-        return True  # a report without findings is a report
+        return True  # true even without findings
 
     @property
     def ok(self) -> bool:

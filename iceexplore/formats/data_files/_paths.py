@@ -15,7 +15,7 @@ __all__ = ["Column", "PathRewrite", "Rewritten"]
 
 #: The id of a column, and its name for files without ids.
 Column = tuple[int, str]
-#: The content of a file, and the smallest and the largest path in its rows.
+#: The bytes of a file, and the smallest and largest paths in its rows.
 Rewritten = tuple[bytes, tuple[str, str]]
 
 

@@ -28,9 +28,9 @@ class Puffin(FileFormat):
     magic = b"PFA1"
 
 
-#: The formats of data files, in the order of messages. A new format needs its class and a place here.
+#: The formats of data files, in the order in which messages list them. To add a format, add its class here.
 DATA_FILE_FORMATS: tuple[DataFileFormat, ...] = (Parquet(), Orc(), Avro())
-#: The format of files that a manifest entry or a caller does not name (the default of ``write.format.default``).
+#: The format where neither a manifest entry nor the caller names one (the default of ``write.format.default``).
 DEFAULT_FORMAT = DATA_FILE_FORMATS[0]
 PUFFIN = Puffin()
 #: The formats that a manifest entry may name.

@@ -39,7 +39,7 @@ from iceexplore.metadata import (
 
 __all__ = ["RootClaims"]
 
-#: Code of these problems. A warning, as all of the manifest is shown; an error in strict reading.
+#: The code of these problems: a warning, as the whole manifest is shown, but strict reading raises it.
 SUMMARY_UNTRUE = "summary-untrue"
 #: Types whose bounds are not compared: Java orders UUIDs differently, bounds of the others are not values of the type.
 _UNORDERED = frozenset({"uuid", "geometry", "geography", "variant", "unknown"})
@@ -115,7 +115,7 @@ class RootClaims:
                 values = pc.struct_field(tuples, [at])
                 if column is None:
                     nulls = values.is_null()
-                else:  # V4 tuples are rebuilt, and also null where statistics are missing: use the null count
+                else:  # V4 tuples are rebuilt and are null also where statistics are missing, so use the null count
                     nulls = pc.fill_null(pc.greater(leaf.stats(column).null_count, 0), False)
                 found = _untrue(claim, row, values.filter(mine), nulls.filter(mine), field.transform)
                 if found is not None:
@@ -267,7 +267,7 @@ def _outside(lower: AnyArray, upper: AnyArray, values: AnyArray, words: Any) -> 
     least, most = ends["min"], ends["max"]
     below, above = pc.less(least, low)[0].as_py(), pc.greater(most, high)[0].as_py()
     if above and _begins(most.as_py(), high[0].as_py()):
-        above = False  # a truncated upper bound that the writer did not increment
+        above = False  # the writer truncated the upper bound without incrementing it
     if not (below or above):
         return None
     order = _comparable(values)

@@ -97,7 +97,8 @@ def _sequence_problems(
         text = f"a sequence number above its manifest's. {_LATER}"
         out += _first(later_than(entries, stated), entries, location, _SEQUENCE, text, stated)
     if numbers.null_count:
-        # ADDED entries have inherited theirs by now; the V4 draft does not specify this for MODIFIED ones.
+        # By now, ADDED entries have inherited their sequence number; for MODIFIED entries, the V4 draft does not
+        # specify it.
         existing = pc.equal(pc.fill_null(entries["status"], int(Status.EXISTING)), int(Status.EXISTING))
         lacking = pc.and_(numbers.is_null(), pc.and_(existing, alive))
         text = "no sequence number, which existing entries need: it is unknown which deletes apply."

@@ -150,7 +150,7 @@ def _typed(
         return raw, raw, fine
     decimal = pa.types.is_decimal(target)
     if pa.types.is_binary(array.type) and not decimal:
-        made, damaged = decode_values(kind, array)  # text and bytes, or bounds in single-value form
+        made, damaged = decode_values(kind, array)  # strings and binary values, or bounds in single-value form
         return made, array, damaged
     try:
         made = conform(from_file(array, logical), target)

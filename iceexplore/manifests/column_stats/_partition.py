@@ -148,7 +148,7 @@ def conform(array: AnyArray, target: pa.DataType) -> AnyArray:
         import uuid
 
         return pa.array([None if v is None else uuid.UUID(v).bytes for v in array.to_pylist()], target)
-    if pa.types.is_binary(array.type) and pa.types.is_decimal(target):  # a decimal without its logical type
+    if pa.types.is_binary(array.type) and pa.types.is_decimal(target):  # a decimal written without its logical type
         made, bad = decode_values(PrimitiveType(f"decimal({target.precision},{target.scale})"), array)
         if bad.true_count:
             raise ValueError("no decimals")

@@ -158,7 +158,7 @@ def _lengths(parts: Parts) -> dict[str, int | None]:
     counts = np.asarray(there.filter(some))
     average, longest = parts["average_length"].filter(some), parts["max_length"].filter(some)
     if len(counts) and not average.null_count:
-        # In floats, as products of int64 may overflow.
+        # Computed in floats, as products of int64 may overflow.
         out["average_length"] = round(float(np.average(np.asarray(average, np.float64), weights=counts)))
     if len(counts) and not longest.null_count:
         out["max_length"] = pc.max(longest).as_py()

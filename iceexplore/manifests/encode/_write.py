@@ -94,7 +94,7 @@ def write_manifest(
             spec=spec,
             dialect=dialect,
             snapshot_id=snapshot_id,
-            # Java's main branch leaves it out of Avro too (V4Metadata.fileType), and can read it; 1.11 requires it.
+            # Java's main branch omits it in Avro, too (V4Metadata.fileType), but can read it; Java 1.11 requires it.
             empty_partition=manifest_format == "avro",
         )
         pairs, name = entry_metadata(metadata, spec, dialect, content), "manifest_entry"

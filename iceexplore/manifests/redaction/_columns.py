@@ -32,7 +32,7 @@ _ARROW: dict[str, pa.DataType] = {
     # Text is validated where it is changed; a decoder's own check would stop at damage.
     "string": pa.binary(),
 }
-#: Longest fixed type: in Arrow a null takes as many bytes as a value, in the file only one.
+#: Longest fixed type: a null takes as many bytes as a value in Arrow, but only one byte in the file.
 _FIXED = 64
 
 

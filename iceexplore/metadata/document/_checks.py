@@ -76,7 +76,7 @@ def _check_named(metadata: TableMetadata, reporter: Reporter) -> None:
         (
             "default-sort-order-id",
             metadata.default_sort_order_id,
-            # Order 0 is unsorted by definition, listed or not (spec, "Sorting").
+            # Sort order 0 means unsorted, whether it is listed or not (spec, "Sorting").
             {0, *(o.order_id for o in metadata.sort_orders)},
             "sort orders",
         ),

@@ -147,7 +147,8 @@ class TruncateTransform(WidthTransform):
                 whole = tuple(v for v in literals if len(v) < width)
                 return Projection("not-in", whole, source) if whole else None
             case "<":
-                # A prefix is never above its value: below x exactly as the value is, if x itself is not cut off.
+                # A prefix is never above its value. If x is not longer than the width, the prefix is below x exactly if
+                # the value is.
                 return Projection("<" if strict or fits else "<=", (cut,), source)
             case "<=":
                 if strict:

@@ -37,7 +37,7 @@ class _Raw:
         self.data = build.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
         if array.null_count:
             self.there: _Bools = np.asarray(array.is_valid())
-            # The bytes under a null are undefined, also their length.
+            # The bytes under a null are undefined, and so is their length.
             self.lengths = np.where(self.there, self.lengths, 0)
         else:
             self.there = np.ones(self.count, dtype=np.bool_)
@@ -205,7 +205,7 @@ def _strings(raw: AnyArray) -> tuple[AnyArray, pa.BooleanArray]:
         return raw.cast(pa.string()), pa.array(np.zeros(len(raw), dtype=np.bool_))
     except pa.ArrowInvalid:
         pass
-    # Only a damaged column gets here: its values are checked one by one.
+    # This is reached only for a damaged column, whose values are then checked one by one.
     bad = np.fromiter((not _is_utf8(v) for v in raw.to_pylist()), dtype=np.bool_, count=len(raw))
     cleaned = pc.if_else(pa.array(bad), pa.scalar(None, pa.binary()), raw)
     return cleaned.cast(pa.string()), pa.array(bad)

@@ -71,7 +71,7 @@ class SessionInfo:
     def iceberg(self) -> bool:
         """Whether the session has Iceberg's runtime; determined by trying, as Connect offers no other way."""
         try:
-            # Without a path Iceberg raises an error and opens nothing.
+            # Without a path, Iceberg raises an error but opens nothing.
             _ = self._session.read.format("iceberg").load().schema
         except Exception as e:
             return "DATA_SOURCE_NOT_FOUND" not in str(e) and "Failed to find" not in str(e)

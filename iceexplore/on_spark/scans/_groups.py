@@ -48,20 +48,20 @@ from iceexplore.storage import is_local
 
 __all__ = ["Group", "MOST_LINKS", "PLACED", "ScanParts", "scan_parts"]
 
-#: The most groups, which keeps the plan small; workers read the files of all others.
+#: Maximum number of groups, which keeps the plan small; workers read the files of all others.
 _MOST_GROUPS = 24
-#: The most 64-bit words of all bitsets together: 32 MiB.
+#: Maximum number of 64-bit words in all bitsets together (32 MiB).
 _MOST_WORDS = 1 << 22
-#: The most keys of all equality deletes together.
+#: Maximum number of keys of all equality deletes together.
 _MOST_KEYS = 8_000_000
-#: The most files of a group that needs constants per file, as each of Spark's tasks gets all links.
+#: Maximum number of files in a group that needs constants per file, as every Spark task is sent all links.
 MOST_LINKS = 2_000
-#: Columns that need a row's position in its file.
+#: Columns that are computed from a row's position in its file.
 PLACED = frozenset((POS.field_id, ROW_ID.field_id))
 _FREE = frozenset((POS.field_id, DELETED.field_id))
-#: The most distinct sets of equality deletes in a group, which are the bits of a mask.
+#: Maximum number of distinct sets of equality deletes in a group, which are the bits of a mask.
 _MOST_SETS = 62
-#: The least number of threads, for slow remote stores. Local files would only take more memory.
+#: Minimum number of threads, for slow remote stores. Local files would only take more memory.
 _THREADS = 8
 
 _Version = tuple[int, int]
@@ -396,7 +396,7 @@ class _Sorting:
         there = {n.number for n in walked(mine)}
         own = {n.number for n in walked(nodes)}
         if any(i in self._identity and i in there - own for f in self._fields for i in (f.field_id, *inside(f.type))):
-            return None  # identified by name mapping, but a partition value takes precedence: workers decide per file
+            return None  # found by the name mapping, but a partition value takes precedence: workers decide per file
         columns: dict[int, Projection | None] = {}
         try:
             for f in self._fields:

@@ -39,12 +39,12 @@ _LOCALITY = "spark.sql.sources.ignoreDataLocality"
 #: File systems whose blocks may be on the same machines as workers.
 _BLOCKS = ("hdfs:", "viewfs:")
 _LISTING = Lock()
-#: The most folders of a group's files for which links lead to folders, as each link is tried for each path.
+#: Maximum number of folders in a group up to which links point to folders, because each link is tried for each path.
 _MOST_FOLDERS = 64
-#: Tasks of a file listing, per worker.
+#: The number of tasks per worker for listing files.
 _TASKS = 4
 
-#: Schemes for which Hadoop has file systems; others may be unknown to it, but known to Python.
+#: Schemes for which Hadoop has file systems; Python may know others that Hadoop does not.
 _HADOOP = frozenset(
     ("s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "adl", "hdfs", "viewfs", "oss", "cosn", "obs", "ofs")
 )

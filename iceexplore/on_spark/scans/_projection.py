@@ -126,7 +126,7 @@ def _leaf(node: Node, kind: Type, version: Version) -> tuple[spark_types.DataTyp
             raise Unreadable
         return found, None
     if isinstance(found, t.LongType) and node.kind != pa.int64():
-        raise Unreadable  # Spark reads times and nanosecond timestamps as longs, but the table's type is another
+        raise Unreadable  # Spark reads times and nanosecond timestamps as longs, but the table has a different type
     if found == target:
         return found, None
     promotions: list[tuple[type, type]] = [

@@ -52,11 +52,11 @@ class _Named:
         return pa.RecordBatch.from_arrays(batch.columns, schema=build.schema(fields, batch.schema.metadata))
 
 
-#: The most rows of a batch sent to Spark, as wide rows of column metrics take some kilobytes each.
+#: Maximum number of rows per batch sent to Spark, as wide rows of column metrics take a few kilobytes each.
 _BATCH_ROWS = 8192
-#: The fewest tasks where the number of workers is not known.
+#: The minimum number of tasks if the number of workers is not known.
 _CONNECT_TASKS = 16
-#: The size of a worker's cache of decoded files; workers are many, and each reads a manifest once.
+#: The size of the cache of decoded files in a worker: there are many workers, and each reads a manifest only once.
 _WORKER_CACHE = 64 << 20
 T = TypeVar("T")
 

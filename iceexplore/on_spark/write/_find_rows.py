@@ -121,7 +121,7 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _packed(found: Mapping[int, Any], counts: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
-    for task, bitmap in found.items():  # one by one, as a batch of all may be large
+    for task, bitmap in found.items():  # one by one, as a batch of all bitmaps may be large
         values: list[AnyArray] = [
             pa.array([task], pa.int32()),
             pa.array([counts[task]]),

@@ -99,9 +99,9 @@ def changed_rows(session: Any, state: TableState, tasks: FileTasks, given: Mappi
             constants[name] = value
     kept = [quoted(field.name) for field in state.schema.fields]
     lineage = lineage_columns(state)
-    # Each column must give exactly one value per row. Wrapped in another expression, Spark rejects generators
-    # (explode); next to a column of the rows, aggregates (sum); with an alias, several columns ("*"). The condition is
-    # always true.
+    # Each column must give exactly one value per row. Spark rejects everything else here: generators (explode), because
+    # they are wrapped in another expression; aggregates (sum), because they are selected beside a column of the rows;
+    # several columns ("*"), because they get an alias. The condition is always true.
     one = f.col(kept[0]).isNull() | f.col(kept[0]).isNotNull()
     each = {name: f.when(one, column.alias(name)).alias(name) for name, column in columns.items()}
     shown = [each[n] if n in each else f.col(q) for n, q in zip(_names(state), kept, strict=True)]

@@ -39,7 +39,8 @@ __all__ = [
 #: The lineage columns that rewritten rows keep, after the table's own columns.
 LINEAGE = (ROW_ID, LAST_UPDATED)
 
-#: The most bytes that a worker holds in memory, which are the rows of one file, whatever the target file size.
+#: Maximum number of bytes that a worker holds in memory. They are the rows of one file, whatever the target file size
+#: is.
 MOST_HELD = 256 << 20
 _STATS = "stats."
 _PARTITION = "partition tuple"

@@ -42,7 +42,7 @@ class Units:
 
 def number_units(width: float) -> Units:
     """Return units of a fixed width, starting at 0."""
-    # A decimal's step is not exact as a float: values within rounding errors of a border are on it.
+    # A decimal's step is not exact as a float: a value within rounding error of a border counts as on it.
     return Units(lambda x: np.floor(x / width + 1e-9), lambda k: k * width)
 
 
@@ -83,7 +83,7 @@ _MAX_BUCKETS = 512
 #: Files may shrink to this share of today's average size; smaller files cost more than pruning saves.
 _SMALLEST = 0.5
 _SINGLE_VALUES = 200
-#: A number of distinct values that is guessed from bytes is multiplied by this factor, as it misses rare values.
+#: A number of distinct values that is estimated from bytes is multiplied by this factor, as it misses rare values.
 _RARE = 6
 
 
@@ -237,7 +237,7 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
         return None
     total = float((parts * np.ceil(every.counts / parts)).sum())
     files = every.take(left)
-    share = 1.0 - (1.0 - 1.0 / parts) ** points  # values may share a bucket
+    share = 1.0 - (1.0 - 1.0 / parts) ** points  # several values may share a bucket
     read = np.ceil(parts * share * np.ceil(files.counts / parts) - 1e-9)
     return Reading(round(float(read.sum())), round(float(files.add(files.bytes).sum()) * share)), round(total)
 

@@ -23,7 +23,8 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 
 Mask = npt.NDArray[np.bool_]
 
-#: Fewer files show nothing about tails; partitions beyond this number are treated as evenly spread.
+#: The minimum number of files that shows anything about tails, and the maximum number of partitions that are examined:
+#: beyond it, values are assumed to be evenly spread.
 _SAMPLES = 8
 _MOST_GROUPS = 200
 #: Share of a partition's files that must cover its middle for them to be samples of one distribution.

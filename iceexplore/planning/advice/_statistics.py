@@ -38,7 +38,7 @@ def missing_bounds(
             pc.struct_field(stats, n) for n in ("lower", "upper", "value_count", "null_count")
         )
         known = _mask(pc.and_(pc.is_valid(lower), pc.is_valid(upper)))
-        empty = _mask(pc.equal(values, nulls))  # a column of nulls only has no bounds
+        empty = _mask(pc.equal(values, nulls))  # a column that holds only nulls has no bounds
     missing = left & ~known & ~empty
     hit = missing & kept
     if not hit.any():

@@ -17,9 +17,9 @@ from iceexplore.planning.delete_index._codes import Ints, Mask, ranks
 
 __all__ = ["END", "Intervals", "cut_off", "equality_intervals", "reaching", "trusted"]
 
-#: Above every rank.
+#: A number above every rank.
 END = 1 << 31
-#: Length to which writers truncate text by default (``write.metadata.metrics.default``).
+#: The length to which writers truncate strings by default (``write.metadata.metrics.default``).
 _USUAL_CUT = 16
 _METRICS = "write.metadata.metrics."
 

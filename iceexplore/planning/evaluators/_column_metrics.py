@@ -125,7 +125,7 @@ class ColumnMetrics:
             if not nested:  # value counts include nulls: if all values are NaN, none is null
                 no_null |= all_nan & known(pc.greater(counted, 0)) & uncounted
             nothing = all_null | all_nan | (known(pc.equal(pc.add(nulls, nans), counted)) & use)
-            # Old ORC files have NaN as a bound where the first value is NaN, whatever the other values are (Java:
+            # Old ORC files have a bound of NaN if the first value is NaN, whatever the other values are (Java:
             # InclusiveMetricsEvaluator).
             lower, upper = (_without(b, known(pc.is_nan(b))) for b in (lower, upper))
         if not use.all():

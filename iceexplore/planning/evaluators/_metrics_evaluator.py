@@ -69,7 +69,7 @@ def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
         case "is-nan":
             return e.no_nan | e.all_null
         case "not-nan":
-            # Rows below a null struct satisfy not-nan: there must not be any.
+            # Rows with a null struct satisfy not-nan, so there must not be any.
             return e.all_nan & e.no_null
     return e.nothing
 
@@ -201,7 +201,7 @@ def _scalar(value: Any, kind: pa.DataType) -> AnyScalar:
     if pa.types.is_decimal(kind):
         try:
             return pa.scalar(value, kind)
-        except pa.ArrowInvalid:  # another scale or precision: let Arrow find a common one, or raise
+        except pa.ArrowInvalid:  # a different scale or precision: let Arrow find a common type, or raise
             own = build.scalar(value)
             pc.equal(pa.scalar(None, kind), own)
             return own

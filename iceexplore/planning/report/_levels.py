@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
 
-#: ``known`` gives the source of the numbers of files, rows and bytes, and which are unknown and why.
+#: ``known`` states where the numbers of files, rows and bytes come from, and which of them are unknown and why.
 LEVELS_SCHEMA = build.schema(
     [
         ("level", pa.string()), ("manifests", pa.int64()), ("files", pa.int64()), ("rows", pa.int64()),
@@ -30,7 +30,7 @@ LEVELS_SCHEMA = build.schema(
 
 _UNITS = ("files", "rows", "bytes")
 LEAF_LEVEL = "after the leaf manifests"
-#: Part of ``known``: the number of bytes includes delete files, so that of data files is lower.
+#: A text in ``known``: the number of bytes includes delete files; that of the data files alone is lower.
 WITH_DELETES = "with those of delete files"
 
 

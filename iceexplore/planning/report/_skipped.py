@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SKIPPED_SCHEMA", "skipped_files", "skipped_manifests", "skipped_table"]
 
-#: Columns of an explanation that are kept.
+#: The columns of an explanation that are kept.
 _WHY = ("term", "by", "column", "lower", "upper", "null_count", "why")
 SKIPPED_SCHEMA = build.schema(
     [

@@ -131,7 +131,7 @@ def net_of(table: pa.Table) -> pa.Table:
     before = np.repeat(np.concatenate([[0], running])[starts], ends - starts)
     level = running - before
     left = level[ends - 1]
-    # The place after the last one where the level is 0, or the beginning of the group.
+    # The index after the last row at which the level is 0, or the first index of the group.
     even = np.where(level == 0, np.arange(len(code)), -1)
     last_even = np.maximum.reduceat(even, starts)
     chosen = np.where(last_even < 0, starts, last_even + 1)[left != 0]

@@ -126,7 +126,7 @@ def _cross(order: _Order, a: Route, b: Route) -> bool:
     one, two = order.below(a), order.below(b)
     if one is None or two is None:
         return False
-    if a.gap == b.gap:  # in one gap, they cross if their lanes nest in another order than their sources
+    if a.gap == b.gap:  # edges in one gap cross if their lanes are nested in a different order than their sources
         return (order.turn(a) < order.turn(b)) != (s < u) and order.turn(a) != order.turn(b) and s != u
     return one[0] < two[0] < one[1] < two[1] or two[0] < one[0] < two[1] < one[1]
 
@@ -251,7 +251,7 @@ def _numbered(diagram: TableDiagram, routes: list[Route]) -> tuple[dict[tuple[in
     for number, (upper, lower) in enumerate(_pairs(diagram), start=1):
         order = _order(upper, lower)
         detours = [r for r in routes if r.gap is not None and r.link.target in order.targets]
-        # The shortest lane is the highest; of equal ones that of the inner track.
+        # The shortest lane is the highest; of lanes of equal length, the one on the inner track.
         detours.sort(key=lambda r: (_length(order, r), _inner(order, r)))
         for lane, route in enumerate(detours):
             route.lane = lane
@@ -295,7 +295,7 @@ def _centre(diagram: TableDiagram, out: DiagramPositions) -> None:
     """Center each node over the children placed under it, keeping the order; the lowest layer stays."""
     for number in reversed(range(len(diagram.layers) - 1)):
         if any(out.tracks.get((number, gap)) for gap in range(len(diagram.layers[number]) + 1)):
-            continue  # edges run through its gaps
+            continue  # the edges run through the gaps in this layer
         edge = -NODE_GAP
         for node in diagram.layers[number]:
             p = out.nodes[node.id]

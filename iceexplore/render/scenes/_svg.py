@@ -164,7 +164,7 @@ def _box(box: Box) -> str:
         classes.append("ix-gone")
     if "carried" in node.marks:
         classes.append("ix-old")
-    if "pruned" in node.marks:  # after its kind: of rules with equal specificity the later wins
+    if "pruned" in node.marks:  # must come after the kind's class: of CSS rules with equal specificity, the later wins
         classes.append("ix-cut")
     radius = 14 if box.attached else 8
     parts = [f'<g class="{" ".join(classes)}">']

@@ -59,7 +59,7 @@ class Picker:
         self._max_bytes = max_bytes
 
     def load(self, real: str, *notes: str) -> Pick:
-        """Read one metadata file. Raises as `Storage.read` and `parse_document`."""
+        """Read one metadata file. Raises the same errors as `Storage.read` and `parse_document`."""
         try:
             data = self._storage.read_real(real, kind="metadata", most=self._max_bytes)
         except MemoryLimitError:

@@ -183,7 +183,7 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
         storage.set_table_folder(moved or folder, pick.real)
     else:
         storage.set_table_folder(storage.folder, pick.real)
-    # The catalog vouches for its table's locations, but a remote table may not read the local disk.
+    # The locations of a table come from its catalog and are trusted, but a remote table may not read the local disk.
     places = [dirname(metadata_file), *_json_roots(storage, pick), *((table.warehouse,) if table.warehouse else ())]
     storage.allow_root(
         *(p for p in map(canonical, places) if is_absolute(p) and (not is_local(p) or is_local(metadata_file)))
@@ -200,7 +200,7 @@ def _json_roots(storage: Storage, pick: Pick) -> list[str]:
     return [storage.moves.apply(p) or p for p in canonicals]
 
 
-#: First bytes of files that are no table metadata. `formats` has them too, but is above this package.
+#: The first bytes of files that are not table metadata. `formats` has them too, but is above this package.
 _NOT_METADATA = {
     b"Obj\x01": "an Avro file",
     b"PAR1": "a Parquet file",

@@ -278,17 +278,17 @@ class OverlayStorage(CommitStorage):
         return self.base.folder_of(location) if file is None else dirname(file.place)
 
     def find(self, real: str) -> Entry | None:
-        """Return the entry at a real location, None if there is none. Raises as `read` otherwise."""
+        """Return the entry at a real location, None if there is none. Raises the same errors as `read` otherwise."""
         file = self._files.at(real)
         return self.base.find(real) if file is None else super().find(file.real)
 
     def read_real(self, real: str, *, kind: str, most: int | None = None) -> bytes:
-        """Return a whole file by its real location. Raises as `read`."""
+        """Return a whole file by its real location. Raises the same errors as `read`."""
         file = self._files.at(real)
         return super().read_real(real if file is None else file.real, kind=kind, most=most)
 
     def entries(self, real: str, *, recursive: bool = False, details: bool = True) -> builtins.list[Entry]:
-        """Return a folder's entries, of the base and of the overlay. Raises as `read`."""
+        """Return a folder's entries, of the base and of the overlay. Raises the same errors as `read`."""
         mine: dict[str, Entry] = {}
         for file in self._files.all():
             tail = relative_to(file.place, real)
@@ -330,7 +330,7 @@ class OverlayStorage(CommitStorage):
         try:
             return self.base.exists(location)
         except (OutsideRootsError, PermissionError):
-            return False  # nothing is hidden where the base may not read
+            return False  # the base may not read there, so there is nothing to hide
 
     def _name(self, location: str) -> builtins.list[str]:
         """Return the segments of a file's path in the overlay's folder: those of its path in the table's, escaped."""

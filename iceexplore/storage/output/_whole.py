@@ -45,7 +45,7 @@ def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
             raise OptionError(f"{target} is not a regular file and will not be replaced: choose another name")
     except IceexploreError:  # some of them are OSErrors, too
         raise
-    except OSError as e:  # a name too long, a folder that may not be looked into
+    except OSError as e:  # the name is too long, or the folder may not be read
         raise _refused(target, e) from e
     return target
 

@@ -84,5 +84,5 @@ class CommitFiles:
     attempt: int
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file. Raises as `CommitStorage.write`."""
+        """Write a new file. Raises the same errors as `CommitStorage.write`."""
         self.storage.write(location, data, kind=kind, commit=self.commit, attempt=self.attempt)

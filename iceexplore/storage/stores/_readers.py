@@ -15,7 +15,7 @@ __all__ = ["READERS", "in_order", "readers_of"]
 
 #: The property that sets the number of concurrent reads.
 READERS = "iceexplore.parallel-reads"
-#: Remote stores answer many requests as fast as one; Arrow's S3 client has 25 connections.
+#: Remote stores answer many requests in the same time as one; Arrow's S3 client has 25 connections.
 _FAR = 24
 _MOST = 256
 #: Limit, in bytes, for results that are ready but not consumed, and for work in progress.

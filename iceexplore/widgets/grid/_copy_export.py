@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_CSV", "MAX_TEXT", "cell_text", "csv_chunk", "row_json"]
 
-#: The most characters that are copied. A message to the browser must stay below 5 MB, the limit of Databricks.
+#: Maximum number of characters that are copied. A message to the browser must stay below 5 MB, the limit of Databricks.
 MAX_TEXT = 1_000_000
-#: The most characters of a CSV, as the browser holds it in memory.
+#: Maximum number of characters of a CSV, as the browser holds it in memory.
 MAX_CSV = 200_000_000
 _CHUNK = 1_500_000
 _MAX_CELL = 32_767  # the limit of a spreadsheet's cell

@@ -21,7 +21,7 @@ __all__ = [
     "saved_html",
 ]
 
-#: The most children shown, as a manifest may have thousands of files.
+#: Maximum number of children shown, as a manifest may have thousands of files.
 _MOST_CHILDREN = 50
 
 

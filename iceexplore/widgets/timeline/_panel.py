@@ -82,7 +82,8 @@ def _amount(measure: str, n: int) -> str:
     return human_bytes(n) if measure == "bytes" else f"{n:,}"
 
 
-#: The most snapshots that are sent, the newest and those that refs name, so that a message stays far below 5 MB.
+#: Maximum number of snapshots that are sent, the newest and those that refs name, so that a message stays far below 5
+#: MB.
 MAX_SNAPSHOTS = 12_000
 _MAX_REFS = 20
 _SAFE = 2**53 - 1

@@ -17,7 +17,7 @@ from iceexplore.widgets.tree._search import Search
 
 __all__ = ["TreePanel"]
 
-#: The most nodes kept in the tree in addition to their parents' first children; the newest are kept.
+#: Maximum number of nodes kept in the tree in addition to their parents' first children; the newest are kept.
 _PINS = 50
 _LONGEST = 1000
 
