@@ -1,8 +1,8 @@
 """Names for Arrow's generic classes in annotations.
 
-pyarrow's classes cannot be subscripted when the code runs; type checkers know them as generic (``pyarrow-stubs``).
-An array of a known type is named by its elements, not by its class (`pa.StringArray`), because a column of a table,
-whose type the checker cannot know, fits such a name.
+pyarrow's classes cannot be subscripted when the code runs; type checkers know them as generic (``pyarrow-stubs``). The
+name of an array of a known type is derived from its elements, not from its class (`pa.StringArray`), so that columns of
+tables, whose types the checker cannot know, can be passed, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sets of row positions (a sorted array, or a roaring bitmap for many), and reading them from delete files."""
+"""Sets of row positions (a sorted array, or a roaring bitmap for many), and how to read them from delete files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PositionSet:
 
     @classmethod
     def union(cls, sets: Sequence[PositionSet]) -> PositionSet:
-        """Return the positions of any of the sets."""
+        """Return the union of the sets."""
         if len(sets) == 1:
             return sets[0]
         arrays = [s._array for s in sets if s._array is not None]
@@ -108,7 +108,7 @@ class PositionSet:
             marks[self.between(start + at, start + end) - start] = True
 
     def among(self, positions: Positions) -> npt.NDArray[np.bool_]:
-        """Return a mask of which given positions, each 0 or greater, are in this set."""
+        """Return a mask that shows which of the given positions (0 or greater) are in this set."""
         found = self._array
         if found is None:
             both = self._bitmap & bitmap_of(positions)
@@ -124,7 +124,7 @@ class PositionSets(dict[str, PositionSet]):
     rows
         Number of records in the file, including duplicates.
     lowest
-        The least position in the file, or 0 if none is negative; negative ones are in no set.
+        The smallest position in the file, or 0 if none is negative. Negative positions are not in any set.
     """
 
     rows: int = 0
@@ -168,8 +168,8 @@ def read_positions(
 ) -> PositionSets:
     """Read a position delete file: the positions by data file path as spelled in the file.
 
-    The file is read in batches. Its rows may be far more than fit in memory: run-length encoding stores a hundred
-    million rows in a megabyte, and so does a bitmap.
+    The file is read in batches. It may have far more rows than fit in memory, as run-length encoding stores a hundred
+    million rows in a megabyte; a bitmap of them takes no more.
 
     Parameters
     ----------

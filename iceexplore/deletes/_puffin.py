@@ -111,7 +111,7 @@ def read_puffin_footer(storage: Storage, location: str, size: int | None = None)
     Parameters
     ----------
     size
-        The file's size in bytes, if known (saves a request). The error reports a wrong size.
+        The file's size in bytes, if known (saves a request). If it is wrong, the error says so.
 
     Raises
     ------

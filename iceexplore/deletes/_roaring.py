@@ -1,8 +1,8 @@
 """Roaring bitmaps in the portable format, validated before anything is allocated for them.
 
-A bitmap library trusts its input more than a reader of foreign files may. So the structure is validated first: every
-count against the available bytes, every order, every cardinality. Rules: RoaringFormatSpec, "General
-layout" and "Extension for 64-bit implementations"; key limits: Iceberg's ``RoaringPositionBitmap``.
+A bitmap library trusts its input more than a reader of untrusted files can. So the structure is validated first: every
+count against the available bytes, the order of keys and values, and every cardinality. Rules: RoaringFormatSpec,
+"General layout" and "Extension for 64-bit implementations"; key limits: Iceberg's ``RoaringPositionBitmap``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_CONTAINERS = 1 << 18
 
 
 class _FalseClaimError(Exception):
-    """A claim in a bitmap that its bytes contradict; ``at`` is the byte in the vector."""
+    """A statement in a bitmap that its bytes contradict; ``at`` is its offset in the vector."""
 
     def __init__(self, text: str, at: int) -> None:
         super().__init__(text)
@@ -40,7 +40,7 @@ class _FalseClaimError(Exception):
 
 
 def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> Any:
-    """Read a 64-bit bitmap: a count, then a key and a 32-bit portable bitmap each.
+    """Read a 64-bit bitmap: a count, followed by that many pairs of a key and a portable 32-bit bitmap.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offs
     Raises
     ------
     FormatError
-        A wrong count, key, order, offset or cardinality, a key above ``MAX_KEY``, or more containers than any data
-        file has rows for; the error then has the number and range of the claimed positions.
+        A wrong count, key, order, offset or cardinality, a key above ``MAX_KEY``, or more containers than the rows of
+        any data file need; in this case, the error has the number and range of the claimed positions.
     """
     from pyroaring import BitMap64
 

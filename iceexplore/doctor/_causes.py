@@ -47,7 +47,7 @@ def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Findi
     Parameters
     ----------
     manifests
-        The canonical locations of all examined manifests and roots: only their loss hides entries.
+        The canonical locations of all examined manifests and roots: only if one of these is lost are entries hidden.
     """
     merged = _merged(findings)
     # Lost manifests are tried first, as they explain more than wrong numbers; a cause may itself follow from another
@@ -92,7 +92,7 @@ def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
-    """Join findings of one code, field and mode at many places: the first stays, with their number and first places."""
+    """Merge findings with the same code, field and mode into the first, with their number and first places."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
         # the same place reported twice is one finding; many files with the same fault are one finding, too
@@ -121,7 +121,7 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _kind_of_place(one: Finding) -> str:
-    """Return what separates places that are different faults: each part of the document is one of its own."""
+    """Return a key; only findings whose places have the same key are merged, parts of the document never."""
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):
         return one.where if not part.startswith("snapshot") else file

@@ -65,7 +65,7 @@ def _again(kind: type[IceexploreError], args: tuple[Any, ...], state: dict[str, 
 
 
 class MetadataNotFoundError(IceexploreError, FileNotFoundError):
-    """No table metadata file was found at the given place."""
+    """No table metadata file was found at the given location."""
 
 
 class FileMissingError(IceexploreError, FileNotFoundError):
@@ -73,11 +73,11 @@ class FileMissingError(IceexploreError, FileNotFoundError):
 
 
 class AccessDeniedError(IceexploreError, PermissionError):
-    """The storage refused access (403): the file may exist."""
+    """The storage denied access (403): the file may exist."""
 
 
 class StorageError(IceexploreError, OSError):
-    """The storage failed in another way: network, time-out, bad credentials format."""
+    """The storage failed in another way: a network error, a time-out, malformed credentials."""
 
 
 class TemporaryFolderError(StorageError):

@@ -20,11 +20,11 @@ class ProblemKind:
     Attributes
     ----------
     effect
-        What readers of the table meet: the severity of the doctor's findings.
+        The effect on readers of the table, which is the severity of the doctor's findings.
     modes
-        The ways tables break that the code covers, as numbered in ``docs/doctor.md``.
+        The numbers, in ``docs/doctor.md``, of the ways in which tables break that the code covers.
     advice
-        What it means for readers, and what to do: ``Readers …; do this.``
+        The consequence for readers, and the remedy: ``Readers …; do this.``
     strict
         True where strict reading raises even a warning, because what is shown may be wrong.
     """
@@ -39,13 +39,13 @@ class ProblemKind:
 
     @property
     def means(self) -> str:
-        """What it means for readers; empty where the advice has only what to do."""
+        """The consequence for readers; empty if the advice only has a remedy."""
         head, semicolon, _ = self.advice.partition("; ")
         return f"{head}." if semicolon else ""
 
     @property
     def remedy(self) -> str:
-        """What to do."""
+        """The remedy."""
         rest = self.advice.partition("; ")[2] or self.advice
         return rest[:1].upper() + rest[1:]
 

@@ -1,6 +1,6 @@
-"""Which of the ways tables break, and how badly, a problem is an instance of: by its code, and by its field.
+"""Classify problems, by code and field, into the ways in which tables break, and grade their effects.
 
-A code covers several ways; the field that the evidence is about tells them apart.
+A code may cover several ways; the field of the problem's evidence distinguishes them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def narrowed(code: str, field: str | None, severity: Severity | None = None) -> 
     Parameters
     ----------
     severity
-        The problem's own: metadata that readers tolerate (a warning of ``metadata-invalid``) is untidy at most.
+        The problem's own severity: metadata that readers tolerate (a warning of ``metadata-invalid``) is at most
+        ``untidy``.
 
     Raises
     ------

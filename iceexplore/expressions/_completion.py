@@ -59,7 +59,7 @@ def complete_filter(
     text, at
         The filter, and the position of the cursor: 0 is before the first character.
     values
-        Function that returns example values of a column, given its field id, as SQL.
+        A function from a field id to example values of the column, as SQL.
     most
         Maximum number of completions.
 

@@ -8,7 +8,7 @@ become comparisons with these. SQL's own conversions apply where they define the
   rows are compared as doubles, as in Spark: no float equals ``0.1``, while ``0.1F`` and ``cast(0.1 as float)`` are
   floats.
 - A date is compared with a timestamp as its midnight, and a timestamp with the midnight of a date.
-- A timestamp without zone against one with zone is in UTC.
+- In a comparison with a timestamp with zone, a timestamp without zone is in UTC.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NAN = "NaN cannot be compared: write isnan(x)"
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A value that the column can hold (`exact`), or its two neighbours; None where there is no neighbour."""
+    """A value that the column can hold (`exact`), or the two nearest around the literal; None where there is none."""
 
     below: Any
     above: Any

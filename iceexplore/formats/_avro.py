@@ -1,8 +1,8 @@
 """Avro container files: header, blocks and codecs, read from untrusted bytes.
 
-Own code, because iceexplore needs details that libraries hide: the header as written (fastavro refuses a schema with a
-null default, which only the writer could fix), the offset of every block, and the blocks before and after damage.
-Rules: Avro specification 1.11, "Object Container Files" and "Binary Encoding".
+This is our own code, because iceexplore needs details that libraries hide: the header as written (fastavro refuses some
+schemas with a null default, and readers cannot fix them), the offset of every block, and the blocks before and after
+damage. Rules: Avro specification 1.11, "Object Container Files" and "Binary Encoding".
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
 
     A block is listed if it is complete: its size fits the file and the sync marker follows. So the list never promises
     more bytes than the file has, nor more records than its bytes can hold. After 100 faults or two million blocks the
-    rest is not read: nobody repairs a file with damage every few bytes, and each fault and block takes memory.
+    rest is not read: a file with damage every few bytes is beyond repair, and each fault and block takes memory.
     """
     blocks: list[Block] = []
     faults: list[FormatError] = []
@@ -322,7 +322,7 @@ def _snappy(body: bytes, most: int) -> bytes:
 
 
 def is_bare(data: bytes, header: AvroHeader, index: BlockIndex) -> bool:
-    """Return whether a file has only its header, blocks and records, exactly as `header_bytes` would write them.
+    """Return whether a file consists only of header, blocks and records, exactly as `header_bytes` writes them.
 
     Readers skip everything else, so it may hold anything: a duplicate key in the header or its schema, blocks without
     records, bytes after a compressed stream. Also return False where this cannot be determined.

@@ -49,13 +49,13 @@ AVRO_LOGICAL_TYPES: dict[tuple[str, str], pa.DataType] = {
 
 
 def record_limit(stored: int) -> int:
-    """Return the most plain bytes of a record that is decoded into Python objects, for a file of ``stored`` bytes."""
+    """Return the maximum plain bytes of a record that becomes Python objects, for a file of ``stored`` bytes."""
     return allowed(stored, DATA_RATIO) // _RECORD_SHARE
 
 
 @dataclass(frozen=True)
 class _Node:
-    """A type for fastavro and for Arrow, with the conversion of decoded values (None: none needed)."""
+    """A type for fastavro and for Arrow, with the conversion of decoded values (None if none is needed)."""
 
     avro: Any
     arrow: pa.DataType
@@ -118,9 +118,8 @@ class Records:
 def avro_batches(data: bytes, location: str, batch_rows: int = _BATCH_ROWS) -> Iterator[Any]:
     """Yield the Arrow schema of an Avro file, then its rows in batches.
 
-    Field ids are under ``PARQUET:field_id``, where Arrow keeps Parquet's. Damage is not salvaged: half a delete file
-    has
-    a different meaning than the whole.
+    Field ids are stored under ``PARQUET:field_id``, where Arrow keeps those of Parquet. Nothing is salvaged from a
+    damaged file: half a delete file has a different meaning than the whole.
 
     Raises
     ------

@@ -64,7 +64,7 @@ class ParquetFooter:
     key_values
         Key-value metadata, undecodable bytes replaced.
     chunks
-        A row for each row group and column: values, nulls, bounds as text, encodings, codec, bytes, offset.
+        One row for each column of each row group: values, nulls, bounds as text, encodings, codec, bytes, offset.
     """
 
     location: str

@@ -1,8 +1,8 @@
 """Decode ORC files, and footers of Parquet and ORC, in a separate process.
 
-Arrow's ORC library and its accessors of Parquet footers trust their input: a changed byte can end the process, which
-would be the user's kernel. So a helper process decodes; if it dies, the file is at fault, and the next file gets a new
-process.
+Arrow's ORC library and its accessors of Parquet footers trust their input: a changed byte can crash the process, which
+would be the user's kernel. So a helper process decodes. If it dies, the file is reported as damaged, and the next file
+gets a new process.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def parquet_footer(storage: Storage, location: str, max_chunks: int) -> tuple[di
 def parquet_questions(
     storage: Storage, location: str, limit: int, *, size: int | None = None, file: RangeFile | None = None
 ) -> Iterator[Questions]:
-    """Yield a function for several requests to one Parquet footer, by operation and arguments; it is read once."""
+    """Yield a function that answers requests (operation, arguments) about one Parquet footer, which is read once."""
     with _footer_file(storage, location, b"PAR1", _parquet_tail, size, file) as path:
 
         def ask(op: str, **more: Any) -> tuple[dict[str, Any], pa.Schema]:

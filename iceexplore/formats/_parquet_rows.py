@@ -42,7 +42,7 @@ class ParquetRows:
     schema
         The schema as Arrow reads it, in plain types (see `plain_field`), with field ids under ``PARQUET:field_id``.
     sparing
-        The caller may consume only the first batches: large row groups are fetched only as far as batches need.
+        True if the caller may consume only the first batches: then large row groups are fetched only as far as needed.
     checksums
         Whether checksums of pages are verified, if the file has any.
     """
@@ -183,7 +183,7 @@ class ParquetRows:
 
     @cached_property
     def _in_pieces(self) -> Any:
-        """The reader that uses many small requests, in the order of the pages."""
+        """Return the reader that sends many small requests, in the order of the pages."""
         import pyarrow.parquet as pq
 
         about = self._reader.metadata
@@ -220,7 +220,7 @@ def _leaf_count(f: AnyField) -> int:
 
 
 def _leaves(found: pa.DataType, wanted: Type, at: int) -> list[int]:
-    """Return the numbers of the needed leaf columns of one field; its own begin at ``at``."""
+    """Return the numbers of the needed leaf columns of one field; the numbers of its leaf columns begin at ``at``."""
     children = children_of(found)
     if not children:
         return [at]

@@ -1,9 +1,9 @@
 """Estimate the memory of a Parquet file's columns from the headers and dictionaries of their pages.
 
-Stored sizes are no bound: a dictionary stores once a string that a million rows use, run lengths expand a few bytes to
-any number of zeros, and each value of ``DELTA_BYTE_ARRAY`` may repeat the previous one. So pages are inspected before
-Arrow decodes them: batches get as many rows as fit a bound derived from the longest value, and what fits no batch is
-refused.
+Stored sizes are no upper limit: a dictionary stores a string once that a million rows use, run-length encoding expands
+a few bytes to any number of zeros, and each value of ``DELTA_BYTE_ARRAY`` may repeat the previous one. So pages are
+inspected before Arrow decodes them. The longest value determines how many rows fit into a batch; if not even one row
+fits, the file is refused.
 
 Rules: Parquet specification, "Data Pages", "Dictionary page" and "Encodings".
 """
@@ -59,11 +59,11 @@ class ChunkSize:
     values
         The number of values, including nulls and the elements of lists.
     width
-        Maximum number of bytes of a value that is in a dictionary, repeats the previous one or has a fixed size.
+        Maximum size in bytes of a value that is in a dictionary, repeats the previous one or has a fixed size.
     plain
         Bytes of all values stored in full.
     average
-        Average bytes of a value stored in full, in the page where it is greatest.
+        Average size in bytes of a value stored in full, in the page with the highest average.
     page
         Bytes of the largest page of such values: a single value may take all of it.
     nested
@@ -167,7 +167,7 @@ class Footer:
 
 
 class StreamLimit:
-    """Limits the total size of a file's rows: batches may be small and their sum unlimited."""
+    """Limits the total size of a file's rows, because the sum of many small batches would be unlimited."""
 
     def __init__(self, budget: Budget) -> None:
         self._left = max(8 * FLOOR, budget.ratio * (budget.stored or 0), budget.limit)

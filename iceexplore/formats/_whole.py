@@ -1,4 +1,4 @@
-"""Read a file whole that its format does not let read in parts, up to a limit."""
+"""Read whole files, up to a limit, whose format does not allow reading parts."""
 
 from __future__ import annotations
 

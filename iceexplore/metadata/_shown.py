@@ -1,4 +1,4 @@
-"""Represent schemas, specs, sort orders and snapshots as a line, or as a card in a notebook.
+"""Display schemas, specs, sort orders and snapshots as a line, or as a card in a notebook.
 
 Names in a record come from an untrusted table, so `render` escapes and shortens them.
 """

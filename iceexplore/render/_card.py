@@ -87,7 +87,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _clipped(value: object) -> str:
-    """Return escaped HTML; the middle of a very long text is cut, which the card's text form keeps."""
+    """Return escaped HTML; the middle of a very long text is cut out (the card's text form keeps it)."""
     return escape.html(escape.shorten(value, _MOST))
 
 

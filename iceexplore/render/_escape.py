@@ -81,7 +81,7 @@ def dot(value: object) -> str:
     r"""Escape for a Graphviz label that the ``graphviz`` package will quote: no ``\N`` or ``\l``, no HTML.
 
     Graphviz reads a whole label ``<...>`` as HTML, and decodes character entities in any label: so ``<`` is written as
-    one.
+    an entity.
     """
     return visible(value).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 

@@ -1,4 +1,4 @@
-"""Strings that a notebook draws, by their MIME type."""
+"""Strings that notebooks draw according to their MIME type."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ JUDGED_SCHEMA = pa.schema(
 
 
 def beside(checked: pa.Table) -> pa.Table:
-    """Return the rows as `JUDGED_SCHEMA`, with what the other rows of the same key add."""
+    """Return the rows as `JUDGED_SCHEMA`, adding the columns that depend on other rows with the same key."""
     role = checked["role"]
     data, vector = pc.equal(role, Role.DATA), pc.equal(role, Role.VECTOR)
     table = checked.append_column("data_rows", pc.if_else(data, checked["rows"], pa.scalar(None, pa.int64())))

@@ -1,4 +1,4 @@
-"""Check delete files and deletion vectors: readable, with correct counts, for data files that they may apply to."""
+"""Check that delete files and deletion vectors are readable, have correct counts, and may apply to their data files."""
 
 from __future__ import annotations
 

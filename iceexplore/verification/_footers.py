@@ -64,7 +64,7 @@ def check_types(state: TableState, place: Place, leaves: Sequence[ParquetLeaf], 
 
 
 def _once(state: TableState, number: int) -> Iterator[Type]:
-    """Yield the types that a field has in any schema, as the file may be newer than the snapshot shown."""
+    """Yield the types that a field has in any schema, because the file may be newer than the snapshot that is shown."""
     for schema in state.metadata.schemas:
         field = schema.find(number)
         if field is not None:
@@ -211,7 +211,7 @@ def check_columns(state: TableState, place: Place, found: FileFacts, out: Checke
 
 
 def quiet(state: TableState) -> TableState:
-    """Return the same state with its own list of problems, which is discarded, as they become findings instead."""
+    """Return the state with a separate list of problems, which is discarded, as the problems become findings."""
     problems = Problems()
     reader = ManifestReader(state.storage, state.metadata, problems)
     return replace(state, problems=problems, reader=reader)

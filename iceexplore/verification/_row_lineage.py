@@ -88,7 +88,7 @@ def judge_row_ids(place: Place, row: Mapping[str, Any], out: Checked) -> None:
 
 
 def _is_taken(row: Mapping[str, Any]) -> bool:
-    """Return whether a row's id range begins within another file's; only in the part where the range begins.
+    """Return whether a row's id range begins inside another file's; only the part where it begins compares it.
 
     A file that is live twice is reported by a separate finding.
     """

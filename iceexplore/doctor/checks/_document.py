@@ -1,4 +1,4 @@
-"""Check the metadata file: what reading it reported, and contradictions that readers pass over."""
+"""Check the metadata file: report the problems found while reading it, and contradictions that readers ignore."""
 
 from __future__ import annotations
 

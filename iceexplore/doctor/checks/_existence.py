@@ -52,7 +52,7 @@ def check_existence(examination: Examination) -> None:
 
 
 def _missing(examination: Examination, names: AnyArray) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
-    """Return the indices of locations without a file; None where that cannot be known at this level."""
+    """Return the indices of locations without a file; None if that cannot be determined at this level."""
     storage = examination.state.storage
     unique = pc.unique(names)
     reals: dict[str, str] = {}

@@ -23,7 +23,7 @@ _BY_VERSION = re.compile(r"v\d+(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 
 def check_folder(examination: Examination) -> None:
-    """Report what other metadata files in the folder, and the version hint, contradict."""
+    """Report contradictions with the version hint and with other metadata files in the folder."""
     state = examination.state
     for item in state.problems:
         # problems of choosing a metadata file: hints, ambiguous or unreadable files
@@ -52,7 +52,7 @@ def _in_folder(state: TableState, where: str) -> bool:
 
 
 def _hint(state: TableState, versions: Sequence[MetadataVersion]) -> Iterator[Problem]:
-    """Compare the hint with the newest metadata file of a file-system table; a catalog's table needs none."""
+    """Compare the version hint with the newest metadata file, for file-system tables; catalogs need no hint."""
     name = state.metadata_location.rpartition("/")[2]
     if not _BY_VERSION.fullmatch(name) or state.opened.catalog_table is not None:
         return
@@ -207,7 +207,7 @@ def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]
 
 
 def _unlogged(state: TableState, documents: Sequence[Document], logged: Sequence[str]) -> Iterator[Problem]:
-    """Report files beside the metadata log that hold a snapshot which the table lost: two commits on one base."""
+    """Report metadata files outside the log with a snapshot that the table lost: two commits had one base."""
     known = {s.snapshot_id for s in state.metadata.snapshots} | {e.snapshot_id for e in state.metadata.snapshot_log}
     oldest = min((s.timestamp_ms for s in state.metadata.snapshots), default=None)
     number = state.opened.version

@@ -1,4 +1,4 @@
-"""Check leaf manifests: what reading them reported, what their root claims, and their headers."""
+"""Check leaf manifests: the problems found while reading them, the claims of their root, and their headers."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
 
 
 class _Bare:
-    """Counts live data files without any column bounds, to tell writers that lost them from tables without any."""
+    """Counts live data files without column bounds, to find writers that omit them in a table that has them."""
 
     def __init__(self) -> None:
         self._with = 0

@@ -1,4 +1,4 @@
-"""Check manifest lists and root manifests: what reading them reported, and what they say about themselves."""
+"""Check manifest lists and root manifests: the problems found while reading them, and their own headers."""
 
 from __future__ import annotations
 

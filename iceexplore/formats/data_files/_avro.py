@@ -71,7 +71,7 @@ class Avro(DataFileFormat):
         return CountedRows(count, numbered())
 
     def facts(self, source: DataFile) -> FileFacts:
-        """Return the facts in the header and in the headers of the blocks."""
+        """Return the facts in the header of the file and in the headers of the blocks."""
         data = source.file.read()
         header = read_header(data, source.location)
         index = index_blocks(data, header, source.location)
@@ -154,7 +154,7 @@ def _shape(found: dict[str, Any]) -> Shape:
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return a header's list; an empty one if a damaged header has something else in its place."""
+    """Return a list in a header; an empty one if a damaged header has something else in its place."""
     return value if isinstance(value, list) else []
 
 

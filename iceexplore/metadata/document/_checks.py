@@ -1,6 +1,6 @@
 """Check one metadata file for contradictions: ids that reference nothing, duplicate ids.
 
-Only certain faults are reported. These are sound: expired snapshots in the log or statistics, snapshots without a
+Only definite faults are reported. These are valid: expired snapshots in the log or statistics, snapshots without a
 schema id, unknown transforms and properties, specs whose source column was dropped.
 """
 

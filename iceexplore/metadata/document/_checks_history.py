@@ -1,6 +1,6 @@
 """Check the snapshots and logs of one metadata file for contradictions: parents, sequence numbers, row ids, times.
 
-Only faults that no correct writer leaves behind are reported. These are sound: expired parents, snapshots without
+Only faults that no correct writer produces are reported. These are valid: expired parents, snapshots without
 sequence numbers (read as 0, also in an upgraded table), clocks that differ by a minute.
 """
 

@@ -194,7 +194,7 @@ def _less(high: npt.NDArray[Any], low: npt.NDArray[Any], limit: int) -> _Bools:
 
 
 def _fixed_array(target: pa.DataType, cells: npt.NDArray[np.uint8], good: _Bools) -> AnyArray:
-    """Return an array of 16-byte values, null where they are not good."""
+    """Return an array of 16-byte values, null where they are invalid."""
     valid = None if good.all() else pa.array(good).buffers()[1]
     return pa.Array.from_buffers(target, len(cells), [valid, build.py_buffer(np.ascontiguousarray(cells))])
 

@@ -211,7 +211,7 @@ def _is_arc(edge: SceneEdge, boxes: dict[str, Box]) -> bool:
 
 
 def _bulge(source: Box, target: Box, last: bool = True) -> float:
-    """Return how far an arc within one column extends; before another column it stays in the gap."""
+    """Return how far an arc within one column extends; if a column follows, it stays in the gap between them."""
     if source.x != target.x:
         return 0.0
     wide = 26 + min(90.0, abs(source.middle - target.middle) * 0.14)
