@@ -55,7 +55,7 @@ def find_leftovers(lab: LabCommitter, *, running: bool = False) -> list[Leftover
     Parameters
     ----------
     running
-        Also return files that may belong to running commits: those not older than the oldest of them.
+        Also return files that may belong to running commits: those that are not older than the oldest running commit.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def find_leftovers(lab: LabCommitter, *, running: bool = False) -> list[Leftover
 
 
 def remove_files(lab: LabCommitter, files: list[Leftover], *, older_than_ms: int) -> list[Leftover]:
-    """Remove files that were last modified at least so many milliseconds ago; return the removed ones.
+    """Remove files last modified at least ``older_than_ms`` milliseconds ago; return the removed ones.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _kind(real: str) -> str:
 
 
 def remove_unneeded(lab: LabCommitter, before: Collection[str]) -> None:
-    """Remove files of the folder that snapshots needed before and that the newest state does not need.
+    """Remove files of the folder that snapshots needed before and that the newest state no longer needs.
 
     Files that cannot be removed stay as orphan files.
     """

@@ -1,4 +1,4 @@
-"""merge: match rows of a source with the table's by key, and update, delete or insert rows in one commit."""
+"""Merge: match rows of a source with rows of the table by key, and update, delete or insert rows in one commit."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _merge_on_spark(
     where: Any,
     write: Write,
 ) -> Change:
-    """Merge a Spark data frame as `merge_rows`; of its rows only some key values are sent to this process."""
+    """Merge a Spark data frame like `merge_rows`; only some key values of its rows are sent to this process."""
     from iceexplore.on_spark import merge_source
 
     session = frame.sparkSession
@@ -155,7 +155,7 @@ def _narrowed(
     Parameters
     ----------
     values_of
-        Returns the non-null values of a key, or the range of more than `_FEW`, and whether it is a range.
+        Returns the non-null values of a key (or their range if there are more than `_FEW`), and whether it is a range.
     """
     from pyiceberg.expressions import AlwaysTrue, And, GreaterThanOrEqual, In, LessThanOrEqual
 

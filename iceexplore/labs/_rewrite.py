@@ -40,7 +40,7 @@ class MovedRows:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """The changes to the affected files.
+    """The changes that a rewrite makes to the affected files.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Engine(Protocol):
         Parameters
         ----------
         hits
-            At least one row of each task in it.
+            The matching rows by task; each task has at least one.
         change
             Creates the replacement rows; None for none.
         """
@@ -110,7 +110,7 @@ def mode_of(state: TableState, operation: Literal["delete", "update", "merge"]) 
 
 
 def planned(state: TableState, writer: CommitWriter, where: Any) -> tuple[Filter, FileTasks]:
-    """Return the files that may have matching rows; why some may be missing is added to ``writer.doubts``.
+    """Return the files that may have matching rows; reasons why some may be missing go to ``writer.doubts``.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def change_of(
     Parameters
     ----------
     conflicts
-        The filter that was read: with serializable isolation, new rows that may match it conflict.
+        The filter of the rows that were read: with serializable isolation, new rows that may match it are a conflict.
     """
     from pyroaring import BitMap64
 

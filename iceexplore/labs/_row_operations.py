@@ -1,4 +1,4 @@
-"""The commit operations that a lab performs on rows, by name: each returns the function that makes the change.
+"""The commit operations that labs perform on rows, by name; each returns a function that makes the change.
 
 They take the arguments of `Lab`'s methods, and check the engine before the commit begins. All other operations of a lab
 are those of simulations (`iceexplore.commits.OPERATIONS`).

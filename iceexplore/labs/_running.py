@@ -61,7 +61,7 @@ def running(folder: str) -> Iterator[None]:
 def oldest_running(folder: str) -> int | None:
     """Return when the oldest running commit began, in milliseconds since the epoch; None if none is running.
 
-    Without such locks (Windows) every mark counts as running.
+    On systems without such locks (Windows), every mark counts as that of a running commit.
     """
     found = []
     for name in os.listdir(folder):
@@ -101,7 +101,7 @@ class Turn:
         return self._descriptor is not None
 
     def take(self, folder: str, seconds: float) -> bool:
-        """Wait for the turn for at most so many seconds; False if it did not come or the system has no such lock."""
+        """Wait up to this many seconds for the turn; return False if it did not come or locks are not supported."""
         if fcntl is None:
             return False
         descriptor = os.open(folder, os.O_RDONLY)

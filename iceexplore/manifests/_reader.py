@@ -80,7 +80,7 @@ class ManifestReader:
     metadata
         The table's metadata, for specs and the types of columns.
     problems
-        Where problems are reported; if strict, they raise.
+        The list to which problems are added; if it is strict, they are raised.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class ManifestReader:
         Parameters
         ----------
         places
-            Pairs of a root and one of its rows; consumed as far as manifests are read ahead.
+            Pairs of a root and one of its rows; the iterator is consumed only as far as manifests are read ahead.
         """
         wanted = frozenset(parts)
 
@@ -231,13 +231,13 @@ class ManifestReader:
     def _may_be_relative(self, dialect: Dialect) -> bool:
         """Return whether locations may be relative, which is new in V4.
 
-        Manifests that Java writes today for V4 look like older ones; the table's version decides for them.
+        The V4 manifests that Java writes today look like older ones, so the table's format version decides.
         """
         version_4 = self.metadata.format_version >= _RELATIVE_FROM
         return dialect.has_root_manifest or (dialect is Dialect.V4_JAVA and version_4)
 
     def _compared(self, root: Manifest, snapshot: Snapshot) -> Manifest:
-        """Return a root with its contradictions to the snapshot's summary added to its problems."""
+        """Return a root to whose problems contradictions with the snapshot's summary are added."""
         found = total_problems(root.location, root.entries, root.dialect, root.dv_rows, snapshot.summary)
         root.problems = (*root.problems, *found)
         root.claims = RootClaims(root, self._meaning)
@@ -334,10 +334,10 @@ class ManifestReader:
 
 
 class _Kept:
-    """A cache of the manifests built last, valid while they are built from the same decoded part and root.
+    """A cache of the manifests built last; an entry is valid for the same decoded part and root.
 
-    A part is a new object if its file has changed or left the cache. The bytes of the files are bounded, as decoded
-    manifests take about ten times as much.
+    A part is a new object if its file has changed or was evicted from the cache of files. The total size of the files
+    is limited, as decoded manifests take about ten times as much.
     """
 
     def __init__(self) -> None:

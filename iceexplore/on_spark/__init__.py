@@ -1,4 +1,4 @@
-"""Spark: sessions, scans, distributed metadata, verification, changelogs, and data files written by its workers."""
+"""Spark: sessions, and scans, metadata tables, verification, changelogs and writes that its workers carry out."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def metadata_frame(
     The others are built on the driver and passed to Spark, as their content is in the metadata file or the roots
     (``snapshots``, ``history``, ``refs``, ``metadata_log_entries``, ``manifests``, ``all_manifests``,
     ``manifest_deletion_vectors``, ``schemas``, ``specs``, ``expressions``, ``sort_orders``, ``properties``).
-    ``puffin_blobs`` would need the distinct files of all vectors first, and is refused.
+    ``puffin_blobs`` would first need the distinct files of all vectors, so it is refused.
 
     Columns have the names and types of `MetadataTable.schema`. For types that Spark lacks, bounds of type ``time`` are
     bigint (microseconds), those of nanosecond timestamps bigint too, and ``fixed`` is binary. The order of rows is
@@ -170,8 +170,8 @@ def metadata_frame(
     flat
         Whether each field of a struct becomes a column of its own, named by its path.
     columns
-        Top-level columns of the table; all by default. Spark does not tell Python which columns a query needs, so
-        naming only those, and above all omitting statistics, makes it many times faster.
+        Top-level columns of the table; all by default. Spark does not tell Python which columns a query needs, so the
+        query is many times faster if only those are named, above all without statistics.
     on_error
         Whether an unreadable manifest makes the query fail (``"raise"``) or is left out (``"skip"``).
 

@@ -77,7 +77,7 @@ def _names_in(file: Path) -> set[str]:
 def _heap() -> int:
     """Return the heap size for Java in bytes: a quarter of the memory (of the container), between 1 and 8 GiB.
 
-    The rest is left to the Python workers, among others.
+    The rest is left for the Python workers and other processes.
     """
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -187,7 +187,7 @@ def iceberg_runtime(spark_version: tuple[int, int], scala: str) -> str:
     Raises
     ------
     UnsupportedError
-        No runtime exists for them.
+        There is no runtime for these versions.
     """
     if scala not in _RUNTIMES.get(spark_version, ()):
         name = ".".join(map(str, spark_version))
@@ -267,7 +267,7 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
 def _only_for_java(session: Any) -> None:
     """Remove Iceberg's runtime from Python's path, to which Spark adds the jars of ``--packages``.
 
-    It contains nothing for Python, but 26,000 names to search at each import in a worker.
+    It contains nothing for Python, but has 26,000 names that each import in a worker would search.
     """
     includes = session.sparkContext._python_includes
     includes[:] = [name for name in includes if "iceberg-spark-runtime" not in name]

@@ -127,7 +127,7 @@ def check_slice(state: TableState, piece: Slice, level: Level, known: Known | No
     Parameters
     ----------
     known
-        Results for the same files of other snapshots: most manifests are in the roots of many.
+        Results for the same files in other snapshots: most manifests are listed in the roots of many snapshots.
     """
     out = Checked()
     calm = quiet(state)
@@ -323,7 +323,7 @@ def verify_local(state: TableState, *, level: Level = "footers", known: Known | 
     Parameters
     ----------
     known
-        A dictionary to keep results in, for calls with other snapshots of the same table.
+        A dictionary in which results are kept for calls with other snapshots of the same table.
 
     Raises
     ------

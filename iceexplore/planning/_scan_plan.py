@@ -229,7 +229,7 @@ class ScanPlan(PlannedScan):
         return waterfall_of(self, exact=exact)
 
     def advice(self) -> Advice:
-        """Suggest what would help this filter: sort order, partition fields, column metrics, compaction.
+        """Suggest changes that would help this filter: sort order, partition fields, column metrics, compaction.
 
         Each suggestion compares what is read now with what would be read then, estimated from column metrics (`Advice`
         describes the accuracy); if nothing helps, there are notes on the reasons. Reads every data manifest, but no

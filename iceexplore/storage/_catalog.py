@@ -25,9 +25,9 @@ _OF_FILE_IO = ("py-io-impl", "client.", "s3.", "gcs.", "adls.", "hdfs.", "oss.",
 class CatalogTable:
     """A table as its catalog describes it: name, metadata location, FileIO and warehouse.
 
-    ``table`` is PyIceberg's object. It is None where PyIceberg cannot parse the metadata, and until `read` where only
-    the SQL catalog's row was read, so that the metadata file is read once; ``unread`` is then the catalog, with the
-    table's identifier.
+    ``table`` is PyIceberg's object. It is None if PyIceberg cannot parse the metadata. It is also None, until `read` is
+    called, if only the SQL catalog's row was read, so that the metadata file is read only once; ``unread`` is then the
+    catalog and the table's identifier.
     """
 
     name: str
@@ -147,7 +147,7 @@ def version_notes() -> tuple[str, ...]:
 
     pyiceberg-core passes datafusion a table provider as pointers into memory whose layout differs between datafusion
     versions: ``SessionContext.register_table`` of a PyIceberg Table, or the first query, then ends the process in a
-    segmentation fault. iceexplore never does that, but users who open a PyIceberg table may.
+    segmentation fault. iceexplore never does that, but its users may.
     """
     try:
         core, found = version("pyiceberg-core"), version("datafusion")
@@ -209,7 +209,7 @@ def _nearest(catalog: Any, key: Any) -> str:
 
 
 def _unread(catalog: Any, key: Any, shown: str) -> CatalogTable | None:
-    """Return a SQL catalog's table by its row, without the metadata file, which PyIceberg's loading would read too.
+    """Return a SQL catalog's table from its row, without reading the metadata file as PyIceberg does.
 
     None for other catalogs, for subclasses that override loading, and where there is no such table.
     """

@@ -20,7 +20,7 @@ _HARMLESS = 1 << 20
 
 
 def json_cost(text: bytes | str) -> int:
-    """Return about how many bytes the parsed document takes at most; brackets are counted, nothing is parsed."""
+    """Return an estimate of the maximum memory of the parsed document, from counting brackets, without parsing."""
     signs = ("[", "{", ",", ":")
     if isinstance(text, str):
         lists, dicts, commas, colons = (text.count(sign) for sign in signs)

@@ -1,4 +1,4 @@
-"""Moved tables: location prefixes as written in the metadata, mapped to where the files are now."""
+"""Moved tables: map location prefixes, as written in the metadata, to the current locations of the files."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ class Moves:
         return None
 
     def apply_path(self, place: str) -> str | None:
-        """Do the same as `apply`, ignoring scheme and authority where one side has none.
+        """Return the same as `apply`, ignoring scheme and authority if one side has none.
 
-        Tables moved by editing the metadata may contain both ``/warehouse/t`` and ``hdfs://host/warehouse/t``. Only
-        where one side has no scheme: two buckets are two places.
+        Tables moved by editing the metadata may contain both ``/warehouse/t`` and ``hdfs://host/warehouse/t``. They are
+        ignored only if one side has no scheme, because equal paths in two buckets are different files.
         """
         for move in self._by_written:
             if is_local(place) != is_local(move.prefix):
@@ -172,7 +172,8 @@ class FolderIndex:
         """Find the longest end of a path that exists exactly once under the root.
 
         Return (prefix of ``place``, its current folder), or None. The end must begin with a distinctive folder name, or
-        end in a file with a UUID in its name: every table has a ``data``, and many a ``p=1``, so those prove nothing.
+        with a file whose name contains a UUID: every table has a folder ``data``, and many have ``p=1``, so those prove
+        nothing.
         """
         head, parts = place.partition("://")[0] + "://" if "://" in place else "", path_only(place).split("/")
         if head:
@@ -217,7 +218,7 @@ def find_moves(
     exists: Callable[[str], bool],
     index: FolderIndex | None,
 ) -> tuple[str, ...]:
-    """Find out which prefixes have moved, by comparing table metadata with where its file really is.
+    """Find the prefixes that have moved, by comparing table metadata with the real location of its file.
 
     Parameters
     ----------
@@ -228,7 +229,7 @@ def find_moves(
     exists
         Returns whether a real location exists; called a few times, never for a table that has not moved.
     index
-        Folders under a local table; None where listing would cost requests.
+        The folders of a local table; None if listing would cost requests.
 
     Returns
     -------
@@ -285,7 +286,7 @@ def find_moves(
 
 
 def written_is_here(written: str, folder: str) -> bool:
-    """Return whether a location as written is the folder itself; relative ones start at the working folder."""
+    """Return whether a location as written is the folder itself; relative ones begin at the working directory."""
     place = canonical(written)
     if not is_absolute(place):
         place = canonical(os.path.abspath(place)) if is_local(folder) else join(folder, place)

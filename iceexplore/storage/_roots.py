@@ -1,4 +1,4 @@
-"""The locations to suggest for ``allow=``: few, and none wider than needed to read what was refused."""
+"""The locations to suggest for ``allow=``: as few as possible, and none wider than the refused files require."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def admitting(real: str) -> str:
 
 
 def outside(storage: Any, locations: Iterable[str]) -> tuple[int, tuple[str, ...]]:
-    """Return how many locations a storage refuses, and the fewest places to pass as ``allow=`` for all of them."""
+    """Return the number of locations that a storage refuses, and the fewest ``allow=`` locations that admit them."""
     count = 0
     places: set[str] = set()
     for location in locations:

@@ -1,9 +1,8 @@
-"""Temporary folders: clear errors where there is no room, and cleanup even after a killed process.
+"""Temporary folders: clear errors if there is no space, and cleanup even after a killed process.
 
-A folder that is removed when its owner ends stays behind if the owner is killed. So each folder is locked as long as
-its
-process lives, and the next process of the same user to create one removes folders that nobody has locked. A lock is
-safer than a process id: ids are reused, and mean nothing to the containers that share a ``/tmp``.
+A folder that its process removes at exit stays behind if the process is killed. So each folder is locked as long as its
+process lives, and the next process of the same user that creates a folder removes those that are no longer locked. A
+lock is safer than a process id: ids are reused, and mean nothing to the containers that share a ``/tmp``.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class TemporaryFolder:
     kind
         Its content; a part of its name.
     what
-        The thing that needs it, for the error: ``"the simulation"``.
+        What needs the folder, for the error: ``"the simulation"``.
     instead
         The user's alternative to setting TMPDIR, for the error: ``"give overlay="``.
 

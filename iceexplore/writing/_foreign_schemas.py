@@ -53,7 +53,7 @@ def given_schema(given: Any, format_version: int) -> Schema | None:
         An iceexplore, PyIceberg or PyArrow schema; an Arrow table; a pandas data frame, without its index; any object
         with ``__arrow_c_schema__`` or ``__arrow_c_stream__``; a lazy frame, which is not computed.
     format_version
-        Below 3, the nanoseconds that pandas uses by default become microseconds.
+        In versions below 3, the nanoseconds that pandas uses by default become microseconds.
 
     Raises
     ------

@@ -4,9 +4,9 @@ Readers skip a manifest by the partition summaries of its manifest list, or by t
 without opening it: a bound that is too narrow, or a false ``contains_null``, loses rows without any other sign. Claims
 are compared whenever a manifest is read, column by column: the root's side is decoded once for all manifests.
 
-A claim is untrue only if it could lose a live entry. Bounds may be wider than the values, and are after deletes; bounds
-of text or bytes may be truncated. No claim is made by nulls, by bounds that cross or do not decode, or by bounds of a
-type for which engines use different orders.
+A claim is untrue only if readers could lose a live entry because of it. Bounds may be wider than the values, as they
+are after deletes; bounds of strings or binary values may be truncated. Nulls, lower bounds above upper bounds, bounds
+that cannot be decoded, and bounds of a type for which engines use different orders make no claim.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class RootClaims:
         self._columns: dict[int, _Claim | None] = {}
 
     def against_tuples(self, leaf: Entries, tuples: pa.StructArray | None) -> list[Problem]:
-        """Compare a manifest's partition tuples with the claims; return a problem for each too narrow one."""
+        """Compare a manifest's partition tuples with the claims; return a problem for each claim that is too narrow."""
         row = leaf.root_row
         if row is None or tuples is None or not len(leaf):
             return []

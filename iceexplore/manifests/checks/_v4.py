@@ -63,7 +63,7 @@ def _type_problems(r: Rows, location: str, kinds: Collection[int]) -> list[Probl
 
 
 def _kind_problems(r: Rows, location: str, stated: int) -> list[Problem]:
-    """Check for entries that do not fit the leaf's content type in the root: deletes among data, or the reverse."""
+    """Check for entries that do not fit the leaf's content type in the root, such as deletes among data files."""
     rows = np.flatnonzero(misplaced(r, stated))
     if not len(rows):
         return []
@@ -79,7 +79,7 @@ def _kind_problems(r: Rows, location: str, stated: int) -> list[Problem]:
 
 
 def _field_problems(r: Rows, location: str) -> list[Problem]:
-    """Check the fields of each entry; return one problem for all that violate a rule alike, placed on the first."""
+    """Check the fields of each entry; return one problem per kind of violation, placed on the first such entry."""
     out = []
     for check in ENTRY_CHECKS:
         if check.problem is None:

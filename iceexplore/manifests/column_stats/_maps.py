@@ -139,7 +139,7 @@ class _Keyed:
         return self.many([field_id])
 
     def many(self, field_ids: Sequence[int]) -> AnyArray:
-        """Return the values of some keys in each row's list: all rows of the first key, then of the next."""
+        """Return the values of some keys in each row's list: first those of the first key for all rows, and so on."""
         if not field_ids:
             return self._values[:0]
         if len(field_ids) > 1 and not len(self._numbers):  # an empty map in every row, as is usual for NaN counts
@@ -228,8 +228,8 @@ class MapStats:
     def blocks(self, kinds: Mapping[int, Type | None]) -> Iterator[tuple[Sequence[int], ColumnStats]]:
         """Yield statistics with several columns of one type concatenated in each array.
 
-        For a hundred thousand columns, one array each takes seconds. ``field_id`` of the statistics is that of the
-        first column.
+        With a hundred thousand columns, one array per column would take seconds. ``field_id`` of the statistics is that
+        of the first column.
         """
         by_kind: dict[Type | None, list[int]] = {}
         for field_id, kind in kinds.items():

@@ -95,7 +95,7 @@ def _one(
 
 
 def _lacking(table: pa.Table, reader_schema: ReaderSchema, field: PartitionField, location: str) -> list[Problem]:
-    """Return a problem for a manifest without a field of its spec; none for a void field, as that is always null."""
+    """Return a problem for a manifest that lacks a field of its spec; a void field may be missing, as it is null."""
     if not table.num_rows or parse_transform(field.transform).is_void:
         return []
     text = f"The manifest has no partition field {field.name!r} of its spec: filters and deletes may miss its files."

@@ -44,7 +44,7 @@ def rebuilt_partition(
     meaning: TableTypes,
     location: str,
 ) -> tuple[pa.StructArray | None, list[Problem]]:
-    """Return the tuples of the entries, united over the specs of the rows, and problems.
+    """Return the tuples of the entries, with the fields of all specs of the rows, and problems.
 
     Parameters
     ----------
@@ -56,8 +56,9 @@ def rebuilt_partition(
     Returns
     -------
     tuple
-        A struct whose children are named by partition field id, null for manifests and for rows of unpartitioned
-        specs, each child null where the row's spec has no such field; None if no row is partitioned. And problems.
+        A struct whose children are named by partition field id, null for manifests and for rows of unpartitioned specs,
+        each child null where the row's spec has no such field; None if no row is partitioned. The second item has the
+        problems.
     """
     specs = meaning.specs
     spec_ids = np.asarray(pc.fill_null(entries["partition_spec_id"], -1))
@@ -98,7 +99,7 @@ def rebuilt_partition(
 
 
 def _spread(field: PartitionField, made: AnyArray, stats: TypedStats, meaning: TableTypes) -> np.ndarray:
-    """Return a mask of values taken from a lower bound that differs from the upper one: it may be a truncated value.
+    """Return a mask of values taken from a lower bound that differs from the upper one and so may be truncated.
 
     Values from stored tuples are excluded, unless they happen to equal the lower bound.
     """

@@ -81,7 +81,7 @@ class Decoded:
 
 
 class Decoder(Protocol):
-    """Decodes the bytes of an Avro manifest. Replaceable: only the implementations know their library."""
+    """Decodes the bytes of an Avro manifest. Only the implementations know the library that they use."""
 
     @property
     def name(self) -> str:
@@ -240,9 +240,9 @@ def decode_bulk(
     """Decode with datafusion; None if it fails or the result is not certain (fastavro then finds the reason).
 
     datafusion 55 loops forever, and cannot be interrupted, on a file without blocks and on a block with bytes after its
-    last record, which one flipped bit can cause. So it never gets the file's own blocks, but one block that joins many
-    of them, ends with a sentinel record, and must yield exactly that many rows. If the records do not fit their bytes,
-    the last row is not the sentinel.
+    last record, which one flipped bit can cause. So it never gets the file's own blocks, but a single block with the
+    records of many of them and a sentinel record at the end, which must yield the expected number of rows. If the
+    records do not fit their bytes, the last row is not the sentinel.
     """
     wanted = pa.schema([reader_schema.arrow.field(name) for name in columns])
     tables = []

@@ -127,7 +127,7 @@ class Source:
         return out
 
     def _decode(self, names: set[str], least: str) -> dict[str, Part]:
-        """Decode the parts; of a damaged file those that can be read, with at least the part `least`."""
+        """Decode the parts; for a damaged file, those that can be read, at least the part `least`."""
         data = self.storage.read(self.location, kind=self.kind)
         if len(data) < BULK_BYTES:
             names = set(PARTS)  # all parts of a small file cost no more than one

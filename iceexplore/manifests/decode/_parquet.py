@@ -85,7 +85,7 @@ class ParquetManifest:
         return str(footer.row_group(0).column(0).compression).lower() if footer.num_row_groups else "uncompressed"
 
     def group_size(self, group: int) -> tuple[int, int]:
-        """Return the rows of a row group, and the most bytes that they decode to.
+        """Return the number of rows of a row group, and the maximum number of bytes to which they decode.
 
         Raises
         ------

@@ -85,7 +85,7 @@ def root_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) ->
 
 
 def _by_id(child: AnyField) -> str:
-    """Return a child's column name by id: Parquet's children have their real names, unlike those `_layout` builds."""
+    """Return a child's column name by id: in Parquet, children have real names, unlike in a reader schema."""
     number = field_id(child)
     number = SUMMARY_NAMES.get(child.name) if number is None else number
     return child.name if number is None else f"f{number}"

@@ -47,7 +47,7 @@ def decimal_bytes(precision: int) -> int:
 
 
 def avro_schema(schema: pa.Schema, name: str) -> dict[str, Any]:
-    """Return the Avro schema of a table's columns. The record is called ``name``, records in it ``r`` and their id."""
+    """Return the Avro schema of a table's columns. The record is called ``name``, nested ones ``r`` plus their id."""
     return {"type": "record", "name": name, "fields": _Maker().fields(list(schema))}
 
 

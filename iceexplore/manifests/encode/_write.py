@@ -48,9 +48,9 @@ def write_manifest(
     manifest_format
         ``avro``, or for the V4 dialects ``parquet``.
     partition_storage
-        ``v4-proposal``: ``derived``, ``source`` or ``tuple``. Void transforms are only written with ``tuple``; without
-        one they are read as null, which is their value. The value of an identity transform whose source column was
-        dropped keeps its type.
+        ``v4-proposal``: ``derived``, ``source`` or ``tuple``. Values of void transforms are only written with
+        ``tuple``; otherwise they are read as null, which is their value. The value of an identity transform whose
+        source column was dropped keeps its type.
     snapshot_id
         Replaces null snapshot ids (v1 requires them).
     codec
@@ -130,8 +130,7 @@ def write_manifest_list(
 
     Raises
     ------
-    OptionError, RuleError
-        As `write_manifest`.
+    OptionError, RuleError For the same reasons as `write_manifest`.
     """
     _check(dialect, _LISTS, manifest_format)
     table = list_table(

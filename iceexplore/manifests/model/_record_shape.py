@@ -1,4 +1,4 @@
-"""Shapes of manifest records: which struct has which field ids, one table per shape.
+"""Shapes of manifest records: the field ids of each struct, in one table per shape.
 
 Some ids mean different things in different shapes (146 to 149, 520, 521), so the shape is determined first, for the
 whole file, from its top-level fields. Then every field is identified by its id and the struct that contains it. Names
@@ -32,7 +32,7 @@ TOP, FILE, PARTITION, STATS = "0", "2", "102", "stats"
 
 @dataclass(frozen=True)
 class Peek:
-    """The visible part of a top-level field: its id and name and, for a struct, its children's ids and names."""
+    """A short view of a top-level field: its id and name and, for a struct, the ids and names of its children."""
 
     field_id: int | None
     name: str

@@ -1,4 +1,4 @@
-"""Redaction by Avro schema: how records are decoded and changed, and how the schema is shown.
+"""Redaction driven by an Avro schema: how records are decoded and changed, and how the schema itself is redacted.
 
 A function per field is built from the schema; most fields need none.
 """
@@ -400,7 +400,7 @@ class Schema:
         return change_column
 
     def column_bounds(self, plain: Any, column: int) -> tuple[dict[int, tuple[int, Any]], dict[int, Place | None]]:
-        """Return where a column's statistics have bounds, and the places of the other fields; None: always blank.
+        """Return the positions of bounds in a column's statistics, and of other fields; None means always blank.
 
         Bounds are by offset: the field's position and the key of its values (see `tuple_key`); None if they are not
         partition values.
@@ -535,7 +535,7 @@ def _each(changes: list[tuple[str, Change]]) -> Change | None:
 
 
 def _refuse_empty(items: Any) -> None:
-    """Refuse arrays of items that take no bytes: a few bytes may claim any number, and all would be built."""
+    """Refuse arrays whose items take no bytes: a few bytes could claim any number of items to create."""
     todo = [items]
     while todo:
         item = todo.pop()

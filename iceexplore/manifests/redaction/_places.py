@@ -57,7 +57,7 @@ class Terms(Protocol):
         """Redact the key of a map that may have any keys."""
 
     def secretless(self, text: str) -> str:
-        """Redact what has the form of a secret in a text."""
+        """Redact the parts of a text that look like secrets."""
 
     def name(self, name: str) -> str:
         """Redact the name of a column or partition field."""

@@ -222,7 +222,7 @@ class Transform(ABC):
         return False
 
     def wrapped_result(self, source: Type) -> int | None:
-        """Return about the greatest of the wrong results that Java has for the least values; None if there are none."""
+        """Return roughly the greatest wrong result that Java computes for the smallest values; None if none is."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""``spark.read.format("iceexplore")``: a Python data source for Spark that iceexplore plans and reads.
+"""``spark.read.format("iceexplore")``: a Python data source for Spark, planned and read by iceexplore.
 
 Spark creates the source and its plan in a separate Python process beside the driver, and its workers read the splits,
 so iceexplore must be installed for all of them. This module is imported only where PySpark is installed.
@@ -229,7 +229,7 @@ class IceexploreReader(DataSourceReader):
 
     @property
     def pushFilters(self) -> Callable[[Any], Iterable[Any]]:  # noqa: N802  (Spark's name)
-        """The method that accepts filters with the same meaning as in Spark, and returns the others."""
+        """Return the method that accepts filters with the same meaning as in Spark, and returns the others."""
         return _Offer(self._take)
 
     def _take(self, filters: Iterable[Any]) -> list[Any]:

@@ -39,7 +39,7 @@ class SessionInfo:
         Raises
         ------
         OptionError
-            It is not a Spark session, or it was stopped.
+            The object is not a Spark session, or the session was stopped.
         UnsupportedError
             Spark is older than 3.5.
         """
@@ -83,7 +83,7 @@ class SessionInfo:
         Raises
         ------
         UnsupportedError
-            It is older than ``version``.
+            This Spark is older than ``version``.
         """
         if self.version < version:
             ours, theirs = (".".join(map(str, v)) for v in (self.version, version))

@@ -142,7 +142,7 @@ def scan_parts(
     footers
         The function that reads the files' footers.
     links
-        The most files of a group that needs constants per file.
+        The maximum number of files in a group that needs constants per file.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def _cut(group: Group, most: int) -> list[Group]:
 def _look(
     state: TableState, location: str, row: int, workers: list[int], lost: list[tuple[str, IceexploreError]]
 ) -> None:
-    """Leave a file whose footer is not read to the workers if it exists, else add it to ``lost``."""
+    """Leave a file to the workers, without reading its footer, if it exists; else add it to ``lost``."""
     try:
         state.storage.stat(location)
         workers.append(row)
@@ -305,7 +305,7 @@ class _Sorting:
         return known is not None and known.spark_source is not None and (known.spark_positions or self.placeless(row))
 
     def plain(self, row: int, equality: dict[int, tuple[int, ...]], footer: Footer) -> bool:
-        """Return whether plain Spark may read a task's file, judged by all but the file's columns."""
+        """Return whether plain Spark may read a task's file, apart from the file's columns, which are checked later."""
         if not self._clear or not (self._speaks or self._tasks.whole[row].as_py()):
             return False
         if not self.may_read(row, footer.format):

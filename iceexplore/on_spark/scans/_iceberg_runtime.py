@@ -115,7 +115,7 @@ def iceberg_rows(
     Raises
     ------
     UnsupportedError
-        It cannot read them, or the session does not have it.
+        The runtime cannot read these rows, or the session does not have it.
     """
     if refusal is not None:
         raise UnsupportedError(f"{state.name}: engine='iceberg' cannot read this state: {refusal}; use engine='spark'")

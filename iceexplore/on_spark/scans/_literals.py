@@ -103,7 +103,7 @@ def _condition(expression: Expression, column: Callable[[int], Column], version:
 
 
 def _joined(parts: list[Column], every: bool) -> Column:
-    """Join all parts in a shallow tree, as Spark walks it by recursion."""
+    """Join all parts in a shallow tree, because Spark walks it recursively."""
     join = and_ if every else or_
     while len(parts) > 1:
         parts = [join(*parts[at : at + 2]) if at + 1 < len(parts) else parts[at] for at in range(0, len(parts), 2)]

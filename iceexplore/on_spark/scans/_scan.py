@@ -71,7 +71,7 @@ def scan(
         A file is synthetic, added by a simulation; Spark is too old; the workers cannot access the files; or
         ``engine="iceberg"`` cannot read this state.
     FormatError, FileMissingError
-        A file is missing or damaged, with ``strict``.
+        With ``strict``: a file is missing or damaged.
     """
     if engine not in ("auto", "spark", "iceberg"):
         raise OptionError(f"engine={engine!r}: choose 'auto', 'spark' or 'iceberg'")

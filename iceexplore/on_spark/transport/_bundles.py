@@ -31,7 +31,7 @@ _Batches = Iterator[pa.RecordBatch]
 def map_in_arrow(frame: DataFrame, work: Callable[[_Batches], _Batches], schema: Any) -> DataFrame:
     """Return ``frame.mapInArrow(work, schema)`` for any column names, such as ``a.b`` or names with backquotes.
 
-    PySpark resolves column names as paths, so the columns have generated names in between.
+    PySpark resolves column names as paths, so the columns have generated names in the meantime.
     """
     names = tuple(frame.columns)
     return frame.toDF(*[f"c{i}" for i in range(len(names))]).mapInArrow(_Named(work, names), schema)
@@ -73,7 +73,7 @@ def deal(sizes: Sequence[int], parts: int) -> list[list[int]]:
 
 
 def parallelism(session: SparkSession, info: SessionInfo) -> int:
-    """Return the least number of tasks, so that every worker gets some."""
+    """Return the minimum number of tasks with which every worker gets some."""
     if info.connect:  # Connect does not report the number of workers
         return _CONNECT_TASKS
     return int(session.sparkContext.defaultParallelism)

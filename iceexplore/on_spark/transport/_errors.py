@@ -1,4 +1,4 @@
-"""Re-raise errors from Spark's workers as this library's own errors; also missing and damaged files found by Spark.
+"""Re-raise errors from Spark's workers, and missing or damaged files that Spark finds, as this library's errors.
 
 Spark delivers a worker's error as text only: Python's traceback, surrounded by messages of the JVM.
 """

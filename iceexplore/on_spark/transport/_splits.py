@@ -108,7 +108,7 @@ def read_share(
 
 
 def share_rows(reader: TaskReader, ranges: Sequence[Range]) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the rows of an opened share as tables, each with the index of its task. Raises as `read_share`."""
+    """Yield a share's rows as tables, each with its task's index. Raises the same errors as `read_share`."""
     names = build.to_pylist(reader.tasks.files.entries["location"])
     for row, (name, part) in enumerate(zip(names, ranges, strict=True)):
         groups = None

@@ -107,7 +107,7 @@ class _Compactor:
 
 
 def _fitted(state: TableState, tables: list[pa.Table]) -> pa.Table:
-    """Return rows that were read, converted to the types and columns of data files."""
+    """Convert rows that were read to the types and columns of data files."""
     rows = pa.concat_tables(tables)
     own = len(state.schema.fields)
     out = fit_columns(rows.select(range(own)), state.schema, complete=True)

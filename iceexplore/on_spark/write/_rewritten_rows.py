@@ -72,7 +72,7 @@ def changed_rows(session: Any, state: TableState, tasks: FileTasks, given: Mappi
     Raises
     ------
     OptionError
-        A value does not fit its column, or is of another kind.
+        A value does not fit its column, or is of a kind that is not accepted.
     UnsupportedError
         Names of the table's columns differ only in case.
     """
@@ -116,7 +116,7 @@ def _names(state: TableState) -> list[str]:
 
 
 def _understood(make: Any, columns: Mapping[str, Any]) -> DataFrame:
-    """Return a DataFrame whose columns Spark has resolved; OptionError if it cannot resolve the user's columns."""
+    """Let Spark resolve a DataFrame's columns and return it; raise OptionError if the user's cannot be resolved."""
     try:
         made: DataFrame = make()
         _ = made.schema

@@ -1,4 +1,4 @@
-"""Suggest what would help the conditions on one column: order, partition fields, metrics; or why nothing does."""
+"""Suggest changes that would help conditions on one column (order, partition fields, metrics), or say why none does."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | No
 
 
 def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
-    """Guess the number of distinct values from the size of a column's dictionary and of the indices of its rows.
+    """Estimate the number of distinct values from the size of a column's dictionary and of its rows' indices.
 
     Files with a single value are ignored. None if sizes are unknown, or if there are so many values that a single one
-    hardly counts.
+    hardly matters.
     """
     lower, upper, sizes, values = (pc.struct_field(stats, n) for n in ("lower", "upper", "column_size", "value_count"))
     there = pc.and_(pc.and_(pc.greater(sizes, 0), pc.greater(values, 0)), pc.not_equal(lower, upper))
@@ -123,8 +123,8 @@ class Scene:
 class ColumnAdvice:
     """Findings on one column.
 
-    These are suggestions, including those that would not help; the column's row in `Advice.clustering`; and notes, if
-    there is nothing to suggest.
+    They consist of suggestions, including those that would not help enough; the column's row in `Advice.clustering`;
+    and notes, if there is nothing to suggest.
     """
 
     suggestions: list[Suggestion] = field(default_factory=list)

@@ -135,7 +135,7 @@ def candidates(
     have
         Transforms of this column that the table is partitioned by; fields that they make redundant are left out.
     guessed
-        ``distinct`` is a guess: there may be several times as many values, rare ones.
+        ``distinct`` is an estimate: there may be several times as many values, most of them rare.
     """
     base = type_base(kind)
     if any(transform.is_identity for transform in have) or not left.any():
@@ -232,7 +232,7 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
 
 
 def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
-    """Estimate what single values read if values are spread evenly over this many partitions; None if too many."""
+    """Estimate the reads for single values if values are spread evenly over this many partitions; None if too many."""
     if parts * every.groups * _SMALLEST > float(every.counts.sum()):
         return None
     total = float((parts * np.ceil(every.counts / parts)).sum())

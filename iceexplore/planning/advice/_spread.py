@@ -190,7 +190,7 @@ class Shares:
 
     @cached_property
     def _samples(self) -> dict[int, tuple[Floats, Floats]]:
-        """Return places on the line and cumulative shares for groups whose files are samples of one distribution."""
+        """Return points on the line and cumulative shares, for groups whose files are samples of one distribution."""
         own, files = self.spread, self.files
         order = np.argsort(files.group, kind="stable")
         starts = np.concatenate([[0], np.cumsum(files.counts).astype(np.int64)])

@@ -76,7 +76,7 @@ def cut_bounds(
     kept: Mask,
     now: Reading,
 ) -> Iterator[Suggestion]:
-    """Suggest untruncated text bounds if a literal is longer than them (``truncate(16)``) and equals a bound so far."""
+    """Suggest untruncated bounds if a literal is longer than the bounds (``truncate(16)``) and begins with one."""
     lower, upper = (pc.struct_field(stats, n) for n in ("lower", "upper"))
     if not pa.types.is_string(lower.type):
         return

@@ -31,7 +31,7 @@ class Intervals:
     Attributes
     ----------
     file_low, file_high, delete_low, delete_high
-        Inclusive ranks; 0 and `END` where unknown, `END` + 1 and -1 where there certainly is no value.
+        Inclusive ranks; 0 and `END` where they are unknown, `END` + 1 and -1 where there certainly is no value.
     file_extra, delete_extra
         Bit 1: may hold nulls; bit 2: may hold NaN. Null equals null, and NaN equals NaN.
     used

@@ -90,8 +90,8 @@ class Reached:
     def _lists(self, lists: Stretches) -> _Longs:
         """Count distinct deletes per group.
 
-        Overlapping ranges of one group are merged. A range that is alone in its group and has no repeated value is
-        counted without looking at its values.
+        Overlapping ranges of one group are merged. If a group has a single range without repeated values, the values
+        are counted without looking at them.
         """
         out = np.zeros(self.count, dtype=np.int64)
         held = np.flatnonzero(lists.size > 0)

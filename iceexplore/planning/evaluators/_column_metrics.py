@@ -1,9 +1,10 @@
 """Column metrics of files and manifests, one row each: bounds, and whether the column has nulls or NaN.
 
-They come from three sources: column metrics of files (spec, "Data File Fields"; V4: ``content_stats``), partition
-tuples, and the partition summaries of a manifest list (spec, "Manifest Lists", ``field_summary``). A missing metric
-means unknown and proves nothing. A bound need not be a value that occurs in the column (V4's ``tight_bounds`` marks
-those that are), so no rule uses a bound as a value unless lower and upper are equal: then every value equals them.
+The metrics come from three sources: column metrics of files (spec, "Data File Fields"; V4: ``content_stats``),
+partition tuples, and the partition summaries of a manifest list (spec, "Manifest Lists", ``field_summary``). A missing
+metric means unknown and proves nothing. A bound need not be a value that occurs in the column (V4's ``tight_bounds``
+marks those that are), so no rule uses a bound as a value unless lower and upper are equal: then every value equals
+them.
 
 Where the lower bound is above the upper one, both are ignored. This also happens in healthy tables: Java's
 ``UUID.compareTo`` compares both halves as signed numbers, so Iceberg 1.11 orders UUIDs that begin with 8 to f below

@@ -66,7 +66,7 @@ def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
 
 
 def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
-    """Return how much each reason excludes, the most first: level, term, kind of evidence, files."""
+    """Return how many files each reason excludes, most first: level, term, kind of evidence, files."""
     table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):
         return []

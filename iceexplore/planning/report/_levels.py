@@ -142,7 +142,7 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
 
 
 def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
-    """Estimate bytes as the file's size by the share of row groups that remain: footers count uncompressed bytes."""
+    """Estimate bytes as file size times the share of remaining row groups, as footers count uncompressed bytes."""
     table = plan.row_groups
     assert table is not None
     may = np.asarray(pc.fill_null(whole(table["may"]), True))

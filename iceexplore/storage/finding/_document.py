@@ -113,7 +113,7 @@ def _gunzip(data: bytes, location: str, max_bytes: int) -> bytearray:
 
 
 def _unzstd(data: bytes, location: str, max_bytes: int) -> bytes:
-    """Return a zstd file decompressed. No version of the spec has Zstandard, but iceberg-go writes it."""
+    """Return a zstd file decompressed. No version of the spec mentions Zstandard, but iceberg-go writes it."""
     import pyarrow as pa
 
     parts: list[bytes] = []
@@ -140,7 +140,7 @@ def too_large(max_bytes: int, location: str) -> FormatError:
 
 
 def _json(data: bytes | bytearray, location: str, budget: Budget) -> tuple[Any, bool]:
-    """Return the document, and whether its strings are valid Unicode: Arrow and files cannot hold lone surrogates."""
+    """Return the document, and whether its strings are valid Unicode: lone surrogates cannot be stored."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:

@@ -1,4 +1,4 @@
-"""Open a table: from the user's argument to its metadata document and the storage to read the rest from."""
+"""Open a table: find its metadata file and its storage from the user's arguments."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def open_source(
     catalog
         A PyIceberg catalog, or the name of one.
     moved
-        Prefixes as written in the metadata, each with its current place. Found automatically where files prove it.
+        Prefixes as written in the metadata, each with its current location. Moves are found automatically if the files
+        prove them.
     version
         A metadata file other than the newest: its number, name or location.
     allow
@@ -74,7 +75,7 @@ def open_source(
     SnapshotNotFoundError
         The version does not exist.
     FormatError, UnsupportedError
-        The metadata file is damaged or a view's; the zip is damaged or encrypted.
+        The metadata file is damaged or that of a view, or the zip is damaged or encrypted.
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError, MissingDependencyError, OptionError
         The storage or the catalog refused or failed, or an argument is invalid.
     """
@@ -96,7 +97,7 @@ def open_source(
 
 
 def reopen(asked: Source) -> Opened:
-    """Open the same source again in its current state; a catalog's table is reloaded. Raises as `open_source`."""
+    """Open the source again in its current state, reloading from a catalog. Raises the same as `open_source`."""
     return _open(asked, fresh=True) if asked.newest is None else asked.newest()
 
 

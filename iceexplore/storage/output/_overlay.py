@@ -144,8 +144,8 @@ class OverlayStorage(CommitStorage):
     base
         The table's storage, possibly an overlay itself.
     folder
-        Local folder for the files, empty or missing; it stays. By default a temporary one, removed by `close` or
-        with the last storage that shares it.
+        A local folder for the files, which must be empty or missing; it is never removed. The default is a temporary
+        folder, which is removed by `close` or with the last storage that shares it.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class OverlayStorage(CommitStorage):
         Parameters
         ----------
         location
-            The location as the table spells it; it may be anywhere, since nothing is written there.
+            The location as the table spells it. Any location is allowed, since nothing is written there.
         kind
             As in the log of reads.
         commit, attempt
@@ -258,7 +258,7 @@ class OverlayStorage(CommitStorage):
     # Methods of Storage -----------------------------------------------------------------------------------------------
 
     def resolve(self, location: str) -> str:
-        """Return the real location: in the overlay's folder, or in the base. Raises as the base's `resolve`."""
+        """Return the real location, in the overlay's folder or the base. Raises the same as the base's `resolve`."""
         file = self._find(location)
         return self.base.resolve(location) if file is None else file.real
 
@@ -273,7 +273,7 @@ class OverlayStorage(CommitStorage):
         return self.base.key(location) if file is None else file.key
 
     def folder_of(self, location: str) -> str:
-        """Return the real folder that lists a file; for a file of the overlay, its folder if it were in the base."""
+        """Return the real folder that lists a file; for a file of the overlay, the folder it would have in the base."""
         file = self._find(location)
         return self.base.folder_of(location) if file is None else dirname(file.place)
 
@@ -333,7 +333,7 @@ class OverlayStorage(CommitStorage):
             return False  # the base may not read there, so there is nothing to hide
 
     def _name(self, location: str) -> builtins.list[str]:
-        """Return the segments of a file's path in the overlay's folder: those of its path in the table's, escaped."""
+        """Return the segments of a file's path in the overlay's folder: the escaped ones of its path in the table."""
         place = canonical(location)
         tail = relative_to(place, canonical(self.base.unresolve(self.folder))) or relative_to(place, self.folder)
         if not tail:

@@ -18,7 +18,7 @@ class ExistsError(StorageError, FileExistsError):
 
 
 class CommitStorage(Storage):
-    """A storage that reads as its base does and accepts new files. No file is ever written twice.
+    """A storage that reads like its base and accepts new files. No file is ever written twice.
 
     Attributes
     ----------

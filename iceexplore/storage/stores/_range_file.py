@@ -23,7 +23,7 @@ _AT_ONCE = 4
 
 
 def whole_or_tail(size: int) -> int:
-    """Return how many last bytes of a remote file to fetch first: all of a small file, else enough for a footer."""
+    """Return how many bytes to fetch first from a remote file's end: all of a small file, else enough for a footer."""
     return size if size <= _WHOLE_BYTES else TAIL_BYTES
 
 
@@ -67,7 +67,7 @@ class PositionedFile(io.RawIOBase):
         return self._at
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return bytes from the position: as many as requested, fewer only where the file ends."""
+        """Return bytes from the position: as many as requested, or fewer if the file ends before."""
         return self._take(self.size - self._at if size is None or size < 0 else size)
 
     def readall(self) -> bytes:

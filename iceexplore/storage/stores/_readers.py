@@ -63,11 +63,11 @@ def in_order(
     Parameters
     ----------
     width
-        Number of threads, and about the number of results computed ahead.
+        Number of threads, and approximate number of results computed ahead.
     weigh
         Returns an item's size in bytes: fewer large items are in progress at a time.
     always
-        Number of items in progress regardless of size.
+        Number of items that may always be in progress, regardless of size.
     """
     pool = ThreadPoolExecutor(width, thread_name_prefix=name)
     ahead: deque[tuple[Future[_Out], int]] = deque()
