@@ -47,7 +47,7 @@ class DetailPanel(Panel):
         self._grid = host.panel(GridPanel)
         self.tables = NodeTables(host, self._tree, self._grid)
         self._grid.add(_GRID, self.tables, self._on_page)
-        self._known_problems = 0  # the number when the details were built
+        self._known_problems = 0  # the number of problems when the details were built
 
     def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         """Return the details of the selected node."""

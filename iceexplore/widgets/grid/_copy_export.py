@@ -25,7 +25,7 @@ MAX_TEXT = 1_000_000
 MAX_CSV = 200_000_000
 _CHUNK = 1_500_000
 _MAX_CELL = 32_767  # the limit of a spreadsheet's cell
-#: Rows that are converted at once, at first and at most.
+#: The numbers of rows that are converted at once, at first and at most.
 _FIRST = 64
 _STEP = 2000
 #: The first characters of text that spreadsheets treat as a formula (OWASP, "CSV Injection"), also in full-width form.

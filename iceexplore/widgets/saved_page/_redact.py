@@ -228,5 +228,5 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-#: Kinds of nodes labelled with names of the table, refs and snapshots.
+#: Kinds of nodes whose labels are names of the table, refs or snapshots.
 _NAMED_KINDS = frozenset({"table", "snapshot", "branch", "tag", "more"})
