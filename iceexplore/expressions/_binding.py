@@ -258,7 +258,7 @@ class _Binder:
 
     def _member(self, node: Member, wanted: bool) -> Expression:
         if isinstance(node.operand, Value):
-            raise node.operand.at.error("a column is missing before in")
+            raise node.operand.at.error("a column is missing before 'in'")
         column = self._columns.find(node.operand)
         _check_comparable(column, node.operand.at)
         cuts = [_located(column, v) for v in node.items if v.kind != "null"]

@@ -337,7 +337,7 @@ class _Parser(Cursor):
         if kind == "cast":
             inner: Condition = self._value_operand("a literal")
             if not self.word("as"):
-                raise self.unexpected("as and a type")
+                raise self.unexpected("'as' and a type")
             out = self._cast(inner, word.at)
             self.expect(")", "after the type")
             return Value(out.kind, out.value, word.at.to(self.last()))

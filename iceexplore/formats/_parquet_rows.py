@@ -149,7 +149,7 @@ class ParquetRows:
         if span:
             yield edges[span[0]], sum(counts[i] for i in span), span
         if groups is None and edges[-1] != self.rows:
-            raise FormatError(f"row groups of {edges[-1]:,} rows in a file of {self.rows:,}", location=self.location)
+            raise FormatError(f"row groups have {edges[-1]:,} rows, the file {self.rows:,}", location=self.location)
 
     def _span(
         self, start: int, rows: int, groups: list[int], leaves: list[str] | None, most: int

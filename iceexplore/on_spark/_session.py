@@ -255,7 +255,7 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
         if "JAVA_GATEWAY_EXITED" in str(e):
             raise MissingDependencyError(
                 f"Spark did not start on Java {java}; the reason is in this process's standard error (for a notebook: "
-                f"in the log of its server). {_REFUSED} Or this Java is a reduced one that lacks modules, or too new. "
+                f"in the log of its server). {_REFUSED} Or this Java lacks modules that Spark needs, or is too new. "
                 f"{JAVA_ADVICE}"
             ) from e
         raise

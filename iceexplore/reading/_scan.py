@@ -76,7 +76,7 @@ def checked_on_error(on_error: str) -> OnError:
         return "raise"
     if on_error == "skip":
         return "skip"
-    raise OptionError(f"on_error={on_error!r}: 'raise' or 'skip'")
+    raise OptionError(f"on_error={on_error!r}: choose 'raise' or 'skip'")
 
 
 def planned(

@@ -48,7 +48,7 @@ def outputs_of(state: TableState, columns: Any, *, deleted: Literal["drop", "mar
         There is an unknown column, or ``deleted`` is neither ``"drop"`` nor ``"mark"``.
     """
     if deleted not in ("drop", "mark"):
-        raise OptionError(f"deleted={deleted!r}: 'drop' or 'mark'")
+        raise OptionError(f"deleted={deleted!r}: choose 'drop' or 'mark'")
     out = chosen_columns(state.metadata, state.schema, columns)
     if deleted == "mark" and all(o.field.field_id != DELETED.field_id for o in out):
         out.append(Output(DELETED.name, (DELETED,)))

@@ -526,7 +526,7 @@ class Storage:
             return
         scheme, host, _ = origin(target)
         place = f"{scheme}://{urllib.parse.urlsplit(target).netloc.rpartition('@')[2]}" if host else target
-        secure = ", or open it by https" if (scheme, host) == ("https", origin(asked)[1]) else ""
+        secure = ", or open it over HTTPS" if (scheme, host) == ("https", origin(asked)[1]) else ""
         shown = short_message(ValueError(target.partition("?")[0]))
         error = OutsideRootsError(
             f"{asked.partition('?')[0]} redirects to {shown}, which is outside the table's roots: not followed. "

@@ -172,7 +172,7 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     reach = np.maximum.accumulate(ends[order])
     taken = np.zeros(len(order), bool)
     taken[order[1:]] = starts[order][1:] < reach[:-1]
-    text = "Data files claim row ids that another live data file has: readers that track rows take two rows for one."
+    text = "Data files have row ids that another live data file has: readers that track rows confuse them."
     yield from found("row-ids-twice", taken & (starts >= 0), text, (23, 60, 65), "ids of its own")
 
 

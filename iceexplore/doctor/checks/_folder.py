@@ -239,7 +239,7 @@ def _lost_problem(state: TableState, location: str, before: dict[str, Any], curr
     time = f" of {format_ms(when)}" if isinstance(when, int) else ""
     text = (
         f"Snapshot {current}{time} was current in {location.rpartition('/')[2]}, and is not in the table any more, "
-        "although no commit removes a current snapshot: another commit overwrote it unseen, and its changes are lost."
+        "although no commit removes a current snapshot: another commit overwrote it, and its changes are lost."
     )
     return problem("snapshot-lost", location, text, field="current-snapshot-id", found=current)
 

@@ -64,8 +64,8 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
     deletes = pc.any(pc.not_equal(kinds, int(ContentType.DATA))).as_py()
     if deletes and not v4 and {"format-version", "content"} & set(lacking):
         text = (
-            f"The header of a delete manifest lacks {', '.join(lacking)}: readers that go by it take the manifest for "
-            "one of version 1, and its delete files for data."
+            f"The header of a delete manifest lacks {', '.join(lacking)}: readers that rely on it treat the "
+            "manifest as one of version 1, and its delete files as data files."
         )
         yield problem("header-version-missing", leaf.location, text, field="format-version")
     elif lacking:

@@ -82,7 +82,7 @@ def _summaries(examination: Examination, root: Manifest) -> Iterator[Problem]:
     if len(lacking) and examination.state.metadata.requires_snapshot_parts:
         text = (
             f"{len(lacking)} of {len(rows)} manifests have no partition summaries in the manifest list: every filter "
-            "reads them, and commits that carry them over keep it so."
+            "reads them, and commits that carry them over add none."
         )
         place = f"{root.location}#entry {entries['ordinal'][int(lacking[0])].as_py()}"
         yield problem("summary-missing", place, text, field="507 partitions")

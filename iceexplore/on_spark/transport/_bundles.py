@@ -62,7 +62,7 @@ T = TypeVar("T")
 
 
 def deal(sizes: Sequence[int], parts: int) -> list[list[int]]:
-    """Distribute the indexes of some sizes over at most ``parts`` ascending lists with about equal sums of sizes."""
+    """Distribute items of these sizes over at most ``parts`` lists of about equal size; return their indexes."""
     heap = [(0, hand) for hand in range(max(1, min(parts, len(sizes))))]
     hands: list[list[int]] = [[] for _ in heap]
     for place in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):

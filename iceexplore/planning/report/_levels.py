@@ -164,7 +164,7 @@ def _row(level: str, manifests: int | None, counts: Counts, known: str) -> dict[
 
 def _damaged(plan: PlannedScan) -> str:
     count = sum(1 for leaf in plan.leaves if not leaf.readable)
-    return f"; {count} that could not be read in full lack{'s' if count == 1 else ''} files" if count else ""
+    return f"; some files of {count} that could not be read in full are missing" if count else ""
 
 
 def _live(stats: dict[str, int | None] | None, unit: str) -> int | None:

@@ -92,7 +92,7 @@ def with_updates(table: pa.Table, identifiers: Mapping[str, AnyArray]) -> pa.Tab
         identifier = ", ".join(f"{name} = {array[row].as_py()!r}" for name, array in identifiers.items())
         raise OptionError(
             f"updates are ambiguous: snapshot {table[COMMIT_SNAPSHOT_ID][row].as_py()} removed several rows with "
-            f"{identifier}. Give identifier_columns that tell rows apart, or leave compute_updates out"
+            f"{identifier}. Give identifier_columns that identify a row, or omit compute_updates"
         )
     paired = ((gone == 1) & (come >= 1))[code]
     first = np.zeros(table.num_rows, dtype=bool)

@@ -1,5 +1,5 @@
 /**
- * What Python sends for display: texts, lists and tables as blocks of parts (`iceexplore.widgets.core._blocks` says how
+ * Content from Python: texts, lists and tables as blocks of parts (`iceexplore.widgets.core._blocks` documents how
  * they look). All of it is plain text, never markup.
  *
  * @module

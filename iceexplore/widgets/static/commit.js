@@ -26,7 +26,7 @@ const COMMIT_TABS = {
 };
 const COMMIT_TABLES = ["files", "manifests", "rules", "written"];
 /**
- * The value of a number that is none. A browser neither shows nor gives what was typed; Python is to refuse it, not to
+ * The value for input that is not a number. The browser does not return what was typed; Python should refuse it, not
  * take the default for it.
  */
 const NOT_A_NUMBER = "what was typed";

@@ -1,5 +1,6 @@
 /**
- * What leaves a table: a cell, a row, all of it as CSV. What no page has is asked of Python; the answer is a message.
+ * Copies and downloads from a table: a cell, a row, or all of it as CSV. What the page does not have is requested from
+ * Python, which answers with a message.
  *
  * @module
  */

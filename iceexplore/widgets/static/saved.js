@@ -12,8 +12,8 @@ import { answerMessage, answerQuery } from "./savedTables.js";
 import { shell } from "./shell.js";
 
 /**
- * Return as much of anywidget's model as the views use. Setting a trait calls its listeners; then what was asked by it
- * is answered.
+ * Return a model with the parts of anywidget's that the views use. Setting a trait calls its listeners; then the request
+ * in it is answered.
  *
  * @param {SavedPage} saved
  * @returns {AnyModel}

@@ -1,6 +1,6 @@
 /**
- * The search in a tree: what the browser has is found at once, the rest by Python, which reads manifests until it is
- * cancelled.
+ * The search in a tree: the browser searches the nodes that it has at once; Python searches the rest, reading manifests
+ * until the search is cancelled.
  *
  * @module
  */
