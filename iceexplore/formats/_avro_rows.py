@@ -256,7 +256,7 @@ class _Translator:
     def union(self, branches: list[Any], depth: int) -> _Node:
         real = [b for b in branches if b != "null"]
         if not branches or len(real) > 1:
-            raise UnsupportedError(f"{self.location} has an Avro union of {len(real)} types; Iceberg has one and null")
+            raise UnsupportedError(f"{self.location} has an Avro union of {len(real)} types; Iceberg allows one")
         if not real:
             return self.node("null", depth + 1)
         inner = self.node(real[0], depth + 1)

@@ -139,7 +139,7 @@ class PositionDeletes:
         return bool(self._matched.vector[row].is_valid or len(self._matched.positions[row].values or ()))
 
     def vector(self, row: int) -> Any:
-        """Return the bitmap of a data file's deletion vector, unchanged; None if it has none. Raises as `of`."""
+        """Return the bitmap of a data file's deletion vector; None if it has none. Raises the same errors as `of`."""
         number = self._matched.vector[row].as_py()
         if number is None:
             return None

@@ -171,8 +171,8 @@ def _judge_dangling(state: TableState, place: Place, row: dict[str, Any], out: C
         state.storage.stat(named)
     except FileMissingError:
         text = (
-            f"Rows of {named} are deleted, but this file does not exist: the path is outdated or of another table, "
-            "or the delete was left behind."
+            f"Rows of {named} are deleted, but this file does not exist: the path is outdated or belongs to another "
+            "table, or the delete was left behind."
         )
         out.say(place, "delete-dangling", text, field="file_path", found=named)
     except IceexploreError as error:

@@ -43,8 +43,8 @@ class RootReading:
     added_leaves
         Rows of manifests whose live entries are all new.
     hidden, gone, back
-        By row of a manifest, positions of its entries (`pyroaring.BitMap`): entries of an added manifest that its
-        manifest DV already removes; removed entries; entries that were removed before and are live again.
+        Positions of entries (`pyroaring.BitMap`), keyed by the row of their manifest: entries of an added manifest that
+        its manifest DV already removes; removed entries; entries that were removed before and are live again.
     puffins
         Puffin files from which manifest DVs were read.
     previous

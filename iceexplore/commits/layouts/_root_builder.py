@@ -89,7 +89,7 @@ _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_seque
 
 @dataclass
 class NewFile:
-    """A new file, kept in memory until nothing can be refused any more; ``data`` is dropped once it is written."""
+    """A new file, kept in memory until all checks are done; ``data`` is dropped once it is written."""
 
     location: str
     length: int

@@ -29,7 +29,7 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 
 def flush_root(draft: Draft, change: Change) -> None:
-    """Flush data files, then deletes, if the root would list too many together with those that this commit adds."""
+    """Flush data files, then deletes, if the root would list too many of them after this commit."""
     o = draft.writer.options
     kind = numbers(change.added.entries["content_type"])
     data, deletes = int((kind == ContentType.DATA).sum()), int((kind != ContentType.DATA).sum())

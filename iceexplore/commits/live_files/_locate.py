@@ -142,7 +142,7 @@ def find_files(
     rows: list[int] | None = None,
     tuples: bool = True,
 ) -> Found:
-    """Locate files in a root; as `locate`.
+    """Locate files in a root, like `locate`.
 
     Parameters
     ----------

@@ -182,10 +182,10 @@ def rollback(
     Raises
     ------
     OptionError
-        Both or neither were given.
+        Both or neither of the two arguments are given.
     RuleError
-        ``rollback-ancestor``: the snapshot is no ancestor (`set_current_snapshot` takes any), or no ancestor is that
-        old.
+        ``rollback-ancestor``: the snapshot is not an ancestor (`set_current_snapshot` accepts any snapshot), or no
+        ancestor is that old.
     SnapshotNotFoundError
         The table has no such snapshot.
     """
@@ -250,7 +250,8 @@ def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dic
     Raises
     ------
     RuleError
-        ``cherry-pick``: it is neither, is already in ``main``'s history, or its WAP id was already published.
+        ``cherry-pick``: the snapshot is neither of these, is already in ``main``'s history, or its WAP id was already
+        published.
     SnapshotNotFoundError
         The table has no such snapshot.
     """

@@ -171,7 +171,7 @@ class LayoutOptions:
 
     @classmethod
     def of(cls, format_version: int, **given: Any) -> LayoutOptions:
-        """Return the options of a format version with the given values.
+        """Return the options of a format version, with the given values.
 
         ``round_trip_ms=`` sets the thresholds of `for_round_trip`; a threshold that is also given takes precedence.
 

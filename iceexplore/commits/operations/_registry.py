@@ -1,6 +1,6 @@
-"""The registry of commit operations: what simulations and labs can commit, with the parameters of each.
+"""The registry of the commit operations of simulations and labs, with their parameters.
 
-The methods of `Simulation` and `Lab` commit through these objects, and the commit panel makes its forms from them.
+The methods of `Simulation` and `Lab` commit through these objects, and the commit panel creates its forms from them.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ def compact(
     read
         True reads and rewrites the data; False only merges metadata. By default data is read where it exists.
     rewrite
-        Reads and writes instead of this process, without the limit on bytes. It is called with the files of each
-        partition as tasks, how many files to write for each, and their data sequence number.
+        A function that reads and writes the files instead of this process, without the size limit. It is called with
+        the files of each partition as tasks, the number of files to write for each, and their data sequence number.
 
     Raises
     ------

@@ -118,7 +118,7 @@ class CommitAttempts:
         self.number, self.names = committer.shared.begin()
 
     def run(self) -> Snapshot | None:
-        """Attempt until the commit is published, is refused, or attempts run out. Raises as `Committer.commit`."""
+        """Retry until the commit is published or refused, or attempts run out. Raises what `Committer.commit` does."""
         most = self._max_attempts()
         began = time.monotonic()
         while self.attempt < most:
@@ -393,7 +393,7 @@ class Committer:
     state
         The table as of this writer's last commit or `refresh`.
     shared
-        State shared with its forks: pointer, records, clock.
+        State that this writer shares with its forks: pointer, records, clock.
 
     Raises
     ------

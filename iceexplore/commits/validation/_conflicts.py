@@ -42,8 +42,8 @@ class Step:
     Attributes
     ----------
     snapshot
-        The commit's snapshot. None if single commits cannot be distinguished, because the state that the change was
-        made for is no ancestor of the current one; the step is then the difference between the two.
+        The commit's snapshot. None if single commits cannot be distinguished, because the state for which the change
+        was made is not an ancestor of the current one; the step is then the difference between the two.
     added, removed
         Data and delete files. ``referenced_file`` is set for a position delete file whose bounds name a single file.
     """
@@ -64,7 +64,7 @@ def validate(change: Change, start: TableState, current: TableState) -> None:
     Raises
     ------
     CommitConflictError
-        It conflicts with another commit; the error names the rule and the files.
+        The change conflicts with another commit; the error names the rule and the files.
     """
     if _is_append(change) or _same_head(start, current):
         return

@@ -75,7 +75,7 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
     fields = schema.get("fields") if isinstance(schema, dict) else None
     names = {f.get("name") for f in fields if isinstance(f, dict)} if isinstance(fields, list) else set()
     if {"status", "data_file"} <= names:
-        text = "The manifest's header has the schema of manifest entries under 'schema', which must be the table's."
+        text = "The manifest's header has the schema of manifest entries under 'schema' instead of the table's."
         yield problem("file-corrupt", leaf.location, text, field="schema", severity="warning")
 
 

@@ -165,9 +165,7 @@ class ChangelogOptions:
                 names = [name for name, f in state.schema.walk() if f.field_id in ids]
             self.identifiers = _own(state, names) if (names := list(names)) else []
             if not self.identifiers:
-                raise OptionError(
-                    "compute_updates needs identifier_columns: the schema has no identifier fields"
-                )
+                raise OptionError("compute_updates needs identifier_columns: the schema has no identifier fields")
 
     def empty(self) -> pa.Table:
         """Return an empty table of changes."""
