@@ -1,8 +1,8 @@
 """Names for Arrow's generic classes in annotations.
 
-pyarrow's classes cannot be subscripted when the code runs; type checkers know them as generic (``pyarrow-stubs``). The
-name of an array of a known type is derived from its elements, not from its class (`pa.StringArray`), so that columns of
-tables, whose types the checker cannot know, can be passed, too.
+pyarrow's classes cannot be subscripted when the code runs; type checkers know them as generic (``pyarrow-stubs``).
+Names of arrays are derived from the elements, not from the class (`pa.StringArray`), because such names also accept
+columns of tables, whose types the checker cannot know.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def read_position_deletes(storage: Storage, location: str, file_format: str | No
     Parameters
     ----------
     file_format
-        The format in the manifest, for errors; the content decides.
+        The format according to the manifest, for error messages; the content determines the actual format.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def read_equality_deletes(storage: Storage, location: str, file_format: str | No
     Parameters
     ----------
     file_format
-        The format in the manifest, for errors; the content decides.
+        The format according to the manifest, for error messages; the content determines the actual format.
     schema
         The source of the columns' names and types. Columns are matched by field id at every depth; by name only if the
         file has no field ids.

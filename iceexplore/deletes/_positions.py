@@ -174,7 +174,7 @@ def read_positions(
     Parameters
     ----------
     file_format
-        The format in the manifest, for errors; the content decides.
+        The format according to the manifest, for error messages; the content determines the actual format.
     size
         File size as recorded in the manifest (see `Storage.open`).
 

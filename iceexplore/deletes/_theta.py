@@ -56,7 +56,7 @@ def theta_ndv(data: bytes, location: str | None = None) -> float | None:
         theta_at, count_at = (8, 16) if preamble > 1 else (None, 8)
         start = count_at + width
         if not 0 < width <= 4:
-            raise wrong(f"a count of {width} bytes", 4)
+            raise wrong(f"the count of hashes has {width} bytes", 4)
     else:
         return None
     if start > len(data) or preamble not in (1, 2, 3):

@@ -64,7 +64,7 @@ def write_equality_deletes(
     Parameters
     ----------
     table
-        One row per delete; columns are matched by ``PARQUET:field_id``, or else by name. Other columns than those of
+        One row per delete; columns are matched by ``PARQUET:field_id``, or else by name. Columns other than those of
         the equality ids are allowed, but not used to match rows. Structs, lists and maps are refused; columns of type
         ``unknown``, which no data file stores, are left out.
     schema

@@ -59,7 +59,7 @@ def _compact(where: Any = None, *, spark: Any = None, read: bool | None = None, 
     return lambda w: compact(w.base, w, where=where, read=True, **how)
 
 
-#: By the operation's name.
+#: The functions that make the changes, by the operation's name.
 ROW_OPERATIONS: dict[str, Callable[..., MakeChange]] = {
     "append": _append,
     "compact": _compact,

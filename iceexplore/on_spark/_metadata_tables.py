@@ -78,7 +78,8 @@ OnError = Literal["raise", "skip"]
 #: uses 32 MiB). Starting a task takes as much processor time, in Python and Java together, as reading 2 MiB.
 _BUNDLE_BYTES = 32 << 20
 _LEAST_BYTES = 4 << 20
-#: Tasks per worker, if they do not get smaller than that, so that a slow task does not delay the rest for long.
+#: Number of tasks per worker, unless tasks would be smaller than that, so that a slow task does not delay the end for
+#: long.
 _ROUNDS = 3
 #: Maximum number of tasks, as each of them is sent the list of all.
 _MOST_BUNDLES = 20_000

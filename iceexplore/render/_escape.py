@@ -19,7 +19,7 @@ _MERMAID_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 #: Sequences that Mermaid acts on after it has decoded entities: a line break, KaTeX, its placeholders, icons. A word
 #: joiner
-#: (U+2060, invisible) separates each; word joiners in the text itself were replaced before by visible signs.
+#: (U+2060, invisible) separates each; word joiners in the text itself have already become visible signs.
 _MERMAID_LATE = re.compile("\\\\(?=n)|\\$(?=\\$)|\ufb02(?=\u00b0)|\u00b6(?=\u00df)|:(?=fa-)")
 
 #: The characters that Mermaid uses internally as placeholders for entities: U+FB02, degree, pilcrow, sharp s.

@@ -196,7 +196,7 @@ def temporary_room(what: str, *, instead: str | None = None) -> Iterator[None]:
 
 def no_room(error: OSError, what: str, *, instead: str | None = None) -> TemporaryFolderError:
     """Return the error for a temporary folder that is full, read-only or missing; it names the setting to change."""
-    setting = "set the environment variable TMPDIR to a folder with room and start Python again"
+    setting = "set the environment variable TMPDIR to a folder with free space and start Python again"
     advice = f"{setting}, or {instead}" if instead else setting
     try:
         place = f"the temporary folder {tempfile.gettempdir()}"

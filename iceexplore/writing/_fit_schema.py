@@ -255,7 +255,8 @@ def fitted(array: AnyArray, kind: Type, target: pa.DataType, where: str) -> AnyA
 
     Raises
     ------
-    OptionError For the same reasons as `fit_columns`.
+    OptionError
+        For the same reasons as `fit_columns`.
     """
     array = plain_array(array)
     if pa.types.is_null(array.type):

@@ -149,7 +149,8 @@ def first_schema(document: Mapping[str, Any], given: Schema) -> Json:
 
     Raises
     ------
-    OptionError, RuleError For the same reasons as `evolve_schema`.
+    OptionError, RuleError
+        For the same reasons as `evolve_schema`.
     """
     draft = SchemaDraft(Schema(0, ()), 0, case_sensitive=True)
     columns = draft.fresh(checked_type(StructType(given.fields)))

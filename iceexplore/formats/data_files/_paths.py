@@ -36,7 +36,7 @@ class PathRewrite:
     position: Column
 
     def rows(self, table: pa.Table, location: str) -> tuple[pa.Table, tuple[str, str]] | None:
-        """Return the rows with other paths in the spec's order, and the first and last path; None if no path moved.
+        """Return the rows with new paths, sorted as in the spec, and the first and last path; None if no path moved.
 
         Raises
         ------

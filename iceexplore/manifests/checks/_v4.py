@@ -35,7 +35,7 @@ def affinity_problems(location: str, entries: pa.Table) -> list[Problem]:
         return []
     row = int(lost[0])
     what = "A delete manifest is" if len(lost) == 1 else f"{len(lost)} delete manifests are"
-    text = f"{what} affiliated to a data manifest that is not in this root: readers that use affinity skip the deletes."
+    text = f"{what} affiliated with a data manifest that this root lacks: readers that use affinity skip the deletes."
     place = f"{location}#entry {entries['ordinal'][row].as_py()}"
     owner = entries["referenced_file"][row].as_py()
     return [problem("entry-invalid", place, text, field=_REFERENCED, found=owner)]

@@ -104,7 +104,7 @@ def manifest_entry(
         None for a manifest of this commit: it is inherited then, and so is ``min_sequence_number`` if no live entry
         has a number of its own.
     referenced_file
-        V4: the data manifest that a delete manifest is affiliated to.
+        V4: the data manifest that a delete manifest is affiliated with.
     manifest_format
         ``avro`` or ``parquet``; by default taken from the location's suffix.
 

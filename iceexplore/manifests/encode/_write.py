@@ -130,7 +130,8 @@ def write_manifest_list(
 
     Raises
     ------
-    OptionError, RuleError For the same reasons as `write_manifest`.
+    OptionError, RuleError
+        For the same reasons as `write_manifest`.
     """
     _check(dialect, _LISTS, manifest_format)
     table = list_table(

@@ -400,10 +400,10 @@ class Schema:
         return change_column
 
     def column_bounds(self, plain: Any, column: int) -> tuple[dict[int, tuple[int, Any]], dict[int, Place | None]]:
-        """Return the positions of bounds in a column's statistics, and of other fields; None means always blank.
+        """Return the positions of a column's bounds in its statistics, and the roles of the other fields.
 
-        Bounds are by offset: the field's position and the key of its values (see `tuple_key`); None if they are not
-        partition values.
+        Bounds are keyed by offset: the field's position and the key of its values (see `tuple_key`); the key is None if
+        they are not partition values. The role of a field that is always blanked is None.
         """
         keys = {offset: self.redactor.stats_keys.get(column) for offset in (1, 2)}
         keys[9] = self.redactor.derived_keys.get(column)

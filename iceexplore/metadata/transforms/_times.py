@@ -234,7 +234,7 @@ class DayTransform(_ClockTransform):
     ) -> Projection | None:
         if base_in(source, _TIMESTAMPS):
             return super()._project(op, literals, source, apply, strict=strict)
-        return Projection(op, literals, source)  # the day of a date is the date, tighter than in Java
+        return Projection(op, literals, source)  # a date is its own day; Java's projection is wider
 
     def number_text(self, number: int) -> str:
         """Format as ``2024-05-17``."""

@@ -233,7 +233,7 @@ def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
 
 
 def _none_between(low: AnyArray, high: AnyArray, ordered: Any) -> Mask:
-    """Return the same for many numbers: the first literal not below the lower bound must be above the upper bound."""
+    """Return where no number is between the bounds: the first one not below the lower bound is above the upper."""
     floor = np.asarray(pc.fill_null(low, ordered[0].item()))
     first = np.searchsorted(ordered, floor)
     beyond = first == len(ordered)

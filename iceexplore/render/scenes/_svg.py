@@ -227,7 +227,7 @@ def _relation(edge: SceneEdge, boxes: dict[str, Box]) -> str:
         return ""
     source, target = boxes[edge.source], boxes[edge.target]
     y1, y2 = source.middle, target.middle
-    forward = target.x > source.x  # from right to left sides, the arrow points right
+    forward = target.x > source.x  # the line joins a right side to a left side, so the arrow points right
     x1 = source.x if target.x < source.x else source.x + source.width
     x2 = target.x if forward else target.x + target.width
     side = -1 if forward else 1

@@ -26,7 +26,7 @@ function parseNumber(text) {
 }
 
 /**
- * Return whether a cell contains a text, in upper or lower case.
+ * Return whether a cell contains a text, ignoring case.
  *
  * @param {string | null} cell
  * @param {string} text

@@ -166,8 +166,8 @@ export function shell({ model: anyModel, el: host }, view) {
   }
   /** Expect an answer of any kind, if not to what was sent then to a ping. */
   function awaitAnswer() {
-    // A page made of what a notebook has kept: its models have no connection to Python, and what is sent is lost without
-    // an error.
+    // In a notebook that was opened without its kernel, models have no connection to Python, and messages are lost
+    // without an error.
     if (model.layout?.comm_live === false) setSilence(LOST);
     if (silence !== LOST) waiting ??= setTimeout(ping, PATIENCE);
   }

@@ -294,7 +294,7 @@ export function timelineView(model) {
   function go(to, isNow = false) {
     to = clamp(0, to, last);
     if (to === current() && moved === null) {
-      // It is selected already, but if it could not be read, it is asked for again, as a node.
+      // It is already selected; but in case it could not be read, its node is requested again.
       if (model.error.text) changeSelection(model, { node: `snapshot:${all[to].id}` });
       return;
     }
