@@ -1302,7 +1302,7 @@ class CommittedTable(Table):
         return made
 
     def _commit_options(self, operation: ix.commits.CommitOperation) -> dict[str, Any]:
-        """Return what the committer of this kind of table takes besides."""
+        """Return the additional arguments of the committer of this kind of table."""
         return {}
 
     def _document(self, name: str, /, *given: Any, **arguments: Any) -> Snapshot | None:

@@ -27,7 +27,7 @@ class TableKey:
 
 @dataclass(frozen=True)
 class Tab:
-    """A tab of the detail pane: the table ``key`` of the node ``of``, which may be another than the selected one."""
+    """A tab of the detail pane: the table ``key`` of the node ``of``, which may not be the selected one."""
 
     key: str
     title: str

@@ -78,7 +78,7 @@ class DetailPanel(Panel):
         query: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
         waiting = _number(query) > _number(page)
         answered = all(query.get(key) == page.get(key) for key in ("of", "table", "node"))
-        opened = query.get("node") == wanted and (waiting or answered)  # opened from a row, whose page the query wants
+        opened = query.get("node") == wanted and (waiting or answered)  # opened from a row of the queried page
         before = query if opened else page if page.get("of") not in (None, old["node"]) else {}
 
         def read() -> tuple[TreeNode, Tab | None, dict[str, Any]]:
