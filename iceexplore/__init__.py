@@ -100,8 +100,8 @@ _LAZY = {
     "spark": "iceexplore.on_spark",
 }
 
-# Packages that the documentation names (``ix.widgets.Timeline``, ``ix.commits.RULES``), available without a separate
-# import, whatever was used before.
+# Packages that the documentation uses (``ix.widgets.Timeline``, ``ix.commits.RULES``). They need no separate import,
+# whatever was used before.
 _PACKAGES = (
     "arrow",
     "commits",

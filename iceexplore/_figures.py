@@ -222,7 +222,7 @@ def _commit_violating(
     manifests: Mapping[str, Mapping[str, tuple[list[int], Status]]],
     operation: Literal["replace", "overwrite"] = "overwrite",
 ) -> None:
-    """Commit the present root with all rows EXISTING and some kinds omitted, plus delete manifests of vectors of D2."""
+    """Commit the current root with all rows EXISTING and some kinds omitted, plus delete manifests of vectors of D2."""
     from pyroaring import BitMap64
 
     kept = commits.root_rows(s.state).with_columns(status=int(Status.EXISTING))

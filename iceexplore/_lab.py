@@ -362,8 +362,8 @@ class Lab(CommittedTable):
         Parameters
         ----------
         older_than_ms
-            Only files that were last modified at least so many milliseconds ago; by default three days, as in Iceberg,
-            which is longer than commits of other engines should take. 0 for all.
+            Only files that were last modified at least this many milliseconds ago; by default three days, as in
+            Iceberg, which is longer than commits of other engines should take. 0 for all.
 
         Raises
         ------

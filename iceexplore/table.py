@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-import iceexplore as ix  # whose packages are imported when they are first used
+import iceexplore as ix  # its packages are imported on first use
 from iceexplore import graph
 from iceexplore._samples import sample_path
 from iceexplore.errors import (
@@ -491,7 +491,7 @@ class Table:
         """
         from iceexplore.reading import row_stream
 
-        rows: Any = row_stream(self._state)  # the stubs leave the export untyped
+        rows: Any = row_stream(self._state)  # pyarrow-stubs leaves the export untyped
         stream: object = rows.__arrow_c_stream__(requested_schema)
         return stream
 
@@ -764,7 +764,7 @@ class Table:
             from iceexplore.reading import is_expired_start
 
             after = self._resolve(b, "changes()").snapshot
-            # As in Java: what was read last may be gone, while all that came after it is there.
+            # As in Java, the snapshot at which the last read ended may have expired, as long as all later ones exist.
             begins = a is None or is_expired_start(self._state.metadata, a, after)
             before = None if begins else self._resolve(a, "changes()").snapshot
         if spark is not None:
@@ -1302,7 +1302,7 @@ class CommittedTable(Table):
         return made
 
     def _commit_options(self, operation: ix.commits.CommitOperation) -> dict[str, Any]:
-        """Return what the committer of this kind of table takes besides."""
+        """Return the additional arguments of the committer of this kind of table."""
         return {}
 
     def _document(self, name: str, /, *given: Any, **arguments: Any) -> Snapshot | None:
@@ -1321,7 +1321,7 @@ class CommittedTable(Table):
 
     def _snapshot_id(self, of: Any, call: str) -> int:
         if isinstance(of, int):
-            return of  # it may be another writer's, which this one has not seen yet
+            return of  # another writer may have made it, and this one has not seen it yet
         found = self._resolve(of, call).snapshot
         if found is None:
             raise OptionError(f"{call}: {of!r} has no snapshot")

@@ -1,8 +1,9 @@
-"""Arrow as the rest of the package sees it: names for its generic classes, and its functions with exact types.
+"""Arrow for the rest of the package: names for its generic classes, and its functions with exact types.
 
-`compute` has the functions of ``pyarrow.compute`` (``from iceexplore.arrow import compute as pc``), `build` those of
-``pyarrow`` that make arrays, types and tables and are typed too narrowly elsewhere. Nothing is wrapped: at run time the
-names are pyarrow's own. The types are for the checker, which knows the rest of pyarrow from ``pyarrow-stubs``.
+`compute` has the functions of ``pyarrow.compute`` (``from iceexplore.arrow import compute as pc``). `build` has the
+functions of ``pyarrow`` that create arrays, types and tables and whose types in ``pyarrow-stubs`` are too narrow.
+Nothing is wrapped: at run time the names are pyarrow's own. The types are for the checker, which knows the rest of
+pyarrow from ``pyarrow-stubs``.
 """
 
 from iceexplore.arrow import build, compute

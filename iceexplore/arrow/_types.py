@@ -1,8 +1,8 @@
 """Names for Arrow's generic classes in annotations.
 
 pyarrow's classes cannot be subscripted when the code runs; type checkers know them as generic (``pyarrow-stubs``).
-An array of a known type is named by its elements, not by its class (`pa.StringArray`), because a column of a table,
-whose type the checker cannot know, fits such a name.
+Names of arrays are derived from the elements, not from the class (`pa.StringArray`), because such names also accept
+columns of tables, whose types the checker cannot know.
 """
 
 from __future__ import annotations

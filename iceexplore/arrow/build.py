@@ -1,7 +1,7 @@
-"""Functions of ``pyarrow`` that make arrays, types, schemas and tables, with the types that they have.
+"""The functions of ``pyarrow`` that create arrays, types, schemas and tables, with correct types.
 
-``pyarrow-stubs`` types them for literal types only: it refuses a `pa.DataType` that comes from a schema, numpy arrays
-and chunked columns in a table, offsets of an unknown type, and fields of several types in a list.
+The types in ``pyarrow-stubs`` are too narrow: they refuse a `pa.DataType` that comes from a schema, numpy arrays and
+chunked columns as columns of a table, offsets of an unknown type, and a list of fields of different types.
 """
 
 from __future__ import annotations
@@ -93,6 +93,6 @@ else:
 
 
 def to_pylist(column: AnyColumn | pa.Table | pa.RecordBatch) -> list[Any]:
-    """Return the values of a column as Python objects. The stubs add None to their type, even without nulls."""
+    """Return a column's values as Python objects. ``pyarrow-stubs`` adds None to their type even without nulls."""
     values: list[Any] = column.to_pylist()
     return values

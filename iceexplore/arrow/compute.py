@@ -1,14 +1,13 @@
 # mypy: disable-error-code="overload-cannot-match,misc,type-var"
-"""Arrow's compute functions, the very ones of ``pyarrow.compute``, with the types that they have.
+"""The functions of ``pyarrow.compute``, with correct types.
 
-``pyarrow-stubs`` types them too narrowly: Python values are refused where Arrow takes them, and a result is an array
-where a chunked column gives a chunked one. Here each function that the package uses has its shape:
+The types in ``pyarrow-stubs`` are too narrow: they refuse Python values that Arrow accepts, and declare a result as an
+array even where a chunked column gives a chunked result. Here, each function that the package uses has a correct type:
 
 - the result is chunked if any input is, else an array if any input is, else a scalar;
-- what the elements are is known for masks, texts, counts and indices, and wherever it is that of the first input.
+- the type of the elements is known for masks, strings, counts and indices, and if it is the same as in the first input.
 
-Nothing is wrapped: at run time these names are pyarrow's functions. A function that is missing here is added in both
-lists.
+Nothing is wrapped: at run time these names are pyarrow's functions. To add a function, add it to both lists below.
 """
 
 from __future__ import annotations
@@ -107,17 +106,17 @@ if TYPE_CHECKING:
     _Of = TypeVar("_Of", bound=AnyScalar)
     _Same = TypeVar("_Same", bound=AnyArray | AnyChunkedArray | AnyScalar)
 
-    #: What Arrow takes for a scalar.
+    #: The values that Arrow accepts where a scalar is expected.
     _Value: TypeAlias = AnyScalar | bool | int | float | str | bytes | Decimal | dt.date | dt.time | dt.timedelta | None
 
     class _Ends(Protocol):
-        """A scalar with the smallest and the largest value of a column, as ``min`` and ``max``."""
+        """A struct scalar with the smallest and the largest value of a column: ``min`` and ``max``."""
 
         def __getitem__(self, name: str) -> AnyScalar: ...
         def as_py(self) -> dict[str, Any]: ...
 
     class _Unary(Protocol[_Array, _Scalar]):
-        """A function of one input and options, row by row: the result has the shape of the input."""
+        """A row-by-row function of one input and options: the result has the shape of the input."""
 
         @overload
         def __call__(self, x: AnyChunkedArray, /, *options: Any, **more: Any) -> pa.ChunkedArray[_Scalar]: ...
@@ -127,7 +126,7 @@ if TYPE_CHECKING:
         def __call__(self, x: _Value, /, *options: Any, **more: Any) -> _Scalar: ...
 
     class _Function(Protocol[_Array, _Scalar]):
-        """A function of several inputs, row by row: the result is chunked if an input is, else an array if one is."""
+        """A row-by-row function of several inputs. The result is chunked if any input is, else an array if any is."""
 
         @overload
         def __call__(self, x: AnyChunkedArray, /, *more: Any, **options: Any) -> pa.ChunkedArray[_Scalar]: ...
@@ -149,12 +148,12 @@ if TYPE_CHECKING:
         def __call__(self, x: _Value, /, *more: _Value, **options: Any) -> _Scalar: ...
 
     class _Keeping(Protocol):
-        """A function whose result is like its first input, in shape and elements."""
+        """A function whose result has the shape and the element type of its first input."""
 
         def __call__(self, x: _Same, /, *more: Any, **options: Any) -> _Same: ...
 
     class _Filling(Protocol):
-        """A function that replaces values of its first input: by a value, or by those of another column."""
+        """A function that replaces values of its first input by one value or by the values of another column."""
 
         @overload
         def __call__(self, x: pa.Array[_Of], y: AnyChunkedArray, /, *more: Any) -> pa.ChunkedArray[_Of]: ...

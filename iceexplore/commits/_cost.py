@@ -1,4 +1,4 @@
-"""The cost of commits: files, bytes and requests of each, what planning reads afterwards, and retained metadata."""
+"""The cost of commits: files, bytes and requests of each, reads of planning afterwards, and retained metadata."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "retained"]
 
-#: Names of the kinds of written files in the columns.
+#: The name that each kind of written file has in the names of columns.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
 _NOT_GETS = ("stat", "list")
 
@@ -43,7 +43,7 @@ class PlanCost:
     that have no live entry, and delete manifests whose deletes cannot apply), and the blobs of their manifest DVs
     in Puffin files. (DVs and delete files of data are read by the scan, not by the planner.)
     warm
-        Those that the planner of the cached snapshot has not read. The metadata file is always new.
+        The files that the planner of the cached snapshot has not read. The metadata file is always among them.
     """
 
     cold: tuple[MetadataFile, ...]
@@ -74,7 +74,7 @@ class PlanCost:
 
 
 def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCost:
-    """Return what planning a scan of the state's snapshot reads, cold and with another state's snapshot cached.
+    """Return the files that planning a scan of the state's snapshot reads, without and with a cached snapshot.
 
     Sizes of manifests are those in the manifest list or root. Only roots are read, except data manifests that decide
     which delete manifests planning reads.
@@ -154,7 +154,7 @@ class Retained:
 
 
 def retained(state: TableState, window: int, *, data: bool = False) -> Retained:
-    """Return what is kept if the newest ``window`` snapshots of the branch shown and those with a ref are kept.
+    """Return which files are kept if the newest ``window`` snapshots of the branch and those with a ref are.
 
     Metadata files (JSON) are not included; ``write.metadata.previous-versions-max`` limits how many of them are kept.
 
@@ -209,7 +209,7 @@ def _parent(state: TableState) -> TableState | None:
 
 
 def ancestors(state: TableState) -> Iterator[Snapshot]:
-    """Yield the snapshot shown, its parent and so on, as far as the table has them."""
+    """Yield the shown snapshot, its parent and so on, as far as the table has them."""
     return ancestry(state.metadata, state.snapshot)
 
 

@@ -22,7 +22,7 @@ def decompress(data: bytes, codec: str | None, *, limit: int, location: str, off
     codec
         A key of `CODECS`, or None for bytes that are not compressed.
     limit
-        Most decompressed bytes; more are an error. Hardly more than ``limit`` is ever allocated.
+        Maximum number of decompressed bytes; more are an error. Not much more than ``limit`` is ever allocated.
 
     Raises
     ------

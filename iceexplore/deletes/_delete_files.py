@@ -24,12 +24,12 @@ ROW_ID = 2147483544
 
 
 def read_position_deletes(storage: Storage, location: str, file_format: str | None = None) -> pa.Table:
-    """Read a position delete file into a table of rows; `read_positions` can hold far more of them.
+    """Read a position delete file into a table of rows; for files with very many rows use `read_positions`.
 
     Parameters
     ----------
     file_format
-        The format in the manifest, for errors; the content decides.
+        The format according to the manifest, for error messages; the content determines the actual format.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def read_position_deletes(storage: Storage, location: str, file_format: str | No
     Raises
     ------
     FormatError
-        Not a position delete file, damaged, or without the two columns.
+        The file is not a position delete file, is damaged, or lacks one of the two columns.
     """
     table = read_rows(storage, location, kind="delete-file", stated=file_format)
     path = column_of(table.schema, FILE_PATH_ID, "file_path", location)
@@ -62,9 +62,10 @@ def read_equality_deletes(storage: Storage, location: str, file_format: str | No
     Parameters
     ----------
     file_format
-        The format in the manifest, for errors; the content decides.
+        The format according to the manifest, for error messages; the content determines the actual format.
     schema
-        Gives columns their names and types, matched by field id at every depth; by name only in a file without ids.
+        The source of the columns' names and types. Columns are matched by field id at every depth; by name only if the
+        file has no field ids.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def read_equality_deletes(storage: Storage, location: str, file_format: str | No
     Raises
     ------
     FormatError
-        Not a data format, damaged, or with values that do not fit the schema's types.
+        The file is not in a format of data files, is damaged, or has values that do not fit the schema's types.
     """
     table = read_rows(storage, location, kind="delete-file", stated=file_format)
     by_id = {f.field_id: f for f in schema.fields}
@@ -102,7 +103,7 @@ def _find(schema: pa.Schema, number: int, name: str) -> int | None:
     ids = [field_id(f) for f in schema]
     if number in ids:
         return ids.index(number)
-    # By name only where the file has no ids: with ids, a column of that name is a different one.
+    # Match by name only if the file has no ids: if it has, a column of that name is a different one.
     if all(i is None for i in ids) and name in schema.names:
         return int(schema.names.index(name))
     return None
@@ -152,7 +153,7 @@ def _fit(column: AnyChunkedArray, found: pa.DataType, target: pa.DataType) -> An
 
 
 def _fit_array(array: AnyArray, target: pa.DataType) -> AnyArray:
-    """Cast by position of the children: Arrow's cast matches by name, which a rename changes."""
+    """Cast an array, matching children by position: Arrow's cast matches them by name, which fails after a rename."""
     if pa.types.is_struct(target):
         children = [
             _fit_array(cast(pa.StructArray, array).field(i), cast(pa.StructArray, target).field(i).type)

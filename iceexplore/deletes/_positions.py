@@ -1,4 +1,4 @@
-"""Sets of row positions (a sorted array, or a roaring bitmap for many), and reading them from delete files."""
+"""Sets of row positions (a sorted array, or a roaring bitmap for many), and how to read them from delete files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PositionSet", "PositionSets", "bitmap_of", "read_positions"]
 
 Positions = npt.NDArray[np.int64]
-#: Most rows of a delete file held as plain numbers; more are packed into bitmaps.
+#: Maximum number of rows of a delete file that are held as plain numbers; more are packed into bitmaps.
 _PLAIN_ROWS = 1 << 22
 #: Approximate overhead in bytes of a path, of a bitmap and of each of its containers.
 _PATH_BYTES = 100
@@ -57,7 +57,7 @@ class PositionSet:
 
     @classmethod
     def union(cls, sets: Sequence[PositionSet]) -> PositionSet:
-        """Return the positions of any of the sets."""
+        """Return the union of the sets."""
         if len(sets) == 1:
             return sets[0]
         arrays = [s._array for s in sets if s._array is not None]
@@ -108,7 +108,7 @@ class PositionSet:
             marks[self.between(start + at, start + end) - start] = True
 
     def among(self, positions: Positions) -> npt.NDArray[np.bool_]:
-        """Return a mask of which given positions, each 0 or greater, are in this set."""
+        """Return a mask that shows which of the given positions (0 or greater) are in this set."""
         found = self._array
         if found is None:
             both = self._bitmap & bitmap_of(positions)
@@ -124,7 +124,7 @@ class PositionSets(dict[str, PositionSet]):
     rows
         Number of records in the file, including duplicates.
     lowest
-        The least position in the file, or 0 if none is negative; negative ones are in no set.
+        The smallest position in the file, or 0 if none is negative. Negative positions are not in any set.
     """
 
     rows: int = 0
@@ -168,13 +168,13 @@ def read_positions(
 ) -> PositionSets:
     """Read a position delete file: the positions by data file path as spelled in the file.
 
-    The file is read in batches. Its rows may be far more than fit in memory: run-length encoding stores a hundred
-    million rows in a megabyte, and so does a bitmap.
+    The file is read in batches. It may have far more rows than fit in memory, as run-length encoding stores a hundred
+    million rows in a megabyte; a bitmap of them takes no more.
 
     Parameters
     ----------
     file_format
-        The format in the manifest, for errors; the content decides.
+        The format according to the manifest, for error messages; the content determines the actual format.
     size
         File size as recorded in the manifest (see `Storage.open`).
 
@@ -225,7 +225,7 @@ class _Positions:
             indices, at = indices[at >= 0], at[at >= 0]
         if not len(at):
             return
-        # A dictionary may have far more entries than a batch uses, and duplicate paths.
+        # A dictionary may have far more entries than a batch uses, and may contain a path twice.
         starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 1))
         used, which = np.unique(indices[starts], return_inverse=True)
         names = build.to_pylist(dictionary.dictionary.take(build.array(used)).cast(pa.string()))

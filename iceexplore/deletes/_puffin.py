@@ -33,10 +33,10 @@ THETA_SKETCH = "apache-datasketches-theta-v1"
 
 #: A blob's description takes about 300 bytes: enough for 400,000 deletion vectors in one file.
 MAX_FOOTER_BYTES = 1 << 27
-#: Most bytes of a decompressed blob. A deletion vector is never compressed, a sketch takes about 100 kB.
+#: Maximum size of a decompressed blob in bytes. Deletion vectors are never compressed; a sketch takes about 100 kB.
 MAX_BLOB_BYTES = 1 << 28
 
-#: Memory limit for the objects of the footer's JSON, below the general one.
+#: Memory limit for the objects of the footer's JSON, lower than the general limit.
 _MOST_OBJECTS = 1 << 30
 
 _TRAILER = struct.Struct("<i4s4s")  # payload size, flags, magic
@@ -111,7 +111,7 @@ def read_puffin_footer(storage: Storage, location: str, size: int | None = None)
     Parameters
     ----------
     size
-        The file's size in bytes, if known (saves a request). The error reports a wrong size.
+        The file's size in bytes, if known (saves a request). If it is wrong, the error says so.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
         budget = Budget(location, size, most=_MOST_OBJECTS)
         document = load_json(text, budget, "the footer's JSON")
         if "\\ud" in text.lower():
-            # Escapes of lone surrogates, which Arrow and files cannot store.
+            # JSON escapes of lone surrogates, which neither Arrow nor UTF-8 files can store.
             written = json.dumps(document, ensure_ascii=False)
             document = json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     except (ValueError, RecursionError) as error:

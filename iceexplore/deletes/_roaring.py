@@ -1,8 +1,8 @@
 """Roaring bitmaps in the portable format, validated before anything is allocated for them.
 
-A bitmap library trusts its input more than a reader of foreign files may. So the structure is validated first: every
-count against the available bytes, every order, every cardinality. Rules: RoaringFormatSpec, "General
-layout" and "Extension for 64-bit implementations"; key limits: Iceberg's ``RoaringPositionBitmap``.
+A bitmap library trusts its input more than a reader of untrusted files can. So the structure is validated first: every
+count against the available bytes, the order of keys and values, and every cardinality. Rules: RoaringFormatSpec,
+"General layout" and "Extension for 64-bit implementations"; key limits: Iceberg's ``RoaringPositionBitmap``.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ MAX_POSITION = MAX_KEY << 32 | 0x80000000
 
 _COOKIE_NO_RUNS = 12346
 _COOKIE_RUNS = 12347
-_OFFSETS_FROM = 4  # with runs, the offset header exists only from four containers on
+_OFFSETS_FROM = 4  # a bitmap with runs has an offset header only if it has at least four containers
 _MAX_CONTAINERS = 1 << 16
 _ARRAY_MAX = 4096
 _BITMAP_BYTES = 8192
 _SMALLEST_BITMAP = 8  # cookie and a count of zero
-#: Most containers of all keys together that are decoded: at 65,536 positions each, 17 billion, far more than a data
-#: file
-#: has rows. A few bytes of runs may claim that many, and each takes time and memory.
+#: Maximum number of containers in a vector. They hold 17 billion positions (65,536 each), far more than a data file has
+#: rows. A few bytes of runs may claim that many, and each takes time and memory.
 _MOST_CONTAINERS = 1 << 18
 
 
 class _FalseClaimError(Exception):
-    """A claim in a bitmap that its bytes contradict; ``at`` is the byte in the vector."""
+    """A statement in a bitmap that its bytes contradict; ``at`` is its offset in the vector."""
 
     def __init__(self, text: str, at: int) -> None:
         super().__init__(text)
@@ -41,7 +40,7 @@ class _FalseClaimError(Exception):
 
 
 def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> Any:
-    """Read a 64-bit bitmap: a count, then a key and a 32-bit portable bitmap each.
+    """Read a 64-bit bitmap: a count, followed by that many pairs of a key and a portable 32-bit bitmap.
 
     Parameters
     ----------
@@ -59,8 +58,8 @@ def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offs
     Raises
     ------
     FormatError
-        A wrong count, key, order, offset or cardinality, a key above ``MAX_KEY``, or more containers than any data
-        file has rows for; the error then has the number and range of the claimed positions.
+        A wrong count, key, order, offset or cardinality, a key above ``MAX_KEY``, or more containers than the rows of
+        any data file need; in this case, the error has the number and range of the claimed positions.
     """
     from pyroaring import BitMap64
 

@@ -21,7 +21,7 @@ _MAX_THETA = (1 << 63) - 1
 def theta_ndv(data: bytes, location: str | None = None) -> float | None:
     """Estimate the distinct values from the bytes of an ``apache-datasketches-theta-v1`` blob.
 
-    Engines read the blob's property ``ndv`` (`PuffinBlob.ndv`); the estimate serves to compare the two.
+    Engines read the blob's property ``ndv`` (`PuffinBlob.ndv`), with which the estimate can be compared.
 
     Returns
     -------
@@ -51,12 +51,12 @@ def theta_ndv(data: bytes, location: str | None = None) -> float | None:
             return 1.0
         count_at, theta_at, width, start = 8, 16 if preamble >= 3 else None, 4, preamble * 8
         bits = 64
-    elif version == 4:  # hashes as packed deltas
+    elif version == 4:  # hashes are stored as packed deltas
         bits, width = data[3], data[4]
         theta_at, count_at = (8, 16) if preamble > 1 else (None, 8)
         start = count_at + width
         if not 0 < width <= 4:
-            raise wrong(f"a count of {width} bytes", 4)
+            raise wrong(f"the count of hashes has {width} bytes", 4)
     else:
         return None
     if start > len(data) or preamble not in (1, 2, 3):

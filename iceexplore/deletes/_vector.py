@@ -26,7 +26,8 @@ DV_MAGIC = b"\xd1\xd3\x39\x64"
 _OVERHEAD = 8  # length before, CRC-32 after
 _SMALLEST = _OVERHEAD + len(DV_MAGIC) + 8
 _LARGEST = (1 << 31) - 1  # Java: "Can't serialize index > 2GB"
-#: Sizes from a manifest up to this are read directly; above, the file's size is checked first.
+#: Blobs up to this size (as stated in the manifest) are read directly; for larger ones, the file's size is checked
+#: first.
 _TRUSTED_SIZE = 1 << 20
 _PUFFIN_MAGIC_BYTES = 4
 

@@ -64,8 +64,8 @@ def write_equality_deletes(
     Parameters
     ----------
     table
-        One row per delete; columns are matched by ``PARQUET:field_id``, else by name. Columns besides the equality
-        ids are allowed and take no part in matching. Structs, lists and maps are refused; columns of type
+        One row per delete; columns are matched by ``PARQUET:field_id``, or else by name. Columns other than those of
+        the equality ids are allowed, but not used to match rows. Structs, lists and maps are refused; columns of type
         ``unknown``, which no data file stores, are left out.
     schema
         A schema of the table.
@@ -75,7 +75,7 @@ def write_equality_deletes(
     Raises
     ------
     OptionError
-        A column is not in the schema or of a wrong type, or an equality id has no column.
+        A column is not in the schema or has a wrong type, or an equality id has no column.
     """
     by_id = {f.field_id: f for f in schema.fields}
     by_name = {f.name: f for f in schema.fields}

@@ -11,7 +11,8 @@ from iceexplore.storage import canonical
 
 __all__ = ["folded"]
 
-#: Codes that a manifest or list that cannot be read explains: it hides the files that other entries refer to.
+#: Codes of problems that follow from an unreadable manifest or manifest list: it hides files that other entries
+#: reference.
 _EXPLAINED_BY_LOSS = frozenset(
     {
         "delete-dangling",
@@ -24,7 +25,8 @@ _EXPLAINED_BY_LOSS = frozenset(
     }
 )
 _LOSS = frozenset({"file-missing", "file-corrupt", "file-truncated", "manifest-salvaged"})
-#: What a wrong number or entry explains: patterns of the cause's code and field, and codes.
+#: Consequences of a wrong number or entry: patterns for the code and the field of the cause, and the codes of the
+#: consequences.
 _BY_NUMBER: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
     (re.compile(pattern), frozenset(codes.split()))
     for pattern, codes in (
@@ -45,10 +47,11 @@ def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Findi
     Parameters
     ----------
     manifests
-        The canonical locations of all examined manifests and roots: only their loss hides entries.
+        The canonical locations of all examined manifests and roots: only if one of these is lost are entries hidden.
     """
     merged = _merged(findings)
-    # A lost manifest explains more than a wrong number does, and a cause may itself follow from another one.
+    # Lost manifests are tried first, as they explain more than wrong numbers; a cause may itself follow from another
+    # one.
     causes = [one for one in merged if _is_cause(one, manifests)]
     causes.sort(key=lambda one: not _is_lost_manifest(one, manifests))
     of: dict[int, int] = {}
@@ -75,7 +78,7 @@ def _explained_by(one: Finding) -> frozenset[str]:
 
 def _is_cause(one: Finding, manifests: frozenset[str]) -> bool:
     if one.code == "manifest-salvaged":
-        return False  # it follows from the fault that ended reading
+        return False  # the check was skipped because of the fault that ended reading
     return (_is_lost_manifest(one, manifests) and "#entry" not in one.where) or bool(_explained_by(one))
 
 
@@ -89,7 +92,7 @@ def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
-    """Join findings of one code, field and mode at many places: the first stays, with their number and first places."""
+    """Merge findings with the same code, field and mode into the first, with their number and first places."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
         # the same place reported twice is one finding; many files with the same fault are one finding, too
@@ -118,7 +121,7 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _kind_of_place(one: Finding) -> str:
-    """Return what separates places that are different faults: each part of the document is one of its own."""
+    """Return a key; only findings whose places have the same key are merged, parts of the document never."""
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):
         return one.where if not part.startswith("snapshot") else file

@@ -58,9 +58,9 @@ def examine(
     snapshots
         ``"current"``, ``"all"``, or a list of snapshots, their ids, refs or tables.
     only, skip
-        Codes to report alone, or to leave out.
+        The only codes to report, and the codes to leave out.
     baseline
-        An earlier report: findings that it has are left out.
+        An earlier report; its findings are left out.
 
     Raises
     ------

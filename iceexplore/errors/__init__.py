@@ -1,6 +1,6 @@
 """Errors, and the registries of problem codes and of rules.
 
-Trouble comes in two kinds. An *error* stops the operation: every error inherits from `IceexploreError` and
+There are two kinds of faults. An *error* stops the operation: every error inherits from `IceexploreError` and
 from the built-in exception it resembles, and its message says what is wrong, where, and what to do. A
 *problem* is damage found while reading: it is data attached to a node, and everything else is still shown.
 """

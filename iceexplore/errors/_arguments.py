@@ -64,7 +64,7 @@ def mapping_of(
 
 
 def whole_number_of(name: str, given: Any, least: int | None = None) -> int:
-    """Return an integer, also from NumPy's types; booleans and fractions are refused."""
+    """Return an integer, converting NumPy's types; refuse booleans and fractions."""
     try:
         found = None if isinstance(given, bool) else operator.index(given)
     except TypeError:
@@ -97,7 +97,7 @@ def known_arguments(
     hidden: Collection[str] = (),
     *more: Callable[..., Any],
 ) -> None:
-    """Refuse argument names that neither ``function`` nor any of ``more`` takes, before they are passed on.
+    """Refuse argument names that neither ``function`` nor any of ``more`` accepts, before they are passed on.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def nearest(name: str, names: Sequence[str]) -> str:
 
 
 def whole_number(name: str, value: Any, *, least: int = 0) -> int:
-    """Return an argument that counts something, at least ``least``; raise `OptionError` otherwise."""
+    """Return an argument that must be an integer of at least ``least``; raise `OptionError` otherwise."""
     number = operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else None
     if number is None or number < least:
         raise OptionError(f"{name}={repr(value)[:60]}: expected a whole number, at least {least}")

@@ -18,7 +18,7 @@ def moved_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]
     package
         The package that had the names.
     places
-        The new package of each name; ``package:name`` if the name is new too.
+        The new package of each name; ``package:name`` if the name has changed, too.
     """
 
     def find(name: str) -> Any:

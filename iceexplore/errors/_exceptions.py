@@ -27,7 +27,7 @@ __all__ = [
     "visible",
 ]
 
-#: Characters that act on a display instead of showing. ZWNJ and ZWJ (U+200C, U+200D) stay: scripts, emoji need them.
+#: Invisible characters that control the display. ZWNJ and ZWJ (U+200C, U+200D) stay: some scripts and emoji need them.
 _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff"
     "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001fffe\U0001ffff\U000e0000-\U000e0fff]"
@@ -65,7 +65,7 @@ def _again(kind: type[IceexploreError], args: tuple[Any, ...], state: dict[str, 
 
 
 class MetadataNotFoundError(IceexploreError, FileNotFoundError):
-    """No table metadata file was found at the given place."""
+    """No table metadata file was found at the given location."""
 
 
 class FileMissingError(IceexploreError, FileNotFoundError):
@@ -73,11 +73,11 @@ class FileMissingError(IceexploreError, FileNotFoundError):
 
 
 class AccessDeniedError(IceexploreError, PermissionError):
-    """The storage refused access (403): the file may exist."""
+    """The storage denied access (403): the file may exist."""
 
 
 class StorageError(IceexploreError, OSError):
-    """The storage failed in another way: network, time-out, bad credentials format."""
+    """The storage failed in another way: a network error, a time-out, malformed credentials."""
 
 
 class TemporaryFolderError(StorageError):

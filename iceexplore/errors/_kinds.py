@@ -7,9 +7,9 @@ from typing import Literal
 
 __all__ = ["Effect", "PROBLEM_KINDS", "ProblemKind", "Severity"]
 
-#: What the reader did: something cannot be shown; it is shown, but wrong or suspicious; for information.
+#: Severities: ``error``: something cannot be shown; ``warning``: it is shown, but may be wrong; ``info``: a note.
 Severity = Literal["error", "warning", "info"]
-#: What readers of the table meet: they fail, return wrong rows or figures, are slow; or nothing but order is lost.
+#: Effects on readers of the table: they fail, return wrong rows or numbers, or are slow; ``untidy`` affects no reader.
 Effect = Literal["fail", "wrong", "slow", "untidy"]
 
 
@@ -20,11 +20,11 @@ class ProblemKind:
     Attributes
     ----------
     effect
-        What readers of the table meet: the severity of the doctor's findings.
+        The effect on readers of the table, which is the severity of the doctor's findings.
     modes
-        The ways tables break that the code covers, as numbered in ``docs/doctor.md``.
+        The numbers, in ``docs/doctor.md``, of the ways in which tables break that the code covers.
     advice
-        What it means for readers, and what to do: ``Readers …; do this.``
+        The consequence for readers, and the remedy: ``Readers …; do this.``
     strict
         True where strict reading raises even a warning, because what is shown may be wrong.
     """
@@ -39,13 +39,13 @@ class ProblemKind:
 
     @property
     def means(self) -> str:
-        """What it means for readers; empty where the advice has only what to do."""
+        """The consequence for readers; empty if the advice only has a remedy."""
         head, semicolon, _ = self.advice.partition("; ")
         return f"{head}." if semicolon else ""
 
     @property
     def remedy(self) -> str:
-        """What to do."""
+        """The remedy."""
         rest = self.advice.partition("; ")[2] or self.advice
         return rest[:1].upper() + rest[1:]
 
@@ -78,7 +78,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("file-truncated", "error", "fail", (10,), "A file ends too early", "Restore the file from a backup."),
     ProblemKind("file-twice", "error", "wrong", (31,), "A data file is live more than once", "Its rows are read once per entry; remove the extra entries."),
     ProblemKind("header-incomplete", "warning", "untidy", (84,), "A manifest's header lacks required keys", "Some engines need them and fail; rewrite the manifests."),
-    ProblemKind("header-version-missing", "error", "wrong", (73,), "A delete manifest's header does not identify it as one", "Engines that go by the header return delete files as data; rewrite the manifests."),
+    ProblemKind("header-version-missing", "error", "wrong", (73,), "A delete manifest's header does not identify it as one", "Engines that rely on the header return delete files as data; rewrite the manifests."),
     ProblemKind("hint-invalid", "warning", "fail", (12,), "The version hint names no metadata file", "Engines that use it cannot open the table; write the newest version's number to version-hint.text."),
     ProblemKind("hint-missing", "warning", "untidy", (12,), "The version hint is missing", "Some engines cannot open the table by its folder; write the newest version's number to version-hint.text."),
     ProblemKind("hint-stale", "warning", "wrong", (12, 67), "The version hint names an old metadata file", "Engines that trust it return old rows, and a commit by one of them loses newer ones; write the newest version's number to version-hint.text."),
@@ -104,7 +104,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("puffin-blob-invalid", "warning", "fail", (48,), "A Puffin footer describes a blob wrongly", "Engines may skip or misread the blob."),
     ProblemKind("root-other-snapshot", "error", "wrong", (66,), "A snapshot names the manifest list of another one", "Readers return the rows of another commit or attempt; restore the snapshot's own list, or go back to its parent."),
     ProblemKind("row-ids-beyond", "error", "wrong", (23, 65), "Rows have row ids that the table has not assigned yet", "Future rows get the same ids; rewrite the file, or raise next-row-id."),
-    ProblemKind("row-ids-twice", "error", "wrong", (23, 60, 65), "Several rows have the same row id", "Readers that track rows by _row_id take them for one row; rewrite one of the files."),
+    ProblemKind("row-ids-twice", "error", "wrong", (23, 60, 65), "Several rows have the same row id", "Readers that track rows by _row_id confuse them; rewrite one of the files."),
     ProblemKind("sequence-number", "warning", "wrong", (28,), "Impossible sequence number", "Readers may apply deletes wrongly; rewrite the manifest."),
     ProblemKind("snapshot-id-rounded", "warning", "untidy", (), "Snapshot ids were rounded", "Entries of the snapshot cannot be distinguished from older ones; write the exact ids into the metadata file."),
     ProblemKind("snapshot-lost", "error", "wrong", (15, 83), "A committed snapshot was lost", "Rows of that commit are missing; cherry-pick the snapshot from the older metadata file."),
@@ -113,7 +113,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("split-offsets-invalid", "warning", "fail", (37,), "Split offsets do not match the starts of row groups", "Readers that split files by them miss rows or fail; rewrite the manifest entry."),
     ProblemKind("statistics-missing", "warning", "untidy", (8,), "A statistics file is missing", "Engines that use it fail or plan without it; remove it from the table, or compute statistics again."),
     ProblemKind("statistics-untrue", "warning", "untidy", (8,), "A statistics file has another size than recorded", "Engines look for its footer in the wrong place; compute statistics again."),
-    ProblemKind("statistics-unused", "info", "untidy", (8,), "A statistics file belongs to no snapshot", "It is kept for nothing; remove it from the table."),
+    ProblemKind("statistics-unused", "info", "untidy", (8,), "A statistics file belongs to no snapshot", "It serves no purpose; remove it from the table."),
     ProblemKind("storage-failed", "error", "fail", (), "The storage failed", "Try again; check the endpoint and the network."),
     ProblemKind("stored-type", "error", "fail", (), "A column is stored with a type that does not fit the table's", "Engines fail or read wrong values; rewrite the file."),
     ProblemKind("summary-missing", "info", "slow", (26,), "Manifests have no partition summaries", "Filters cannot skip them; run rewrite_manifests."),

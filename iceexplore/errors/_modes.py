@@ -1,6 +1,6 @@
-"""Which of the ways tables break, and how badly, a problem is an instance of: by its code, and by its field.
+"""Classify problems, by code and field, into the ways in which tables break, and grade their effects.
 
-A code covers several ways; the field that the evidence is about tells them apart.
+A code may cover several ways; the field of the problem's evidence distinguishes them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from iceexplore.errors._kinds import PROBLEM_KINDS, Effect, Severity
 
 __all__ = ["narrowed"]
 
-#: By code: a pattern of the whole field name, the effect, and the modes. The first that fits counts.
+#: For each code: a pattern for the whole field name, the effect, and the modes. The first pattern that matches counts.
 _BY_FIELD: dict[str, tuple[tuple[str, Effect, tuple[int, ...]], ...]] = {
     "metadata-invalid": (
         (r"current-snapshot-id|current-schema-id|default-spec-id", "fail", (16,)),
@@ -83,7 +83,8 @@ def narrowed(code: str, field: str | None, severity: Severity | None = None) -> 
     Parameters
     ----------
     severity
-        The problem's own: metadata that readers tolerate (a warning of ``metadata-invalid``) is untidy at most.
+        The problem's own severity: metadata that readers tolerate (a warning of ``metadata-invalid``) is at most
+        ``untidy``.
 
     Raises
     ------

@@ -37,7 +37,7 @@ class Problem:
     code
         A key of `PROBLEM_KINDS`.
     severity
-        ``error`` (something cannot be shown), ``warning`` (shown, but wrong or suspicious), ``info``.
+        ``error`` (something cannot be shown), ``warning`` (it is shown, but may be wrong), ``info``.
     where
         The node: a file's location, possibly with ``#entry 3`` or ``#snapshot 17`` after it.
     text
@@ -119,8 +119,8 @@ _ERRORS_BY_CODE: dict[str, type[IceexploreError]] = {
 class Problems:
     """The problems found so far in one table: ordered, without duplicates, thread-safe.
 
-    With ``strict``, an added problem of severity ``error``, or of a kind that strict reading refuses, is raised as the
-    error class of its code.
+    With ``strict``, adding a problem of severity ``error``, or of a kind that strict reading refuses, raises the error
+    class of its code.
     """
 
     def __init__(self, items: Iterable[Problem] = (), *, strict: bool = False) -> None:
@@ -137,7 +137,7 @@ class Problems:
         self.__dict__.update(state, _lock=threading.Lock())
 
     def add(self, item: Problem) -> None:
-        """Record a problem unless it is recorded already."""
+        """Record a problem unless it has been recorded already."""
         with self._lock:
             self._items.setdefault(item)
         if self.strict and (item.severity == "error" or PROBLEM_KINDS[item.code].strict):

@@ -1,8 +1,8 @@
-"""The registry of rules that manifests and commits must keep, with the source of each.
+"""The registry of rules that manifests and commits must follow, with the source of each.
 
-A rule is looked at from two sides. Reading reports a violation as a `Problem`, of one of the rule's problem codes; a
-commit that would violate it is refused with a `RuleError`, and `iceexplore.commits.check_rules` lists what an existing
-snapshot violates. Both compute the same masks (`iceexplore.manifests.rules`).
+Rules are checked on reading and on committing. Reading reports a violation as a `Problem` with one of the rule's
+problem codes. A commit that would violate a rule is refused with a `RuleError`, and `iceexplore.commits.check_rules`
+lists the rules that an existing snapshot violates. Both compute the same masks (`iceexplore.manifests.rules`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Rule:
     id
         Short, stable, in kebab case. It never changes its meaning.
     text
-        What must hold, in one sentence.
+        The rule in one sentence.
     source
         The document and section, or the Java class, that the rule comes from.
     scope
@@ -38,7 +38,7 @@ class Rule:
         The codes (keys of `PROBLEM_KINDS`) of the problems that report violations when manifests are read; empty if
         only `check_rules` finds them.
     only
-        The kind of root that the rule is checked under; None for both.
+        The kind of root for which the rule is checked; None for both.
     """
 
     id: str
@@ -107,7 +107,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("no-concurrent-dv", "No concurrent commit added a DV for the same data file.", "Iceberg, MergingSnapshotProducer.validateAddedDVs", "commit"),
     Rule("deletes-need-v2", "Delete files need format version 2, DVs need version 3; version 3 and later add no position delete files.", f"{_SPEC}, Version 2, Version 3", "commit"),
     Rule("table-unchanged", "A commit replaces only the metadata file that it was built on; the number of attempts is limited.", f"{_SPEC}, Commit Conflict Resolution and Retry", "commit"),
-    # The table metadata's document: snapshots, refs, properties, versions
+    # The table metadata: snapshots, refs, properties, versions
     Rule("snapshot-id-unique", "A snapshot id is used only once.", f"{_SPEC}, Snapshots", "metadata"),
     Rule("sequence-increases", "A new snapshot's sequence number is above the table's last-sequence-number; v1 has no sequence numbers.", f"{_SPEC}, Sequence Numbers", "metadata"),
     Rule("row-ids-assigned", "A snapshot of v3 and later has first-row-id, the table's next-row-id, and added-rows.", f"{_SPEC}, Snapshot Row IDs", "metadata"),

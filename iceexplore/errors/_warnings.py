@@ -1,4 +1,4 @@
-"""Warnings that point to the caller's code, however many functions of iceexplore are between."""
+"""Warnings that point to the user's code, however many functions of iceexplore are in between."""
 
 from __future__ import annotations
 

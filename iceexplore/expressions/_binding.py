@@ -40,7 +40,7 @@ __all__ = [
     "bind_filter",
 ]
 
-#: Spec, "Reserved Field IDs".
+#: Metadata columns (spec, "Reserved Field IDs").
 METADATA_COLUMNS = (
     "_deleted", "_file", "_last_updated_sequence_number", "_partition", "_pos", "_row_id", "_spec_id",
 )  # fmt: skip
@@ -127,7 +127,7 @@ class Columns:
             )
         names = [c.name for c in self._columns]
         folded = {n.casefold(): n for n in reversed(names)}
-        # Also match the last part alone: users forget the struct that a column is in.
+        # Also try the last part of the name alone: users often forget the struct that a column is in.
         for column in reversed(self._columns):
             folded.setdefault(column.path[-1].casefold(), column.name)
         close = dict.fromkeys(folded[f] for f in get_close_matches(dotted.casefold()[:200], folded, 3, 0.5))
@@ -258,14 +258,14 @@ class _Binder:
 
     def _member(self, node: Member, wanted: bool) -> Expression:
         if isinstance(node.operand, Value):
-            raise node.operand.at.error("a column is missing before in")
+            raise node.operand.at.error("a column is missing before 'in'")
         column = self._columns.find(node.operand)
         _check_comparable(column, node.operand.at)
         cuts = [_located(column, v) for v in node.items if v.kind != "null"]
         values = list(dict.fromkeys(c.below for c in cuts if c.exact))
         negated = node.negated == wanted
         if negated and any(v.kind == "null" for v in node.items):
-            return NEVER  # every value may equal the null in the list
+            return NEVER  # any value might equal the null in the list
         inverted = not wanted
         if not values:
             return _leaf(column, "not-null", node.at, inverted) if negated else NEVER

@@ -59,7 +59,7 @@ def complete_filter(
     text, at
         The filter, and the position of the cursor: 0 is before the first character.
     values
-        Function that returns example values of a column, given its field id, as SQL.
+        A function from a field id to example values of the column, as SQL.
     most
         Maximum number of completions.
 
@@ -105,7 +105,7 @@ def _walk(tokens: Sequence[Token], columns: Columns) -> tuple[_State, Column | N
     """Return what is expected after some tokens, and for which column."""
     state: _State = "column"
     path: list[Token] = []
-    inside = between = False  # inside a list; after the first value of between
+    inside = between = False  # whether we are inside a list; after the first value of between
     for token in tokens:
         word = token.text if token.kind == "word" else ""
         sign = token.text if token.kind == "sign" else ""

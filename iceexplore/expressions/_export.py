@@ -51,9 +51,9 @@ def expression_sql(expression: Expression, dialect: Literal["spark", "sql"] = "s
     ----------
     dialect
         ``spark`` selects the same rows in Spark: NaN, which is above every number there, is excluded from ``>`` and
-        ``>=``; quotes and backslashes in texts are escaped with a backslash; UUIDs are texts. Types that Spark lacks
-        (time, nanoseconds) are written nevertheless. ``sql`` is what `parse_filter` reads, with quotes doubled; NaN is
-        not above any number.
+        ``>=``; quotes and backslashes in strings are escaped with a backslash; UUIDs are strings. Types that Spark
+        lacks (time, nanoseconds) are written nevertheless. ``sql`` is what `parse_filter` reads, with quotes doubled;
+        NaN is not above any number.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def _quoted(part: str, quote: str, always: bool) -> str:
 
 
 def literal_sql(value: Any, kind: Type | None, dialect: str = "spark") -> str:
-    """Return a stored value as an SQL literal; without a type, the Python class decides."""
+    """Return a stored value as an SQL literal; without a type, its form depends on the Python class."""
     base = "" if kind is None else type_base(kind)
     if isinstance(value, bool):
         return str(value).lower()
@@ -153,7 +153,7 @@ def expression_pyiceberg(expression: Expression) -> Any:
     """Return an unbound expression of ``pyiceberg.expressions``, with columns by their dotted names.
 
     PyIceberg rejects some when it binds them to a schema: prefixes of binary columns, and literals of ``_ns`` types.
-    For ``NotEqualTo`` and ``NotIn``, its plans keep files of nulls, and its scans drop the rows.
+    For ``NotEqualTo`` and ``NotIn``, its plans keep files that hold only nulls, and its scans drop their rows.
 
     Returns
     -------

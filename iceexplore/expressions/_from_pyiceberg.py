@@ -34,13 +34,13 @@ _TESTS = {"IsNull": ("null", False), "NotNull": ("null", True), "IsNaN": ("nan",
 def conditions_of(where: Any) -> Condition:
     """Convert a PyIceberg expression to a condition.
 
-    Its meaning is that of a filter's text, as in SQL: a null satisfies neither ``NotEqualTo`` nor ``NotIn``, as in the
-    rows that PyIceberg's own scans return.
+    The result has the meaning that the same filter has as text, as in SQL: a null satisfies neither ``NotEqualTo`` nor
+    ``NotIn``. PyIceberg's own scans return the same rows.
 
     Raises
     ------
     OptionError
-        It is not an unbound expression of PyIceberg, or is nested too deeply.
+        The argument is not an unbound expression of PyIceberg, or is nested too deeply.
     """
     from pyiceberg.expressions import BooleanExpression
 

@@ -4,11 +4,11 @@ Every comparison is exact: the literal is not rounded to the column's type. A li
 for a ``decimal(9,2)``, ``3000000000`` for an int) is between two values that rows can hold, and comparisons with it
 become comparisons with these. SQL's own conversions apply where they define the meaning:
 
-- A number is compared with a ``double`` as the nearest double. With a ``float`` it is the nearest double too, and the
-  rows are compared as doubles, as in Spark: no float equals ``0.1``, while ``0.1F`` and ``cast(0.1 as float)`` are
-  floats.
+- A number is compared with a ``double`` as the nearest double. It is also the nearest double in comparisons with a
+  ``float``, whose rows are then compared as doubles, as in Spark: no float equals ``0.1``, while ``0.1F`` and
+  ``cast(0.1 as float)`` are floats.
 - A date is compared with a timestamp as its midnight, and a timestamp with the midnight of a date.
-- A timestamp without zone against one with zone is in UTC.
+- In a comparison with a timestamp with zone, a timestamp without zone is in UTC.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NAN = "NaN cannot be compared: write isnan(x)"
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A value that the column can hold (`exact`), or its two neighbours; None where there is no neighbour."""
+    """A value that the column can hold (`exact`), or the two nearest around the literal; None where there is none."""
 
     below: Any
     above: Any

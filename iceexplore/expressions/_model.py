@@ -140,7 +140,7 @@ def negated(expression: Expression) -> Expression:
         raise ValueError(f"column {p.field_id} has no type")
     if type_base(p.type) not in ("float", "double"):
         return out
-    # NaN < 5 is false, so not (NaN < 5) is true, and so is not NaN >= 5.
+    # NaN < 5 is false, so its negation is true; NaN >= 5, which would replace the negation, is false.
     return any_of(out, Predicate(p.field_id, "is-nan", (), p.name, p.type, text))
 
 

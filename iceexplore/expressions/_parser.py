@@ -47,7 +47,7 @@ class Cursor:
         self._next = 0
 
     def here(self) -> Token:
-        """Return the next token without taking it."""
+        """Return the next token without consuming it."""
         return self._tokens[self._next]
 
     def last(self) -> Place:
@@ -55,7 +55,7 @@ class Cursor:
         return self._tokens[max(self._next - 1, 0)].at
 
     def peek(self, ahead: int = 1) -> Token:
-        """Return a later token without taking it."""
+        """Return a later token without consuming it."""
         return self._tokens[min(self._next + ahead, len(self._tokens) - 1)]
 
     def take(self) -> Token:
@@ -65,26 +65,26 @@ class Cursor:
         return token
 
     def word(self, *words: str) -> bool:
-        """Take these words if they are next; return whether they were."""
+        """Consume these words if they are next; return whether they were."""
         if all((t := self.peek(i)).kind == "word" and t.text == word for i, word in enumerate(words)):
             self._next += len(words)
             return True
         return False
 
     def sign(self, sign: str) -> bool:
-        """Take this sign if it is next; return whether it was."""
+        """Consume this sign if it is next; return whether it was."""
         if self.here().kind == "sign" and self.here().text == sign:
             self._next += 1
             return True
         return False
 
     def expect(self, sign: str, where: str) -> None:
-        """Take this sign, or raise if it is not next."""
+        """Consume this sign, or raise if it is not next."""
         if not self.sign(sign):
             raise self.unexpected(f"'{sign}' {where}")
 
     def unexpected(self, wanted: str) -> OptionError:
-        """Return the error that another token was expected."""
+        """Return the error that says which token was expected."""
         token = self.here()
         if token.kind == "end":
             return token.at.unparsable(f"expected {wanted}, but the text ends")
@@ -296,7 +296,7 @@ class _Parser(Cursor):
         return Value(found.kind, found.value, begin.to(found.at))
 
     def _worded(self) -> Condition:
-        """Parse what begins with a plain word: a literal, a call, a typed literal or a column."""
+        """Parse an operand that begins with a plain word: a literal, a call, a typed literal or a column."""
         token, after = self.here(), self.peek()
         if after.kind == "sign" and after.text == "(":
             return self._call()
@@ -337,7 +337,7 @@ class _Parser(Cursor):
         if kind == "cast":
             inner: Condition = self._value_operand("a literal")
             if not self.word("as"):
-                raise self.unexpected("as and a type")
+                raise self.unexpected("'as' and a type")
             out = self._cast(inner, word.at)
             self.expect(")", "after the type")
             return Value(out.kind, out.value, word.at.to(self.last()))

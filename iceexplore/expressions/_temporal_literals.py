@@ -28,7 +28,7 @@ def read_date(text: str) -> int:
     Raises
     ------
     ValueError
-        The text is not like ``2024-05-17``, or the calendar has no such day.
+        The text does not look like ``2024-05-17``, or the calendar has no such day.
     """
     try:
         return parse_date(text.strip())
@@ -42,7 +42,7 @@ def read_time(text: str) -> int:
     Raises
     ------
     ValueError
-        The text is not like ``14:30`` or ``14:30:00``, with at most nine digits of the second.
+        The text does not look like ``14:30`` or ``14:30:00``, or has more than nine fractional digits.
     """
     try:
         return time_nanos(text.strip())
@@ -53,8 +53,8 @@ def read_time(text: str) -> int:
 def read_timestamp(text: str) -> tuple[int, bool]:
     """Return the nanoseconds since 1970-01-01T00:00 (UTC if a zone is given), and whether a zone is given.
 
-    A date alone means its midnight. Zones are ``Z``, ``UTC``, ``+02:00``, ``Europe/Berlin``; if an hour occurs twice in
-    a zone, it is the first one, as in Spark.
+    A date alone means its midnight. Zones are ``Z``, ``UTC``, ``+02:00`` or ``Europe/Berlin``. If the clock shows an
+    hour twice, its first occurrence is meant, as in Spark.
 
     Raises
     ------

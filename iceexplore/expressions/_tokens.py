@@ -56,7 +56,7 @@ class Place:
         return self.error(f"the filter cannot be parsed at character {self.start}: {message}")
 
     def picture(self) -> str:
-        """Return the line, shortened around the place, and a line of carets."""
+        """Return the line of the text, shortened around this place, followed by a line of carets."""
         first = self.text.rfind("\n", 0, self.start) + 1
         last = self.text.find("\n", self.start)
         last = len(self.text) if last < 0 else last
@@ -95,7 +95,7 @@ _OPENED = {"'": "unterminated string: missing '", '"': 'unterminated name: missi
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token; ``text`` is the content of a quoted name or string, or a word in lower case (`at` has the original)."""
+    """A token; ``text`` is the content of a quoted name or string, or a word in lower case."""
 
     kind: Literal["word", "name", "number", "string", "bytes", "sign", "end"]
     text: str

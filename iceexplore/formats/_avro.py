@@ -1,8 +1,8 @@
 """Avro container files: header, blocks and codecs, read from untrusted bytes.
 
-Own code, because iceexplore needs details that libraries hide: the header as written (fastavro refuses a schema with a
-null default, which only the writer could fix), the offset of every block, and the blocks before and after damage.
-Rules: Avro specification 1.11, "Object Container Files" and "Binary Encoding".
+This is our own code, because iceexplore needs details that libraries hide: the header as written (fastavro refuses some
+schemas with a null default, and readers cannot fix them), the offset of every block, and the blocks before and after
+damage. Rules: Avro specification 1.11, "Object Container Files" and "Binary Encoding".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ AVRO_MAGIC = b"Obj\x01"
 
 #: Writers fill blocks with about 64 kB, at most 2 MB, before compression; far larger ones are bombs.
 MAX_BLOCK_BYTES = 1 << 28
-#: Most header entries of a file; real ones have about ten.
+#: Maximum number of header entries of a file; real ones have about ten.
 MAX_HEADER_ENTRIES = 10_000
 #: Memory limit for the objects of a schema: enough for about 300,000 fields.
 _MOST_SCHEMA = 1 << 28
@@ -47,7 +47,7 @@ _MOST_BLOCKS = 2_000_000
 _MOST_FAULTS = 100
 #: Greatest expansion of a deflate stream (zlib's technical details); raw snappy expands far less.
 _DEFLATE_RATIO = 1032
-#: Codecs without such a bound; their output is limited only by `MAX_BLOCK_BYTES`.
+#: Codecs whose expansion has no upper limit; their output is limited only by `MAX_BLOCK_BYTES`.
 _XZ_MEMORY = 1 << 28
 _UNBOUNDED = frozenset(("zstandard", "bzip2", "xz"))
 
@@ -198,7 +198,7 @@ def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
 
     A block is listed if it is complete: its size fits the file and the sync marker follows. So the list never promises
     more bytes than the file has, nor more records than its bytes can hold. After 100 faults or two million blocks the
-    rest is not read: nobody repairs a file with damage every few bytes, and each fault and block takes memory.
+    rest is not read: a file with damage every few bytes is beyond repair, and each fault and block takes memory.
     """
     blocks: list[Block] = []
     faults: list[FormatError] = []
@@ -290,7 +290,7 @@ def decompress_block(data: bytes, block: Block, codec: str, location: str, most:
         raise FormatError(
             f"a block does not decompress ({codec}): {error}", location=location, offset=block.start
         ) from None
-    except MemoryError:  # Arrow's memory error is one, too
+    except MemoryError:  # Arrow's memory error is a MemoryError, too
         text = f"a block of {len(body):,} bytes decompresses to more memory than the process can allocate"
         raise MemoryLimitError(f"{text} · in {location}") from None
     known = "null, deflate, snappy, zstandard, bzip2 and xz"
@@ -322,7 +322,7 @@ def _snappy(body: bytes, most: int) -> bytes:
 
 
 def is_bare(data: bytes, header: AvroHeader, index: BlockIndex) -> bool:
-    """Return whether a file has only its header, blocks and records, exactly as `header_bytes` would write them.
+    """Return whether a file consists only of header, blocks and records, exactly as `header_bytes` writes them.
 
     Readers skip everything else, so it may hold anything: a duplicate key in the header or its schema, blocks without
     records, bytes after a compressed stream. Also return False where this cannot be determined.
@@ -344,7 +344,7 @@ def is_bare(data: bytes, header: AvroHeader, index: BlockIndex) -> bool:
         if header.codec == "deflate" and _beyond(data[block.start : block.stop]):
             return False
         at = block.stop + len(header.sync)
-    # Other codecs may have several streams, some of which readers skip.
+    # Data of other codecs may consist of several streams, some of which readers skip.
     return at == len(data) and header.codec in ("null", "deflate")
 
 

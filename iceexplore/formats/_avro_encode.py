@@ -46,7 +46,7 @@ def encode_records(schema: Any, rows: pa.Table) -> tuple[bytes, list[int]]:
     Raises
     ------
     ValueError
-        A null where the schema allows none, or another type.
+        The rows have a null where the schema allows none, or values of another type.
     """
     arrays: list[AnyColumn] = [c.combine_chunks() for c in rows.columns]
     arrays = [a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for a in arrays]

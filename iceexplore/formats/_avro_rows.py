@@ -17,9 +17,9 @@ from iceexplore.storage import DATA_RATIO, allowed
 __all__ = ["AVRO_LOGICAL_TYPES", "Records", "avro_batches", "record_limit"]
 
 _BATCH_ROWS = 10_000
-#: A batch ends after this many bytes of records, which take many times as much as Python objects.
+#: A batch ends after this many bytes of records; as Python objects they take many times as much memory.
 _BATCH_BYTES = 4 << 20
-#: Expansion of a record decoded into Python objects: a number of one or two bytes takes 40.
+#: Expansion of a record when it is decoded into Python objects: a number of one or two bytes becomes 40 bytes.
 _RECORD_SHARE = 32
 _MAX_DEPTH = 64
 _MAX_FIELDS = 50_000
@@ -49,19 +49,19 @@ AVRO_LOGICAL_TYPES: dict[tuple[str, str], pa.DataType] = {
 
 
 def record_limit(stored: int) -> int:
-    """Return the most plain bytes of a record that is decoded into Python objects, for a file of ``stored`` bytes."""
+    """Return the maximum plain bytes of a record that becomes Python objects, for a file of ``stored`` bytes."""
     return allowed(stored, DATA_RATIO) // _RECORD_SHARE
 
 
 @dataclass(frozen=True)
 class _Node:
-    """A type for fastavro and for Arrow, with the conversion of decoded values (None: none needed)."""
+    """A type for fastavro and for Arrow, with the conversion of decoded values (None if none is needed)."""
 
     avro: Any
     arrow: pa.DataType
     convert: Callable[[Any], Any] | None
     nullable: bool = False
-    empty: bool = False  # values take no bytes: any number of them can be claimed at no cost
+    empty: bool = False  # values take no bytes, so a file can claim any number of them
 
 
 class Records:
@@ -118,9 +118,8 @@ class Records:
 def avro_batches(data: bytes, location: str, batch_rows: int = _BATCH_ROWS) -> Iterator[Any]:
     """Yield the Arrow schema of an Avro file, then its rows in batches.
 
-    Field ids are under ``PARQUET:field_id``, where Arrow keeps Parquet's. Damage is not salvaged: half a delete file
-    has
-    a different meaning than the whole.
+    Field ids are stored under ``PARQUET:field_id``, where Arrow keeps those of Parquet. Nothing is salvaged from a
+    damaged file: half a delete file has a different meaning than the whole.
 
     Raises
     ------
@@ -236,7 +235,7 @@ class _Translator:
         name = schema.get("name")
         if isinstance(name, str):
             space = schema.get("namespace")
-            # A second use of a named type must be its name in Avro, too: fastavro refuses a redefinition.
+            # In Avro, too, a second use of a named type must be its name: fastavro refuses a redefinition.
             used = _Node(node.avro["name"], node.arrow, node.convert, node.nullable, node.empty)
             self.named[name] = used
             if isinstance(space, str) and space:
@@ -257,7 +256,7 @@ class _Translator:
     def union(self, branches: list[Any], depth: int) -> _Node:
         real = [b for b in branches if b != "null"]
         if not branches or len(real) > 1:
-            raise UnsupportedError(f"{self.location} has an Avro union of {len(real)} types; Iceberg has one and null")
+            raise UnsupportedError(f"{self.location} has an Avro union of {len(real)} types; Iceberg allows one")
         if not real:
             return self.node("null", depth + 1)
         inner = self.node(real[0], depth + 1)

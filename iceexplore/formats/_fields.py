@@ -1,4 +1,4 @@
-"""Read field ids of Arrow fields, and reduce their types to those that Iceberg has."""
+"""Read the field ids of Arrow fields, and convert their types to those that Iceberg has."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def field_id(field: AnyField) -> int | None:
 
 
 def plain_field(field: AnyField) -> AnyField:
-    """Return a field with its id under `FIELD_ID`, at every depth without other metadata.
+    """Return a field with its id under `FIELD_ID` and, at every depth, without other metadata.
 
     Its types are without extensions, dictionaries and Arrow's other layouts of lists.
     """

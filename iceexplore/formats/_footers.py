@@ -35,7 +35,7 @@ CHUNK_SCHEMA = build.schema(
         pa.field("offset", pa.int64()),
     ]
 )
-#: Most column chunks to list: a footer may claim any number of them.
+#: Maximum number of column chunks to list: a footer may claim any number of them.
 MAX_CHUNKS = 1_000_000
 
 
@@ -64,7 +64,7 @@ class ParquetFooter:
     key_values
         Key-value metadata, undecodable bytes replaced.
     chunks
-        A row for each row group and column: values, nulls, bounds as text, encodings, codec, bytes, offset.
+        One row for each column of each row group: values, nulls, bounds as text, encodings, codec, bytes, offset.
     """
 
     location: str

@@ -1,4 +1,4 @@
-"""Translate other libraries' errors on foreign bytes."""
+"""Translate the errors that other libraries raise for untrusted bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["foreign"]
 def foreign(what: str, location: str) -> Iterator[None]:
     """Turn any exception of a library that reads ``what`` into `FormatError` or `UnsupportedError`.
 
-    Libraries that decode foreign bytes raise nearly anything (ArrowInvalid, OSError, KeyError, OverflowError,
+    Libraries that decode untrusted bytes raise nearly anything (ArrowInvalid, OSError, KeyError, OverflowError,
     MemoryError from a claimed size, RecursionError …), so all of them are caught here, and nowhere else.
     """
     try:

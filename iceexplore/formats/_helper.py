@@ -1,8 +1,8 @@
 """Decode ORC files, and footers of Parquet and ORC, in a separate process.
 
-Arrow's ORC library and its accessors of Parquet footers trust their input: a changed byte can end the process, which
-would be the user's kernel. So a helper process decodes; if it dies, the file is at fault, and the next file gets a new
-process.
+Arrow's ORC library and its accessors of Parquet footers trust their input: a changed byte can crash the process, which
+would be the user's kernel. So a helper process decodes. If it dies, the file is reported as damaged, and the next file
+gets a new process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Questions: TypeAlias = Callable[..., tuple[dict[str, Any], pa.Schema]]
 #: Seconds after which a file is assumed to make the library loop forever.
 _PATIENCE = 300.0
 _MAX_FOOTER = 1 << 28
-#: Memory limits of the process: for itself, and for a footer with its objects.
+#: Memory limits: for the process itself, and for a footer with its objects.
 _MEMORY = 1 << 28
 _FOOTER_MEMORY = 1 << 30
 #: Exit code of a process that exceeded its memory limit, as in `_worker`.
@@ -95,7 +95,7 @@ class _Helper:
             self.process, self.owner = None, os.getpid()
         if self.process is None or self.process.poll() is not None:
             worker = Path(__file__).with_name("_worker.py")
-            # -P: the working directory is not on the path; otherwise the helper imports what iceexplore can.
+            # -P keeps the working directory off the path. Apart from that, the helper can import what iceexplore can.
             env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
             # Arrow's default allocator reserves 1 GiB at once, which counts against the process's limit.
             env["ARROW_DEFAULT_MEMORY_POOL"] = "system"
@@ -110,7 +110,7 @@ class _Helper:
         if process is None or self.owner != os.getpid():
             return None
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(patience)  # its pipes close just before it ends
+            process.wait(patience)  # its pipes close shortly before the process ends
         process.kill()
         code = process.wait()
         for pipe in (process.stdin, process.stdout):
@@ -124,7 +124,7 @@ atexit.register(_HELPER.stop)
 
 
 def orc_rows(storage: Storage, location: str, *, kind: str, budget: Budget, file: RangeFile | None = None) -> pa.Table:
-    """Return every row of an ORC file, as read by Arrow. Raises as `read_rows`."""
+    """Return every row of an ORC file, as read by Arrow. Raises the same errors as `read_rows`."""
     limit = budget.limit
     with storage.local_path(location, kind=kind, file=file) as path:
         try:
@@ -151,7 +151,7 @@ def parquet_footer(storage: Storage, location: str, max_chunks: int) -> tuple[di
 def parquet_questions(
     storage: Storage, location: str, limit: int, *, size: int | None = None, file: RangeFile | None = None
 ) -> Iterator[Questions]:
-    """Yield a function for several requests to one Parquet footer, by operation and arguments; it is read once."""
+    """Yield a function that answers requests (operation, arguments) about one Parquet footer, which is read once."""
     with _footer_file(storage, location, b"PAR1", _parquet_tail, size, file) as path:
 
         def ask(op: str, **more: Any) -> tuple[dict[str, Any], pa.Schema]:

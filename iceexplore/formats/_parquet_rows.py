@@ -21,7 +21,7 @@ from iceexplore.storage import DATA_RATIO, Budget, RangeFile
 
 __all__ = ["BATCH_ROWS", "ParquetRows"]
 
-#: Rows of a batch, unless the caller wants fewer.
+#: Number of rows per batch, unless the caller wants fewer.
 BATCH_ROWS = 1 << 17
 _SPAN_BYTES = 32 << 20
 _WHAT = "the rows"
@@ -42,7 +42,7 @@ class ParquetRows:
     schema
         The schema as Arrow reads it, in plain types (see `plain_field`), with field ids under ``PARQUET:field_id``.
     sparing
-        The caller may consume only the first batches: large row groups are fetched only as far as batches need.
+        True if the caller may consume only the first batches: then large row groups are fetched only as far as needed.
     checksums
         Whether checksums of pages are verified, if the file has any.
     """
@@ -60,7 +60,7 @@ class ParquetRows:
 
         self.location = location
         with foreign("the Parquet file", location):
-            # INT96 as nanoseconds ends in 2262; Iceberg's timestamps in microseconds have a larger range.
+            # INT96 read as nanoseconds ends in 2262; Iceberg's timestamps in microseconds have a larger range.
             unit = None if nanoseconds else "us"
             how: dict[str, Any] = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": checksums}
             self._file = KeptChunks(file, location)
@@ -149,7 +149,7 @@ class ParquetRows:
         if span:
             yield edges[span[0]], sum(counts[i] for i in span), span
         if groups is None and edges[-1] != self.rows:
-            raise FormatError(f"row groups of {edges[-1]:,} rows in a file of {self.rows:,}", location=self.location)
+            raise FormatError(f"row groups have {edges[-1]:,} rows, the file {self.rows:,}", location=self.location)
 
     def _span(
         self, start: int, rows: int, groups: list[int], leaves: list[str] | None, most: int
@@ -183,7 +183,7 @@ class ParquetRows:
 
     @cached_property
     def _in_pieces(self) -> Any:
-        """The reader that uses many small requests, in the order of the pages."""
+        """Return the reader that sends many small requests, in the order of the pages."""
         import pyarrow.parquet as pq
 
         about = self._reader.metadata
@@ -220,7 +220,7 @@ def _leaf_count(f: AnyField) -> int:
 
 
 def _leaves(found: pa.DataType, wanted: Type, at: int) -> list[int]:
-    """Return the numbers of the needed leaf columns of one field; its own begin at ``at``."""
+    """Return the numbers of the needed leaf columns of one field; the numbers of its leaf columns begin at ``at``."""
     children = children_of(found)
     if not children:
         return [at]

@@ -1,9 +1,9 @@
 """Estimate the memory of a Parquet file's columns from the headers and dictionaries of their pages.
 
-Stored sizes are no bound: a dictionary stores once a string that a million rows use, run lengths expand a few bytes to
-any number of zeros, and each value of ``DELTA_BYTE_ARRAY`` may repeat the previous one. So pages are inspected before
-Arrow decodes them: batches get as many rows as fit a bound derived from the longest value, and what fits no batch is
-refused.
+Stored sizes are no upper limit: a dictionary stores a string once that a million rows use, run-length encoding expands
+a few bytes to any number of zeros, and each value of ``DELTA_BYTE_ARRAY`` may repeat the previous one. So pages are
+inspected before Arrow decodes them. The longest value determines how many rows fit into a batch; if not even one row
+fits, the file is refused.
 
 Rules: Parquet specification, "Data Pages", "Dictionary page" and "Encodings".
 """
@@ -24,7 +24,7 @@ from iceexplore.storage import FLOOR, Budget, PositionedFile, RangeFile, allowed
 
 __all__ = ["ChunkSize", "KeptChunks", "StreamLimit", "batch_rows", "chunk_sizes", "whole_bytes"]
 
-#: Limit for a batch by the upper bound, which is usually far too high.
+#: Limit for a batch if only the upper bound is known, which is usually far too high.
 _BATCH_BYTES = 128 << 20
 #: Smaller batches cost more than they save; a batch of this size may take twice the limit.
 _FEW_ROWS = 1024
@@ -37,13 +37,14 @@ _WIDTHS = (1, 8, 8, 8, 4, 8)
 _BYTE_ARRAY = 6
 _REPEATED = 2
 _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
-#: A footer of more bytes (some 100,000 chunks) takes seconds to parse in Python: such files get small batches instead.
+#: A larger footer (in bytes; about 100,000 chunks) takes seconds to parse in Python: such files are read in small
+#: batches.
 _LARGEST_FOOTER = 16 << 20
 _UNSEEN_ROWS = 64
 _TRAILER = 8
 _UINT32 = struct.Struct("<I")
 _LARGEST_HEADER = 1 << 20
-_OFFSET = 4  # of a string in Arrow's array
+_OFFSET = 4  # bytes of a string's offset in an Arrow array
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
 _DICTIONARY_ENCODINGS = frozenset((2, 8))  # PLAIN_DICTIONARY, RLE_DICTIONARY
 _DELTA_BYTE_ARRAY = 7
@@ -58,11 +59,11 @@ class ChunkSize:
     values
         The number of values, including nulls and the elements of lists.
     width
-        Most bytes of a value that is in a dictionary, repeats the previous one or has a fixed size.
+        Maximum size in bytes of a value that is in a dictionary, repeats the previous one or has a fixed size.
     plain
         Bytes of all values stored in full.
     average
-        Average bytes of a value stored in full, in the page where it is greatest.
+        Average size in bytes of a value stored in full, in the page with the highest average.
     page
         Bytes of the largest page of such values: a single value may take all of it.
     nested
@@ -84,7 +85,7 @@ class KeptChunks(PositionedFile):
         super().__init__(file.seek(0, io.SEEK_END), location)
         self.file = file
         self.footer: Footer | None = None
-        self._ends: list[tuple[int, bytes]] | None = []  # ranges that Arrow reads of the footer
+        self._ends: list[tuple[int, bytes]] | None = []  # the ranges that Arrow reads for the footer
         self._kept: dict[int, bytes] = {}
 
     def keep(self, offset: int, length: int) -> bytes:
@@ -166,7 +167,7 @@ class Footer:
 
 
 class StreamLimit:
-    """Limits the total size of a file's rows: batches may be small and their sum unlimited."""
+    """Limits the total size of a file's rows, because the sum of many small batches would be unlimited."""
 
     def __init__(self, budget: Budget) -> None:
         self._left = max(8 * FLOOR, budget.ratio * (budget.stored or 0), budget.limit)
@@ -196,7 +197,7 @@ def chunk_sizes(
     nested
         True if a row of some of these columns may have any number of values.
     near
-        Most bytes of a chunk to inspect; later pages are assumed to be similar.
+        Maximum number of bytes of a chunk to inspect; later pages are assumed to be similar.
     encoded
         Leaves that stay dictionary-encoded: a value takes only its index.
 
@@ -245,7 +246,7 @@ def batch_rows(sizes: Sequence[ChunkSize] | None, rows: int, budget: Budget, wha
     """
     if sizes is None:
         return min(rows, _UNSEEN_ROWS)
-    # Any row may be the one that has all of a list's elements, or the longest value of a page.
+    # All elements of the lists, or the longest value of a page, may be in a single row, and it may be any row.
     any_row = sum(s.plain + s.values * s.width if s.nested else s.page for s in sizes)
     each_row = sum(s.width + s.average for s in sizes if not s.nested)
     if any_row + each_row > budget.limit:

@@ -55,7 +55,7 @@ def rewritten_parquet(file: Any, table: pa.Table) -> bytes:
     import pyarrow.parquet as pq
 
     metadata = file.metadata
-    # Includes Arrow's own schema if the writer stored it: it is copied byte for byte, not generated again.
+    # This includes Arrow's own schema if the writer stored one: it is copied byte for byte, not generated again.
     key_values = dict(metadata.metadata or {})
     table = table.replace_schema_metadata(None)
     options = _columns(file)

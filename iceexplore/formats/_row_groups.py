@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChunkBounds", "ParquetLeaf", "ParquetRowGroup", "RowGroups", "read_parquet_row_groups"]
 
-#: Most row groups times requested columns: a footer may claim any number.
+#: Maximum number of row groups times requested columns: a footer may claim any number.
 _MAX_CHUNKS = 1_000_000
 
 
@@ -56,12 +56,11 @@ class ParquetLeaf:
 
 @dataclass(frozen=True)
 class ChunkBounds:
-    """The footer's statistics of a column in a row group; None is unknown.
+    """The footer's statistics of a column in a row group; None means unknown.
 
-    ``lower`` and ``upper`` are the stored values: int, float, bool or bytes by the physical type. Bytes may be
-    truncated
-    (``is_min_value_exact``), so they need not occur in the column. Statistics whose order the format
-    does not define, and the deprecated ``min`` and ``max`` of columns that have no signed order, are left out.
+    ``lower`` and ``upper`` are the stored values: int, float, bool or bytes, according to the physical type. Bytes may
+    be truncated (``is_min_value_exact``), so they need not occur in the column. Statistics whose order the format does
+    not define, and the deprecated ``min`` and ``max`` of columns that have no signed order, are left out.
     """
 
     values: int
@@ -115,7 +114,7 @@ def read_parquet_row_groups(
     FormatError
         Not a Parquet file, or the footer is damaged.
     UnsupportedError
-        Encrypted, a type that Arrow does not support, or too many row groups.
+        The file is encrypted, has a type that Arrow does not support, or has too many row groups.
     """
     questions = parquet_questions(storage, location, _MAX_CHUNKS, size=size, file=file)
     with questions as ask, foreign("the Parquet footer", location):

@@ -40,7 +40,7 @@ def open_rows(
     limit
         Memory for the rows in bytes, below the general memory limit.
     stated
-        The format in the file's manifest, for the error if the file has no format of data files.
+        The format according to the manifest, for the error if the file is not in a format of data files.
     encoded
         Columns that stay dictionary-encoded (``dictionary<int32, ...>``) in a Parquet file's batches: a path that
         a million rows share is decoded once. Batches may share a dictionary.
@@ -52,7 +52,7 @@ def open_rows(
     Raises
     ------
     FormatError
-        The file has no format of data files or is damaged.
+        The file is not in a format of data files, or is damaged.
     UnsupportedError
         The file is encrypted, or has an unknown codec or type.
     MemoryLimitError

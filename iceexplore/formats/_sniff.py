@@ -29,7 +29,7 @@ _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
 }
-#: The results of `sniff` for files that cannot be read without a key.
+#: Results of `sniff` for encrypted files.
 ENCRYPTED = frozenset(name for name in _MAGIC.values() if name.endswith("encrypted"))
 #: What `sniff` returns for a file that ends with these bytes.
 _AT_END = {f.magic: f.name for f in DATA_FILE_FORMATS if f.magic_at_end} | _ENCRYPTED_MAGIC
@@ -65,8 +65,8 @@ def sniff(head: bytes) -> str | None:
 def sniff_file(file: IO[bytes] | RangeFile) -> str | None:
     """Return the format of an open file as `sniff` does, or "" if it is empty; rewind the file to its start.
 
-    For a remote file the end is read first, which Parquet needs anyway: where it ends like a Parquet file, its
-    beginning costs no request.
+    For a remote file the end is read first, which Parquet needs anyway: if it ends like a Parquet file, its beginning
+    is not requested.
     """
     found: str | None = None
     if getattr(file, "far", False):
@@ -89,12 +89,12 @@ def data_file_format(file: IO[bytes] | RangeFile, location: str, stated: str | N
     Parameters
     ----------
     stated
-        The format in the file's manifest, for the error if the file has none of the known formats.
+        The format according to the manifest, for the error if the file is not in a known format.
 
     Raises
     ------
     FormatError
-        The file is empty, or has no format of data files.
+        The file is empty, or is not in a format of data files.
     UnsupportedError
         The file is encrypted.
     """
@@ -115,7 +115,7 @@ def empty_file(location: str) -> FormatError:
 
 
 def unknown_content(location: str, found: str | None, stated: str | None = None) -> FormatError:
-    """Return the error for a file that has no format of data files; arguments as for `data_file_format`."""
+    """Return the error for a file that is not in a format of data files; arguments as for `data_file_format`."""
     claim = f", although its manifest has the format {stated}" if stated else ""
     text = f"not {one_of_titles()}, but {found or 'unknown content'}{claim}"
     return FormatError(text, location=location, offset=0)

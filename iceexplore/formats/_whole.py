@@ -1,4 +1,4 @@
-"""Read a file whole that its format does not let read in parts, up to a limit."""
+"""Read whole files, up to a limit, whose format does not allow reading parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["whole_file"]
 
-#: Most bytes of an Avro, metadata or deletion-vector file.
+#: Maximum number of bytes of an Avro, metadata or deletion-vector file.
 MAX_FILE_BYTES = 1 << 31
 
 

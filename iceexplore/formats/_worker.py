@@ -1,8 +1,8 @@
-"""Run decoders that may crash on foreign bytes, as a script in a separate process without iceexplore.
+"""Run decoders that may crash on untrusted bytes, as a script in a separate process that does not import iceexplore.
 
 Its protocol: a line of JSON on standard input, ``{"op": …, "path": …, "limit": …, "more": {…}}``; on standard output
 a line of JSON, ``{"error": …, "unsupported": …}`` or ``{"length": …, "info": …}``, and that many bytes of an Arrow IPC
-stream. It ends with its input.
+stream. The process ends when its input ends.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ _most = 0
 def _confine(memory: int) -> None:
     """Limit this process's memory, in bytes.
 
-    Linux refuses allocations beyond the limit, which Arrow reports as an error. Elsewhere (macOS does not enforce such
-    a
-    limit, Windows has none) a thread watches the memory taken and ends the process.
+    Linux refuses allocations beyond the limit, which Arrow reports as an error. On other systems (macOS does not
+    enforce such a limit, Windows has none), a thread watches how much memory is used and ends the process.
     """
     global _most
     first, _most = _most == 0, memory
@@ -70,7 +69,7 @@ def serve() -> None:
     """Answer requests until the input ends."""
     answers = os.fdopen(os.dup(1), "wb")
     quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, 1)  # the libraries print warnings to them
+    os.dup2(quiet, 1)  # the libraries print warnings there
     os.dup2(quiet, 2)
     for line in sys.stdin:
         request = json.loads(line)

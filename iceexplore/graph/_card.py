@@ -84,7 +84,7 @@ def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> T
         files, rows = (_live_count(record["manifest_stats"], unit) for unit in ("files", "rows"))
         if root.dialect.deletion_vectors_on_entries:  # Delta Lake 4.4 writes 0 for counts that it does not compute
             files, rows = files or None, rows or None
-            if is_data:  # the root does not count the deletion vectors on data files' entries either
+            if is_data:  # nor does the root count the deletion vectors on the entries of data files
                 add("delete_files", None)
         left = None if files is None or gone.entries is None or gone.entries > files else files - gone.entries
         add("data_files" if is_data else "delete_files", left)

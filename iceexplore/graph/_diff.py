@@ -194,7 +194,7 @@ def diff(a: TableState, b: TableState) -> Diff:
     root_a, root_b = a.root(), b.root()
     by_a, by_b = _by_location(root_a), _by_location(root_b)
     both = {loc for loc in by_a.keys() & by_b.keys() if a.storage.key(loc) == b.storage.key(loc)}
-    # Equal locations are equal files only in one storage, or in a simulation, which shares its table's manifests.
+    # Equal locations mean equal files only within one storage, or for a simulation, which shares its table's manifests.
     same_storage = bool(both)
     shared = both
     if both and root_a is not None and root_b is not None:
@@ -346,7 +346,7 @@ def _manifests(a: Manifest | None, b: Manifest | None, same_storage: bool) -> pa
                 "removed_entries": pc.if_else(is_vector, rows["record_count"], pa.scalar(None, pa.int64())),
             }
         )
-        # A shared entry is listed once, as in the second state.
+        # An entry that both states have is listed once, as it is in the second state.
         parts.append(part.filter(pc.invert(is_shared)) if change == "removed" else part)
     return pa.concat_tables(parts)
 

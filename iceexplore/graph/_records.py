@@ -20,7 +20,7 @@ __all__ = ["Records", "RefRecords", "history", "ref_records", "snapshot_records"
 
 T = TypeVar("T")
 
-#: Most rows displayed: after years of streaming a table has a hundred thousand snapshots.
+#: Maximum number of rows that are displayed: after years of streaming, a table may have a hundred thousand snapshots.
 _MOST = 100
 
 

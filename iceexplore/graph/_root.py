@@ -118,7 +118,7 @@ def removed_counts(root: Manifest, rows: list[int]) -> list[int | None]:
             count = None
             if (entry["deletion_vector"] or {}).get("inline_content") is not None:
                 with suppress(IceexploreError):
-                    count = len(read_manifest_dv(None, root, row))  # inline: reads no file
+                    count = len(read_manifest_dv(None, root, row))  # inline, so no file is read
         out.append(count)
     return out
 

@@ -39,7 +39,7 @@ def to_ms(when: object) -> int:
             ) from None
     if isinstance(when, datetime):
         aware = when if when.tzinfo else when.replace(tzinfo=UTC)
-        # Integer arithmetic: float seconds lose milliseconds from the year 2255 on.
+        # Use integers: seconds as floats lose milliseconds from the year 2255 on.
         delta = aware - datetime(1970, 1, 1, tzinfo=UTC)
         return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
     if isinstance(when, date):

@@ -23,7 +23,8 @@ LeafMaker: TypeAlias = Callable[[Manifest, Manifest], Iterable[pa.Table]]
 #: Return the number of rows that a `LeafMaker` yields for the same root and leaf.
 LeafCount: TypeAlias = Callable[[Manifest, Manifest], int]
 
-#: Used instead of a row number of a root: the file entries in the root itself (V4), and the root as a whole.
+#: Used in place of the number of a row in the root: for the file entries in the root itself (V4), and for the whole
+#: root.
 DIRECT, ROOT = -1, -2
 
 

@@ -169,8 +169,8 @@ def build_manifest_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.
     is_inline = pc.is_valid(inline)
     size = pc.coalesce(pc.binary_length(inline).cast(pa.int64()), pc.struct_field(vector, "size_in_bytes"))
     columns = [
-        # Location of the leaf. A vector with an entry of its own names it as its referenced file, or as its location
-        # if the vector is inline; an attached one is part of the leaf's entry.
+        # The location of the leaf. An attached vector is part of the leaf's own entry. A vector with an entry of its
+        # own has the leaf as its referenced file or, if inline, as its location.
         pc.if_else(attached, own("location"), pc.coalesce(own("referenced_file"), own("location"))),
         pa.array(removed_counts(root, places), pa.int64()),
         pc.if_else(is_inline, "inline", "puffin"),

@@ -38,7 +38,7 @@ _METRICS = "readable_metrics"
 
 #: Columns of ``files`` that are computed from column statistics.
 STATISTICS = frozenset((*_MAPS, _METRICS))
-#: The tables of files: (every snapshot?, content types of the manifests).
+#: The tables of files: whether they show every snapshot, and the content types of their manifests.
 FILES: dict[str, tuple[bool, frozenset[int]]] = {
     "files": (False, ALL),
     "data_files": (False, DATA),
@@ -47,7 +47,7 @@ FILES: dict[str, tuple[bool, frozenset[int]]] = {
     "all_data_files": (True, DATA),
     "all_delete_files": (True, DELETES),
 }
-#: The tables of entries: every snapshot?
+#: The tables of entries, and whether they show every snapshot.
 ENTRIES = {"entries": False, "all_entries": True}
 
 

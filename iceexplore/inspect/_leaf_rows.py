@@ -17,7 +17,7 @@ from iceexplore.inspect._source import in_parallel
 
 __all__ = ["LeafRows"]
 
-#: Bytes of rows that are cached, besides those of the manifest that was read last.
+#: Size in bytes of the cached rows, not counting those of the manifest that was read last.
 _KEPT_BYTES = 64 << 20
 
 

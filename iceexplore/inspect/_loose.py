@@ -88,7 +88,7 @@ class LooseFile:
         return self._records()
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the records as a data frame; 64-bit integers stay exact beside nulls. Raises as `arrow`."""
+        """Return the records as a data frame; 64-bit integers stay exact beside nulls. Raises what `arrow` does."""
         import pandas as pd
 
         frame: pd.DataFrame = self.arrow().to_pandas(types_mapper=pd.ArrowDtype)

@@ -90,7 +90,7 @@ def _cell(value: AnyScalar) -> str:
         return str(value)
     try:
         plain = value.as_py()
-    except (ValueError, OverflowError):  # dates that Python does not have, text that is not UTF-8
+    except (ValueError, OverflowError):  # dates that Python cannot represent, text that is not UTF-8
         return str(value.type)
     return _text(plain.hex() if isinstance(plain, bytes) else plain, _CELL)
 

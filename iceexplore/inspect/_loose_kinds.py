@@ -30,9 +30,9 @@ from iceexplore.storage import Budget, Storage, load_json, parse_document
 
 __all__ = ["Content", "MAX_POSITIONS", "READERS", "vector_content"]
 
-#: Most positions that `LooseFile.arrow` lists (800 MB). A few bytes of runs can set 65,536 of them.
+#: Maximum number of positions that `LooseFile.arrow` lists (800 MB). A few bytes of runs can set 65,536 of them.
 MAX_POSITIONS = 100_000_000
-#: Most bytes, after decompression, of JSON that is not table metadata.
+#: Maximum size, in bytes after decompression, of a JSON file that is not table metadata.
 MAX_JSON_BYTES = 1 << 28
 
 _MANIFEST_LIST_ID = 500  # manifest_path

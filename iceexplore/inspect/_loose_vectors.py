@@ -14,7 +14,7 @@ from iceexplore.manifests import ContentType, Manifest, bool_array, manifest_dv_
 
 __all__ = ["MAX_LISTED", "VECTORS", "manifest_vectors"]
 
-#: Most positions listed for one root (4 MB): a few bytes of runs can set 65,536 of them.
+#: Maximum number of positions listed for one root (4 MB): a few bytes of runs can set 65,536 of them.
 MAX_LISTED = 1_000_000
 #: The content types of entries that may have a manifest DV.
 _BEARERS = pa.array([3, 4, 5], pa.int32())

@@ -131,6 +131,6 @@ def _texts(raw: AnyArray, metadata: TableMetadata, spec_id: int, position: int) 
     values, _ = decode_values(kind, raw)
     if not pa.types.is_temporal(values.type):
         return [human_value(kind, field.transform, v) for v in values.to_pylist()]
-    # Python dates end at the years 1 and 9999: print from the stored integer.
+    # Python's dates only cover the years 1 to 9999, so format the stored integer.
     numbers = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
     return [human_value(kind, field.transform, v) for v in numbers.to_pylist()]

@@ -101,7 +101,7 @@ class MetadataTable:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the table as an Arrow C stream, for libraries that take one: ``polars.DataFrame(t.inspect.files)``."""
-        table: Any = self.arrow()  # the stubs leave the export untyped
+        table: Any = self.arrow()  # pyarrow-stubs leaves the export untyped
         stream: object = table.__arrow_c_stream__(requested_schema)
         return stream
 

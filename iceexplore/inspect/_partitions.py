@@ -78,7 +78,7 @@ def partition_rows_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
     return make
 
 
-#: The rows that ``partitions`` sums up.
+#: The rows from which ``partitions`` computes its sums.
 PARTITION_ROWS = ByLeaf(partition_rows_maker, parts=("entries", "partition"))
 
 
@@ -150,7 +150,8 @@ def _last_updates(rows: pa.Table, group: np.ndarray, count: int) -> tuple[Any, A
     snapshots = np.asarray(pc.fill_null(whole(rows.column("snapshot_id")), -1))
     micros = np.asarray(pc.fill_null(whole(rows.column("micros")), _NEVER))
     order = np.lexsort((np.arange(len(group)), micros, group))
-    # The last entry of a group in this order has the latest time; Java takes the first of those with that time.
+    # In this order, the last entry of a group has the latest time. Of several entries with that time, Java uses the
+    # first.
     ends = np.flatnonzero(np.append(group[order][1:] != group[order][:-1], True))
     best = order[ends]
     same = micros == micros[best][group]

@@ -24,7 +24,7 @@ from iceexplore.metadata import StructType
 
 __all__ = ["MAX_POSITIONS", "position_deletes_maker", "position_deletes_schema"]
 
-#: Most positions listed of one deletion vector: a few bytes can claim 2**60 of them.
+#: Maximum number of positions that are listed for one deletion vector: a few bytes can claim 2**60 of them.
 MAX_POSITIONS = 20_000_000
 #: Rows per chunk: an Arrow string array holds at most 2 GiB, and each row repeats two paths.
 _BATCH = 500_000
@@ -53,7 +53,7 @@ def position_deletes_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
 
     def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
         rows = live_position_deletes(leaf, union)
-        places = range(rows.num_rows)  # each row is a file, or a part of one, to read
+        places = range(rows.num_rows)  # each row describes a file to read, or a part of one
         for tables in in_parallel(state, partial(_read, state, schema, rows), places):
             yield from tables
 

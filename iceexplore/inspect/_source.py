@@ -72,7 +72,7 @@ def every_root(state: TableState) -> Iterator[tuple[Snapshot, Manifest]]:
             yield snapshot, root
 
 
-#: A snapshot, its root, whether the root's own files are wanted too, and rows of the root.
+#: A snapshot, its root, whether the root's own files are requested too, and rows of the root.
 Rows: TypeAlias = tuple[Snapshot, Manifest, bool, list[int]]
 
 

@@ -1,9 +1,9 @@
 """The pointer of a table in a PyIceberg catalog, moved by check-and-put (spec, "Metastore Tables").
 
 PyIceberg's ``Catalog.commit_table`` writes its own metadata file, which supports neither version 4 nor what PyIceberg
-does not model. This needs the step beneath it: put this location if that one is still current. A SQL catalog offers it
-as a conditional update of one row. The other catalogs of PyIceberg 0.12 do not offer it for a metadata file that the
-caller writes: REST catalogs write metadata themselves; for Glue, Hive, DynamoDB and BigQuery it is part of private
+does not model. A lab needs the step underneath: put this location if that one is still current. A SQL catalog supports
+it as a conditional update of one row. The other catalogs of PyIceberg 0.12 do not support it for a metadata file that
+the caller writes: REST catalogs write metadata themselves; for Glue, Hive, DynamoDB and BigQuery it is part of private
 methods.
 """
 

@@ -25,7 +25,7 @@ __all__ = ["LAB_PROPERTY", "LabCommitter", "check_lab", "layout_text", "options_
 #: The table property that marks a lab; its value is the layout's options as JSON.
 LAB_PROPERTY = "iceexplore.lab"
 _NOTE = "A lab: commits are written to "
-#: Most seconds that a writer waits for its turn.
+#: Maximum time in seconds that a writer waits for its turn.
 _LONGEST_TURN = 10.0
 #: Defaults of Java's ``TableProperties.COMMIT_MIN_RETRY_WAIT_MS`` and the like.
 _WAITS = {"min-wait-ms": 100, "max-wait-ms": 60_000, "total-timeout-ms": 1_800_000}
@@ -67,7 +67,7 @@ class LabCommitter(Committer):
         return os.path.dirname(self.storage.resolve(self.state.metadata_location))
 
     def newest(self) -> TableState:
-        """Return the table as of the last commit of any writer; see `Committer.newest`.
+        """Return the table as of the last commit by any writer; see `Committer.newest`.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class LabCommitter(Committer):
         return state_of((state or self.state).opened, strict=True)
 
     def refresh(self) -> TableState:
-        """Update the state as `Committer.refresh`; if another writer upgraded the table, adopt its format version."""
+        """Update the state like `Committer.refresh`; if another writer upgraded the table, adopt its format version."""
         state = super().refresh()
         if state.metadata.format_version > self.options.format_version:
             self.options = options_of(state)
@@ -106,12 +106,13 @@ class LabCommitter(Committer):
         adds_only: bool = False,
         **how: Any,
     ) -> Snapshot | None:
-        """Commit as `Committer.commit` on the newest state; meanwhile `orphan_files` does not list its files.
+        """Commit to the newest state, like `Committer.commit`; meanwhile `orphan_files` does not list its files.
 
         Parameters
         ----------
         adds_only
-            The change does not depend on the table's rows, so rows that may be missing are no reason to refuse it.
+            True if the change does not depend on the table's rows, so that it need not be refused when rows may be
+            missing.
 
         Raises
         ------
@@ -146,7 +147,7 @@ class LabCommitter(Committer):
             remove_refused(self.storage, record, self.newest())
 
     def notes(self, location: Any) -> tuple[str, ...]:
-        """Return notes: that this is a lab, and where it writes."""
+        """Return notes that say that this is a lab, and where it writes."""
         note = f"{_NOTE}{self.storage.folder}."
         return (note, *(n for n in self._first_notes if not n.startswith((_NOTE, "Metadata: "))))
 

@@ -1,7 +1,7 @@
 """Refuse to rewrite rows if some may be missing, because they would be lost permanently.
 
 Reading continues with a warning if counts contradict each other (`ScanPlan.doubts`). But an operation that replaces
-files, or depends on the rows that it finds, makes the loss permanent and impossible to detect later.
+files, or depends on the rows that it finds, would make the loss permanent and impossible to detect later.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OnError = Literal["raise", "skip"]
 
 
 def careful(make: MakeChange, on_doubt: Callable[[TableState, Iterable[str]], None]) -> MakeChange:
-    """Wrap a change's maker so that it checks before and after whether rows that it depends on may be missing."""
+    """Wrap a function that makes a change: check before and after it whether rows that it needs may be missing."""
 
     def made(writer: CommitWriter) -> Change:
         before = doubts_of(writer.base)

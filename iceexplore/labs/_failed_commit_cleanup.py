@@ -17,7 +17,7 @@ from iceexplore.storage import FolderStorage, Write
 
 __all__ = ["remove_lost", "remove_refused"]
 
-#: The order of removal: after a crash in between, no remaining file references a removed one.
+#: The order in which files are removed: if the process crashes in between, no remaining file references a removed one.
 _KINDS = ("metadata", "manifest-list", "manifest")
 
 

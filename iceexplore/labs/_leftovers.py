@@ -55,15 +55,15 @@ def find_leftovers(lab: LabCommitter, *, running: bool = False) -> list[Leftover
     Parameters
     ----------
     running
-        Also return files that may belong to running commits: those not older than the oldest of them.
+        Also return files that may belong to running commits: those that are not older than the oldest running commit.
 
     Raises
     ------
     FormatError, FileMissingError
         Metadata cannot be read, so its references are unknown and no file is reported.
     """
-    # The order matters: files are listed before running commits are checked, and those before the table is read. So
-    # each listed file is younger than a running commit, or its commit has ended and the table references it.
+    # The order matters: first list the files, then check for running commits, then read the table. So each listed file
+    # either is younger than a running commit, or its commit has ended and the table references it.
     storage = lab.storage
     listed = [e for e in storage.entries(storage.folder, recursive=True) if not e.is_folder]
     oldest = oldest_running(lab.metadata_folder)
@@ -81,7 +81,7 @@ def find_leftovers(lab: LabCommitter, *, running: bool = False) -> list[Leftover
 
 
 def remove_files(lab: LabCommitter, files: list[Leftover], *, older_than_ms: int) -> list[Leftover]:
-    """Remove files that were last modified at least so many milliseconds ago; return the removed ones.
+    """Remove files last modified at least ``older_than_ms`` milliseconds ago; return the removed ones.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _metadata_files(state: TableState) -> Iterator[str]:
     if MetadataNames.of(state.metadata_location).by_version:
         yield os.path.join(folder, HINT)
         number = numbered(os.path.basename(current)) or 0
-        # Each of them was the table's current one, but the log lists only the last hundred.
+        # Each of these files was the current metadata file at some time, but the log lists only the last hundred.
         older = (n for n in os.listdir(folder) if (its := numbered(n)) is not None and its < number)
         yield from (os.path.join(folder, n) for n in older)
         return
@@ -184,7 +184,7 @@ def _kind(real: str) -> str:
 
 
 def remove_unneeded(lab: LabCommitter, before: Collection[str]) -> None:
-    """Remove files of the folder that snapshots needed before and that the newest state does not need.
+    """Remove files of the folder that snapshots needed before and that the newest state no longer needs.
 
     Files that cannot be removed stay as orphan files.
     """

@@ -21,7 +21,7 @@ from iceexplore.writing import plain_values
 
 __all__ = ["LOCAL_ENGINE", "LocalEngine", "is_array", "with_columns"]
 
-#: Creates new rows from old ones: (row of the tasks, the rows, their positions). The columns stay the same.
+#: Creates new rows from old ones. Called with the row in the tasks, the rows, and their positions; keeps the columns.
 Replace = Callable[[int, pa.Table, Positions], pa.Table]
 _POS = "_pos"
 
@@ -91,7 +91,7 @@ LOCAL_ENGINE = LocalEngine()
 
 
 def _rows_of(state: TableState, tasks: FileTasks, row: int) -> Iterator[tuple[pa.Table, Positions]]:
-    """Yield the live rows of a file, without position column, and their positions."""
+    """Yield the live rows of a file, without the position column, and their positions."""
     lineage = LINEAGE if state.metadata.has_row_lineage else ()
     one = tasks.take(pa.array([row]))
     every = replace(one, whole=pa.array([True]))
@@ -144,7 +144,7 @@ def _values(table: pa.Table, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_array(value: Any) -> bool:
-    """Return whether the value is an array of several rows' values, of Arrow, NumPy or pandas."""
+    """Return whether the value is an array (of Arrow, NumPy or pandas) with values for several rows."""
     # Check the class: a Spark Column returns something for any attribute.
     return isinstance(value, (pa.Array, pa.ChunkedArray, np.ndarray)) or hasattr(type(value), "iloc")
 

@@ -1,4 +1,4 @@
-"""merge: match rows of a source with the table's by key, and update, delete or insert rows in one commit."""
+"""Merge: match rows of a source with rows of the table by key, and update, delete or insert rows in one commit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["merge_rows"]
 
 Matched = Literal["update", "delete"]
 Positions = npt.NDArray[np.int64]
-#: Up to this number, all keys are matched against the files' statistics; above it, only their range.
+#: Up to this number of keys, each key is compared with the statistics of files; above it, only the range of the keys.
 _FEW = 200
 _SOURCE = "\x00source"
 
@@ -105,7 +105,7 @@ def _merge_on_spark(
     where: Any,
     write: Write,
 ) -> Change:
-    """Merge a Spark data frame as `merge_rows`; of its rows only some key values are sent to this process."""
+    """Merge a Spark data frame like `merge_rows`; only some key values of its rows are sent to this process."""
     from iceexplore.on_spark import merge_source
 
     session = frame.sparkSession
@@ -155,7 +155,7 @@ def _narrowed(
     Parameters
     ----------
     values_of
-        Returns the non-null values of a key, or the range of more than `_FEW`, and whether it is a range.
+        Returns the non-null values of a key (or their range if there are more than `_FEW`), and whether it is a range.
     """
     from pyiceberg.expressions import AlwaysTrue, And, GreaterThanOrEqual, In, LessThanOrEqual
 
@@ -163,7 +163,7 @@ def _narrowed(
     types = {f.name: type_base(f.type) for f in state.schema.fields}
     for name in keys:
         if types[name] not in ("int", "long", "string", "date", "decimal"):
-            continue  # other types have several notations of equal values, so their files are read
+            continue  # other types can represent equal values in several ways, so their files are read
         values, more = values_of(name)
         if more:
             found = And(found, GreaterThanOrEqual(name, values[0]), LessThanOrEqual(name, values[1]))

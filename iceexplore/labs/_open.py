@@ -46,7 +46,7 @@ def create_lab(
     else:
         row = CatalogRow(loaded_catalog(catalog), _path_text("path", path, "the table's name, 'db.table'"))
         location = _place(row, None if location is None else _path_text("location", location, "a folder"))
-    _check_text("location", location)  # it may include the working folder
+    _check_text("location", location)  # the location may include the working directory
     real = canonical(location)
     _check_empty(real)
     document = new_table(
@@ -82,7 +82,7 @@ def create_lab(
 
 
 def _write_first(path: str, data: bytes, written: list[str]) -> None:
-    """Write the first metadata file, and record it as soon as its name may exist."""
+    """Write the first metadata file, and record it as soon as a file with its name may exist."""
     if os.path.lexists(path):
         raise FileExistsError(path)
     try:
@@ -197,7 +197,7 @@ def _folder(path: str) -> str:
 
 
 def _spelled(path: str, folder: str) -> str:
-    """Return a local folder as the table spells it: a URI, as the spec asks for, with the scheme as it was given.
+    """Return a local folder as the table spells it: a URI, as the spec requires, with the scheme as it was given.
 
     Nothing is percent-encoded: Hadoop's ``Path``, PyIceberg and iceberg-rust use the characters of a location as they
     are. But PyIceberg's ``parse_location`` would cut a URI at ``#`` and ``?``, so a folder with one of these stays a

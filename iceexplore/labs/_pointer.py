@@ -76,7 +76,7 @@ class FolderPointer(Pointer):
             while True:
                 number = numbered(self.location.rpartition("/")[2])
                 replace_file(os.path.join(self.folder, HINT), str(number).encode())
-                # With two writers, the slower one must not leave the older number.
+                # With two writers, the slower one must not overwrite the newer number with an older one.
                 if numbered(self.location.rpartition("/")[2]) == number:
                     return
 

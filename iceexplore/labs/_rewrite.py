@@ -18,7 +18,8 @@ from iceexplore.planning import FileTasks, Filter, plan_scan
 __all__ = ["Engine", "Hits", "MovedRows", "Positions", "Rewrite", "change_of", "mode_of", "planned"]
 
 Positions = npt.NDArray[np.int64]
-#: Positions of matching rows in a file, by row of the tasks; on Spark as `pyroaring.BitMap64`.
+#: The positions of the matching rows of each file, keyed by the file's row in the tasks; on Spark, a
+#: `pyroaring.BitMap64`.
 Hits = Mapping[int, Any]
 
 
@@ -39,7 +40,7 @@ class MovedRows:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """The changes to the affected files.
+    """The changes that a rewrite makes to the affected files.
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class Engine(Protocol):
         Parameters
         ----------
         hits
-            At least one row of each task in it.
+            The matching rows by task; each task has at least one.
         change
             Creates the replacement rows; None for none.
         """
@@ -109,7 +110,7 @@ def mode_of(state: TableState, operation: Literal["delete", "update", "merge"]) 
 
 
 def planned(state: TableState, writer: CommitWriter, where: Any) -> tuple[Filter, FileTasks]:
-    """Return the files that may have matching rows; why some may be missing is added to ``writer.doubts``.
+    """Return the files that may have matching rows; reasons why some may be missing go to ``writer.doubts``.
 
     Raises
     ------
@@ -141,7 +142,7 @@ def change_of(
     Parameters
     ----------
     conflicts
-        The filter that was read: with serializable isolation, new rows that may match it conflict.
+        The filter of the rows that were read: with serializable isolation, new rows that may match it are a conflict.
     """
     from pyroaring import BitMap64
 
@@ -159,7 +160,7 @@ def change_of(
         made,
         operation=operation,
         remove_data=rewrite.gone,
-        # Position delete files of version 2 that apply only to one of these files; vectors are removed with their
+        # Position delete files (v2) that apply to only one of these files. Deletion vectors are removed with their data
         # files.
         remove_deletes=tuple(dict.fromkeys((*made.remove_deletes, *scoped_to(tasks.matched, rewrite.gone)))),
         conflict_files=made.conflict_files | set(rewrite.gone),

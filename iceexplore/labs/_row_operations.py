@@ -1,4 +1,4 @@
-"""The commit operations that a lab performs on rows, by name: each returns the function that makes the change.
+"""The commit operations that labs perform on rows, by name; each returns a function that makes the change.
 
 They take the arguments of `Lab`'s methods, and check the engine before the commit begins. All other operations of a lab
 are those of simulations (`iceexplore.commits.OPERATIONS`).
@@ -59,7 +59,7 @@ def _compact(where: Any = None, *, spark: Any = None, read: bool | None = None, 
     return lambda w: compact(w.base, w, where=where, read=True, **how)
 
 
-#: By the operation's name.
+#: The functions that make the changes, by the operation's name.
 ROW_OPERATIONS: dict[str, Callable[..., MakeChange]] = {
     "append": _append,
     "compact": _compact,

@@ -18,7 +18,7 @@ from iceexplore.errors import StorageError
 fcntl: Any
 try:
     import fcntl
-except ImportError:  # Windows: marks count as held, see `oldest_running`
+except ImportError:  # Windows: every mark counts as locked, see `oldest_running`
     fcntl = None
 
 __all__ = ["MARK", "Turn", "is_mark", "oldest_running", "running"]
@@ -49,7 +49,7 @@ def running(folder: str) -> Iterator[None]:
         raise StorageError(f"cannot commit: {folder} is not writable ({e.strerror})") from e
     try:
         if fcntl is not None:
-            with suppress(OSError):  # a file system without locks: this commit's files count as orphan files
+            with suppress(OSError):  # the file system has no locks: files of this commit count as orphan files
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -61,7 +61,7 @@ def running(folder: str) -> Iterator[None]:
 def oldest_running(folder: str) -> int | None:
     """Return when the oldest running commit began, in milliseconds since the epoch; None if none is running.
 
-    Without such locks (Windows) every mark counts as running.
+    On systems without such locks (Windows), every mark counts as that of a running commit.
     """
     found = []
     for name in os.listdir(folder):
@@ -101,7 +101,7 @@ class Turn:
         return self._descriptor is not None
 
     def take(self, folder: str, seconds: float) -> bool:
-        """Wait for the turn for at most so many seconds; False if it did not come or the system has no such lock."""
+        """Wait up to this many seconds for the turn; return False if it did not come or locks are not supported."""
         if fcntl is None:
             return False
         descriptor = os.open(folder, os.O_RDONLY)
@@ -115,7 +115,7 @@ class Turn:
                     continue
                 os.close(descriptor)
                 return False
-            except OSError:  # a file system without locks on folders
+            except OSError:  # the file system does not support locks on folders
                 os.close(descriptor)
                 return False
             self._descriptor = descriptor

@@ -20,7 +20,7 @@ from iceexplore.storage import CommitFiles, Write
 
 __all__ = ["OnSpark", "compact_on_spark", "is_spark_column", "is_spark_frame", "write_moved", "write_on_spark"]
 
-#: Rewritten rows of an unpartitioned table become at most one file per so many bytes of the old files.
+#: In an unpartitioned table, rewritten rows become at most one file for every this many bytes of the old files.
 _FILE_BYTES = 32 << 20
 
 Frame = Any
@@ -110,7 +110,7 @@ def write_moved(state: TableState, writer: CommitWriter, rows: MovedRows) -> Ent
 
 
 def compact_on_spark(session: Any, state: TableState, writer: CommitWriter, **how: Any) -> Change:
-    """Compact files with Spark's workers, as `iceexplore.commits.compact` but of any size."""
+    """Compact files with Spark's workers, like `iceexplore.commits.compact`, but without a size limit."""
     from iceexplore.on_spark import compact_files
 
     return compact(
@@ -122,7 +122,7 @@ def compact_on_spark(session: Any, state: TableState, writer: CommitWriter, **ho
 
 
 def _noted(writer: CommitWriter, made: EntryBatch) -> EntryBatch:
-    """Record files that workers have written in this commit's write log."""
+    """Record, in the write log of this commit, files that workers have written."""
     files = writer.storage
     if isinstance(files, CommitFiles):
         places = made.entries.select(["location", "file_size_in_bytes"]).to_pylist()

@@ -1,4 +1,4 @@
-"""Content entries, manifest dialects, and Avro and Parquet codecs: one record for the manifests of all versions."""
+"""Read and write manifests of all versions, in Avro and Parquet, as content entries."""
 
 from __future__ import annotations
 

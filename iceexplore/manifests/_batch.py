@@ -41,8 +41,8 @@ class EntryBatch:
         Manifests have aggregated statistics, including those of partition fields (by expression id). Files have only
         statistics of columns, in every dialect: their partition values are in `partition`.
     partition
-        The partition tuples: a struct with children by partition field id (``"1000"``), united over the specs of the
-        entries. Null for manifests and entries of unpartitioned specs; None if no entry has a tuple.
+        The partition tuples: a struct with children by partition field id (``"1000"``), with the fields of all specs of
+        the entries. Null for manifests and entries of unpartitioned specs; None if no entry has a tuple.
     """
 
     entries: pa.Table
@@ -81,7 +81,7 @@ class EntryBatch:
         """
         wanted = manifest.stat_field_ids() if field_ids is None else list(field_ids)
         stats = {}
-        for s in manifest.stats_of(wanted):  # bounds of a column in no schema, such as a reserved one, stay binary
+        for s in manifest.stats_of(wanted):  # bounds of a column without a schema (a reserved one) stay binary
             kind = stats_type(s.lower.type)
             counts = [s.value_count, s.null_count, s.nan_count, s.column_size, s.average_length, s.max_length]
             arrays = [s.lower, s.upper, *counts, s.tight_bounds]
@@ -101,7 +101,7 @@ class EntryBatch:
         return EntryBatch(self.entries.filter(mask), self._stats_by(lambda batch: batch.filter(mask)), partition)
 
     def _stats_by(self, some: Callable[[pa.RecordBatch], pa.RecordBatch]) -> dict[int, pa.StructArray]:
-        """Apply a selection to the statistics of all columns at once, as calls per column are slow in wide tables."""
+        """Apply a selection to the statistics of all columns at once, as one call per column is slow in wide tables."""
         if not self.stats:
             return {}
         together = pa.RecordBatch.from_arrays(list(self.stats.values()), names=[""] * len(self.stats))
@@ -123,7 +123,7 @@ class EntryBatch:
 
 
 def concat_batches(batches: Iterable[EntryBatch]) -> EntryBatch:
-    """Concatenate batches; ``ordinal`` is renumbered, statistics and tuples are united by id."""
+    """Concatenate batches; ``ordinal`` is renumbered, statistics and tuples are merged by id."""
     parts = [b for b in batches if len(b)]
     if not parts:
         return EntryBatch.empty()

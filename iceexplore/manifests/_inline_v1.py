@@ -19,7 +19,7 @@ from iceexplore.metadata import Snapshot, TableMetadata
 
 __all__ = ["inline_root"]
 
-#: Bytes read for a header: it has about 5 kB, or more with the schema of a wide table.
+#: Number of bytes read for a header: it takes about 5 kB, or more with the schema of a wide table.
 _FIRST_BYTES = 64 * 1024
 
 
@@ -75,9 +75,9 @@ def _spec_id(storage: Any, location: str, size: int | None) -> int:
 
 
 def _first_with(metadata: TableMetadata, snapshot: Snapshot, location: str) -> int:
-    """Return the id of the snapshot that added a manifest: the oldest in the line of ancestors that lists it inline.
+    """Return the id of the snapshot that added a manifest: the oldest ancestor that lists it inline.
 
-    Java takes the given snapshot, which would mark every manifest as added in every snapshot.
+    Java uses the given snapshot, which would mark every manifest as added in every snapshot.
     """
     found, at = snapshot.snapshot_id, snapshot
     for _ in metadata.snapshots:

@@ -36,10 +36,10 @@ from iceexplore.metadata import Dialect, Type
 
 __all__ = ["Manifest"]
 
-#: Files with at most this many rows keep rows converted to Python values.
+#: For files with at most this many rows, the rows are also cached as Python values.
 _FEW_ROWS = 1_000
-#: Most columns per manifest whose statistics are compared with the root's claims: a filter uses few, and a table of
-#: files may decode many thousands.
+#: Maximum number of columns per manifest whose statistics are compared with the root's claims: a filter uses few, and a
+#: table of files may decode many thousands.
 _MOST_COMPARED = 64
 
 
@@ -56,7 +56,8 @@ class Manifest:
     is_root
         True for a manifest list or root manifest: its entries are manifests and, in V4, also files and manifest DVs.
     root_row
-        For a leaf, its row in the root's entries; None for a root, its direct view and a loose file.
+        For a leaf, its row in the root's entries; None for a root, for the view of its own files, and for a file opened
+        without its table.
     header
         Schema and key-value metadata as written.
     length
@@ -104,15 +105,15 @@ class Manifest:
         self.root_row = root_row
         self.stored_rows = len(entries) if stored is None else stored
         self._contradicted: set[tuple[int, str]] = set()
-        #: For a root, its claims about its manifests; for a leaf, those of its root.
+        #: For a root, what it claims about its manifests; for a leaf, what its root claims about it.
         self.claims = claims
         self._compared: set[int] = set()
         self._few_rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         self._tuples_compared = False
-        self._maps: dict[bool, MapStats] = {}  # key: contradictions are reported
+        self._maps: dict[bool, MapStats] = {}  # the key: whether contradictions are reported
 
     def under(self, root: Manifest, row: int) -> Manifest:
-        """Return this leaf as one of another root whose row is the same; decoded parts are shared."""
+        """Return this leaf as a leaf of another root that has an equal row for it; decoded parts are shared."""
         other = copy.copy(self)
         other.claims, other.root_row = root.claims, row
         other._compared, other._tuples_compared = set(), False  # the other root's claims are not compared yet
@@ -141,8 +142,9 @@ class Manifest:
         Types are those of the spec that the manifest was written for, or the file's own if the spec is unknown or the
         values do not fit it. None if unpartitioned, and for a root.
 
-        V4 manifests have no tuples: they are rebuilt from derived columns and the bounds of identity fields, and united
-        over the specs of the entries; null for manifests (in a V4 root) and entries of unpartitioned specs.
+        V4 manifests have no tuples. They are rebuilt from derived columns and the bounds of identity fields, and have
+        the fields of all specs of the entries; they are null for manifests (in a V4 root) and for entries of
+        unpartitioned specs.
         """
         made = self._rebuilt() if self._is_v4 else self._stored_tuples()
         if not self._tuples_compared and made is not None:
@@ -152,7 +154,7 @@ class Manifest:
         return made
 
     def untrue_claims(self) -> list[Problem]:
-        """Return problems for too narrow claims of the root about this manifest: tuples and, in V4, statistics."""
+        """Return problems for claims of the root about tuples and (in V4) statistics that are too narrow."""
         if self.claims is None or self.root_row is None:
             return []
         made = self._rebuilt() if self._is_v4 else self._stored_tuples()
@@ -214,7 +216,7 @@ class Manifest:
                 yield (s.field_id,), s
         else:
             kinds = {i: self._meaning.types.get(i) for i in field_ids}
-            if self._mapped.keeps(kinds):  # small: decoded once, column by column
+            if self._mapped.keeps(kinds):  # a small manifest: each column is decoded once and kept
                 yield from (((s.field_id,), s) for s in self._mapped.columns(kinds))
             else:
                 yield from self._mapped.blocks(kinds)
@@ -222,7 +224,7 @@ class Manifest:
     def row_stats(self, row: int, kinds: Mapping[int, Type | None]) -> tuple[list[ColumnStats], int]:
         """Return the statistics of one v1 to v3 entry, sorted by field id, and the entry's index in them.
 
-        Of a large manifest only this entry is decoded. Contradictions are not reported.
+        In a large manifest, only this entry is decoded. Contradictions are not reported.
 
         Parameters
         ----------

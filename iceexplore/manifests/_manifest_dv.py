@@ -1,8 +1,9 @@
 """Manifest deletion vectors: the positions of a leaf manifest's entries that are removed.
 
-They are in the root (content type MANIFEST_DV), inline or as a blob of a Puffin file. The encoding is a portable 32-bit
-roaring bitmap (V4 proposal and draft), a Mumbling bitmap (later drafts), the ``deletion-vector-v1`` blob of data files,
-or that blob without its length and checksum (Delta Lake). Their first bytes differ, and a decoder must use all bytes.
+They are stored in the root (content type MANIFEST_DV), inline or as a blob of a Puffin file. The encoding is a portable
+32-bit roaring bitmap (V4 proposal and draft), a Mumbling bitmap (later drafts), the ``deletion-vector-v1`` blob of data
+files, or that blob without its length and checksum (Delta Lake). Their first bytes differ, and a decoder must use all
+bytes.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def decode_manifest_dv(data: bytes, *, location: str | None = None, offset: int 
     Raises
     ------
     FormatError
-        The bytes have none of the encodings, or some bytes are left over.
+        The bytes are in none of the encodings, or some bytes are left over.
     """
     return _encoding_of(data).decode(data, location=location, offset=offset)
 
@@ -124,7 +125,7 @@ def _narrow(wide: Any, location: str | None, offset: int) -> Any:
     return BitMap.deserialize(bytes(wide.serialize())[12:]) if len(wide) else BitMap()
 
 
-#: The encodings, in the order in which they are tried; the last one takes what no other does.
+#: The encodings, in the order in which they are tried; the last one accepts what no other does.
 _ENCODINGS = (
     _Encoding("deletion-vector-v1 without length and checksum", lambda data: data[:4] == DV_MAGIC, _bare_blob),
     _Encoding("deletion-vector-v1", lambda data: data[4:8] == DV_MAGIC, _blob),
@@ -190,8 +191,8 @@ def apply_manifest_dvs(
     Returns
     -------
     tuple
-        The column ``manifest_dv``: the ordinal of the DV that removes each entry, or null (None if nothing is
-        removed). And the problems: a vector that cannot be read removes nothing.
+        The column ``manifest_dv``: the ordinal of the DV that removes each entry, or null (None if nothing is removed);
+        and the problems. A vector that cannot be read removes nothing.
     """
     problems: list[Problem] = []
     by = np.full(stored, -1, dtype=np.int64)
@@ -210,7 +211,7 @@ def apply_manifest_dvs(
             problems.append(Problems().add_error(error, where))
             continue
         by[positions] = entry["ordinal"]
-        stated = entry["record_count"]  # for an attached vector this is the manifest's count, and not compared
+        stated = entry["record_count"]  # for an attached vector this is the manifest's count, so it is not compared
         if entry["content_type"] == ContentType.MANIFEST_DV and stated not in (None, len(bitmap)):
             text = f"The root states {stated} removed entries for the manifest DV; it has {len(bitmap)} positions."
             field = "103 record_count"
@@ -222,7 +223,7 @@ def apply_manifest_dvs(
 
 
 def _within(bitmap: Any, stored: int, where: str, problems: list[Problem]) -> npt.NDArray[np.uint32]:
-    """Return the positions below ``stored`` and report others: never more positions than entries are materialized."""
+    """Return the positions below ``stored`` and report others, so that no more positions than entries are listed."""
     from pyroaring import BitMap
 
     if beyond_stored(bitmap, stored):

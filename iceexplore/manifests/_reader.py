@@ -50,7 +50,7 @@ __all__ = ["ManifestReader", "open_manifest"]
 _RELATIVE_FROM = 4
 #: Total bytes of local manifests up to which starting threads costs more than it saves.
 _FEW = 1 << 20
-#: Columns of the root's row needed for a leaf; not partition summaries, which are slow to convert.
+#: Columns of the root's row that a leaf needs, without partition summaries, which are slow to convert.
 _OF_PARENT = [
     "location",
     "content_type",
@@ -61,7 +61,7 @@ _OF_PARENT = [
     "file_size_in_bytes",
     "manifest_stats",
 ]
-#: Limits of the cache of built manifests: bytes of their files, and number.
+#: Limits of the cache of built manifests: total size of their files in bytes, and number of manifests.
 _KEPT_BYTES, _KEPT = 8 << 20, 256
 #: Approximate ratio of a decoded manifest's memory to its file size.
 _DECODED = 8
@@ -80,7 +80,7 @@ class ManifestReader:
     metadata
         The table's metadata, for specs and the types of columns.
     problems
-        Where problems are reported; if strict, they raise.
+        The list to which problems are added; if it is strict, they are raised.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class ManifestReader:
         Parameters
         ----------
         places
-            Pairs of a root and one of its rows; consumed as far as manifests are read ahead.
+            Pairs of a root and one of its rows; the iterator is consumed only as far as manifests are read ahead.
         """
         wanted = frozenset(parts)
 
@@ -231,13 +231,13 @@ class ManifestReader:
     def _may_be_relative(self, dialect: Dialect) -> bool:
         """Return whether locations may be relative, which is new in V4.
 
-        Manifests that Java writes today for V4 look like older ones; the table's version decides for them.
+        The V4 manifests that Java writes today look like older ones, so the table's format version decides.
         """
         version_4 = self.metadata.format_version >= _RELATIVE_FROM
         return dialect.has_root_manifest or (dialect is Dialect.V4_JAVA and version_4)
 
     def _compared(self, root: Manifest, snapshot: Snapshot) -> Manifest:
-        """Return a root with its contradictions to the snapshot's summary added to its problems."""
+        """Return a root to whose problems contradictions with the snapshot's summary are added."""
         found = total_problems(root.location, root.entries, root.dialect, root.dv_rows, snapshot.summary)
         root.problems = (*root.problems, *found)
         root.claims = RootClaims(root, self._meaning)
@@ -277,7 +277,8 @@ class ManifestReader:
         found = self._kept.get(key, part, root)
         if found is not None:
             return found
-        # Most manifests are in the roots of many snapshots, with equal rows: only the root's claims differ.
+        # Most manifests are listed by the roots of many snapshots, in equal rows: such manifests share their content,
+        # and only the root changes.
         same = None if root.dialect.has_root_manifest else (location, *_plain(row))
         twin = None if same is None else self._kept.twin(same, part)
         if twin is not None:
@@ -333,10 +334,10 @@ class ManifestReader:
 
 
 class _Kept:
-    """A cache of the manifests built last, valid while they are built from the same decoded part and root.
+    """A cache of the manifests built last; an entry is valid for the same decoded part and root.
 
-    A part is a new object if its file has changed or left the cache. The bytes of the files are bounded, as decoded
-    manifests take about ten times as much.
+    A part is a new object if its file has changed or was evicted from the cache of files. The total size of the files
+    is limited, as decoded manifests take about ten times as much.
     """
 
     def __init__(self) -> None:
@@ -346,7 +347,7 @@ class _Kept:
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> Any:  # pickled without its content: another process starts empty
+    def __reduce__(self) -> Any:  # pickled without its content: in another process the cache starts empty
         return _Kept, ()
 
     def get(self, key: Any, part: Part, root: Manifest | None = None) -> Manifest | None:

@@ -1,4 +1,4 @@
-"""The V4 root manifest: all of its rows after inheritance, and a leaf-shaped view of its own files."""
+"""The V4 root manifest: all of its rows after inheritance, and a view of its own files in the form of a leaf."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The dialects of manifests and manifest lists, and what differs between them.
 
-Code above the manifests asks a dialect for what it has, never for its name, so a new dialect is one member here and
-its decoder and encoder in `iceexplore.manifests`.
+Code above the manifests asks a dialect for its properties, never for its name. So a new dialect needs only a member
+here, and a decoder and an encoder in `iceexplore.manifests`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ __all__ = ["check_names", "check_sources", "partition_type"]
 def partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
     """Return the struct type of a spec's partition tuples, with the result types of its transforms.
 
-    Source columns are looked up in every schema of the table, the current one first: a spec outlives its columns.
+    Source columns are looked up in every schema of the table, the current one first, because a spec may outlive its
+    columns.
     """
     columns = metadata.all_fields()
     fields = []

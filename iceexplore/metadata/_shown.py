@@ -1,4 +1,4 @@
-"""Represent schemas, specs, sort orders and snapshots as a line, or as a card in a notebook.
+"""Display schemas, specs, sort orders and snapshots as a line, or as a card in a notebook.
 
 Names in a record come from an untrusted table, so `render` escapes and shortens them.
 """
@@ -14,7 +14,7 @@ from iceexplore.render import Card, CardTable, card_of, escape, line_of
 
 __all__ = ["format_ms"]
 
-#: Most rows to show in a card.
+#: Maximum number of rows to show in a card.
 _MOST = 200
 
 

@@ -1,4 +1,4 @@
-"""Spark: sessions, scans, distributed metadata, verification, changelogs, and data files written by its workers."""
+"""Spark: sessions, and scans, metadata tables, verification, changelogs and writes that its workers carry out."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ __all__ = [
 if sys.version_info < (3, 12) and in_worker():
     read_zips_once()
 
-# A worker that reads a scan's files imports a module of this package. It must not import the writer and the verifier
-# too, which depend on nearly everything else: that would double the time until a new worker starts to read.
+# A worker that reads the files of a scan imports a module of this package. This must not import the writer and the
+# verifier, which depend on nearly everything else, because a new worker would then take twice as long to start reading.
 _LAZY = {
     "FINDING_SCHEMA": "iceexplore.verification",
     "SessionInfo": "iceexplore.on_spark.environment._info",

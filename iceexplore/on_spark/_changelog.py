@@ -1,7 +1,7 @@
 """Row-level changes on Spark: workers read the files that each snapshot adds or removes and compute the changes.
 
-The workers run the code of `iceexplore.reading.changelog`. Carry-overs, updates and net changes are determined among
-equal rows (or rows with equal identifiers), so rows are shuffled by these first.
+The workers run the code of `iceexplore.reading.changelog`. To find carry-overs, updates and net changes, equal rows (or
+rows with equal identifiers) are compared, so rows are first shuffled by these values.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["changelog"]
 
-#: The most Spark tasks, which keeps the plan small.
+#: Maximum number of Spark tasks, which keeps the plan small.
 _MOST_SHARES = 256
 _LEAST_BYTES = 32 << 20
 #: The cost of opening a file, in bytes (Iceberg: ``read.split.open-file-cost``).
@@ -154,7 +154,7 @@ def _change_column(options: ChangelogOptions, place: int) -> Column:
 
 
 def _shares(changes: Sequence[ChangeFiles]) -> list[bytes]:
-    """Return the files in parts of about equal size, each packed for one task."""
+    """Return the files divided into parts of about equal size, each packed for one task."""
     weights = [_weights(change) for change in changes]
     limit = max(sum(map(sum, weights)) // _MOST_SHARES, _LEAST_BYTES)
     shares: list[list[tuple[ChangeFiles, list[int]]]] = []

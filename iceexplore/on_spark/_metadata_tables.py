@@ -45,7 +45,7 @@ def add_up(rows: DataFrame, schema: pa.Schema) -> DataFrame:
     def of(kind: ContentType, value: Any) -> Column:
         return f.coalesce(f.sum(f.when(f.col("content_type") == int(kind), value)), f.lit(0))
 
-    # The newest known snapshot; among several entries of that time, the first in manifest order.
+    # The newest snapshot that is known; of several entries with its timestamp, the first in the order of the manifests.
     newest = f.max(
         f.when(
             f.col("micros").isNotNull(),
@@ -74,13 +74,14 @@ def add_up(rows: DataFrame, schema: pa.Schema) -> DataFrame:
 
 
 OnError = Literal["raise", "skip"]
-#: About the most and the fewest bytes of manifests that one Spark task reads (Iceberg's runtime also uses 32 MiB).
-#: Starting a task takes as much processor time, in Python and Java together, as reading 2 MiB.
+#: The approximate maximum and minimum number of bytes of manifests that one Spark task reads (Iceberg's runtime also
+#: uses 32 MiB). Starting a task takes as much processor time, in Python and Java together, as reading 2 MiB.
 _BUNDLE_BYTES = 32 << 20
 _LEAST_BYTES = 4 << 20
-#: Tasks per worker, if they do not get smaller than that, so that a slow task does not delay the rest for long.
+#: Number of tasks per worker, unless tasks would be smaller than that, so that a slow task does not delay the end for
+#: long.
 _ROUNDS = 3
-#: The most tasks, as the list of all is sent to each.
+#: Maximum number of tasks, as each of them is sent the list of all.
 _MOST_BUNDLES = 20_000
 
 
@@ -156,7 +157,7 @@ def metadata_frame(
     The others are built on the driver and passed to Spark, as their content is in the metadata file or the roots
     (``snapshots``, ``history``, ``refs``, ``metadata_log_entries``, ``manifests``, ``all_manifests``,
     ``manifest_deletion_vectors``, ``schemas``, ``specs``, ``expressions``, ``sort_orders``, ``properties``).
-    ``puffin_blobs`` would need the distinct files of all vectors first, and is refused.
+    ``puffin_blobs`` would first need the distinct files of all vectors, so it is refused.
 
     Columns have the names and types of `MetadataTable.schema`. For types that Spark lacks, bounds of type ``time`` are
     bigint (microseconds), those of nanosecond timestamps bigint too, and ``fixed`` is binary. The order of rows is
@@ -170,8 +171,8 @@ def metadata_frame(
     flat
         Whether each field of a struct becomes a column of its own, named by its path.
     columns
-        Top-level columns of the table; all by default. Spark does not tell Python which columns a query needs, so
-        naming only those, and above all omitting statistics, makes it many times faster.
+        Top-level columns of the table; all by default. Spark does not tell Python which columns a query needs, so the
+        query is many times faster if only those are named, above all without statistics.
     on_error
         Whether an unreadable manifest makes the query fail (``"raise"``) or is left out (``"skip"``).
 

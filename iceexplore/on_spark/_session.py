@@ -30,8 +30,8 @@ _GIB = 1 << 30
 #: G1 settings that keep the heap small. It starts at 64 MB instead of a 64th of the machine's memory, grows only when
 #: garbage collection would take half of the time (default: a thirteenth), and then by 3 % of what is available
 #: (default: 20 %). Concurrent marking starts at 80 % occupancy instead of 45 %: each cycle begins with a collection,
-#: and two close together, as large arrays of Parquet pages cause, make G1 double the heap. Scans use less memory, and
-#: a stable amount; nothing got slower (benchmarks/results/scan.md).
+#: and two collections in quick succession, which large arrays of Parquet pages cause, make G1 double the heap. Scans
+#: use less memory, and a stable amount; nothing got slower (benchmarks/results/scan.md).
 _SMALL_HEAP = (
     "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockExperimentalVMOptions -Xms64m -XX:GCTimeRatio=1 "
     "-XX:G1ExpandByPercentOfAvailable=3 -XX:InitiatingHeapOccupancyPercent=80 -XX:-G1UseAdaptiveIHOP"
@@ -77,7 +77,7 @@ def _names_in(file: Path) -> set[str]:
 def _heap() -> int:
     """Return the heap size for Java in bytes: a quarter of the memory (of the container), between 1 and 8 GiB.
 
-    The rest is left to the Python workers, among others.
+    The rest is left for the Python workers and other processes.
     """
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -176,7 +176,7 @@ def active_session() -> SparkSession | None:
     found = SparkSession.getActiveSession()
     if found is not None:
         return found
-    # The active session is per thread in Java; this finds one of another thread.
+    # In Java, the active session belongs to a thread; this finds the session of another thread.
     held = SparkSession._instantiatedSession
     return held if held is not None and held._sc._jsc is not None else None
 
@@ -187,7 +187,7 @@ def iceberg_runtime(spark_version: tuple[int, int], scala: str) -> str:
     Raises
     ------
     UnsupportedError
-        No runtime exists for them.
+        There is no runtime for these versions.
     """
     if scala not in _RUNTIMES.get(spark_version, ()):
         name = ".".join(map(str, spark_version))
@@ -255,7 +255,7 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
         if "JAVA_GATEWAY_EXITED" in str(e):
             raise MissingDependencyError(
                 f"Spark did not start on Java {java}; the reason is in this process's standard error (for a notebook: "
-                f"in the log of its server). {_REFUSED} Or this Java is a reduced one that lacks modules, or too new. "
+                f"in the log of its server). {_REFUSED} Or this Java lacks modules that Spark needs, or is too new. "
                 f"{JAVA_ADVICE}"
             ) from e
         raise
@@ -267,7 +267,7 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
 def _only_for_java(session: Any) -> None:
     """Remove Iceberg's runtime from Python's path, to which Spark adds the jars of ``--packages``.
 
-    It contains nothing for Python, but 26,000 names to search at each import in a worker.
+    It contains nothing for Python, but has 26,000 names that each import in a worker would search.
     """
     includes = session.sparkContext._python_includes
     includes[:] = [name for name in includes if "iceberg-spark-runtime" not in name]

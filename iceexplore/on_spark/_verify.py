@@ -53,9 +53,9 @@ Known = dict[tuple[str, bytes, int | None], pa.Table]
 
 #: Entries per slice, the unit that one thread checks and that progress counts.
 _SLICE = {"footers": 64, "data": 8}
-#: The most slices of one manifest.
+#: Maximum number of slices of one manifest.
 _MOST_SLICES = 4_096
-#: Spark tasks per worker, and at most in total, as the list of all slices is sent to each task.
+#: The number of Spark tasks per worker, and the maximum in total, as each task is sent the list of all slices.
 _TASKS_PER_WORKER = 8
 _MOST_TASKS = 20_000
 _THREADS = 8
@@ -102,7 +102,7 @@ def slices_of(state: TableState, level: Level) -> list[Slice]:
 
 
 def _cut(row: int, count: int | None, level: Level) -> list[Slice]:
-    # A wrong count may be in the billions; slices are larger then, and most of them empty.
+    # A wrong count may be in the billions: then the slices are larger, and most of them are empty.
     size = max(_SLICE[level], -(-(count or 0) // _MOST_SLICES))
     starts = range(0, max(count or 0, 1), size)
     return [Slice(row, at, None if at == starts[-1] else at + size) for at in starts]
@@ -127,7 +127,7 @@ def check_slice(state: TableState, piece: Slice, level: Level, known: Known | No
     Parameters
     ----------
     known
-        Results for the same files of other snapshots: most manifests are in the roots of many.
+        Results for the same files in other snapshots: most manifests are listed in the roots of many snapshots.
     """
     out = Checked()
     calm = quiet(state)
@@ -152,7 +152,7 @@ def check_slice(state: TableState, piece: Slice, level: Level, known: Known | No
     if not len(rows):
         return out.table()
     by_rows = level == "data" and state.metadata.has_row_lineage
-    # which rows are live, and so which row ids are, depends on the snapshot's deletes
+    # which rows, and so which row ids, are live depends on the snapshot's deletes
     snapshot = state.snapshot.snapshot_id if by_rows and state.snapshot is not None else None
     key = leaf.location, rows.tobytes(), snapshot
     if known is None:
@@ -323,7 +323,7 @@ def verify_local(state: TableState, *, level: Level = "footers", known: Known | 
     Parameters
     ----------
     known
-        A dictionary to keep results in, for calls with other snapshots of the same table.
+        A dictionary in which results are kept for calls with other snapshots of the same table.
 
     Raises
     ------

@@ -30,7 +30,7 @@ from iceexplore.planning.scan._splits import SplitOptions
 
 __all__ = ["manifests_read", "plan_scan"]
 
-#: Up to this many files of a plan are checked for data files that are in several manifests.
+#: Plans with more files are not checked for data files that several manifests list.
 _MOST_COMPARED = 100_000
 
 
@@ -129,8 +129,8 @@ def plan_scan(
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
     """Return the rows of the state's root whose manifests `plan_scan` reads with this filter.
 
-    The relevant delete manifests may depend on the data files; only then are data manifests read. Otherwise only the
-    root is.
+    Data manifests are read only if the relevant delete manifests depend on the data files. Otherwise, only the root is
+    read.
     """
     scans = _scans(state, wanted, None)
     if not scans:
@@ -213,7 +213,7 @@ def _damage(
 def _doubts(
     state: TableState, scans: list[RootScan], leaves: tuple[LeafScan, ...], deletes: tuple[int, ...]
 ) -> tuple[str, ...]:
-    """Return why rows may be missing: contradictions in what the plan read.
+    """Return reasons why rows may be missing: contradictions in the metadata that the plan read.
 
     These are contradictory counts and, if manifests were pruned by the root's metrics, false claims of the root.
     """

@@ -44,7 +44,7 @@ class ScanPlan(PlannedScan):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return `tasks` as an Arrow C stream, for example for ``polars.DataFrame(t.plan(...))``."""
-        tasks: Any = self.tasks_arrow  # the stubs leave the export untyped
+        tasks: Any = self.tasks_arrow  # pyarrow-stubs leaves the export untyped
         stream: object = tasks.__arrow_c_stream__(requested_schema)
         return stream
 
@@ -229,7 +229,7 @@ class ScanPlan(PlannedScan):
         return waterfall_of(self, exact=exact)
 
     def advice(self) -> Advice:
-        """Suggest what would help this filter: sort order, partition fields, column metrics, compaction.
+        """Suggest changes that would help this filter: sort order, partition fields, column metrics, compaction.
 
         Each suggestion compares what is read now with what would be read then, estimated from column metrics (`Advice`
         describes the accuracy); if nothing helps, there are notes on the reasons. Reads every data manifest, but no

@@ -80,13 +80,14 @@ def count_rows(state: TableState, where: Any = None, *, partition: Any = None, o
         reader.is_data(row)
     matched, n = tasks.matched, len(tasks)
     counts = np.asarray(pc.fill_null(entries["record_count"], -1)).astype(np.int64)
-    # No writer adds a file without rows: a count of 0 is verified in the file, or its rows would be left out.
+    # Writers do not add files without rows. Check a count of 0 in the file, because its rows would otherwise be left
+    # out.
     exact = is_data & _unfiltered(tasks) & (counts > 0)
     deleted_from = np.zeros(n, dtype=bool)
     if len(matched):
         exact &= np.asarray(pc.list_value_length(matched.equality)) == 0
-        # A vector is read as well: its entry may have another count than its positions, which are what a reader
-        # applies.
+        # Read vectors, too: an entry's count may differ from the number of positions in the vector, and readers apply
+        # the positions.
         deleted_from = bool_array(matched.vector.is_valid())
         deleted_from |= np.asarray(pc.list_value_length(matched.positions)) > 0
     plain = exact & ~deleted_from

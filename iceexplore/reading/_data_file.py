@@ -168,7 +168,7 @@ class _Columns:
         fields = list(schema)
         if self._naming is None:
             self._naming = naming_of(self.state)
-        stands_in = len(fields) == 1 and not fields[0].name  # placeholder column of a file of which no column is needed
+        stands_in = len(fields) == 1 and not fields[0].name  # a placeholder column: no column of the file is needed
         if not self._naming.given and fields and not stands_in and not has_ids(fields):
             self.state.problems.add(no_ids_problem(self.entry["location"]))
         return identified(fields, self._naming)

@@ -31,7 +31,7 @@ __all__ = ["EqualityDeletes", "column_of", "columns_of", "equality_fields", "equ
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
-#: Number of key sets kept for the next data files.
+#: The number of key sets that are cached for the next data files.
 _KEPT = 16
 
 
@@ -296,7 +296,7 @@ class EqualityDeletes:
         table: pa.Table = CACHE.get_or_load(
             key, lambda: _read_values(state, one, ids, paths), lambda table: table.nbytes
         )
-        # Check after caching, so that a table that finds the keys in the cache also reports it.
+        # Check after caching, so that a table that finds the keys in the cache reports the problem, too.
         check_count(state, entry, table.num_rows)
         return table
 

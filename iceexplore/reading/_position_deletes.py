@@ -139,7 +139,7 @@ class PositionDeletes:
         return bool(self._matched.vector[row].is_valid or len(self._matched.positions[row].values or ()))
 
     def vector(self, row: int) -> Any:
-        """Return the bitmap of a data file's deletion vector, unchanged; None if it has none. Raises as `of`."""
+        """Return the bitmap of a data file's deletion vector; None if it has none. Raises the same errors as `of`."""
         number = self._matched.vector[row].as_py()
         if number is None:
             return None
@@ -155,8 +155,8 @@ class PositionDeletes:
     def _check_count(self, where: str, text: str, found: int, claimed: int | None) -> None:
         """Add a problem if a delete file's number of deletes differs from its entry."""
         if claimed is not None and claimed != found:
-            # An error, which strict reading raises: readers that count by entries get other results than those that
-            # read files.
+            # An error, which strict reading raises: readers that use the counts of entries get different results from
+            # readers that use the files.
             self._state.problems.add(
                 problem(
                     "count-mismatch", where, text, field="record_count", found=found, expected=claimed, severity="error"
@@ -175,7 +175,7 @@ class PositionDeletes:
         self._state.problems.add(item)
 
     def count(self, row: int, rows: int) -> int:
-        """Return how many of a data file's first ``rows`` positions are deleted. Raises as `of`."""
+        """Return how many of a data file's first ``rows`` positions are deleted. Raises the same errors as `of`."""
         bitmap = self.vector(row)
         if bitmap is not None:
             return int(bitmap.range_cardinality(0, rows))

@@ -76,7 +76,7 @@ def checked_on_error(on_error: str) -> OnError:
         return "raise"
     if on_error == "skip":
         return "skip"
-    raise OptionError(f"on_error={on_error!r}: 'raise' or 'skip'")
+    raise OptionError(f"on_error={on_error!r}: choose 'raise' or 'skip'")
 
 
 def planned(
@@ -98,7 +98,7 @@ def planned(
     plan = plan_scan(state, where, partition=partition, root_rows=root_rows)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
-        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # contains the value for allow=
+        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # the texts give the value for allow=
         raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
     for note in (*plan.notes, *plan.doubts):
         warn_caller(note)
@@ -336,7 +336,7 @@ class _Ahead:
         self._pool = ThreadPoolExecutor(self._width, "iceexplore-read") if len(self._left) > 1 else None
         self._asked: dict[int, Future[tuple[list[FileRows], Iterator[FileRows]]]] = {}
         self._bytes = 0
-        #: Bytes that are decoded ahead: together an eighth of the memory limit.
+        #: The number of bytes decoded ahead, in total: an eighth of the memory limit.
         self._share = max(_LEAST_SHARE, memory_limit() // 8 // (2 * self._width))
 
     def __enter__(self) -> _Ahead:

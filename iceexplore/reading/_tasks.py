@@ -30,7 +30,7 @@ __all__ = ["FileRows", "NO_DATA", "TaskReader", "few_rows", "outputs_of", "read_
 NO_DATA = PUFFIN.name
 
 
-#: Rows processed at a time if few are wanted; smaller batches cost more than they save.
+#: Number of rows processed at a time if only a few are requested; smaller batches cost more than they save.
 _FEW = 4096
 
 
@@ -48,7 +48,7 @@ def outputs_of(state: TableState, columns: Any, *, deleted: Literal["drop", "mar
         There is an unknown column, or ``deleted`` is neither ``"drop"`` nor ``"mark"``.
     """
     if deleted not in ("drop", "mark"):
-        raise OptionError(f"deleted={deleted!r}: 'drop' or 'mark'")
+        raise OptionError(f"deleted={deleted!r}: choose 'drop' or 'mark'")
     out = chosen_columns(state.metadata, state.schema, columns)
     if deleted == "mark" and all(o.field.field_id != DELETED.field_id for o in out):
         out.append(Output(DELETED.name, (DELETED,)))
@@ -175,7 +175,7 @@ class TaskReader:
         places = {o.path[0].field_id: o.path[0] for o in self.outputs}
         known = {f.field_id for f in self.state.schema.fields}
         fields += [f for number, f in places.items() if number not in known]
-        for path in paths.values():  # of columns that have been dropped
+        for path in paths.values():  # these columns have been dropped
             if not pruned(self.state.schema.fields, {path[-1].field_id}):
                 fields += pruned([path[0]], {path[-1].field_id})
         return fields

@@ -13,7 +13,7 @@ from iceexplore.render import escape
 
 __all__ = ["Card", "CardTable", "card_html", "card_text"]
 
-#: Most characters of a text in HTML: a name may have ten thousand.
+#: Maximum length of a text in HTML: a name may have ten thousand characters.
 _MOST = 1_000
 _SIGN = {"error": "✖", "warning": "▲", "info": "ℹ"}
 _EDGE = {"error": "#c62828", "warning": "#e65100", "info": "#0277bd"}
@@ -87,7 +87,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _clipped(value: object) -> str:
-    """Return escaped HTML; the middle of a very long text is cut, which the card's text form keeps."""
+    """Return escaped HTML; the middle of a very long text is cut out (the card's text form keeps it)."""
     return escape.html(escape.shorten(value, _MOST))
 
 

@@ -19,10 +19,10 @@ _MERMAID_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 #: Sequences that Mermaid acts on after it has decoded entities: a line break, KaTeX, its placeholders, icons. A word
 #: joiner
-#: (U+2060, invisible) separates each; word joiners in the text itself have become signs before.
+#: (U+2060, invisible) separates each; word joiners in the text itself have already become visible signs.
 _MERMAID_LATE = re.compile("\\\\(?=n)|\\$(?=\\$)|\ufb02(?=\u00b0)|\u00b6(?=\u00df)|:(?=fa-)")
 
-#: Mermaid's own placeholders for entities while it works: U+FB02, degree, pilcrow, sharp s.
+#: The characters that Mermaid uses internally as placeholders for entities: U+FB02, degree, pilcrow, sharp s.
 _MERMAID_MARKERS = frozenset("\ufb02\u00b0\u00b6\u00df")
 
 
@@ -81,7 +81,7 @@ def dot(value: object) -> str:
     r"""Escape for a Graphviz label that the ``graphviz`` package will quote: no ``\N`` or ``\l``, no HTML.
 
     Graphviz reads a whole label ``<...>`` as HTML, and decodes character entities in any label: so ``<`` is written as
-    one.
+    an entity.
     """
     return visible(value).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 

@@ -17,12 +17,12 @@ _STYLE = re.compile(r"(<style.*?</style>)", re.S)
 
 
 def _lines(text: str) -> str:
-    """Return multi-line text made safe; pandas itself escapes line breaks inside values."""
+    """Return multi-line text with control characters made visible; pandas itself escapes line breaks inside values."""
     return "\n".join(map(visible, text.split("\n")))
 
 
 def _html(text: str) -> str:
-    """Return pandas' HTML made safe; its values are escaped as HTML already."""
+    """Return pandas' HTML with control characters made visible; pandas has already escaped the values."""
     parts = _STYLE.split(_lines(text))
     return "".join(p if i % 2 else _MATH.sub(lambda m: f"<span>{m[0]}</span>", p) for i, p in enumerate(parts))
 

@@ -17,4 +17,4 @@ def shown_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """
     from iceexplore.render._frame_types import ShownFrame  # pandas is imported only on use
 
-    return ShownFrame(frame, copy=False)  # the caller does not use the frame otherwise
+    return ShownFrame(frame, copy=False)  # the caller keeps no other reference to the frame

@@ -47,7 +47,7 @@ def _shown(value: Any) -> Any:
 def html_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str | None = None, *, limit: int = 200
 ) -> Html:
-    """Return a table; escape cells unless they are `Html`, align numbers right, count rows past ``limit``."""
+    """Return a table; escape cells unless they are `Html`, align numbers right, only count rows after ``limit``."""
     shown: list[Sequence[Any]] = []
     rest = 0
     for row in rows:
@@ -82,7 +82,7 @@ def html_table(
 
 
 def details(summary: object, body: Html, *, opened: bool = False) -> Html:
-    """Return a section that unfolds without a script."""
+    """Return a collapsible section that works without scripts."""
     return Html(
         f'<details{" open" if opened else ""} style="{_FONT};font-size:13px;margin:8px 0">'
         f'<summary style="cursor:pointer">{_content(summary)}</summary>{body}</details>'

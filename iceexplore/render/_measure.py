@@ -44,7 +44,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 
 def elide(text: str, size: float, limit: float, *, bold: bool = False) -> str:
     """Return the text if it fits into ``limit`` pixels, else its beginning and end around an ellipsis."""
-    if len(text) > 2000:  # no screen shows more, and a name may have 100 kB
+    if len(text) > 2000:  # no screen shows more, and a name may take 100 kB
         text = text[:1000] + text[-1000:]
         fits = False
     else:
@@ -54,7 +54,7 @@ def elide(text: str, size: float, limit: float, *, bold: bool = False) -> str:
     room = limit / (size * (_BOLD if bold else 1.0)) - _char("…")
     head, tail = 0, len(text)
     while head < tail:
-        # Alternate between both ends, beginning with the end of a path, the file's name.
+        # Keep characters from both ends in turn, beginning at the end: in a path, that is the file's name.
         step = _char(text[tail - 1])
         if step > room:
             break

@@ -1,4 +1,4 @@
-"""Strings that a notebook draws, by their MIME type."""
+"""Strings that notebooks draw according to their MIME type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iceexplore.render import _escape as escape
 __all__ = ["Mermaid", "Svg", "svg_image"]
 
 
-#: Smallest scale of a drawing that shrinks to fit the page; below, it scrolls to stay readable.
+#: Smallest scale to which a drawing shrinks to fit the page; a wider one scrolls, to stay readable.
 _SMALLEST = 0.72
 
 

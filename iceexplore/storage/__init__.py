@@ -1,4 +1,4 @@
-"""Read and write a table's bytes: file systems, catalogs, zips, moved tables, and the roots that may be read."""
+"""Read and write a table's bytes: file systems, catalogs, zips, moved tables, and the roots of reads."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The memory limit for decoding: one limit for the process, and the share that a single file may take.
 
-A few bytes can expand to gigabytes: compressed zeros, run lengths, one long string in a dictionary. The stored size
-does not bound the decoded size, so code that decodes foreign bytes reserves memory for the result first, or as it
-grows, and stops with `MemoryLimitError` when the limit would be exceeded.
+A few bytes can expand to gigabytes: compressed zeros, run-length encoding, one long string in a dictionary. The stored
+size does not limit the decoded size, so code that decodes untrusted bytes reserves memory for the result first, or as
+it grows, and raises `MemoryLimitError` when the limit would be exceeded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VARIABLE = "ICEEXPLORE_MEMORY_LIMIT"
 FLOOR = 512 << 20
 #: Manifests compress by a factor of 10 to 30, a manifest of zeros by 1,000.
 RATIO = 64
-#: The same for data files, which compress better than metadata where columns have few distinct values.
+#: The same ratio for data files: columns with few distinct values compress better than metadata.
 DATA_RATIO = 256
 #: Assumed memory where the machine's cannot be determined: that of a small one.
 _UNKNOWN = 4 << 30
@@ -115,7 +115,7 @@ class Budget:
     stored
         Its size in bytes.
     most
-        A limit below ``allowed(stored)``; like that default, it is ignored once a memory limit is set.
+        A lower limit than ``allowed(stored)``; like that default, it is ignored once a memory limit is set.
 
     Attributes
     ----------
@@ -135,12 +135,12 @@ class Budget:
         self._entered = self._big = False
 
     def reserve(self, size: int, what: str) -> None:
-        """Take ``size`` more bytes.
+        """Reserve ``size`` more bytes.
 
         Raises
         ------
         MemoryLimitError
-            They would pass the limit; ``what`` names their purpose in the error: "the entries".
+            The limit would be exceeded; ``what`` names the purpose of the bytes in the error: "the entries".
         """
         self.used += size
         if self.used > self.limit:

@@ -68,7 +68,7 @@ class Cache:
                     mine = self._loading[key] = _Loading()
                     break
             if other.owner == threading.get_ident():
-                return load()  # a load that needs its own key: waiting would be a deadlock
+                return load()  # this load needs its own key: waiting would be a deadlock
             other.done.wait()
         try:
             value = load()

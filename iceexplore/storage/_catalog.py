@@ -25,9 +25,9 @@ _OF_FILE_IO = ("py-io-impl", "client.", "s3.", "gcs.", "adls.", "hdfs.", "oss.",
 class CatalogTable:
     """A table as its catalog describes it: name, metadata location, FileIO and warehouse.
 
-    ``table`` is PyIceberg's object. It is None where PyIceberg cannot parse the metadata, and until `read` where only
-    the SQL catalog's row was read, so that the metadata file is read once; ``unread`` is then the catalog, with the
-    table's identifier.
+    ``table`` is PyIceberg's object. It is None if PyIceberg cannot parse the metadata. It is also None, until `read` is
+    called, if only the SQL catalog's row was read, so that the metadata file is read only once; ``unread`` is then the
+    catalog and the table's identifier.
     """
 
     name: str
@@ -114,8 +114,8 @@ def from_catalog(identifier: Any, catalog: Any, properties: Mapping[str, str]) -
             ) from e
         raise CatalogError(f"no table {shown} in catalog {_name(loaded)}{_nearest(loaded, key)}") from e
     except Exception as e:
-        # PyIceberg loads and validates in one step, and 0.12 refuses what it does not know (variant columns) and what
-        # is damaged: the metadata location can be requested on its own.
+        # PyIceberg loads and validates in one step, and version 0.12 refuses what it does not know (variant columns)
+        # and what is damaged. The metadata location can be requested alone.
         found = _without_parsing(loaded, key, shown)
         if found is not None:
             return found
@@ -147,7 +147,7 @@ def version_notes() -> tuple[str, ...]:
 
     pyiceberg-core passes datafusion a table provider as pointers into memory whose layout differs between datafusion
     versions: ``SessionContext.register_table`` of a PyIceberg Table, or the first query, then ends the process in a
-    segmentation fault. iceexplore never does that, but users who open a PyIceberg table may.
+    segmentation fault. iceexplore never does that, but its users may.
     """
     try:
         core, found = version("pyiceberg-core"), version("datafusion")
@@ -205,11 +205,11 @@ def _nearest(catalog: Any, key: Any) -> str:
         near = difflib.get_close_matches(".".join(parts), names, 5, 0.4) or sorted(names)[:10]
         return f"; the nearest: {', '.join(near)}"
     except Exception:
-        return ""  # only a hint: the catalog may not list
+        return ""  # this is only a hint, and the catalog may refuse to list
 
 
 def _unread(catalog: Any, key: Any, shown: str) -> CatalogTable | None:
-    """Return a SQL catalog's table by its row, without the metadata file, which PyIceberg's loading would read too.
+    """Return a SQL catalog's table from its row, without reading the metadata file as PyIceberg does.
 
     None for other catalogs, for subclasses that override loading, and where there is no such table.
     """

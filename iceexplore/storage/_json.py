@@ -15,19 +15,19 @@ _LIST = 80
 _DICT = 190
 _VALUE = 88
 _KEY = 40
-#: Below this many bytes of text nothing can become dangerous: 56 bytes for each three of "[],".
+#: A smaller text (in bytes) cannot take dangerous amounts of memory: "[]," has three bytes and takes 56.
 _HARMLESS = 1 << 20
 
 
 def json_cost(text: bytes | str) -> int:
-    """Return about how many bytes the parsed document takes at most; brackets are counted, nothing is parsed."""
+    """Return an estimate of the maximum memory of the parsed document, from counting brackets, without parsing."""
     signs = ("[", "{", ",", ":")
     if isinstance(text, str):
         lists, dicts, commas, colons = (text.count(sign) for sign in signs)
     else:
         lists, dicts, commas, colons = (text.count(sign.encode()) for sign in signs)
-    # A comma precedes each value but the first, which is included in its bracket's size. Signs inside strings count
-    # too: metadata has few.
+    # A comma precedes each value but the first, which is included in its bracket's size. Brackets and commas inside
+    # strings are counted, too: metadata has few of them.
     return lists * _LIST + dicts * _DICT + (commas + 1) * _VALUE + colons * _KEY + len(text)
 
 

@@ -1,9 +1,9 @@
 """Spellings of locations, and their canonical form for comparisons.
 
-Engines write one place in many ways: ``/x``, ``file:/x``, ``file:///x``; ``s3://``, ``s3a://``, ``s3n://``.
-`canonical` gives one spelling for all of them, and everything that compares locations compares those.
-Percent signs are never decoded: Iceberg writes partition values percent-encoded into directory names, so
-``a%2Fb`` is the name itself.
+Engines spell one location in many ways: ``/x``, ``file:/x``, ``file:///x``; ``s3://``, ``s3a://``, ``s3n://``.
+`canonical` returns the same spelling for all of them; all code that compares locations compares this spelling. Percent
+signs are never decoded: Iceberg writes partition values percent-encoded into directory names, so ``a%2Fb`` is the name
+itself.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def canonical(location: str) -> str:
 
 
 def check_host(location: str) -> str:
-    """Return a user's location unchanged; refuse ``file://x/y``, by which a user may mean the host ``x``.
+    """Return a user's location unchanged; refuse ``file://x/y``, with which a user may mean the host ``x``.
 
     In metadata ``file://x/y`` is a writer's bug, see `canonical`.
 
@@ -148,7 +148,7 @@ def basename(place: str) -> str:
 def path_only(location: str) -> str:
     """Return the path of a location, without scheme and authority: ``/t/x`` of ``hdfs://host:8020/t/x``.
 
-    For comparisons that ignore the scheme and host of tables moved by editing their metadata.
+    Used in comparisons that ignore scheme and host, for tables that were moved by editing their metadata.
     """
     place = canonical(location)
     if is_local(place):

@@ -1,4 +1,4 @@
-"""Moved tables: location prefixes as written in the metadata, mapped to where the files are now."""
+"""Moved tables: map location prefixes, as written in the metadata, to the current locations of the files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Move:
     written: str  # as spelled in the metadata
     prefix: str  # the same, canonical
     real: str
-    shown: bool  # true for a real move, false for another spelling of the same place
+    shown: bool  # true if the table was really moved, false if only the spelling differs
 
 
 def _text(given: Any) -> Any:
@@ -74,7 +74,8 @@ class Moves:
                 return False
             move = _Move(spelled, prefix, real, not _same_place(prefix, real))
             self._by_written = tuple(sorted((*self._by_written, move), key=lambda m: -len(m.prefix)))
-            # sorted is stable: of two spellings of one place, `unapply` returns the first added, the table's location.
+            # sorted is stable: of two spellings of one folder, `unapply` returns the one that was added first, the
+            # table's location.
             self._by_real = tuple(sorted((*self._by_real, move), key=lambda m: -len(m.real)))
             return True
 
@@ -93,10 +94,10 @@ class Moves:
         return None
 
     def apply_path(self, place: str) -> str | None:
-        """Do the same as `apply`, ignoring scheme and authority where one side has none.
+        """Return the same as `apply`, ignoring scheme and authority if one side has none.
 
-        Tables moved by editing the metadata may contain both ``/warehouse/t`` and ``hdfs://host/warehouse/t``. Only
-        where one side has no scheme: two buckets are two places.
+        Tables moved by editing the metadata may contain both ``/warehouse/t`` and ``hdfs://host/warehouse/t``. They are
+        ignored only if one side has no scheme, because equal paths in two buckets are different files.
         """
         for move in self._by_written:
             if is_local(place) != is_local(move.prefix):
@@ -171,7 +172,8 @@ class FolderIndex:
         """Find the longest end of a path that exists exactly once under the root.
 
         Return (prefix of ``place``, its current folder), or None. The end must begin with a distinctive folder name, or
-        end in a file with a UUID in its name: every table has a ``data``, and many a ``p=1``, so those prove nothing.
+        with a file whose name contains a UUID: every table has a folder ``data``, and many have ``p=1``, so those prove
+        nothing.
         """
         head, parts = place.partition("://")[0] + "://" if "://" in place else "", path_only(place).split("/")
         if head:
@@ -216,7 +218,7 @@ def find_moves(
     exists: Callable[[str], bool],
     index: FolderIndex | None,
 ) -> tuple[str, ...]:
-    """Find out which prefixes have moved, by comparing table metadata with where its file really is.
+    """Find the prefixes that have moved, by comparing table metadata with the real location of its file.
 
     Parameters
     ----------
@@ -227,7 +229,7 @@ def find_moves(
     exists
         Returns whether a real location exists; called a few times, never for a table that has not moved.
     index
-        Folders under a local table; None where listing would cost requests.
+        The folders of a local table; None if listing would cost requests.
 
     Returns
     -------
@@ -249,8 +251,8 @@ def find_moves(
         moves.add(written, folder)
         if here and not any(_strays(w, moves, folder) for w in named):
             return ()
-    # Sibling metadata files are known by name: where one is beside this file, its written folder is now this folder.
-    # That folder can differ from `location`, which people and engines edit by hand.
+    # The names of earlier metadata files are known: if one of them is beside this file, the folder in which it was
+    # written is now this folder. That folder can differ from `location`, which people and engines edit by hand.
     for path in named:
         place = canonical(path)
         now = moves.apply(place)
@@ -284,7 +286,7 @@ def find_moves(
 
 
 def written_is_here(written: str, folder: str) -> bool:
-    """Return whether a location as written is the folder itself; relative ones start at the working folder."""
+    """Return whether a location as written is the folder itself; relative ones begin at the working directory."""
     place = canonical(written)
     if not is_absolute(place):
         place = canonical(os.path.abspath(place)) if is_local(folder) else join(folder, place)

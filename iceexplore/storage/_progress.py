@@ -41,7 +41,7 @@ def progress(total: int, what: str) -> Iterator[Callable[[], object]]:
 
 
 class _Cell:
-    """A stream that shows the bar's line in a notebook cell's output and removes it: stderr would stay red."""
+    """A stream that shows the bar in the output of a notebook cell and removes it, because stderr would stay red."""
 
     encoding = "utf-8"
 

@@ -1,4 +1,4 @@
-"""The log of reads: shows users, and proves in tests, the cost of an operation."""
+"""The log of reads, which shows the cost of an operation to users and in tests."""
 
 from __future__ import annotations
 

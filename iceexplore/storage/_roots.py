@@ -1,4 +1,4 @@
-"""The locations to suggest for ``allow=``: few, and none wider than needed to read what was refused."""
+"""The locations to suggest for ``allow=``: as few as possible, and none wider than the refused files require."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from iceexplore.storage._location import basename, dirname, within
 
 __all__ = ["admitting", "allowed_places", "outside"]
 
-#: A folder of a partition, as Hive and Iceberg name them: the other partitions are beside it.
+#: The folder of a partition, as Hive and Iceberg name it; the other partitions are beside it.
 _PARTITION = re.compile(r"[^=/]+=.*")
-#: More places than this are merged into the folders that they share.
+#: If there are more places than this, they are merged into the folders that they share.
 _MOST = 8
-#: Never suggested, being too wide: a disk, or all hosts of a scheme.
+#: Never suggested, because they are too wide: a whole disk, or all hosts of a scheme.
 _TOP = re.compile(r"[/.]?|[A-Za-z][A-Za-z0-9+.-]*:/*")
 
 
@@ -44,7 +44,7 @@ def admitting(real: str) -> str:
 
 
 def outside(storage: Any, locations: Iterable[str]) -> tuple[int, tuple[str, ...]]:
-    """Return how many locations a storage refuses, and the fewest places to pass as ``allow=`` for all of them."""
+    """Return the number of locations that a storage refuses, and the fewest ``allow=`` locations that admit them."""
     count = 0
     places: set[str] = set()
     for location in locations:

@@ -9,8 +9,8 @@ A table's metadata is untrusted: it may come from anyone. Locations in it are re
 2. what ``allow=`` lists;
 3. for a table on remote storage: its ``location`` and the locations in its properties (``write.data.path`` and the
    like), if they are in the same bucket (same scheme and authority) as its metadata file;
-4. for a table from a catalog: those locations anywhere, and the catalog's warehouse, because the catalog
-   vouches for them; local locations only if the metadata file itself is local.
+4. for a table from a catalog: those locations wherever they are, and the catalog's warehouse, because they come from
+the catalog, which is trusted; local locations only if the metadata file itself is local.
 
 So the metadata of a table opened from the local disk or a zip never widens what may be read there, nor causes a
 network request: ``"location": "/etc"`` opens nothing. A legitimate ``write.data.path`` outside the table's folder
@@ -182,7 +182,7 @@ class Storage:
             The location is outside the roots.
         """
         head, _, name = location.rpartition("/")
-        # A table's files share few folders: a folder's resolution holds for its files, except links.
+        # A table's files are in few folders, and what was resolved for a folder holds for its files, except for links.
         folder = self._folders.get(head) if name not in ("", ".", "..") else None
         if folder is not None:
             real = f"{folder}/{name}"
@@ -196,8 +196,8 @@ class Storage:
     def place(self, location: str) -> str:
         """Return the real location of a file, to compare whether two locations mean the same file.
 
-        In a moved table, several spellings may lead to one file (two prefixes that are the same folder now; a
-        path of which only the end is known). A location that leads nowhere, or out of the roots, is its own place.
+        In a moved table, several spellings may mean the same file (two prefixes that now are the same folder, or a path
+        of which only the end is known). A location of no file, or outside the roots, is returned in canonical form.
         """
         try:
             return self.resolve(location) if self.moved else canonical(location)
@@ -210,7 +210,7 @@ class Storage:
         return self._moves.prefixes if self.moved else ()
 
     def unresolve(self, real: str) -> str:
-        """Return the table's spelling of a real location, also of an engine's (``file:/…``); unknown ones stay."""
+        """Return the table's spelling of a real location in any engine's spelling; return unknown ones unchanged."""
         place = canonical(real)
         found = self._moves.unapply(place)
         if found is None and "%" in place:
@@ -222,7 +222,7 @@ class Storage:
         return self.identity
 
     def folder_of(self, location: str) -> str:
-        """Return the real folder of a file, to be listed. Raises as `resolve`."""
+        """Return the real folder of a file, to be listed. Raises the same errors as `resolve`."""
         return dirname(self.resolve(location))
 
     def read(
@@ -234,12 +234,12 @@ class Storage:
         ----------
         most
             Largest size of a file to be read as a whole; by default 512 MiB, or the memory limit where one is set. The
-            size is checked before anything is read: a sparse file may have gigabytes of nothing.
+            size is checked before anything is read: a sparse file may have gigabytes of zeros.
 
         Raises
         ------
         FileMissingError, AccessDeniedError, StorageError
-            404, 403, anything else.
+            The file does not exist (404), access is denied (403), or the storage failed otherwise.
         OutsideRootsError
             The location is outside the roots.
         FormatError
@@ -263,13 +263,13 @@ class Storage:
         return data
 
     def open(self, location: str, *, kind: str, size: int | None = None) -> RangeFile:
-        """Open a seekable binary file whose reads are ranged requests, each logged. Raises as `read`.
+        """Open a seekable binary file whose reads are ranged requests, each logged. Raises the same errors as `read`.
 
         Parameters
         ----------
         size
-            File size as recorded in a manifest. A remote store is then not asked for it: the first read, of the
-            file's end, shows whether it is true, and the store is asked only if it is not.
+            File size as recorded in a manifest. The size is then not requested from a remote store: the first read, of
+            the file's end, shows whether the recorded size is right, and only if it is wrong is it requested.
         """
         real = self.resolve(location)
         if is_local(real):
@@ -306,7 +306,7 @@ class Storage:
 
     @contextmanager
     def local_path(self, location: str, *, kind: str, file: RangeFile | None = None) -> Iterator[Path]:
-        """Yield a local path: the file itself, or a temporary copy that is removed afterwards. Raises as `read`.
+        """Yield a local path: the file, or a temporary copy removed afterwards. Raises the same errors as `read`.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class Storage:
                 open(copy, "xb") as out,
                 self.open(location, kind=kind) if file is None else nullcontext(file) as source,
             ):
-                # In pieces: a data file may be larger than the memory that this process should take.
+                # Copy in pieces: a data file may be larger than the memory that this process should use.
                 for at in range(0, source.size, _COPIED_AT_ONCE):
                     source.seek(at)
                     wanted = min(_COPIED_AT_ONCE, source.size - at)
@@ -344,7 +344,7 @@ class Storage:
             folder.remove()
 
     def stat(self, location: str) -> FileInfo:
-        """Return size, etag and time of a file without reading it. Raises as `read`."""
+        """Return size, etag and time of a file without reading it. Raises the same errors as `read`."""
         real = self.resolve(location)
         entry = self._file(location, real)
         return FileInfo(location, entry.size, entry.etag, entry.modified_ms)
@@ -373,17 +373,17 @@ class Storage:
         return found.st_mtime_ns, found.st_size
 
     def list(self, location: str, *, recursive: bool = False) -> builtins.list[FileInfo]:
-        """Return the files in a folder, or with ``recursive`` all files under it, by name. Raises as `read`."""
+        """Return the files in a folder (with ``recursive`` under it) by name. Raises the same errors as `read`."""
         found = self.entries(self.resolve(location), recursive=recursive)
         return [FileInfo(self.unresolve(e.real), e.size, e.etag, e.modified_ms) for e in found if not e.is_folder]
 
     def read_real(self, real: str, *, kind: str, most: int | None = None) -> bytes:
-        """Return a whole file by its real location, for files found by listing. Raises as `read`."""
+        """Return a whole file by its real location, for files found by listing. Raises the same errors as `read`."""
         self._check(real, real)
         return self._whole(self.unresolve(real), real, kind, most)
 
     def find(self, real: str) -> Entry | None:
-        """Return the entry at a real location, None if there is none. Raises as `read` otherwise."""
+        """Return the entry at a real location, None if there is none. Raises the same errors as `read` otherwise."""
         self._check(real, real)
         try:
             return self._ask(self.unresolve(real), real, "stat", lambda: self._backend(real).stat(real), 0)
@@ -391,7 +391,7 @@ class Storage:
             return None
 
     def entries(self, real: str, *, recursive: bool = False, details: bool = True) -> builtins.list[Entry]:
-        """Return a folder's files and folders; without ``details`` possibly only names. Raises as `read`."""
+        """Return a folder's entries, without ``details`` maybe only names. Raises the same errors as `read`."""
         self._check(real, real)
         return self._ask(
             self.unresolve(real), real, "list", lambda: self._backend(real).list(real, recursive, details), 0
@@ -421,7 +421,7 @@ class Storage:
         place = canonical(location)
         real = self._moves.apply(place)
         if real is None and not is_absolute(place):
-            # No prefix fits: relative to the table's location, as format version 4 has it.
+            # No prefix fits, so write it relative to the table's location, as format version 4 allows.
             real = canonical(join(self.folder, place))
         if real is None:
             real = place
@@ -431,7 +431,7 @@ class Storage:
         return real
 
     def _closed_under(self, folder: str, written: str) -> bool:
-        """Return whether every file of a folder may be read, and all of them are in one folder after a move."""
+        """Return whether all files in a folder may be read and, if the table was moved, are still in one folder."""
         if not self._inside(folder) or self._moves.inside(canonical(written)):
             return False
         return not is_local(folder) or any(within(os.path.realpath(folder), root) for root in self._real_roots)
@@ -446,7 +446,7 @@ class Storage:
             first = self._fetch(location, real, kind, 0, _FIRST_BYTES)
         except (FileMissingError, AccessDeniedError):
             raise
-        except StorageError:  # an empty file has no beginning (HTTP 416), and some servers have no ranges
+        except StorageError:  # an empty file has no first byte (HTTP 416), and some servers do not support ranges
             return self._fetch(location, real, kind, 0, None)
         if len(first) < _FIRST_BYTES:
             return first
@@ -466,7 +466,7 @@ class Storage:
         return size
 
     def _size(self, real: str) -> int | None:
-        """Return the size of a file, None where it cannot be found out; the read itself then reports why."""
+        """Return the size of a file, None if it cannot be determined; the read itself then reports the reason."""
         try:
             return self._backend(real).stat(real).size
         except Exception:
@@ -526,7 +526,7 @@ class Storage:
             return
         scheme, host, _ = origin(target)
         place = f"{scheme}://{urllib.parse.urlsplit(target).netloc.rpartition('@')[2]}" if host else target
-        secure = ", or open it by https" if (scheme, host) == ("https", origin(asked)[1]) else ""
+        secure = ", or open it over HTTPS" if (scheme, host) == ("https", origin(asked)[1]) else ""
         shown = short_message(ValueError(target.partition("?")[0]))
         error = OutsideRootsError(
             f"{asked.partition('?')[0]} redirects to {shown}, which is outside the table's roots: not followed. "
@@ -573,7 +573,8 @@ class Storage:
         found = self.index.find(place) if self.index is not None else None
         if found is None:
             return None
-        # Its deletes may use another spelling: they match by `place`. The callback may refuse the guess, each time.
+        # Its deletes may spell the location differently, so they are matched by `place`. The callback may refuse the
+        # guess every time.
         if self.on_rescue is not None:
             self.on_rescue(location, *found)
         self.moves.add(*found)

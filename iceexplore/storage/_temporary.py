@@ -1,9 +1,8 @@
-"""Temporary folders: clear errors where there is no room, and cleanup even after a killed process.
+"""Temporary folders: clear errors if there is no space, and cleanup even after a killed process.
 
-A folder that is removed when its owner ends stays behind if the owner is killed. So each folder is locked as long as
-its
-process lives, and the next process of the same user to create one removes folders that nobody has locked. A lock is
-safer than a process id: ids are reused, and mean nothing to the containers that share a ``/tmp``.
+A folder that its process removes at exit stays behind if the process is killed. So each folder is locked as long as its
+process lives, and the next process of the same user that creates a folder removes those that are no longer locked. A
+lock is safer than a process id: ids are reused, and mean nothing to the containers that share a ``/tmp``.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from iceexplore.storage.stores._faults import short_message
 
 __all__ = ["TemporaryFolder", "folder_beside", "no_room", "temporary_room"]
 
-#: The system's locks; on Windows nothing is locked, so nothing is swept.
+#: File locks of the system; on Windows nothing is locked, so nothing is swept.
 _LOCKS: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 #: Names of folders that their process has locked; folders of earlier versions and folders that could not be locked
 #: have other names and are never swept.
@@ -49,7 +48,7 @@ class TemporaryFolder:
     kind
         Its content; a part of its name.
     what
-        The thing that needs it, for the error: ``"the simulation"``.
+        What needs the folder, for the error: ``"the simulation"``.
     instead
         The user's alternative to setting TMPDIR, for the error: ``"give overlay="``.
 
@@ -71,7 +70,7 @@ class TemporaryFolder:
             parent = tempfile.gettempdir()
             _sweep(parent)
             made = os.path.realpath(tempfile.mkdtemp(prefix=f"iceexplore-{kind}-", dir=parent))
-        # It is renamed only once locked, so nobody sees it under a name that is swept without its lock.
+        # Rename it only when it is locked, so that no process sees it unlocked under a name that is swept.
         self.path, self._lock = _locked(made, kind)
         self._owner = os.getpid()
 
@@ -197,7 +196,7 @@ def temporary_room(what: str, *, instead: str | None = None) -> Iterator[None]:
 
 def no_room(error: OSError, what: str, *, instead: str | None = None) -> TemporaryFolderError:
     """Return the error for a temporary folder that is full, read-only or missing; it names the setting to change."""
-    setting = "set the environment variable TMPDIR to a folder with room and start Python again"
+    setting = "set the environment variable TMPDIR to a folder with free space and start Python again"
     advice = f"{setting}, or {instead}" if instead else setting
     try:
         place = f"the temporary folder {tempfile.gettempdir()}"

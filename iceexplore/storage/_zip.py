@@ -23,7 +23,7 @@ __all__ = ["ZipLimits", "extract_zip", "is_zip", "member_name", "write_zip"]
 
 _STEP = 1 << 20
 _ELSEWHERE = "_elsewhere"
-#: Errors of writing the extracted files: the zip itself is open by then.
+#: Errors while the extracted files are written; by then, the zip itself is open.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -62,9 +62,10 @@ def extract_zip(path: str, limits: ZipLimits | None = None, *, name: str | None 
     Raises
     ------
     FormatError
-        Not a zip, damaged, over a limit, or with a member outside the folder (absolute, ``..``, a link).
+        The file is not a zip, is damaged, exceeds a limit, or has a member outside the folder (absolute, ``..``, a
+        link).
     UnsupportedError
-        Encrypted, or compressed by a method that this Python does not support.
+        The zip is encrypted, or compressed by a method that this Python does not support.
     TemporaryFolderError
         There is no room in the temporary folder.
     """
@@ -167,7 +168,7 @@ def write_zip(path: str | os.PathLike[str], members: Iterable[tuple[str, bytes]]
 
 
 def member_name(storage: Storage, table_location: str, location: str) -> str:
-    """Return the name for a table's file in a zip from which `open_source` finds it by its location.
+    """Return the name under which to store a table's file in a zip, such that `open_source` finds it by location.
 
     Files beside the metadata file get names under ``metadata/``, files under the table's folder keep their relative
     path, and other files keep their whole path under ``_elsewhere/``, where they are found by the end of it.

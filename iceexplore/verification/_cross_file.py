@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["JUDGED_SCHEMA", "beside", "judged", "suspects"]
 
-#: `CHECKED_SCHEMA` plus columns aggregated over all rows with the same key: the data file's row count, the smallest and
-#: greatest spelling of its location (if they differ, the rows are of two files, for example in two buckets, and are not
-#: judged), the number of live entries, and the number of deletion vectors. For row ids: the greatest end of the ranges
-#: that begin before this one, and the file that has it.
+#: `CHECKED_SCHEMA` plus columns that are aggregated over all rows with the same key. For data files: the row count, the
+#: smallest and the greatest spelling of the location, the number of live entries, and the number of deletion vectors.
+#: If the two spellings differ, the rows belong to two files, for example in two buckets, and are not judged. For row
+#: ids: the greatest end of the ranges that begin before this one, and the file with that range.
 JUDGED_SCHEMA = pa.schema(
     [
         *CHECKED_SCHEMA,
@@ -36,7 +36,7 @@ JUDGED_SCHEMA = pa.schema(
 
 
 def beside(checked: pa.Table) -> pa.Table:
-    """Return the rows as `JUDGED_SCHEMA`, with what the other rows of the same key add."""
+    """Return the rows as `JUDGED_SCHEMA`, adding the columns that depend on other rows with the same key."""
     role = checked["role"]
     data, vector = pc.equal(role, Role.DATA), pc.equal(role, Role.VECTOR)
     table = checked.append_column("data_rows", pc.if_else(data, checked["rows"], pa.scalar(None, pa.int64())))
@@ -120,7 +120,7 @@ def judged(state: TableState, rows: pa.Table) -> pa.Table:
         if row["data_named"] != row["data_named_too"]:
             continue
         if row["role"] == Role.DATA:
-            _judge_data(place, row, out)  # every entry of a file that is live twice is reported
+            _judge_data(place, row, out)  # if a file is live twice, each of its entries is reported
         elif row["data_count"]:
             _judge_claim(place, row, out)
         else:
@@ -171,8 +171,8 @@ def _judge_dangling(state: TableState, place: Place, row: dict[str, Any], out: C
         state.storage.stat(named)
     except FileMissingError:
         text = (
-            f"Rows of {named} are deleted, but this file does not exist: the path is outdated or of another table, "
-            "or the delete was left behind."
+            f"Rows of {named} are deleted, but this file does not exist: the path is outdated or belongs to another "
+            "table, or the delete was left behind."
         )
         out.say(place, "delete-dangling", text, field="file_path", found=named)
     except IceexploreError as error:

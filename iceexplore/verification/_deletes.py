@@ -1,4 +1,4 @@
-"""Check delete files and deletion vectors: readable, with correct counts, for data files that they may apply to."""
+"""Check that delete files and deletion vectors are readable, have correct counts, and may apply to their data files."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def check_vector(state: TableState, place: Place, entry: Mapping[str, Any], puff
     try:
         bitmap = read_vector(state, entry)
     except IceexploreError as error:
-        if whole:  # otherwise the file's own problem was reported
+        if whole:  # otherwise a problem of the file itself was reported
             out.fail(place, error)
         return
     recorded = entry["record_count"]
@@ -181,7 +181,7 @@ def _check_path_bounds(place: Place, stats: pa.StructArray, paths: AnyChunkedArr
         value = pc.struct_field(stats, [stats.type.get_field_index(name)])[0].as_py()
         if value is None:
             continue
-        # Bounds stay binary where no schema has the column.
+        # Bounds of a column that no schema has stay binary.
         bound = value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
         real = edge(spelled)
         if _outside(bound, real, name) and _outside(path_only(bound), path_only(real), name):

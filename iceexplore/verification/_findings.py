@@ -44,11 +44,11 @@ class Role:
 
 
 #: The result of checking one file: findings, and facts that can be judged only together with other files. ``key`` is
-#: the location of the data file concerned, without scheme and host (tables that were moved by editing their metadata
-#: have them in some places only); ``named`` is the location as spelled. ``rows`` is the data file's row count or, for a
-#: claim, the row count that it needs at least. For row ids, ``key`` is one of several parts of the id range that the
-#: table has assigned, ``first_id`` (inclusive) and ``end_id`` (exclusive) are the file's range, and ``rows`` is 1 in
-#: the part where the range begins, else 0.
+#: the location of the data file concerned, without scheme and host, because a table that was moved by editing its
+#: metadata has them in some locations only. ``named`` is the location as spelled. ``rows`` is the row count of the data
+#: file or, for a claim about it, the minimum row count that the claim requires. Facts about row ids have different
+#: values: the assigned row ids are divided into parts, and ``key`` is one of these parts; ``first_id`` (inclusive) and
+#: ``end_id`` (exclusive) are the range of the file; ``rows`` is 1 in the part where the range begins, else 0.
 CHECKED_SCHEMA = pa.schema(
     [
         pa.field("role", pa.int32()),

@@ -64,7 +64,7 @@ def check_types(state: TableState, place: Place, leaves: Sequence[ParquetLeaf], 
 
 
 def _once(state: TableState, number: int) -> Iterator[Type]:
-    """Yield the types that a field has in any schema, as the file may be newer than the snapshot shown."""
+    """Yield the types that a field has in any schema, because the file may be newer than the snapshot that is shown."""
     for schema in state.metadata.schemas:
         field = schema.find(number)
         if field is not None:
@@ -121,7 +121,7 @@ def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out:
     """Open a file and compare it with its entry. Return None, with a finding added, if it cannot be opened."""
     location = place.location
     try:
-        # The size comes from the store, not from the entry, since the entry's is what is checked.
+        # Ask the store for the size, because the entry's size is one of the things to check.
         opened = state.storage.open(location, kind="data-footer")
     except IceexploreError as error:
         out.fail(place, error)
@@ -211,7 +211,7 @@ def check_columns(state: TableState, place: Place, found: FileFacts, out: Checke
 
 
 def quiet(state: TableState) -> TableState:
-    """Return the same state with its own list of problems, which is discarded, as they become findings instead."""
+    """Return the state with a separate list of problems, which is discarded, as the problems become findings."""
     problems = Problems()
     reader = ManifestReader(state.storage, state.metadata, problems)
     return replace(state, problems=problems, reader=reader)

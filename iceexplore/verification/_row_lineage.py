@@ -30,7 +30,7 @@ __all__ = [
     "taken_before",
 ]
 
-#: The number of parts into which the assigned row ids are cut; one worker compares the ranges of one part.
+#: The number of parts into which the assigned row ids are divided; one worker compares the ranges of one part.
 _PARTS = 64
 _MOST = 2**63 - 1
 
@@ -88,7 +88,7 @@ def judge_row_ids(place: Place, row: Mapping[str, Any], out: Checked) -> None:
 
 
 def _is_taken(row: Mapping[str, Any]) -> bool:
-    """Return whether a row's id range begins within another file's; only in the part where the range begins.
+    """Return whether a row's id range begins inside another file's; only the part where it begins compares it.
 
     A file that is live twice is reported by a separate finding.
     """
@@ -113,7 +113,8 @@ def _key(part: int) -> str:
     return f"row ids {part}"
 
 
-#: The most ranges of consecutive ids of one file that are compared with other files; the longest are kept.
+#: Maximum number of ranges of consecutive ids per file that are compared with those of other files; the longest ranges
+#: are kept.
 _MOST_RANGES = 1000
 
 
@@ -199,7 +200,7 @@ class LiveIds:
         try:
             reader = TaskReader(self._state, task, outputs_of(self._state, [ROW_ID.name]))
             parts = [np.asarray(rows.table.column(0).drop_null()) for rows in reader.read(0)]
-        except IceexploreError:  # reported elsewhere: the checks of the data file and its deletes read them too
+        except IceexploreError:  # reported by the checks of the data file and of its deletes, which read the files, too
             return
         ids = np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
         again = np.flatnonzero(ids[1:] == ids[:-1])

@@ -73,7 +73,7 @@ class OrderCheck:
         start = first if self._last is None else first - 1
         self._last = [m.slice(len(m) - 1) for m in made]
         rows = len(joined[0])
-        after = np.zeros(max(rows - 1, 0), np.bool_)  # the columns so far place a row after the one before it
+        after = np.zeros(max(rows - 1, 0), np.bool_)  # whether earlier columns already decide the order
         for column, array in zip(self._columns, joined, strict=True):
             ranks = _ranks(array, column)
             less, more = _compared(ranks)
@@ -87,7 +87,7 @@ class OrderCheck:
 
 
 def _other_zero(array: AnyArray) -> Any:
-    """Return, for each row after the first, whether it and the one before are 0 and -0, in either order."""
+    """Return, for each row after the first, whether it and the previous row are 0 and -0, in either order."""
     if not pa.types.is_floating(array.type):
         return False
     plain = np.asarray(pc.fill_null(array, 1.0))
@@ -114,7 +114,7 @@ def _ranks(array: AnyArray, column: SortColumn) -> tuple[Any, Any]:
 
 
 def _compared(keys: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return, for each row after the first, whether it is less, and whether it is greater, than the one before."""
+    """Return, for each row after the first, whether it is less than the previous one, and whether it is greater."""
     (kind, value) = keys
     same = kind[1:] == kind[:-1]
     less = (kind[1:] < kind[:-1]) | (same & (value[1:] < value[:-1]))

@@ -52,7 +52,7 @@ class Leaf:
 
 @dataclass
 class _Seen:
-    """The counts and bounds of a column's values read so far."""
+    """The counts and bounds of those values of a column that have been read so far."""
 
     values: int = 0
     nulls: int = 0
@@ -197,7 +197,7 @@ def _leaves(state: TableState, wanted: set[int]) -> tuple[list[NestedField], lis
     fields = list(state.metadata.schema().fields)
     known = {f.field_id for _, f in state.metadata.schema().walk()}
     newest = sorted(state.metadata.schemas, key=lambda s: -s.schema_id)
-    for number in sorted(wanted - known):  # dropped columns, which may still be the source of a partition field
+    for number in sorted(wanted - known):  # dropped columns may still be sources of partition fields
         paths = (with_ancestors(schema.fields, number) for schema in newest)
         path = next((p for p in paths if p is not None), None)
         if path is not None:
@@ -255,7 +255,7 @@ def _check_column(place: Place, leaf: Leaf, stats: pa.StructArray, seen: _Seen, 
         try:
             wrong = outside(held, real).as_py() or (tight and not pc.equal(held, real).as_py())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue  # the bound's type is not the column's current type, which is another finding
+            continue  # the bound does not have the column's current type, which is a separate finding
         if wrong:
             edge = "smallest" if name == "lower" else "greatest"
             text = f"The {name} bound of column {leaf.name!r} does not fit its {edge} value: pruning loses rows."
@@ -268,7 +268,7 @@ def _check_column(place: Place, leaf: Leaf, stats: pa.StructArray, seen: _Seen, 
 def _check_lost(
     state: TableState, place: Place, file: EntryBatch, ids: frozenset[int], partition: set[int], out: Checked
 ) -> None:
-    """Report columns with metrics for non-null values that the file lacks, unless the partition provides them."""
+    """Report columns that have metrics for non-null values, but are neither in the file nor in the partition."""
     for leaf in _leaves(state, file.stats.keys() - ids - partition)[1]:
         stats = file.stats[leaf.field.field_id]
         recorded = {f.name: pc.struct_field(stats, [i])[0] for i, f in enumerate(stats.type)}
@@ -303,7 +303,7 @@ def _one(value: AnyScalar) -> AnyArray:
 
 
 def _back(value: AnyScalar, kind: pa.DataType) -> AnyScalar:
-    """Return a value that `comparable` converted in its original type, or as it is if it cannot be cast."""
+    """Cast a value that `comparable` converted back to its original type; return it unchanged if that is impossible."""
     try:
         return _one(value).cast(kind)[0]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

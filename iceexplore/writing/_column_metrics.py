@@ -134,7 +134,7 @@ def truncate_lower(values: AnyArray, length: int) -> AnyArray:
 def truncate_upper(values: AnyArray, length: int) -> AnyArray:
     """Return strings or binaries truncated to a length and incremented, so that they stay upper bounds.
 
-    Null if no upper bound is that short. As Java's ``UnicodeUtil.truncateStringMax`` and
+    Null if there is no upper bound of that length. Like Java's ``UnicodeUtil.truncateStringMax`` and
     ``BinaryUtil.truncateBinaryMax``.
     """
     cut = truncate_lower(values, length)
@@ -148,7 +148,7 @@ def truncate_upper(values: AnyArray, length: int) -> AnyArray:
 
 
 def _raised(value: Any) -> Any:
-    """Return the shortest value of at most this length that is above all values with this prefix; None if none is."""
+    """Return the shortest value, up to this length, that is above all values with this prefix; None if none is."""
     if isinstance(value, bytes):
         for i in range(len(value) - 1, -1, -1):
             if value[i] < 0xFF:

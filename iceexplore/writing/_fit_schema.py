@@ -256,7 +256,7 @@ def fitted(array: AnyArray, kind: Type, target: pa.DataType, where: str) -> AnyA
     Raises
     ------
     OptionError
-        As `fit_columns`.
+        For the same reasons as `fit_columns`.
     """
     array = plain_array(array)
     if pa.types.is_null(array.type):
@@ -287,7 +287,7 @@ def _struct(array: pa.StructArray, fields: tuple[NestedField, ...], target: pa.D
     for name in given:
         if name not in names:
             raise OptionError(f"column {where!r}: no field {name!r}; {nearest(name, names)}")
-    values = array.flatten()  # null if the struct is null
+    values = array.flatten()  # null where the struct is null
     children = []
     for i, f in enumerate(fields):
         to = target.field(i).type
@@ -300,7 +300,7 @@ def _struct(array: pa.StructArray, fields: tuple[NestedField, ...], target: pa.D
             raise OptionError(f"column '{where}.{f.name}' is required but missing")
         else:
             children.append(pa.nulls(len(array), to))
-    # Without fields only the mask has the length.
+    # Without fields, only the mask has the array's length.
     mask = array.is_null() if array.null_count or not children else None
     return pa.StructArray.from_arrays(children, fields=list(cast(pa.StructType, target)), mask=mask)
 

@@ -21,12 +21,12 @@ def is_lazy(given: Any) -> bool:
 
 
 def collected(given: Any) -> Any:
-    """Return a lazy frame computed, and anything else unchanged.
+    """Compute a lazy frame; return anything else unchanged.
 
     Raises
     ------
     OptionError
-        The frame's library could not compute it.
+        The library of the frame could not compute it.
     """
     if not is_lazy(given):
         return given
@@ -44,7 +44,7 @@ def foreign_frame(given: Any) -> Any:
     Raises
     ------
     OptionError
-        It cannot be converted to an Arrow table.
+        The object cannot be converted to an Arrow table.
     """
     given = collected(given)
     kind = type(given)

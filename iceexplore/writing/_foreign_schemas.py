@@ -34,7 +34,7 @@ _SAME = {
     pa.time64("us"): "time", pa.string(): "string", pa.large_string(): "string", pa.string_view(): "string",
     pa.binary(): "binary", pa.large_binary(): "binary", pa.binary_view(): "binary", pa.null(): "unknown",
 }  # fmt: skip
-#: Arrow extension types with an equivalent in Iceberg; for others the storage type would lose their meaning.
+#: Arrow extension types with an equivalent in Iceberg; the storage type of others would lose their meaning.
 _EXTENSIONS = {"arrow.uuid": "uuid", "geoarrow.wkb": "geometry"}
 _INSTEAD = {
     "uint64": "'long' or 'decimal(20, 0)'",
@@ -53,7 +53,7 @@ def given_schema(given: Any, format_version: int) -> Schema | None:
         An iceexplore, PyIceberg or PyArrow schema; an Arrow table; a pandas data frame, without its index; any object
         with ``__arrow_c_schema__`` or ``__arrow_c_stream__``; a lazy frame, which is not computed.
     format_version
-        Below 3, the nanoseconds that pandas uses by default become microseconds.
+        In versions below 3, the nanoseconds that pandas uses by default become microseconds.
 
     Raises
     ------

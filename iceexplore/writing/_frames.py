@@ -156,7 +156,7 @@ def split_by_partition(
 
 
 def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[PartitionColumn]) -> list[AnyArray]:
-    """Return the partition values of rows, one array per partition column. Raises as `split_by_partition`."""
+    """Return partition values of rows, an array per column. Raises the same errors as `split_by_partition`."""
     out = []
     for column in columns:
         kind = arrow_type(column.type)
@@ -175,7 +175,7 @@ def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[Partitio
 
 
 def columns_at(table: pa.Table, schema: Schema, field_id: int) -> AnyArray | None:
-    """Return a column's values in its Arrow type, also if it is inside structs; None if the table lacks it."""
+    """Return the values of a column (also inside structs) in its Arrow type; None if the table lacks the column."""
     path = _path(schema.fields, field_id)
     if path is None or path[0].name not in table.column_names:
         return None

@@ -36,7 +36,7 @@ def list_given(values: Any, name: str) -> list[Any]:
     Raises
     ------
     OptionError
-        It is a single value, or an object whose items are not rows: text, a dictionary, a set.
+        The argument is a single value, or an object whose items are not rows: a string, a dictionary, a set.
     """
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, bytearray, memoryview, Mapping, Set)):
         with contextlib.suppress(TypeError):  # NumPy arrays of dimension 0
@@ -189,7 +189,7 @@ def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bo
     except _WRONG:
         if kind is None or base != "decimal":
             raise
-        # Numbers with more digits than an integer or than the first number.
+        # Numbers with more digits than an integer holds, or than the first number has.
         return pa.array(values, arrow_type(kind), from_pandas=from_pandas)
     if isinstance(values, list) and (pa.types.is_date(found.type) or pa.types.is_timestamp(found.type)):
         _refuse_mixed(values, found.type, where)
@@ -199,7 +199,7 @@ def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bo
 def plain_values(values: Any, *, from_pandas: bool) -> AnyArray:
     """Convert values with `pyarrow.array`, handling the nulls of pandas and NumPy, and pandas' nanoseconds.
 
-    Without a type, Arrow treats such timestamps as Python's. Raises Arrow's errors.
+    Without a type, Arrow treats pandas' timestamps like Python's. Raises Arrow's errors.
     """
     values = _with_none(values)
     found = build.array(values, from_pandas=from_pandas)

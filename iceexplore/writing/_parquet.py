@@ -37,7 +37,7 @@ from iceexplore.writing._sink import FileSink
 
 __all__ = ["DataFile", "column_values", "file_schema", "parquet_path", "write_data_files"]
 
-#: Bytes of a folder name: the limit of file systems, and how much is kept of a longer name.
+#: Limits of a folder's name in bytes: the maximum that file systems allow, and the length kept of a longer name.
 _LONGEST_NAME, _SHORT_NAME = 255, 120
 
 
@@ -159,8 +159,8 @@ def _parquet(table: pa.Table, codec: str, with_nan: Collection[str]) -> tuple[by
     import pyarrow.parquet as pq
 
     out = io.BytesIO()
-    # pyarrow ignores NaN in a column's bounds. Parquet's Java, which then writes no bounds, treats them as the bounds
-    # of all values: Spark, in which NaN is above every number, would miss rows.
+    # pyarrow ignores NaN in a column's bounds. parquet-java, which writes no bounds in that case, takes them for bounds
+    # of all values: Spark, where NaN is above every number, would miss rows.
     bounded: bool | list[str] = [p for p in _leaf_paths(table.schema) if p not in with_nan] if with_nan else True
     try:
         # Without Arrow's own schema, because other readers use Parquet's types and field ids.

@@ -57,7 +57,7 @@ def file_rows(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def _kept(fields: Sequence[NestedField | None], where: str) -> list[int]:
-    """Return the places of fields to write; variants only if there is nothing else.
+    """Return the indices of the fields to write; variants are written only if there are no other fields.
 
     Parquet has no empty groups.
     """
@@ -168,7 +168,7 @@ def _has_required(kind: Type) -> bool:
             return element.required or _has_required(element.type)
         case MapType(key, value):
             return value.required or _has_required(key.type) or _has_required(value.type)
-    return type_base(kind) == "variant"  # because of its two required parts
+    return type_base(kind) == "variant"  # a variant has two required parts
 
 
 def _null(where: str, count: int) -> OptionError:
@@ -195,7 +195,7 @@ def _never_null(array: AnyArray) -> AnyArray:
 
 
 def entries_of(array: Any) -> tuple[AnyArray, AnyArray]:
-    """Return the length of each list (null for a null list), and the elements of all.
+    """Return the length of each list (null for a null list), and the elements of all lists.
 
     Elements under null lists or outside a slice are left out.
     """
@@ -203,7 +203,7 @@ def entries_of(array: Any) -> tuple[AnyArray, AnyArray]:
 
 
 def pairs_of(array: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Return the size of each map (null for a null map), and the keys and values of all, as `entries_of`."""
+    """Return the size of each map (null for a null map), and the keys and values of all maps, like `entries_of`."""
     full = pa.concat_arrays([cast(AnyMapArray, array)])  # only the entries of a slice
     sizes, null = np.diff(np.asarray(full.offsets)), np.asarray(full.is_null())
     keys, values = full.keys, full.items

@@ -1,4 +1,4 @@
-"""The protocol for the destination of new files, for writers of data files: a commit, or a Spark worker."""
+"""The protocol for the destination of new data files, which is a commit or a Spark worker."""
 
 from __future__ import annotations
 

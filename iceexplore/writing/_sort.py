@@ -64,8 +64,8 @@ def _field_keys(
 def order_keys(values: AnyArray, *, descending: bool = False, nulls_last: bool = False) -> tuple[Keys, Keys]:
     """Return two integer arrays to sort by: first the position of nulls, then the values, equal for equal values.
 
-    Floats are in the order of IEEE 754's ``totalOrder`` (spec: "-NaN < -Infinity < -value < -0 < 0 < value < Infinity
-    < NaN"). The position of nulls does not depend on the direction.
+    Floats are sorted in the order of IEEE 754's ``totalOrder`` (spec: "-NaN < -Infinity < -value < -0 < 0 < value <
+    Infinity < NaN"). The position of nulls does not depend on the direction.
     """
     null = np.asarray(values.is_null()).astype(np.int64)
     if len(values) == 0:

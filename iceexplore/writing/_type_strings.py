@@ -58,7 +58,7 @@ def type_of(given: Any) -> Type:
     Raises
     ------
     OptionError
-        It is not a type; the message shows where parsing stopped.
+        The argument is not a type; the message shows where parsing stopped.
     """
     if isinstance(given, (PrimitiveType, StructType, ListType, MapType)):
         return given

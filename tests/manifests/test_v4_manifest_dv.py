@@ -142,7 +142,7 @@ def test_a_delete_manifest_that_is_affiliated_to_none(table: Table) -> None:
     (item,) = root.problems
     assert (item.code, item.where, item.field) == ("entry-invalid", f"{root.location}#entry 2", "143 referenced_file")
     assert item.found == "/gone"
-    assert "2 delete manifests are affiliated to" in item.text
+    assert "2 delete manifests are affiliated with" in item.text
 
 
 @pytest.mark.parametrize(("kind", "more"), [(3, {"content_type": 2, "equality_ids": [1]}), (4, {})])

@@ -29,7 +29,7 @@ from iceexplore.writing import StatColumn, bounds_as, parquet_path, stat_columns
 
 __all__ = ["files_of_paths"]
 
-#: Folder values that Hive and Iceberg write for null.
+#: The values in folder names that Hive and Iceberg write for null.
 _NULLS = ("__HIVE_DEFAULT_PARTITION__", "null")
 
 
@@ -48,7 +48,7 @@ def files_of_paths(state: TableState, paths: Sequence[str], *, check_duplicates:
     """Return the entries of Parquet files under the roots of the table's storage; only footers are read.
 
     Columns are matched by field id; in a file without ids by the table's name mapping, or else by name. Partition
-    values are read from folders named ``field=value``, or else from bounds that leave no choice. NaN counts are
+    values are read from folders named ``field=value``, or else from bounds that allow only one value. NaN counts are
     unknown, because footers do not have them.
 
     Raises

@@ -94,7 +94,7 @@ def refuse_half_characters(text: str, what: str) -> None:
     Raises
     ------
     OptionError
-        It has a lone surrogate, or is not a string.
+        The argument has a lone surrogate, or is not a string.
     """
     if not isinstance(text, str):
         raise OptionError(f"{what}={text!r}: give a string")

@@ -315,6 +315,6 @@ def _from_pools(
     size = sizes[of]
     i = (u * size).astype(np.int64)
     j = i + (v * (size - i)).astype(np.int64)
-    # A tuple without a pool (null, or a single value) uses the spare place at the end.
+    # A tuple without a pool (null, or a single value) uses the additional slot at the end.
     at = np.where(size > 0, begin[of], len(flat) - 1)
     return flat[at + i], flat[at + j]

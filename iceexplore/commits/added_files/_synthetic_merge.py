@@ -29,8 +29,9 @@ def merged_files(
 ) -> EntryBatch:
     """Return the synthetic files that replace some files of one partition.
 
-    Rows and bytes are summed, without rows deleted by position and their share of the bytes, and distributed evenly;
-    every new file gets the bounds of all. Null and NaN counts shrink with the rows, as if the deletes were random.
+    Rows and bytes are added up, without the rows deleted by position and their share of the bytes, and distributed
+    evenly over the new files; each of these gets the bounds of all merged files. Null and NaN counts shrink with the
+    rows, as if the deletes were random.
 
     Parameters
     ----------

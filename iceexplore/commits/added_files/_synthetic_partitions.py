@@ -24,7 +24,7 @@ from iceexplore.planning import PartitionColumn
 
 __all__ = ["Constraint", "constraints_of"]
 
-#: How many values are kept per bucket, and how many are tried to find one.
+#: The number of values kept per bucket, and the number of values tried to find one.
 _KEPT = 8
 _TRIES = 1 << 19
 

@@ -57,7 +57,7 @@ def values_on(kind: Type, numbers: Numbers, prefix: AnyArray | None = None) -> A
     from iceexplore.arrow import compute as pc
 
     base, target = type_base(kind), arrow_type(kind)
-    if pa.types.is_binary(target) and base != "fixed":  # unknown types too
+    if pa.types.is_binary(target) and base != "fixed":  # includes unknown types
         base = "binary"
     match base:
         case "boolean":

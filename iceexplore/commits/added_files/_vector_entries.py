@@ -1,4 +1,4 @@
-"""The entries of deletion vectors, from where each is in its Puffin file."""
+"""Create the entries of deletion vectors from their positions in a Puffin file."""
 
 from __future__ import annotations
 

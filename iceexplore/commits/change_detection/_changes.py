@@ -59,8 +59,8 @@ class Changes:
     read
         The metadata files that had to be read, in reading order.
     doubts
-        Why the root can be interpreted in another way, or how the snapshot's summary differs from what was found, as
-        sentences. Empty if all rules were kept.
+        Sentences that say why the root can be interpreted in another way, or how the snapshot's summary differs from
+        the result. Empty if all rules were followed.
     """
 
     title: str
@@ -140,11 +140,11 @@ def changes_of(
 ) -> Changes:
     """Detect what a snapshot changed, from its root.
 
-    A root of the V4 proposal shows it by its statuses and manifest DVs; the leaf manifests are read only for the names
-    of files. The parent's root is also read if a manifest DV leaves no trace of the DV that it replaced. A manifest
-    list (v1-v3, ``v4-java``) shows which manifests the snapshot wrote, and their entries show the changes. For the V4
-    draft, the roots of the snapshot and its parent are compared; what the draft's ``tracking`` records about changed
-    manifest DVs is not used.
+    A root of the V4 proposal shows the changes by its statuses and manifest DVs; the leaf manifests are read only for
+    the names of files. The parent's root is also read if a manifest DV leaves no trace of the DV that it replaced. A
+    manifest list (v1-v3, ``v4-java``) shows which manifests the snapshot wrote, and their entries show the changes. For
+    the V4 draft, the roots of the snapshot and its parent are compared; what the draft's ``tracking`` records about
+    changed manifest DVs is not used.
 
     If a root breaks rules, the result is what the rules imply, and `Changes.doubts` explain why it may be wrong.
     `changes_between` the parent and the snapshot is right regardless of the root's statuses.

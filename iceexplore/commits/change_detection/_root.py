@@ -43,8 +43,8 @@ class RootReading:
     added_leaves
         Rows of manifests whose live entries are all new.
     hidden, gone, back
-        By row of a manifest, positions of its entries (`pyroaring.BitMap`): entries of an added manifest that its
-        manifest DV already removes; removed entries; entries that were removed before and are live again.
+        Positions of entries (`pyroaring.BitMap`), keyed by the row of their manifest: entries of an added manifest that
+        its manifest DV already removes; removed entries; entries that were removed before and are live again.
     puffins
         Puffin files from which manifest DVs were read.
     previous
@@ -96,7 +96,7 @@ class _Reader:
         manifests = np.flatnonzero(np.isin(self.kind, _MANIFESTS))
         names = [canonical(x) for x in self.texts("location", manifests)]
         gone = np.isin(self.status, _GONE)
-        # If a manifest is listed twice, the live row counts.
+        # If a manifest is listed twice, its live row is used.
         places = dict(sorted(zip(names, manifests.tolist(), strict=True), key=lambda item: not gone[item[1]]))
         vectors = np.flatnonzero(self.kind == ContentType.MANIFEST_DV)
         by_leaf: dict[str, dict[int, list[int]]] = {}

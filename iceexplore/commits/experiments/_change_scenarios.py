@@ -45,7 +45,7 @@ __all__ = ["ChangeScenarios", "change_scenarios"]
 _HOME = "/warehouse/db/events"
 _M2 = f"{_HOME}/metadata/m2.parquet"
 _ENTRIES, _GONE, _NEW = 10, 7, 5
-#: The highest scale: above it the nine simulations would take minutes and much memory.
+#: The maximum scale: above it, the nine simulations would take minutes and a lot of memory.
 _MOST = 10_000
 _NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
 #: The rules that the proposal's forms break.

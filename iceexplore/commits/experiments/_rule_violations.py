@@ -1,7 +1,7 @@
-"""Commits that break rules on purpose: root rows and leaves exactly as given, for what the V4 proposal discarded.
+"""Commits that break rules on purpose, to try approaches that the V4 proposal discarded.
 
-They are written as a real root and real leaves by the same writers, and read like any other. Every rule that the result
-breaks must be listed; the snapshot's summary records them (``violated-rules``).
+Their root rows and leaves are written exactly as given, by the same writers, and read like any others. Every rule that
+the result breaks must be listed; the snapshot's summary records them (``violated-rules``).
 """
 
 from __future__ import annotations

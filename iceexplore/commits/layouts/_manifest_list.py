@@ -33,8 +33,8 @@ def apply_to_list(change: Change, writer: CommitWriter) -> Applied:
     New files go to new manifests, one per spec and ``leaf_entries``; a manifest that lists removed files is rewritten;
     all others are carried over unchanged. A rewritten manifest without live entries stays in this snapshot's list with
     its DELETED entries, and the next commit leaves it out. The DVs of removed data files are removed too (Java:
-    ``removeDanglingDeletesFor``). Delete files older than all data are removed if delete manifests are filtered anyway
-    (Java: ``dropDeleteFilesOlderThan``).
+    ``removeDanglingDeletesFor``). Delete files that are older than all data files are removed if delete manifests are
+    rewritten anyway (Java: ``dropDeleteFilesOlderThan``).
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _rewritten(change: Change, base: ListBase) -> Applied:
 
 
 def _check(change: Change, writer: CommitWriter) -> None:
-    """Refuse what can be refused before anything is read."""
+    """Refuse changes that are invalid by themselves, before anything is read."""
     added, options = change.added.entries, writer.options
     if change.rewrite_manifests and (
         len(change.added) or change.remove_data or change.remove_deletes or change.replace_dvs
@@ -150,8 +150,8 @@ def _refuse_second_dv(entries: pa.Table, staying: np.ndarray, new: AnyChunkedArr
 def _oldest_data(base: ListBase, data: Filtered, new_data: EntryBatch) -> int:
     """Return a lower bound of the data sequence numbers in the new snapshot; older deletes apply to nothing.
 
-    Java takes the minimum of the remaining manifests. This also counts the numbers that a compaction gives to new
-    files, because a delete file that still applies to them must stay.
+    Java uses the minimum of the remaining manifests. This function also includes the numbers that a compaction gives to
+    new files, because a delete file that still applies to them must stay.
     """
     numbers: list[int | None] = [base.writer.base.metadata.last_sequence_number]
     for batch in data.rows:

@@ -82,14 +82,14 @@ def _counts(leaf: Manifest) -> dict[str, Any]:
 #: Status of a base's row that the new root does not list; other rows have `Status.EXISTING` or `Status.DELETED`.
 DROPPED = -1
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
-#: Columns that identify a leaf's content, for its reuse on a retry; statistics follow from the files.
+#: The columns that identify the content of a leaf, so that a retry can reuse it; the statistics follow from the files.
 _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",
              "deletion_vector", "first_row_id")  # fmt: skip
 
 
 @dataclass
 class NewFile:
-    """A new file, kept in memory until nothing can be refused any more; ``data`` is dropped once it is written."""
+    """A new file, kept in memory until all checks are done; ``data`` is dropped once it is written."""
 
     location: str
     length: int

@@ -73,7 +73,7 @@ def counts_partitions(metadata: TableMetadata) -> bool:
 
 
 def refuse_change(draft: Draft, change: Change) -> None:
-    """Refuse a change that the change and the root show to be invalid, without reading leaves.
+    """Refuse a change that is invalid by itself or for this root, without reading leaves.
 
     Raises
     ------

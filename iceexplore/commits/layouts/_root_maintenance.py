@@ -29,7 +29,7 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 
 def flush_root(draft: Draft, change: Change) -> None:
-    """Flush data files, then deletes, if the root would list too many together with those that this commit adds."""
+    """Flush data files, then deletes, if the root would list too many of them after this commit."""
     o = draft.writer.options
     kind = numbers(change.added.entries["content_type"])
     data, deletes = int((kind == ContentType.DATA).sum()), int((kind != ContentType.DATA).sum())
@@ -85,8 +85,8 @@ class _Leaf:
     row: int
     location: str
     group: tuple[int, str | None]  # leaves are merged with those of the same spec and data manifest
-    stored: int | None  # entries as written; None if the manifest list has no counts
-    removed: int  # of these, removed by manifest DVs
+    stored: int | None  # number of entries as written; None if the manifest list has no counts
+    removed: int  # how many of them manifest DVs have removed
 
     @property
     def left(self) -> int | None:

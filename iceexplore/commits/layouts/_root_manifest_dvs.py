@@ -23,8 +23,8 @@ from iceexplore.manifests import ContentType, EntryBatch, Status, encode_manifes
 
 __all__ = ["VIOLATED_BY_ATTACHING", "change_dvs", "place_dvs"]
 
-#: Rules that ``dv_attached`` breaks: a manifest has a deletion_vector, and a leaf's first DV shows no change in the
-#: root.
+#: The rules that ``dv_attached`` breaks: a manifest's entry has a deletion_vector, and the first DV of a leaf leaves no
+#: trace in the root.
 VIOLATED_BY_ATTACHING = ("added-is-change", "dv-struct")
 
 

@@ -24,7 +24,7 @@ _TOTALS = (
     ("total-equality-deletes", "added-equality-deletes", "removed-equality-deletes"),
 )
 
-#: In the order in which Java writes them, also in partition summaries.
+#: The keys, here and in partition summaries, are in the order in which Java writes them.
 _METRICS = (
     "added-data-files",
     "deleted-data-files",

@@ -212,7 +212,7 @@ def locations_of(paths: Any, what: str = "paths") -> list[str]:
     Raises
     ------
     OptionError
-        There are none, or they are not paths.
+        No location is given, or they are not paths.
     """
     if isinstance(paths, str) or hasattr(paths, "__fspath__"):
         paths = [paths]
@@ -245,7 +245,7 @@ def _parts(stats: bool) -> frozenset[str]:
 
 
 def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Map rows whose location is written like a wanted one to that location."""
+    """Map rows whose location is spelled like a wanted one to that location."""
     found = pc.is_in(leaf.entries["location"], pa.array(list(wanted), pa.string()))
     rows = np.flatnonzero(np.asarray(found))
     names = build.to_pylist(leaf.entries["location"].take(build.array(rows)))

@@ -38,8 +38,8 @@ __all__ = [
 _FILE_TYPES = pa.array([ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE], pa.int32())
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
-#: `root_row`: the leaf's row in the root, null for files that the root lists directly; then every column of the
-#: entry (`ordinal` is the position in the leaf, or in the root), as read.
+#: `root_row` is the row of the leaf in the root, null for files that the root lists directly. It is followed by every
+#: column of the entry as read; `ordinal` is the position in the leaf, or in the root.
 LOCATED_SCHEMA = pa.schema([pa.field("root_row", pa.int64()), *ENTRY_SCHEMA])
 
 
@@ -142,7 +142,7 @@ def find_files(
     rows: list[int] | None = None,
     tuples: bool = True,
 ) -> Found:
-    """Locate files in a root; as `locate`.
+    """Locate files in a root, like `locate`.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class Selection:
     whole
         Files whose rows all match, and that may have rows at all.
     part
-        Files of which some rows may match, but not certainly all; only their data could tell.
+        Files in which some rows may match, but not certainly all; only reading the data would decide.
     skipped, read
         Manifests that the root ruled out, and manifests that were read.
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Expired", "KeptSnapshot", "age_reason", "duration", "source_of"]
 
-#: The most rows of the explanation that are printed; `Expired.to_pandas` has all.
+#: Maximum number of rows of the explanation that are printed; `Expired.to_pandas` returns all of them.
 _MOST_SHOWN = 20
 
 

@@ -15,7 +15,7 @@ __all__ = ["new_table_document", "no_history"]
 
 
 def no_history() -> Json:
-    """Return the keys of a metadata document that record snapshots, as a table without any has them."""
+    """Return the keys of a metadata document that record snapshots, with their values in a table without snapshots."""
     return {
         "refs": {},
         "snapshots": [],

@@ -59,7 +59,7 @@ def point_main(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int)
         document, current_snapshot_id=snapshot_id, snapshot_log=[*entries(document, "snapshot-log"), entry]
     )
     if format_version(document) == 1 and "refs" not in document:
-        return out  # v1 does not need refs, and older readers do not know them
+        return out  # v1 does not require refs, and older readers do not know them
     return with_branch_at({**out, "refs": read_refs(document)}, "main", snapshot_id)
 
 
@@ -182,10 +182,10 @@ def rollback(
     Raises
     ------
     OptionError
-        Both or neither were given.
+        Both or neither of the two arguments are given.
     RuleError
-        ``rollback-ancestor``: the snapshot is no ancestor (`set_current_snapshot` takes any), or no ancestor is that
-        old.
+        ``rollback-ancestor``: the snapshot is not an ancestor (`set_current_snapshot` accepts any snapshot), or no
+        ancestor is that old.
     SnapshotNotFoundError
         The table has no such snapshot.
     """
@@ -250,7 +250,8 @@ def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dic
     Raises
     ------
     RuleError
-        ``cherry-pick``: it is neither, is already in ``main``'s history, or its WAP id was already published.
+        ``cherry-pick``: the snapshot is neither of these, is already in ``main``'s history, or its WAP id was already
+        published.
     SnapshotNotFoundError
         The table has no such snapshot.
     """

@@ -150,7 +150,7 @@ def first_schema(document: Mapping[str, Any], given: Schema) -> Json:
     Raises
     ------
     OptionError, RuleError
-        As `evolve_schema`.
+        For the same reasons as `evolve_schema`.
     """
     draft = SchemaDraft(Schema(0, ()), 0, case_sensitive=True)
     columns = draft.fresh(checked_type(StructType(given.fields)))
@@ -240,5 +240,5 @@ def _with_schema(document: Json, metadata: TableMetadata, old: Schema, new: Sche
 
 
 def _same(one: Schema, other: Schema) -> bool:
-    """Java's ``sameSchema``: fields in their order, and the set of identifier fields; not the id."""
+    """Compare as Java's ``sameSchema``: fields in their order and the set of identifier fields, not the id."""
     return one.fields == other.fields and set(one.identifier_field_ids) == set(other.identifier_field_ids)

@@ -24,7 +24,8 @@ _KNOWN = frozenset(
     )
 )  # fmt: skip
 _WITHIN = ("fields", "type", "element", "key", "value")
-#: Identifies a JSON object: the id of its field, element or key; for a struct type, the enclosing id and None.
+#: Identifies a JSON object: the id of its field, element or key; for a struct type, the id of the enclosing field, and
+#: None.
 Place = tuple[int | None, ...]
 Unknown = dict[Place, dict[str, Any]]
 
@@ -290,7 +291,8 @@ def _walk(
 ) -> Iterator[tuple[int | None, Path, str, NestedField]]:
     """Yield every field with its parent's id, its path (names, and whether each may be omitted), and its kind."""
     for field in fields:
-        # The names `element` and `value` may be omitted above a struct's field, but not above a list or map.
+        # In the path to a struct's field, the names `element` and `value` may be omitted, but not in the path to a list
+        # or map.
         optional = step != "field" and step != "key" and isinstance(field.type, StructType)
         here = (*path, (field.name, step if optional else "field"))
         yield parent, here, step, field

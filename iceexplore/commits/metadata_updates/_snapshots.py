@@ -37,7 +37,7 @@ def snapshot_json(
     Parameters
     ----------
     root_location
-        Location of the manifest list; with ``root_manifest`` (V4 proposal) of the root manifest.
+        Location of the manifest list or, with ``root_manifest`` (V4 proposal), of the root manifest.
     summary
         Further entries; ``operation`` always comes first and is not taken from them.
     sequence_number

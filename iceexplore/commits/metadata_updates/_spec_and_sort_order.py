@@ -28,7 +28,7 @@ __all__ = ["evolve_spec", "set_sort_order"]
 
 _SORT = re.compile(r"(.*?)(?:\s+(asc|desc))?(?:\s+nulls[\s-]+(first|last))?\s*", re.IGNORECASE | re.DOTALL)
 
-#: A field of the new spec: its record, and its JSON if it is an old one.
+#: A field of the new spec, and its JSON if the field is taken from an old spec.
 Part = tuple[PartitionField, Json | None]
 
 

@@ -1,1 +1,1 @@
-"""What a commit changes (`Change`), how its metadata is laid out (`LayoutOptions`) and how it is written."""
+"""The change that a commit makes (`Change`), the layout of its metadata (`LayoutOptions`), and its writer."""

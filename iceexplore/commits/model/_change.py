@@ -53,10 +53,10 @@ class Change:
     base_snapshot_id
         The snapshot that the operation read; validations check the commits since then.
     isolation
-        Which validations run against concurrent commits.
+        The isolation level, which determines the validations against concurrent commits.
     conflict_partitions, conflict_files
-        What the operation read: a removal of one of these data files, or a new file in one of these partitions,
-        conflicts with it. ``conflict_partitions=None``: the whole table.
+        The data files and partitions that the operation read: removing one of these files, or adding a file to one of
+        these partitions, conflicts with the operation. ``conflict_partitions=None`` means the whole table.
     conflict_filter
         Narrows ``conflict_partitions=None``: only new files that may contain matching rows conflict
         (`Filter.evaluate`).

@@ -93,7 +93,8 @@ Affinity = Literal["all", "some", "none"]
 #: Where partition values are stored: in separate ``derived`` columns (layout (a), the preferred one), in the ``source``
 #: column's struct (layout (b)), or in a ``tuple`` as before V4.
 PartitionStorage = Literal["derived", "source", "tuple"]
-#: How many files, or DVs, add half a millisecond to reading and writing a root (Parquet; `benchmarks/flush.py`).
+#: The number of files, and of DVs, that add half a millisecond to reading and writing a root (Parquet;
+#: `benchmarks/flush.py`).
 _FILES_IN_HALF_A_MS = 80
 _VECTORS_IN_HALF_A_MS = 160
 #: The integer options, and the minimum of each.
@@ -170,7 +171,7 @@ class LayoutOptions:
 
     @classmethod
     def of(cls, format_version: int, **given: Any) -> LayoutOptions:
-        """Return the options of a format version with the given values.
+        """Return the options of a format version, with the given values.
 
         ``round_trip_ms=`` sets the thresholds of `for_round_trip`; a threshold that is also given takes precedence.
 
@@ -196,7 +197,7 @@ class LayoutOptions:
         return made
 
     def replace(self, **given: Any) -> LayoutOptions:
-        """Return these options with the given ones replaced. Raises as `of`."""
+        """Return these options with the given ones replaced. Raises the same errors as `of`."""
         mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "format_version"}
         if "round_trip_ms" in given:
             given = {**self.for_round_trip(given.pop("round_trip_ms")), **given}

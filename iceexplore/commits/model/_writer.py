@@ -45,7 +45,8 @@ class CommitWriter:
     made
         Results of `once`, kept between attempts.
     doubts
-        Why the plan that the operation used may miss rows (`ScanPlan.doubts`); the committer decides what to do.
+        Reasons why the plan that the operation used may miss rows (`ScanPlan.doubts`); the committer decides what to
+        do.
     """
 
     storage: WritableStorage

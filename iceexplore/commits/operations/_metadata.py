@@ -1,4 +1,4 @@
-"""Operations that change only the metadata document: their arguments, checked, as a change of the document.
+"""Operations that change only the metadata document: check the arguments, and return the change.
 
 Arguments are checked before the commit begins; the change runs once per attempt, on the document of that attempt.
 """

@@ -1,4 +1,4 @@
-"""What a commit operation is: its name, its parameters, and the function that makes its change."""
+"""The class of commit operations: name, parameters, and the function that makes the change."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from iceexplore.render import Card, CardTable, card_html, card_text
 
 __all__ = ["CommitOperation", "NO_DEFAULT", "Parameter", "ParameterKind", "TableKind"]
 
-#: The tables that take commits.
+#: The kinds of tables that accept commits.
 TableKind = Literal["simulation", "lab"]
 
-#: What a parameter takes: ``files`` are data files to add, ``locations`` files of the table, ``rows`` real rows;
-#: ``filter`` is text or an expression, ``snapshot`` a Snapshot, an id, a ref or a Table, ``session`` a Spark session.
+#: The values that a parameter accepts: ``files`` are data files to add, ``locations`` are files of the table, ``rows``
+#: are real rows; ``filter`` is a text or an expression, ``snapshot`` a Snapshot, an id, a ref or a Table, ``session`` a
+#: Spark session.
 ParameterKind = Literal[
     "branch", "choice", "files", "filter", "flag", "int", "locations", "mapping", "number", "options", "rows",
     "session", "snapshot", "snapshots", "text", "texts", "time",
@@ -39,16 +40,16 @@ class Parameter:
     default
         `NO_DEFAULT` if it is required.
     choices
-        The values of a ``choice``. None is valid besides them if it is the default or ``optional``.
+        The values of a ``choice``. None is valid, too, if it is the default or if the parameter is ``optional``.
     least
         The minimum of a number.
     since
         The first format version that allows it.
     passed
-        How a method takes it: by position or name, only by name, or as an option that it hands on (``**how``), whose
-        name `CommitOperation.check` checks.
+        How a method accepts it: by position or name, only by name, or as an option that the method passes on
+        (``**how``) and whose name `CommitOperation.check` checks.
     many
-        Whether it takes any number of values: ``*fields``, ``**layout``.
+        Whether it accepts any number of values: ``*fields``, ``**layout``.
     """
 
     name: str
@@ -80,11 +81,11 @@ class CommitOperation:
     Attributes
     ----------
     name
-        Stable; the name of the method.
+        The name of the method. It never changes.
     title
         A few words, as a menu shows it.
     help
-        What it does, in one sentence.
+        Its effect in one sentence.
     changes
         ``files`` (a new snapshot), ``metadata`` (only the metadata file), or ``refs`` (branches, tags, and the
         current snapshot).
@@ -94,12 +95,12 @@ class CommitOperation:
     since
         The first format version that allows it.
     nothing
-        Why it may find nothing to commit; its method then returns None. Empty if it always commits.
+        The reason why it may find nothing to commit; its method then returns None. Empty if it always commits.
     adds_only
         Whether it only adds files, and so does not depend on what is in the table.
     change
-        Makes the change of files, ``change(state, writer, ...)`` with the arguments of a simulation's method. What a
-        lab does with rows is in `iceexplore.labs.ROW_OPERATIONS`.
+        Makes the change of files: ``change(state, writer, ...)``, with the arguments of a simulation's method. A lab's
+        operations on rows are in `iceexplore.labs.ROW_OPERATIONS`.
     update
         Makes the change of metadata, ``update(...)`` with the arguments of the method; snapshots are given as ids.
     pins
@@ -150,7 +151,7 @@ class CommitOperation:
         return lambda writer: change(writer.base, writer, *given, **arguments)
 
     def check(self, names: Iterable[str], of: TableKind) -> None:
-        """Refuse names of arguments that the operation does not take, before they are passed on.
+        """Refuse names of arguments that the operation does not accept, before they are passed on.
 
         Raises
         ------

@@ -1,6 +1,6 @@
-"""The registry of commit operations: what simulations and labs can commit, with the parameters of each.
+"""The registry of the commit operations of simulations and labs, with their parameters.
 
-The methods of `Simulation` and `Lab` commit through these objects, and the commit panel makes its forms from them.
+The methods of `Simulation` and `Lab` commit through these objects, and the commit panel creates its forms from them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _ISOLATION = Parameter(
     "isolation", "choice", "Whether data added concurrently by another writer conflicts.", "serializable",
     choices=("serializable", "snapshot"),
 )  # fmt: skip
-#: How files to add are made; see `new_files`.
+#: Parameters that describe files to add; see `new_files`.
 _NEW_FILES = _options(
     Parameter("rows", "int", "For a number of files: the rows of each, or a list of as many numbers.", None, least=0),
     Parameter("partitions", "mapping", "For a number of files: a list of their partitions, taken in turn.", None),
@@ -312,7 +312,7 @@ _METADATA_OPERATIONS = (
         ),
         update=metadata.rollback,
     ),
-    # The committer upgrades the document to the version of its options, so there is no update.
+    # There is no update here, because the committer itself upgrades the document to the version of its options.
     CommitOperation(
         "upgrade", "Upgrade the table", "Raises the format version in a separate metadata file.", "metadata",
         **_both(

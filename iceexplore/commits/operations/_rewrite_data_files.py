@@ -49,10 +49,11 @@ from iceexplore.writing import DataFile, columns_at, default_order, file_schema,
 
 __all__ = ["RewriteGroups", "compact", "compacted_files"]
 
-#: Rewrites the files of each partition, given as tasks, into so many files each, with a data sequence number.
+#: Rewrites the files of each partition, given as tasks, into the given number of files with the given data sequence
+#: number.
 RewriteGroups: TypeAlias = Callable[[Sequence[FileTasks], int, int | None], EntryBatch]
 
-#: The most bytes that one commit reads: a simulation runs in a notebook's memory.
+#: Maximum number of bytes that one commit reads: a simulation runs in the memory of a notebook.
 _MOST_BYTES = 2 << 30
 
 
@@ -92,8 +93,8 @@ def compact(
     read
         True reads and rewrites the data; False only merges metadata. By default data is read where it exists.
     rewrite
-        Reads and writes instead of this process, without the limit on bytes. It is called with the files of each
-        partition as tasks, how many files to write for each, and their data sequence number.
+        A function that reads and writes the files instead of this process, without the size limit. It is called with
+        the files of each partition as tasks, the number of files to write for each, and their data sequence number.
 
     Raises
     ------

@@ -180,7 +180,7 @@ def row_delta(
     Raises
     ------
     OptionError
-        Nothing is given, there are no positions or all are already deleted, or values do not fit the schema.
+        Nothing is given, there are no positions, all of them are already deleted, or values do not fit the schema.
     RuleError
         ``deletes-need-v2``, ``files-exist``, ``dv-in-range``; ``sequence-order``: the table is damaged and its files
         are newer than its last commit.

@@ -61,7 +61,7 @@ def overwrite(
     isolation: Isolation = "serializable",
     **how: Any,
 ) -> Change:
-    """Replace data files in one commit; ``append`` if nothing is removed, ``delete`` if nothing is added.
+    """Replace data files in one commit: an ``append`` if nothing is removed, a ``delete`` if nothing is added.
 
     Parameters
     ----------

@@ -235,7 +235,7 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
     """Return the table's document without its history; schemas, specs, sort orders and properties are kept."""
     document = with_lists(state.opened.document)
     version = document.get("format-version") or 1
-    # Data sequence numbers from before the start stay valid if the start keeps its sequence number.
+    # Data sequence numbers of files older than the start stay valid if the start keeps its sequence number.
     before = max(0, (first.sequence_number or 0) - 1) if first.parent_snapshot_id is not None else 0
     document |= {
         "last-updated-ms": first.timestamp_ms - 1,

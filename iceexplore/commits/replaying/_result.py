@@ -110,7 +110,7 @@ class Side:
     manifests_rewritten
         Live manifests of the previous snapshot that it no longer lists.
     plan_cold_files, plan_cold_bytes
-        What a planner without a cache reads; as `PlanCost`, without the metadata file (JSON).
+        The files that a planner without a cache reads, like `PlanCost`, but without the metadata file (JSON).
     plan_warm_files, plan_warm_bytes
         The same for a planner that has planned the previous snapshot.
     retained_bytes

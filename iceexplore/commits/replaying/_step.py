@@ -160,7 +160,7 @@ class Planner:
     def _vectors(
         self, moves: Moves, concerned: set[str], gone: list[str], at: TableState, target: TableState
     ) -> tuple[EntryBatch, list[str], EntryBatch, dict[str, Deleted]]:
-        """Return vectors to add, data files whose old vector goes, and the data files and vectors to write."""
+        """Return vectors to add, data files whose old vector is removed, and the data files and vectors to write."""
         came = moves.of(ContentType.POSITION_DELETE, vectors=True)
         went = moves.of(ContentType.POSITION_DELETE, removed=True, vectors=True)
         names = {n for b in (came, went) for n in build.to_pylist(b.entries["referenced_file"]) if n} | concerned
@@ -193,7 +193,7 @@ class Planner:
         return came, kept, targets, written
 
     def _anew(self, added: EntryBatch, snapshot: Snapshot) -> EntryBatch:
-        """Return entries without the table's ids and sequence numbers, as a commit takes them."""
+        """Return entries without the table's ids and sequence numbers, in the form that a commit requires."""
         if not len(added):
             return added
         is_equality = pc.equal(whole(added.entries["content_type"]), int(ContentType.EQUALITY_DELETE))

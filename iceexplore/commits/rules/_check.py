@@ -29,7 +29,7 @@ def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[
 def check_rules(
     state: TableState, snapshot: Snapshot | None = None, *, relaxed: Collection[str] = ()
 ) -> list[RuleBreak]:
-    """Return the rules that a snapshot breaks.
+    """Return a snapshot's violations of rules.
 
     Reads every manifest of the snapshot, and of its parent if the table still has it: rules that compare the two are
     checked only for V4 roots. Below V4, only the rules that apply there are checked (duplicate files and DVs, row ids,
@@ -41,12 +41,12 @@ def check_rules(
     snapshot
         By default the state's snapshot.
     relaxed
-        Ids of rules that the layout breaks on purpose; their breaks are left out.
+        Ids of rules that the layout breaks on purpose; their violations are left out.
 
     Returns
     -------
     list of RuleBreak
-        Sorted by rule; at most one break of each kind per manifest.
+        Sorted by rule; at most one violation of each kind per manifest.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def check_rules(
             out += change_breaks(tree, None if parent is None else view_tree(reader, parent))
     out += tree_breaks(tree, metadata)
     for item in problems:
-        # Only whole files: faults of single entries and invalid manifest DVs are what the rules check.
+        # Look only for faults of whole files: faults of single entries and invalid manifest DVs are left to the rules.
         if item.severity == "error" and "#" not in item.where and item.code != "manifest-dv-invalid":
             raise FormatError(f"rules cannot be checked: {item.text}", location=item.where, code=item.code)
     seen = dict.fromkeys(b for b in out if b.rule not in relaxed)

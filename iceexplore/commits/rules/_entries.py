@@ -41,7 +41,7 @@ class RuleBreak:
     where
         The file and the first row concerned: ``<location>#entry 3``.
     text
-        What breaks the rule; for several rows of one manifest, the first is named and the others are counted.
+        The violation; if several rows of a manifest are concerned, the first is named and the others are counted.
     """
 
     rule: str
@@ -53,7 +53,7 @@ class RuleBreak:
 
 
 def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Table | None = None) -> list[RuleBreak]:
-    """Return at most one break, which names the first row in the mask (with ``entries``, also by its location)."""
+    """Return a violation that names the first row in the mask (with ``entries``, also its location), if any."""
     rows = np.flatnonzero(mask)
     if not len(rows):
         return []
@@ -70,7 +70,7 @@ def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Tabl
 def row_breaks(
     entries: pa.Table, *, where: str, sequence_number: int, dialect: str = Dialect.V4_PROPOSAL
 ) -> list[RuleBreak]:
-    """Return breaks of the rules that each entry of a manifest must keep on its own.
+    """Return violations of the rules that each entry of a manifest must follow by itself.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ def row_breaks(
 
 
 def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = False) -> list[RuleBreak]:
-    """Return breaks of the rules between the rows of a V4 root; reads no leaves and no parent.
+    """Return violations of the rules between the rows of a V4 root; reads no leaves and no parent.
 
-    ``own``: only breaks by rows of this snapshot, not those that existed before.
+    ``own``: only violations by rows of this snapshot, not by rows that existed before.
     """
     r = Rows(entries)
     files, manifests = r.is_kind(*FILES), r.is_kind(*MANIFESTS)

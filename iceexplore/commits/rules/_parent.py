@@ -18,7 +18,7 @@ __all__ = ["change_breaks"]
 
 
 def change_breaks(tree: TreeView, parent: TreeView | None) -> Iterator[RuleBreak]:
-    """Yield breaks of ``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv`` and ``compaction-existing``.
+    """Yield violations of ``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv``, ``compaction-existing``.
 
     They apply to V4 roots.
 

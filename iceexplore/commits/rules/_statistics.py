@@ -1,4 +1,4 @@
-"""Rules for what a root records about a leaf: counts, covering statistics, and derivable partition tuples."""
+"""Rules for the data of a leaf in its root: counts, statistics that cover the leaf's, derivable partition tuples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNORDERED = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 
 
 def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[RuleBreak]:
-    """Yield ``manifest-stats`` breaks: counts in the root's row that differ from the leaf; unknown counts are valid."""
+    """Yield violations of ``manifest-stats``: counts in the root's row that differ from the leaf's; null is valid."""
     stated: Mapping[str, int | None] = root.entries["manifest_stats"][view.row].as_py() or {}
     where = f"{root.location}#entry {view.row}"
     for column, found in stored_counts(leaf.entries, leaf.dialect).items():
@@ -36,13 +36,13 @@ def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[Rul
 
 
 def summary_breaks(leaf: Manifest) -> Iterator[RuleBreak]:
-    """Yield ``summaries-cover`` breaks: partition summaries that do not cover the manifest's live tuples."""
+    """Yield violations of ``summaries-cover``: partition summaries that do not cover the manifest's live tuples."""
     for item in leaf.untrue_claims():
         yield RuleBreak("summaries-cover", item.where, item.text)
 
 
 def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: TableMetadata) -> Iterator[RuleBreak]:
-    """Yield ``stats-cover`` breaks: statistics in the root's row that do not cover those of the leaf's live entries.
+    """Yield violations of ``stats-cover``: statistics in the root that do not cover the leaf's live entries.
 
     A bound may be missing (unknown). A bound that is present must cover every entry with non-null values; entries with
     unknown bounds break the rule, because nothing covers them. Types without an order are skipped.
@@ -66,7 +66,7 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
                 )
         lows, highs = below.lower, below.upper
         if field_id in exact:
-            tuples = tuples or [leaf.partition()]  # derived only once
+            tuples = tuples or [leaf.partition()]  # computed only once
             lows, highs = _exact_bounds(lows, highs, tuples[0], exact[field_id])
         lows, highs = lows.filter(counted), highs.filter(counted)
         empty = _empty(below, counted) if field_id not in exact else lows.is_null()
@@ -126,7 +126,7 @@ def _uncovered(bound: Any, kind: pa.DataType, held: AnyArray, empty: AnyArray, w
 
 
 def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
-    """Return ``partition-rebuilds`` breaks: a file's partition value must be unique, and null only if it has nulls.
+    """Return violations of ``partition-rebuilds``: a partition value must be unique, and null only with nulls.
 
     For a root, the files that it lists directly are checked (`ManifestReader.direct`).
     """

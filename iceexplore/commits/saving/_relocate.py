@@ -1,4 +1,4 @@
-"""Rewrite the locations in metadata files for the place where a table is saved."""
+"""Rewrite the locations in metadata files for the location at which a table is saved."""
 
 from __future__ import annotations
 

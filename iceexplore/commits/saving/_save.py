@@ -397,7 +397,7 @@ def _share_blocks(original: BinaryIO, copy: BinaryIO) -> bool:
 
 
 def _copy_bytes(original: BinaryIO, copy: BinaryIO) -> str | None:
-    """Copy a file; return what is wrong with the original, but raise what is wrong with the copy."""
+    """Copy a file; return an error of reading the original, but raise an error of writing the copy."""
     while True:
         try:
             block = original.read(_BLOCK)

@@ -47,9 +47,10 @@ __all__ = [
 ]
 
 Document = dict[str, Any]
-#: Builds the change, once; ``writer.base`` is the state that it reads, and the files that it adds are written by it.
+#: Builds the change, once. ``writer.base`` is the state to read; the writer writes the files that the change adds.
 MakeChange = Callable[[CommitWriter], Change]
-#: A change of the document only: (document, time of the commit in milliseconds) to document.
+#: A change of the document only: a function from the document and the commit's time in milliseconds to the new
+#: document.
 DocumentChange = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
 Layout = Callable[[Change, CommitWriter], Applied]
 #: Java's ``commit.retry.num-retries``: attempts after the first.
@@ -117,7 +118,7 @@ class CommitAttempts:
         self.number, self.names = committer.shared.begin()
 
     def run(self) -> Snapshot | None:
-        """Attempt until the commit is published, is refused, or attempts run out. Raises as `Committer.commit`."""
+        """Retry until the commit is published or refused, or attempts run out. Raises what `Committer.commit` does."""
         most = self._max_attempts()
         began = time.monotonic()
         while self.attempt < most:
@@ -392,7 +393,7 @@ class Committer:
     state
         The table as of this writer's last commit or `refresh`.
     shared
-        State shared with its forks: pointer, records, clock.
+        State that this writer shares with its forks: pointer, records, clock.
 
     Raises
     ------
@@ -549,7 +550,7 @@ class Committer:
             try:
                 return trial.run()
             except OverflowError as error:
-                # The numbers that a commit increments come from the table's files, which may contain any number.
+                # The numbers that a commit increments come from the table's files, where they may have any value.
                 raise FormatError(
                     f"a number of the table's metadata is too large to commit on: {error}",
                     code="metadata-invalid",
@@ -584,7 +585,7 @@ class Committer:
 
 
 def check_options(state: TableState, options: LayoutOptions, max_attempts: int | None) -> None:
-    """Refuse states and options that cannot be committed to. Raises as `Committer`."""
+    """Refuse states and options that cannot be committed to. Raises the same errors as `Committer`."""
     if options.format_version < state.metadata.format_version:
         raise OptionError(
             f"format_version={options.format_version}: the table has {state.metadata.format_version}, "

@@ -123,7 +123,7 @@ def start_sandbox(
 ) -> Sandbox:
     """Return a sandbox for a state; if the state is time-travelled, the first commit makes its snapshot current.
 
-    Raises as `Sandbox` and `options_for`.
+    Raises the same errors as `Sandbox` and `options_for`.
     """
     sandbox = Sandbox(state, options_for(state, format_version, layout or {}), overlay=overlay, seed=seed)
     shown, current = state.snapshot, state.metadata.snapshot()

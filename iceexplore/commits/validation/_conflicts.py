@@ -30,7 +30,7 @@ __all__ = ["Step", "steps_between", "validate"]
 #: Java's VALIDATE_ADDED_FILES_OPERATIONS: a replace adds no rows.
 _ADDING = ("append", "overwrite")
 _FILE_PATH = 2147483546
-#: The most files that a conflict names.
+#: Maximum number of files that a conflict names.
 _NAMED = 100
 _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
@@ -42,8 +42,8 @@ class Step:
     Attributes
     ----------
     snapshot
-        The commit's snapshot. None if single commits cannot be distinguished, because the state that the change was
-        made for is no ancestor of the current one; the step is then the difference between the two.
+        The commit's snapshot. None if single commits cannot be distinguished, because the state for which the change
+        was made is not an ancestor of the current one; the step is then the difference between the two.
     added, removed
         Data and delete files. ``referenced_file`` is set for a position delete file whose bounds name a single file.
     """
@@ -64,7 +64,7 @@ def validate(change: Change, start: TableState, current: TableState) -> None:
     Raises
     ------
     CommitConflictError
-        It conflicts with another commit; the error names the rule and the files.
+        The change conflicts with another commit; the error names the rule and the files.
     """
     if _is_append(change) or _same_head(start, current):
         return
@@ -328,7 +328,7 @@ def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> l
             locations = locations.filter(change.conflict_filter.evaluate(data, metadata)[0])
         names: list[str] = build.to_pylist(locations)
         return names
-    # Nothing is known about files of another spec than those read: they may contain rows of these partitions.
+    # Nothing is known about files of a spec other than those that were read: they may contain rows of these partitions.
     specs = {spec_id for spec_id, _ in read}
     places = partition_keys(data.entries["partition_spec_id"], data.partition, metadata)
     hit = {p for p in places if p in read or p[0] not in specs}

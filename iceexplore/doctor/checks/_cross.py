@@ -24,7 +24,7 @@ Rows = npt.NDArray[np.int64]
 
 
 def check_entries(examination: Examination) -> None:
-    """Report contradictions between entries, for each examined snapshot; what several have alike is one finding."""
+    """Report contradictions between the entries of each examined snapshot; the same one is reported once."""
     made: dict[tuple[str, str], Finding] = {}
     for finding in (*_overwritten(examination), *_each_snapshot(examination)):
         key = finding.code, finding.where
@@ -172,12 +172,12 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     reach = np.maximum.accumulate(ends[order])
     taken = np.zeros(len(order), bool)
     taken[order[1:]] = starts[order][1:] < reach[:-1]
-    text = "Data files claim row ids that another live data file has: readers that track rows take two rows for one."
+    text = "Data files have row ids that another live data file has: readers that track rows confuse them."
     yield from found("row-ids-twice", taken & (starts >= 0), text, (23, 60, 65), "ids of its own")
 
 
 def _specs(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check for delete files of a partitioned spec that no live data file they are newer than has."""
+    """Check for delete files of a partitioned spec if no older live data file has this spec."""
     metadata = examination.state.metadata
     partitioned = {s.spec_id for s in metadata.partition_specs if not s.is_unpartitioned}
     deletes = _of_type(examination, rows, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)

@@ -1,4 +1,4 @@
-"""Check the metadata file: what reading it reported, and contradictions that readers pass over."""
+"""Check the metadata file: report the problems found while reading it, and contradictions that readers ignore."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ __all__ = ["check_document"]
 
 #: Field ids from here up are reserved (spec, "Reserved Field IDs").
 _RESERVED = 2147483447
-#: Bytes of JSON from which planning a scan spends its time on the metadata file. A default: no property sets it.
+#: Size of a metadata file, in bytes, from which reading it takes most of the time of planning a scan. This is a default
+#: of the doctor: no table property sets it.
 LARGE_METADATA = 16 << 20
-#: Clocks of two writers may differ by this much.
+#: The clocks of two writers may differ by this much.
 _CLOCKS_MS = 60_000
 
 

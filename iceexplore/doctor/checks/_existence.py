@@ -17,7 +17,8 @@ from iceexplore.storage import is_local
 
 __all__ = ["check_existence"]
 
-#: Files of a remote store that are looked up one by one at level "metadata"; folders are listed on this machine.
+#: The maximum number of files in a remote store that are looked up one by one at level "metadata"; local folders are
+#: listed instead.
 _MOST_LOOKED_UP = 200
 _CHECK = "data and delete files exist"
 
@@ -27,7 +28,7 @@ def check_existence(examination: Examination) -> None:
     for item, snapshot_id in _statistics(examination):
         examination.report(item, modes=(8,), snapshots=(snapshot_id,))
     if examination.level != "metadata":
-        return  # the files are opened, which finds the same
+        return  # opening the files will find missing ones
     files = examination.files
     entries = files.entries
     rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(entries["live"], entries["location"].is_valid()), False)))
@@ -51,7 +52,7 @@ def check_existence(examination: Examination) -> None:
 
 
 def _missing(examination: Examination, names: AnyArray) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
-    """Return the indices of locations without a file; None where that cannot be known at this level."""
+    """Return the indices of locations without a file; None if that cannot be determined at this level."""
     storage = examination.state.storage
     unique = pc.unique(names)
     reals: dict[str, str] = {}

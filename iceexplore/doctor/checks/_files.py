@@ -13,10 +13,10 @@ from iceexplore.graph import TableState
 
 __all__ = ["Verify", "check_files"]
 
-#: Runs verification of a state's snapshot at a level ("footers" or "data"); returns rows of its finding schema.
+#: Verifies a state's snapshot at a level ("footers" or "data") and returns the findings as a table.
 Verify = Callable[[TableState, Literal["footers", "data"]], pa.Table]
 
-#: The numbers in DOCTOR's list of a file that is missing, by the content of its entry.
+#: The modes (``docs/doctor.md``) of a missing file, by the content type of its entry.
 _GONE = {0: (1,), 1: (1,), 2: (1,), None: (2,)}
 
 

@@ -17,16 +17,16 @@ from iceexplore.storage import MetadataVersion, list_versions, parse_document, s
 __all__ = ["check_folder"]
 
 HINT = "version-hint.text"
-#: Metadata files that are opened: the newest before and after the current one.
+#: The number of metadata files that are opened, counting from the newest, both before and after the current one.
 _MOST_OPENED = 20
 _BY_VERSION = re.compile(r"v\d+(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 
 def check_folder(examination: Examination) -> None:
-    """Report what other metadata files in the folder, and the version hint, contradict."""
+    """Report contradictions with the version hint and with other metadata files in the folder."""
     state = examination.state
     for item in state.problems:
-        # found while choosing a metadata file: hints, ambiguous or unreadable files
+        # problems of choosing a metadata file: hints, ambiguous or unreadable files
         if item.where.partition("#")[0] != state.metadata_location and _in_folder(state, item.where):
             examination.report(item, modes=(12,) if item.where.endswith(HINT) else None)
     if state.storage.is_extracted:
@@ -52,7 +52,7 @@ def _in_folder(state: TableState, where: str) -> bool:
 
 
 def _hint(state: TableState, versions: Sequence[MetadataVersion]) -> Iterator[Problem]:
-    """Compare the hint with the newest metadata file of a file-system table; a catalog's table needs none."""
+    """Compare the version hint with the newest metadata file, for file-system tables; catalogs need no hint."""
     name = state.metadata_location.rpartition("/")[2]
     if not _BY_VERSION.fullmatch(name) or state.opened.catalog_table is not None:
         return
@@ -207,7 +207,7 @@ def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]
 
 
 def _unlogged(state: TableState, documents: Sequence[Document], logged: Sequence[str]) -> Iterator[Problem]:
-    """Report files beside the metadata log that hold a snapshot which the table lost: two commits on one base."""
+    """Report metadata files outside the log with a snapshot that the table lost: two commits had one base."""
     known = {s.snapshot_id for s in state.metadata.snapshots} | {e.snapshot_id for e in state.metadata.snapshot_log}
     oldest = min((s.timestamp_ms for s in state.metadata.snapshots), default=None)
     number = state.opened.version
@@ -239,7 +239,7 @@ def _lost_problem(state: TableState, location: str, before: dict[str, Any], curr
     time = f" of {format_ms(when)}" if isinstance(when, int) else ""
     text = (
         f"Snapshot {current}{time} was current in {location.rpartition('/')[2]}, and is not in the table any more, "
-        "although no commit removes a current snapshot: another commit overwrote it unseen, and its changes are lost."
+        "although no commit removes a current snapshot: another commit overwrote it, and its changes are lost."
     )
     return problem("snapshot-lost", location, text, field="current-snapshot-id", found=current)
 

@@ -1,4 +1,4 @@
-"""Check leaf manifests: what reading them reported, what their root claims, and their headers."""
+"""Check leaf manifests: the problems found while reading them, the claims of their root, and their headers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from iceexplore.storage import canonical
 __all__ = ["check_leaves"]
 
 _PARTS = frozenset({"entries", "partition", "stats"})
-#: The modes of codes that are about a manifest itself.
+#: The modes of codes that concern a manifest as a whole.
 _OF_MANIFESTS = {"file-missing": (2,), "file-truncated": (78,)}
 
 
 def check_leaves(examination: Examination) -> None:
     """Report faults of every examined leaf manifest; statistics and partition tuples are decoded."""
-    # A list of problems for these reads alone: parts that are decoded later report there, not on the manifest.
+    # A separate list of problems: parts of a manifest that are decoded later report their problems to this list.
     late = Problems()
     state = examination.state
     reader = ManifestReader(state.storage, state.metadata, late)
@@ -64,8 +64,8 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
     deletes = pc.any(pc.not_equal(kinds, int(ContentType.DATA))).as_py()
     if deletes and not v4 and {"format-version", "content"} & set(lacking):
         text = (
-            f"The header of a delete manifest lacks {', '.join(lacking)}: readers that go by it take the manifest for "
-            "one of version 1, and its delete files for data."
+            f"The header of a delete manifest lacks {', '.join(lacking)}: readers that rely on it treat the "
+            "manifest as one of version 1, and its delete files as data files."
         )
         yield problem("header-version-missing", leaf.location, text, field="format-version")
     elif lacking:
@@ -75,12 +75,12 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
     fields = schema.get("fields") if isinstance(schema, dict) else None
     names = {f.get("name") for f in fields if isinstance(f, dict)} if isinstance(fields, list) else set()
     if {"status", "data_file"} <= names:
-        text = "The manifest's header has the schema of manifest entries under 'schema', which must be the table's."
+        text = "The manifest's header has the schema of manifest entries under 'schema' instead of the table's."
         yield problem("file-corrupt", leaf.location, text, field="schema", severity="warning")
 
 
 class _Bare:
-    """Counts live data files without any column bounds, to tell writers that lost them from tables without any."""
+    """Counts live data files without column bounds, to find writers that omit them in a table that has them."""
 
     def __init__(self) -> None:
         self._with = 0

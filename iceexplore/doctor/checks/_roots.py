@@ -1,4 +1,4 @@
-"""Check manifest lists and root manifests: what reading them reported, and what they say about themselves."""
+"""Check manifest lists and root manifests: the problems found while reading them, and their own headers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from iceexplore.metadata import Snapshot
 
 __all__ = ["check_roots"]
 
-#: Manifests that are far below the target size from which planning suffers (``commit.manifest.min-count-to-merge``).
+#: The number of manifests far below the target size from which planning suffers
+#: (``commit.manifest.min-count-to-merge``).
 _MIN_TO_MERGE = 100
 _TARGET_MANIFEST = 8 << 20
 
@@ -48,7 +49,7 @@ def _other_attempt(root: Manifest, snapshot: Snapshot) -> Iterator[Problem]:
     if not number or not number.lstrip("-").isdigit() or len(number) > 20:
         return
     written, named = int(number), snapshot.snapshot_id
-    if written % 2**64 == named % 2**64:  # an unsigned id in the header is the same number
+    if written % 2**64 == named % 2**64:  # the header has the same id as an unsigned number
         return
     if float(written) == float(named):
         text = (
@@ -81,7 +82,7 @@ def _summaries(examination: Examination, root: Manifest) -> Iterator[Problem]:
     if len(lacking) and examination.state.metadata.requires_snapshot_parts:
         text = (
             f"{len(lacking)} of {len(rows)} manifests have no partition summaries in the manifest list: every filter "
-            "reads them, and commits that carry them over keep it so."
+            "reads them, and commits that carry them over add none."
         )
         place = f"{root.location}#entry {entries['ordinal'][int(lacking[0])].as_py()}"
         yield problem("summary-missing", place, text, field="507 partitions")

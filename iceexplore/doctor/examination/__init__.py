@@ -1,1 +1,1 @@
-"""What the checks look at, and how their outcomes are collected."""
+"""The parts of a table that the checks examine, and the collection of their results."""

@@ -1,4 +1,4 @@
-"""One examination of a table: the snapshots that are looked at, their manifests, read once, and what was found."""
+"""One examination of a table: the examined snapshots, their manifests (each read once), and the findings."""
 
 from __future__ import annotations
 
@@ -93,23 +93,23 @@ class Examination:
     Parameters
     ----------
     state
-        The table, with a list of problems of its own: they become findings.
+        The table, with its own list of problems, which become findings.
     snapshots
-        The snapshots to look at, oldest first.
+        The snapshots to examine, oldest first.
     level
-        How deep to look.
+        The level of the checks.
     """
 
     state: TableState
     snapshots: tuple[Snapshot, ...]
     level: Level
     findings: list[Finding] = field(default_factory=list)
-    #: What could not be checked: the name of the check, and why.
+    #: The checks that could not be done: the name of each, and the reason.
     unknown: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, state: TableState, snapshots: Sequence[Snapshot], level: Level) -> Examination:
-        """Begin an examination; what was met while reading the metadata file is found again."""
+        """Begin an examination; problems found earlier in the metadata file are found again."""
         problems = Problems(state.problems)
         reader = ManifestReader(state.storage, state.metadata, problems)
         return cls(replace(state, problems=problems, reader=reader), tuple(in_order(snapshots)), level)
@@ -124,7 +124,7 @@ class Examination:
         self.findings.append(made)
 
     def cannot_know(self, check: str, why: str) -> None:
-        """Record that a check could not be made."""
+        """Record that a check could not be done."""
         self.unknown.setdefault(check, why)
 
     # What the checks look at ------------------------------------------------------------------------------------------
@@ -141,9 +141,9 @@ class Examination:
 
     @cached_property
     def leaf_places(self) -> tuple[LeafPlace, ...]:
-        """Every leaf manifest that a root lists as live, with the snapshots that list it.
+        """The leaf manifests that any root lists as live, with the snapshots that list them.
 
-        Once, except that a V4 leaf counts once for each set of entries that manifest DVs remove from it.
+        Each leaf occurs once; a V4 leaf occurs once for each set of entries that manifest DVs remove from it.
         """
         first: dict[tuple[str, frozenset[str]], tuple[Manifest, int]] = {}
         listing: dict[tuple[str, frozenset[str]], list[int]] = {}
@@ -216,7 +216,7 @@ def engine_of(snapshot: Snapshot) -> str | None:
 
 
 def attempt(examination: Examination, check: str, run: Any) -> None:
-    """Run a check; an error of this library means that it could not be made."""
+    """Run a check; if it raises an error of this library, record that the check could not be done."""
     try:
         run(examination)
     except IceexploreError as error:

@@ -10,9 +10,9 @@ from iceexplore.errors import PROBLEM_KINDS, Effect, Problem, narrowed, visible
 
 __all__ = ["EFFECTS", "Finding", "Since", "finding_of", "rank"]
 
-#: Severities of findings, worst first: readers fail, return wrong rows, are slow, or nothing but order is lost.
+#: Severities of findings, worst first: readers fail, return wrong rows, are slow, or are not affected at all.
 EFFECTS: tuple[Effect, ...] = ("fail", "wrong", "slow", "untidy")
-#: Places that a finding lists; `Finding.count` counts them all.
+#: The maximum number of places that a finding lists; `Finding.count` counts all of them.
 MOST_PLACES = 10
 
 
@@ -30,7 +30,7 @@ class Since:
     operation, engine
         From its summary; None where the summary lacks them.
     metadata_file
-        The metadata file that has the fault first, for faults of the JSON document.
+        For faults of the JSON document, the first metadata file that has the fault.
     """
 
     snapshot_id: int | None = None
@@ -49,9 +49,9 @@ class Finding:
     code
         A key of `iceexplore.errors.PROBLEM_KINDS`, which never changes its meaning.
     modes
-        The ways tables break that the finding is an instance of, as numbered in ``docs/doctor.md``.
+        The numbers, in ``docs/doctor.md``, of the ways in which tables break that the finding belongs to.
     severity
-        ``fail`` (readers fail), ``wrong`` (readers return wrong rows or figures), ``slow``, ``untidy``.
+        ``fail`` (readers fail), ``wrong`` (readers return wrong rows or numbers), ``slow``, ``untidy``.
     where
         The first place: a location, possibly with ``#entry 3`` or ``#snapshot 17`` after it.
     field, found, expected
@@ -59,7 +59,7 @@ class Finding:
     text
         The fault in a sentence.
     means
-        What it means for readers, with the engines that are known to fail or to return wrong rows.
+        The consequence for readers, with the engines that are known to fail or to return wrong rows.
     advice
         What to do.
     count
@@ -69,7 +69,7 @@ class Finding:
     snapshots, refs
         Ids of the affected snapshots, and the branches and tags that point to one of them.
     since
-        The commit that introduced the fault; None where that was not looked for or is unknown.
+        The commit that introduced the fault; None if it is unknown or was not searched for.
     follows
         Findings that this fault causes; they are not listed by themselves.
     """

@@ -1,4 +1,4 @@
-"""A report: findings ranked by what they do to readers, and what could not be checked."""
+"""A report: findings ranked by their effect on readers, and the checks that could not be done."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Report:
     snapshots
         The ids of the examined snapshots, oldest first.
     findings
-        Root causes; what follows from each is in its ``follows``.
+        Root causes; the findings that follow from a cause are in its ``follows``.
     unknown
-        Checks that could not be made, with the reasons.
+        Checks that could not be done, with the reasons.
     seconds
-        How long the examination took.
+        The duration of the examination in seconds.
     """
 
     table: str
@@ -59,7 +59,7 @@ class Report:
         return len(self.findings)
 
     def __bool__(self) -> bool:
-        return True  # a report without findings is a report
+        return True  # true even without findings
 
     @property
     def ok(self) -> bool:
@@ -110,7 +110,7 @@ class Report:
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Return the report as JSON (ASCII, so that no terminal or page is tricked by what a name contains)."""
+        """Return the report as JSON (ASCII, so that characters in names cannot affect a terminal or a page)."""
         return json.dumps(self.to_dict(), indent=indent)
 
     def timeline(self) -> pd.DataFrame:
@@ -133,7 +133,7 @@ class Report:
         return report_html(self)
 
     def to_html(self) -> str:
-        """Return the report as a page of its own: offline, without scripts, with a policy that forbids requests."""
+        """Return the report as a complete HTML page without scripts, whose security policy forbids requests."""
         return report_page(self)
 
 

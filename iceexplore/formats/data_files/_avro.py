@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["Avro"]
 
 _ID_KEYS = frozenset(("field-id", "element-id", "key-id", "value-id"))
-#: Memory that rows take as Python objects: per row, and per byte in Arrow.
+#: Memory of rows as Python objects: per row, and per byte that they take in Arrow.
 _OBJECT, _OBJECTS_PER_BYTE = 500, 8
-#: Limit for the decompressed bytes of a file that is rewritten, absolute and as a ratio: paths repeat, so they
-#: compress well.
+#: Limits for the decompressed size of a file that is rewritten: in bytes, and as a ratio, as repeated paths compress
+#: well.
 _PLAIN_BYTES, _PLAIN_RATIO = 256 << 20, 16
 
 
@@ -71,7 +71,7 @@ class Avro(DataFileFormat):
         return CountedRows(count, numbered())
 
     def facts(self, source: DataFile) -> FileFacts:
-        """Return the facts in the header and in the headers of the blocks."""
+        """Return the facts in the header of the file and in the headers of the blocks."""
         data = source.file.read()
         header = read_header(data, source.location)
         index = index_blocks(data, header, source.location)
@@ -104,7 +104,7 @@ class Avro(DataFileFormat):
         """Return a position delete file with other paths and the original's header."""
         moved = rewrite.moved
         try:
-            # Rows have few but long values, and their number is limited below.
+            # Rows have few values, which are long; the number of rows is limited below.
             work = Budget(location, len(data), most=max(_PLAIN_BYTES, _PLAIN_RATIO * len(data)))
             schema, metadata, records = read_avro(data, location, work)
             names = {f.get("field-id"): f["name"] for f in schema["fields"]}
@@ -128,7 +128,7 @@ def _check_objects(data: bytes, location: str) -> None:
     """Refuse rows that would not fit in memory, before fastavro creates objects for all of them."""
     budget = Budget(location, len(data), ratio=DATA_RATIO)
     batches = avro_batches(data, location)
-    next(batches)  # their schema
+    next(batches)  # the schema comes first
     for batch in batches:
         budget.reserve(_OBJECT * batch.num_rows + _OBJECTS_PER_BYTE * batch.nbytes, "the rows")
 
@@ -154,7 +154,7 @@ def _shape(found: dict[str, Any]) -> Shape:
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return a header's list; an empty one if a damaged header has something else in its place."""
+    """Return a list in a header; an empty one if a damaged header has something else in its place."""
     return value if isinstance(value, list) else []
 
 

@@ -57,7 +57,7 @@ class Described:
     details
         Reads the rest. A manifest is described by its entries instead.
     shapes
-        The top-level fields, by which manifests are recognized; empty for formats in which nobody writes manifests.
+        The top-level fields, by which manifests are recognized; empty for formats in which no manifests are written.
     """
 
     schema: Any

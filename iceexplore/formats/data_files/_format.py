@@ -1,4 +1,4 @@
-"""The base class of the formats of data files: what a format has, and what it has to be able to do."""
+"""The base class of the formats of data files: the properties and the required methods of a format."""
 
 from __future__ import annotations
 
@@ -67,15 +67,15 @@ class FileFormat:
 class DataFileFormat(FileFormat, ABC):
     """A format of data files, and of position and equality delete files.
 
-    A format without a property, or without an optional method, works everywhere; it is only treated as a whole: read
-    whole, not pruned within the file, left to Python workers by Spark.
+    A format that lacks a property or an optional method works everywhere, but less efficiently: its files are read
+    whole, not pruned within the file, and left to Python workers by Spark.
 
     Attributes
     ----------
     encrypted_magic
         The bytes with which encrypted files begin; empty if the format has no encryption of its own.
     magic_at_end
-        Whether files end with `magic` as well, and are read from their end: a far file is then recognized there.
+        Whether files also end with `magic` and are read from their end, so that a remote file is recognized there.
     id_property
         Where a column's field id is stored (spec, Appendix A).
     splittable
@@ -84,7 +84,8 @@ class DataFileFormat(FileFormat, ABC):
         Whether parts of a file can be read alone, and its footer has bounds to prune them: `row_groups`,
         `row_group_offsets` and `ColumnRequest.row_groups` work.
     spark_source
-        The data source with which plain Spark reads files; None if it does not, or not by Iceberg's rules.
+        The data source with which plain Spark reads files; None if there is none, or if it does not follow Iceberg's
+        rules.
     spark_positions
         Whether this source gives the position of each row in its file.
     """
@@ -104,7 +105,7 @@ class DataFileFormat(FileFormat, ABC):
         Parameters
         ----------
         budget
-            Limits the rows of a batch; what cannot be decoded in batches is refused above it.
+            Limits the rows of a batch; files that cannot be decoded in batches are refused if they exceed it.
         encoded
             Columns that stay dictionary-encoded, if the format can.
         """
@@ -143,7 +144,7 @@ class DataFileFormat(FileFormat, ABC):
         Raises
         ------
         FormatError, UnsupportedError
-            The file is damaged, or has an unknown codec or type; also while the batches are read.
+            The file is damaged, or has an unknown codec or type. This may also be raised while the batches are read.
         MemoryLimitError
             The rows would take more than the memory limit.
         """

@@ -30,7 +30,7 @@ _CODECS = ("UNCOMPRESSED", "SNAPPY", "ZLIB", "LZ4", "ZSTD")
 
 
 class Orc(DataFileFormat):
-    """ORC files. Arrow exposes no bounds of stripes, so that nothing is pruned within a file."""
+    """ORC files. Arrow exposes no bounds of stripes, so nothing is pruned within a file."""
 
     name = "orc"
     title = "ORC"

@@ -1,4 +1,4 @@
-"""Parquet: columns and row groups are read alone, and footers have bounds of each column chunk."""
+"""Parquet: single columns and row groups can be read, and footers have bounds of each column chunk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WHAT = "the rows"
 
 
 class Parquet(DataFileFormat):
-    """Parquet files, at present the only ones that are written."""
+    """Parquet files, at present the only data files that iceexplore writes."""
 
     name = "parquet"
     title = "Parquet"
@@ -72,7 +72,7 @@ class Parquet(DataFileFormat):
             kept.forget()
 
     def columns(self, source: DataFile, request: ColumnRequest) -> CountedRows:
-        """Return the rows with the requested columns alone."""
+        """Return the rows with only the requested columns."""
         rows = ParquetRows(
             source.file,
             source.location,

@@ -15,7 +15,7 @@ __all__ = ["Column", "PathRewrite", "Rewritten"]
 
 #: The id of a column, and its name for files without ids.
 Column = tuple[int, str]
-#: The content of a file, and the smallest and the largest path in its rows.
+#: The bytes of a file, and the smallest and largest paths in its rows.
 Rewritten = tuple[bytes, tuple[str, str]]
 
 
@@ -36,7 +36,7 @@ class PathRewrite:
     position: Column
 
     def rows(self, table: pa.Table, location: str) -> tuple[pa.Table, tuple[str, str]] | None:
-        """Return the rows with other paths in the spec's order, and the first and last path; None if no path moved.
+        """Return the rows with new paths, sorted as in the spec, and the first and last path; None if no path moved.
 
         Raises
         ------

@@ -72,7 +72,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class ColumnRequest:
-    """The columns and rows to read of a data file.
+    """The columns and rows to read from a data file.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class ColumnRequest:
     row_groups
         Numbers of the row groups, for a format with `DataFileFormat.has_row_groups`; None for all.
     batch_rows
-        The most rows of a batch; None for the format's own choice.
+        The maximum number of rows per batch; None for the format's own choice.
     record_count
         Row count of the manifest entry.
     nanoseconds

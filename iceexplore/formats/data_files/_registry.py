@@ -1,4 +1,4 @@
-"""The registry of file formats: code outside this package asks it, and never compares a format's name."""
+"""The registry of file formats: code outside this package asks it instead of comparing the names of formats."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Puffin(FileFormat):
     magic = b"PFA1"
 
 
-#: The formats of data files, in the order of messages. A new format needs its class and a place here.
+#: The formats of data files, in the order in which messages list them. To add a format, add its class here.
 DATA_FILE_FORMATS: tuple[DataFileFormat, ...] = (Parquet(), Orc(), Avro())
-#: The format of files that a manifest entry or a caller does not name (the default of ``write.format.default``).
+#: The format where neither a manifest entry nor the caller names one (the default of ``write.format.default``).
 DEFAULT_FORMAT = DATA_FILE_FORMATS[0]
 PUFFIN = Puffin()
 #: The formats that a manifest entry may name.
@@ -40,7 +40,7 @@ _BY_NAME = {f.name: f for f in DATA_FILE_FORMATS}
 
 
 def format_named(name: str | None) -> DataFileFormat | None:
-    """Return the format of data files with a name, in any case; None if there is none."""
+    """Return the format of data files with this name, ignoring letter case; None if there is none."""
     return None if name is None else _BY_NAME.get(name.lower())
 
 
@@ -50,7 +50,7 @@ def format_of_content(found: str | None) -> DataFileFormat | None:
 
 
 def format_of_suffix(location: str) -> DataFileFormat | None:
-    """Return the format of data files that a file's name suggests, in any case; None if it suggests none."""
+    """Return the format of data files that a file's suffix suggests, ignoring letter case; None if it suggests none."""
     return next((f for f in DATA_FILE_FORMATS if location.lower().endswith(f.suffixes)), None)
 
 

@@ -142,7 +142,8 @@ def seed_diagram(
     names
         Short names by location; a file without one gets the next free name of its kind.
     max_rows, max_children
-        Most entries shown for a manifest, and most children of a root with nodes; a last row counts the rest.
+        Maximum number of entries shown for a manifest, and most children of a root with nodes; a last row counts the
+        rest.
     """
     chosen = list(snapshots)
     builder = _Builder(state, SeedNames(names or {}), max_rows, max_children)
@@ -161,7 +162,7 @@ class _Builder:
         self.top: list[TableNode] = []
         self.children: dict[str, TableNode] = {}
         self.links: dict[TableLink, None] = {}
-        #: Node in which a data file is drawn: its own, or that of the leaf that lists it.
+        #: The node in which a data file is drawn: its own node, or that of the leaf that lists it.
         self.homes: dict[str, str] = {}
         #: (node of the delete, location it refers to, its short name); resolved once all nodes exist.
         self.refers: list[tuple[str, str, str]] = []

@@ -29,7 +29,7 @@ class SeedNames:
     def of(self, key: str, content: int | None) -> str:
         """Return the name of a key, choosing a new one if it has none yet."""
         if key not in self._names:
-            # F for types that no entry should have, which a damaged root may contain
+            # F for content types that no entry should have, but a damaged root may contain
             prefix = next((prefix for kind, prefix in _PREFIX.items() if kind == content), "F")
             name = ""
             while not name or name in self._taken:

@@ -85,7 +85,7 @@ class DocumentRedactor:
             return self.redaction.text(text)
         made = walked(step(self, value))
         texts = json_texts(value)
-        # Unredacted JSON keeps its exact text. JSON with duplicate keys is never equal to one of `texts`.
+        # JSON in which nothing is redacted keeps its exact text. JSON with duplicate keys never equals one of `texts`.
         return json_texts(made)[texts.index(text)] if text in texts else to_json(made)
 
     def _entry(self, key: str, value: str) -> tuple[str, str]:

@@ -45,7 +45,7 @@ def redact_puffin(
     except FormatError:
         if data[:4] == PUFFIN_MAGIC:
             raise
-        return _kept(data, len(data), regions), {}  # bare vectors without a footer, as Delta writes: same length
+        return _kept(data, len(data), regions), {}  # bare vectors without a footer (Delta Lake): keep the length
     end = len(data) - footer.footer_size
     spans = [*regions, *((b.offset, b.length) for b in footer.blobs if b.type == "deletion-vector-v1")]
     body = bytearray(_kept(data, end, spans))

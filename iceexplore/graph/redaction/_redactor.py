@@ -51,14 +51,15 @@ _SCHEMES = frozenset(
 )
 _AZURE = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
-#: Locations without a match need no closer look: no query, user, encoded character or token prefix. Most have none.
+#: Locations that do not match need no closer look, as they have no query, user, encoded character or token prefix. Most
+#: do not match.
 _ODD = re.compile(r"[^A-Za-z0-9/_.=:-]|AKIA|ASIA|eyJ|ya29|AIza|xox|gh[oprsu]_|github_pat|glpat|dapi|sk_live|hooks")
 _USER = re.compile(r"(?:[^/@]*|[^/:@]+:(?!\d+/)[^@]{1,200})@")
 _METADATA_FILE = re.compile(r"(?:(v\d{1,18})|(\d{1,18})-.*?)((?:\.gz)?\.metadata\.json(?:\.gz)?)", re.S)
 _EXTENSION = re.compile(
     r"(?:\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc|metadata|bucketed|zst|txt)){1,3}$", re.I
 )
-#: Path segments that are kept: folders every table has, a bundle's own folder, and relative ones.
+#: Path segments that are kept: folders that every table has, the folder of a bundle, and ``.`` and ``..``.
 _FOLDERS = frozenset({"", ".", "..", "metadata", "data", "_elsewhere"})
 #: A path ends with its line or its quotes, as folder names may contain spaces and apostrophes.
 _PATH = re.compile(
@@ -88,10 +89,10 @@ _NAMES = frozenset(
     ]
 )
 
-#: Most placeholders cached: a table may have millions of files.
+#: Maximum number of placeholders that are cached: a table may have millions of files.
 _MOST_KEPT = 100_000
 
-#: A step of a walk through a document. It yields walks and is sent their results.
+#: A step of the walk through a document: a generator that yields nested steps and is sent their results.
 Walk = Generator[Any, Any, Any]
 
 

@@ -9,7 +9,7 @@ __all__ = ["BLANK", "blank_secrets", "is_secret_name"]
 BLANK = "REDACTED"
 
 #: Not secrets: Iceberg's own keys ("partition-key", "key_metadata", "encryption.key-id", "encryption-keys") and the
-#: way of authentication ("auth.type").
+#: authentication method ("auth.type").
 _SECRET_NAME = re.compile(
     r"""secret | token | pass(word|wd|phrase|code) | (?<![a-z])pass$ | pwd | credential | (?<![a-z])creds?(?![a-z])
     | (access|api|account|sse) [-_.]? key | (?<![a-z])(en|de)cryption [-_.]? key $ | (?<![a-z_-])key $
@@ -22,8 +22,8 @@ _SECRET_PARTS = (
     "secret", "token", "pass", "pwd", "cred", "key", "sas", "sig", "pin", "auth", "private", "bearer", "cookie",
     "jaas", "webhook",
 )  # fmt: skip
-#: A name with a value, after "=", ":" or, for a command-line option, a space. Not after "/": ``name=value`` there is
-#: a partition's folder, and locations must stay valid.
+#: A name with a value, after "=", ":" or, for a command-line option, a space. Not after "/": there, ``name=value`` is
+#: the folder of a partition, and locations must stay valid.
 _GIVEN = re.compile(
     r"""(?<![/\w.-]) (?: (?P<name>[\w.-]+) \\*["']? \s* (?: = \s* | (?P<colon>:) (?!//) \s* )
     | (?P<option>--?[A-Za-z][\w.-]*) \s+ (?!-) )""",

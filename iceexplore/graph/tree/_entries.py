@@ -188,7 +188,7 @@ class EntryNodes:
         marks: set[Mark] = set()
         if reason is not None:
             marks |= {"removed"} if reason[1] else {"removed", "carried"}
-        elif len(at) == 2:  # in a root
+        elif len(at) == 2:  # an entry in a root
             marks.add(_mark(entry, snapshot))
         elif entry["status"] in _GONE:
             marks |= {"removed"} if entry["snapshot_id"] == snapshot.snapshot_id else {"removed", "carried"}

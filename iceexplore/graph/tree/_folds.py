@@ -18,7 +18,7 @@ from iceexplore.metadata import Snapshot
 
 __all__ = ["summary", "whole_column"]
 
-#: Most names in a summary.
+#: Maximum number of names in a summary.
 _NAMED = 20
 
 
@@ -34,7 +34,7 @@ def summary(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[list[st
     Returns the lines for the node, and its fields.
     """
     part = manifest.entries.take(pa.array(rows, pa.int64()))
-    # A vector's size is that of its part of the file, which several vectors may share.
+    # A vector's size is that of its blob in the Puffin file, which several vectors may share.
     size = pc.sum(pc.coalesce(pc.struct_field(part["deletion_vector"], "size_in_bytes"), part["file_size_in_bytes"]))
     size = size.as_py()
     fields: dict[str, Any] = {"names": [basename(v) for v in part["location"].slice(0, _NAMED).to_pylist()]}

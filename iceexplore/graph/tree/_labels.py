@@ -28,7 +28,7 @@ __all__ = [
 
 Labels = Literal["short", "full", "counts"]
 
-#: Characters of a line that a drawing shows without truncation.
+#: Number of characters of a line that drawings show without truncation.
 _LINE = 40
 
 

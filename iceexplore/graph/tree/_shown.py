@@ -25,7 +25,7 @@ from iceexplore.storage import in_order, path_only
 __all__ = ["Depth", "Shown", "TreeOptions", "shown_nodes"]
 
 Depth = Literal["snapshots", "manifests", "files"]
-#: Files assumed in a manifest that does not state how many it has (possible in v1), when sharing out the budget.
+#: Number of files assumed for a manifest without counts (possible in v1) when the budget is divided.
 _ASSUMED_FILES = 10
 
 
@@ -201,7 +201,7 @@ class _Builder:
                     lines = (
                         [f"−{amount(dropped['manifest'], 'manifest')} of its parent"] if "manifest" in dropped else []
                     )
-                    if "file" in dropped:  # it may have moved to a leaf, or the root lost it
+                    if "file" in dropped:  # its entry may have moved to a leaf, or the root may have lost it
                         lines.append(f"{amount(dropped['file'], 'file')} of its parent's root not in this one")
                     fields = {**node.fields, "dropped": sum(dropped.values())}
                     node = replace(node, lines=(*node.lines, *lines), fields=fields)

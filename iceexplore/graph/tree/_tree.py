@@ -30,7 +30,7 @@ from iceexplore.render import (
 
 __all__ = ["Tree", "build_tree", "chosen_snapshots"]
 
-#: Children that one unfolding shows.
+#: Number of children shown when a node is unfolded.
 _PAGE = 50
 
 
@@ -47,7 +47,7 @@ class Tree:
         self._expanded = dict(expanded or {})
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_shown"}  # not picklable; read again
+        return {name: value for name, value in vars(self).items() if name != "_shown"}  # read again after unpickling
 
     @cached_property
     def _shown(self) -> Shown:

@@ -1,1 +1,1 @@
-"""Checks of manifests against what they and their root state."""
+"""Check manifests against the statements in their own header and in their root."""

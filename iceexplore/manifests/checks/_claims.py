@@ -4,9 +4,9 @@ Readers skip a manifest by the partition summaries of its manifest list, or by t
 without opening it: a bound that is too narrow, or a false ``contains_null``, loses rows without any other sign. Claims
 are compared whenever a manifest is read, column by column: the root's side is decoded once for all manifests.
 
-A claim is untrue only if it could lose a live entry. Bounds may be wider than the values, and are after deletes; bounds
-of text or bytes may be truncated. No claim is made by nulls, by bounds that cross or do not decode, or by bounds of a
-type for which engines use different orders.
+A claim is untrue only if readers could lose a live entry because of it. Bounds may be wider than the values, as they
+are after deletes; bounds of strings or binary values may be truncated. Nulls, lower bounds above upper bounds, bounds
+that cannot be decoded, and bounds of a type for which engines use different orders make no claim.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from iceexplore.metadata import (
 
 __all__ = ["RootClaims"]
 
-#: Code of these problems. A warning, as all of the manifest is shown; an error in strict reading.
+#: The code of these problems: a warning, as the whole manifest is shown, but strict reading raises it.
 SUMMARY_UNTRUE = "summary-untrue"
 #: Types whose bounds are not compared: Java orders UUIDs differently, bounds of the others are not values of the type.
 _UNORDERED = frozenset({"uuid", "geometry", "geography", "variant", "unknown"})
@@ -97,7 +97,7 @@ class RootClaims:
         self._columns: dict[int, _Claim | None] = {}
 
     def against_tuples(self, leaf: Entries, tuples: pa.StructArray | None) -> list[Problem]:
-        """Compare a manifest's partition tuples with the claims; return a problem for each too narrow one."""
+        """Compare a manifest's partition tuples with the claims; return a problem for each claim that is too narrow."""
         row = leaf.root_row
         if row is None or tuples is None or not len(leaf):
             return []
@@ -115,7 +115,7 @@ class RootClaims:
                 values = pc.struct_field(tuples, [at])
                 if column is None:
                     nulls = values.is_null()
-                else:  # V4 tuples are rebuilt, and also null where statistics are missing: use the null count
+                else:  # V4 tuples are rebuilt and are null also where statistics are missing, so use the null count
                     nulls = pc.fill_null(pc.greater(leaf.stats(column).null_count, 0), False)
                 found = _untrue(claim, row, values.filter(mine), nulls.filter(mine), field.transform)
                 if found is not None:
@@ -267,7 +267,7 @@ def _outside(lower: AnyArray, upper: AnyArray, values: AnyArray, words: Any) -> 
     least, most = ends["min"], ends["max"]
     below, above = pc.less(least, low)[0].as_py(), pc.greater(most, high)[0].as_py()
     if above and _begins(most.as_py(), high[0].as_py()):
-        above = False  # a truncated upper bound that the writer did not increment
+        above = False  # the writer truncated the upper bound without incrementing it
     if not (below or above):
         return None
     order = _comparable(values)

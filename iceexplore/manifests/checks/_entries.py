@@ -44,7 +44,7 @@ def added_problems(location: str, entries: pa.Table, numbers: Mapping[int, int],
     numbers
         The sequence number of each snapshot in the table, by snapshot id.
     sequence_number
-        That of the list's own snapshot: higher numbers are reported by `snapshot_problems`.
+        The number of the list's own snapshot; higher numbers are reported by `snapshot_problems`.
     """
     known = [(i, n) for i, n in numbers.items() if max(abs(i), abs(n)) < 2**63]
     ids, added = (pa.array([one[at] for one in known], pa.int64()) for at in (0, 1))
@@ -80,7 +80,7 @@ def entry_problems(
 
 
 def root_entry_problems(location: str, entries: pa.Table, known_ids: Iterable[int]) -> list[Problem]:
-    """Check the entries of a V4 root, after inheritance: files as in a leaf, and manifests, whose entries inherit."""
+    """Check the entries of a V4 root after inheritance: files as in a leaf, and manifests."""
     vectors = pc.equal(pc.fill_null(entries["content_type"], -1), int(ContentType.MANIFEST_DV))
     some = entries.filter(pc.invert(vectors))
     return entry_problems(location, some, 0, None, known_ids)
@@ -97,7 +97,8 @@ def _sequence_problems(
         text = f"a sequence number above its manifest's. {_LATER}"
         out += _first(later_than(entries, stated), entries, location, _SEQUENCE, text, stated)
     if numbers.null_count:
-        # ADDED entries have inherited theirs by now; the V4 draft does not specify this for MODIFIED ones.
+        # By now, ADDED entries have inherited their sequence number; for MODIFIED entries, the V4 draft does not
+        # specify it.
         existing = pc.equal(pc.fill_null(entries["status"], int(Status.EXISTING)), int(Status.EXISTING))
         lacking = pc.and_(numbers.is_null(), pc.and_(existing, alive))
         text = "no sequence number, which existing entries need: it is unknown which deletes apply."

@@ -1,7 +1,7 @@
-"""Checks of numbers that decide how an entry is read, for unknown values: content types, statuses, spec ids.
+"""Check content types, statuses and spec ids, which decide how an entry is read, for unknown values.
 
-A reader cannot tell if such an entry is data or a delete, or to which partition it belongs. Ignoring it changes the
-rows, so these problems are errors, like a manifest that cannot be read.
+A reader cannot tell if such an entry is data or a delete, or to which partition it belongs. Ignoring it would change
+the rows of the table, so these problems are errors, like a manifest that cannot be read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks that need no extra reads, because both sides were read anyway. The doctor checks the rest."""
+"""Checks that need no additional reads, because both sides are read anyway. The doctor checks the rest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNORDERED = frozenset({"uuid", "geometry", "geography", "variant", "unknown"})
 
 
 def summary_problems(location: str, entries: pa.Table, metadata: TableMetadata) -> list[Problem]:
-    """Check for 510 ``lower_bound`` above 511 ``upper_bound``: a problem per partition field, on the first manifest."""
+    """Check that 510 ``lower_bound`` is not above 511 ``upper_bound``; one problem per field, on the first manifest."""
     out: list[Problem] = []
     summaries, ids = whole(entries["partition_summaries"]), whole(entries["partition_spec_id"])
     for spec in metadata.partition_specs:

@@ -24,7 +24,7 @@ from iceexplore.storage import canonical
 
 __all__ = ["LiveTotals", "TOTALS_DIFFER", "live_totals", "total_problems"]
 
-#: Code of these problems. A warning, as it is unknown which side is wrong; an error in strict reading.
+#: The code of these problems: a warning, as it is unknown which side is wrong, but strict reading raises it.
 TOTALS_DIFFER = "totals-differ"
 
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))

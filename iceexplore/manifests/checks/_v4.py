@@ -35,7 +35,7 @@ def affinity_problems(location: str, entries: pa.Table) -> list[Problem]:
         return []
     row = int(lost[0])
     what = "A delete manifest is" if len(lost) == 1 else f"{len(lost)} delete manifests are"
-    text = f"{what} affiliated to a data manifest that is not in this root: readers that use affinity skip the deletes."
+    text = f"{what} affiliated with a data manifest that this root lacks: readers that use affinity skip the deletes."
     place = f"{location}#entry {entries['ordinal'][row].as_py()}"
     owner = entries["referenced_file"][row].as_py()
     return [problem("entry-invalid", place, text, field=_REFERENCED, found=owner)]
@@ -63,7 +63,7 @@ def _type_problems(r: Rows, location: str, kinds: Collection[int]) -> list[Probl
 
 
 def _kind_problems(r: Rows, location: str, stated: int) -> list[Problem]:
-    """Check for entries that do not fit the leaf's content type in the root: deletes among data, or the reverse."""
+    """Check for entries that do not fit the leaf's content type in the root, such as deletes among data files."""
     rows = np.flatnonzero(misplaced(r, stated))
     if not len(rows):
         return []
@@ -79,7 +79,7 @@ def _kind_problems(r: Rows, location: str, stated: int) -> list[Problem]:
 
 
 def _field_problems(r: Rows, location: str) -> list[Problem]:
-    """Check the fields of each entry; return one problem for all that violate a rule alike, placed on the first."""
+    """Check the fields of each entry; return one problem per kind of violation, placed on the first such entry."""
     out = []
     for check in ENTRY_CHECKS:
         if check.problem is None:

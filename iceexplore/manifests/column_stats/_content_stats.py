@@ -150,7 +150,7 @@ def _typed(
         return raw, raw, fine
     decimal = pa.types.is_decimal(target)
     if pa.types.is_binary(array.type) and not decimal:
-        made, damaged = decode_values(kind, array)  # text and bytes, or bounds in single-value form
+        made, damaged = decode_values(kind, array)  # strings and binary values, or bounds in single-value form
         return made, array, damaged
     try:
         made = conform(from_file(array, logical), target)
@@ -162,7 +162,7 @@ def _typed(
 
 
 def _as_bytes(array: AnyArray) -> Binaries:
-    """Return values of another type than the column's as bytes in the form of their own type, shown as written."""
+    """Return values whose type is not the column's as bytes in the form of their own type, to be shown as written."""
     own = _type_of(array.type)
     try:
         return pa.nulls(len(array), pa.binary()) if own is None else encode_values(own, array)
@@ -171,7 +171,7 @@ def _as_bytes(array: AnyArray) -> Binaries:
 
 
 def _times(array: AnyArray) -> tuple[AnyArray, pa.BooleanArray]:
-    """Return times with those outside a day as null, and a mask of them (Arrow raises when it prints them)."""
+    """Return times with null for those outside of a day (Arrow raises when it prints them), and a mask of these."""
     micros = pc.fill_null(array.cast(pa.int64()), 0)
     bad = pc.or_(pc.less(micros, 0), pc.greater_equal(micros, _DAY_MICROS))
     return (pc.if_else(bad, pa.scalar(None, array.type), array), bad) if bad.true_count else (array, bad)

@@ -32,8 +32,8 @@ Contradiction: TypeAlias = Literal["bounds", "nulls"]
 #: Called with the column, the contradiction and the entry.
 OnContradiction: TypeAlias = Callable[[int, Contradiction, int], None]
 
-#: Most values decoded together, of one or more columns: a call for each column costs far more than decoding the few
-#: values per column in a manifest of a wide table.
+#: Maximum number of values decoded together, of one or more columns: a call for each column costs far more than
+#: decoding the few values per column in a manifest of a wide table.
 _AT_ONCE = 1 << 16
 
 
@@ -97,11 +97,11 @@ def pairs_of(table: pa.Table) -> pa.Table:
         try:
             columns[name] = as_pairs(array, value)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError):
-            columns[name] = as_pairs(pa.nulls(table.num_rows), value)  # malformed, such as non-integer keys
+            columns[name] = as_pairs(pa.nulls(table.num_rows), value)  # malformed: non-integer keys
     return pa.table(columns)
 
 
-#: Limits for caching decoded statistics, an array for each column: number of values, and of columns.
+#: Limits for the cache of decoded statistics, which has an array per column: number of values, number of columns.
 _KEPT_VALUES = 20_000
 _KEPT_COLUMNS = 64
 
@@ -109,7 +109,8 @@ _KEPT_COLUMNS = 64
 class _Keyed:
     """Lists of pairs, one list per row, for lookups by key."""
 
-    #: Lookups by linear search; after that many the pairs are sorted, for manifests with many columns.
+    #: Number of lookups by linear search. After them the pairs are sorted, which pays off in manifests with many
+    #: columns.
     _FEW = 16
 
     def __init__(self, pairs: AnyListArray) -> None:
@@ -138,7 +139,7 @@ class _Keyed:
         return self.many([field_id])
 
     def many(self, field_ids: Sequence[int]) -> AnyArray:
-        """Return the values of some keys in each row's list: all rows of the first key, then of the next."""
+        """Return the values of some keys in each row's list: first those of the first key for all rows, and so on."""
         if not field_ids:
             return self._values[:0]
         if len(field_ids) > 1 and not len(self._numbers):  # an empty map in every row, as is usual for NaN counts
@@ -207,7 +208,8 @@ class MapStats:
 
     def columns(self, kinds: Mapping[int, Type | None]) -> Iterator[ColumnStats]:
         """Yield the statistics of columns, given their bounds' types; columns of one type are decoded together."""
-        # Small manifests are cached: each table of each snapshot that has them uses them again.
+        # Statistics of small manifests are cached, because every table of every snapshot that lists a manifest uses
+        # them again.
         small = self.keeps(kinds)
         left: dict[int, Type | None] = {}
         for field_id, kind in kinds.items():
@@ -226,8 +228,8 @@ class MapStats:
     def blocks(self, kinds: Mapping[int, Type | None]) -> Iterator[tuple[Sequence[int], ColumnStats]]:
         """Yield statistics with several columns of one type concatenated in each array.
 
-        For a hundred thousand columns, one array each takes seconds. ``field_id`` of the statistics is that of the
-        first column.
+        With a hundred thousand columns, one array per column would take seconds. ``field_id`` of the statistics is that
+        of the first column.
         """
         by_kind: dict[Type | None, list[int]] = {}
         for field_id, kind in kinds.items():

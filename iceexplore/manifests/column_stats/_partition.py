@@ -95,7 +95,7 @@ def _one(
 
 
 def _lacking(table: pa.Table, reader_schema: ReaderSchema, field: PartitionField, location: str) -> list[Problem]:
-    """Return a problem for a manifest without a field of its spec; none for a void field, as that is always null."""
+    """Return a problem for a manifest that lacks a field of its spec; a void field may be missing, as it is null."""
     if not table.num_rows or parse_transform(field.transform).is_void:
         return []
     text = f"The manifest has no partition field {field.name!r} of its spec: filters and deletes may miss its files."
@@ -148,7 +148,7 @@ def conform(array: AnyArray, target: pa.DataType) -> AnyArray:
         import uuid
 
         return pa.array([None if v is None else uuid.UUID(v).bytes for v in array.to_pylist()], target)
-    if pa.types.is_binary(array.type) and pa.types.is_decimal(target):  # a decimal without its logical type
+    if pa.types.is_binary(array.type) and pa.types.is_decimal(target):  # a decimal written without its logical type
         made, bad = decode_values(PrimitiveType(f"decimal({target.precision},{target.scale})"), array)
         if bad.true_count:
             raise ValueError("no decimals")

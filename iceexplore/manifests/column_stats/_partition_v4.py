@@ -44,7 +44,7 @@ def rebuilt_partition(
     meaning: TableTypes,
     location: str,
 ) -> tuple[pa.StructArray | None, list[Problem]]:
-    """Return the tuples of the entries, united over the specs of the rows, and problems.
+    """Return the tuples of the entries, with the fields of all specs of the rows, and problems.
 
     Parameters
     ----------
@@ -56,15 +56,16 @@ def rebuilt_partition(
     Returns
     -------
     tuple
-        A struct whose children are named by partition field id, null for manifests and for rows of unpartitioned
-        specs, each child null where the row's spec has no such field; None if no row is partitioned. And problems.
+        A struct whose children are named by partition field id, null for manifests and for rows of unpartitioned specs,
+        each child null where the row's spec has no such field; None if no row is partitioned. The second item has the
+        problems.
     """
     specs = meaning.specs
     spec_ids = np.asarray(pc.fill_null(entries["partition_spec_id"], -1))
     is_file = np.asarray(pc.fill_null(pc.less(entries["content_type"], 3), False))
     present = sorted(set(spec_ids[is_file].tolist()) & specs.keys())
     if not present and kept is not None and kept.num_columns and not specs:
-        return typed_partition(kept, reader_schema, None, meaning.types, location)  # loose file: by its own fields
+        return typed_partition(kept, reader_schema, None, meaning.types, location)  # without a table: its own fields
     fields: dict[int, tuple[PartitionField, np.ndarray]] = {}
     partitioned = np.zeros(len(entries), dtype=np.bool_)
     for spec_id in present:
@@ -98,7 +99,7 @@ def rebuilt_partition(
 
 
 def _spread(field: PartitionField, made: AnyArray, stats: TypedStats, meaning: TableTypes) -> np.ndarray:
-    """Return a mask of values taken from a lower bound that differs from the upper one: it may be a truncated value.
+    """Return a mask of values taken from a lower bound that differs from the upper one and so may be truncated.
 
     Values from stored tuples are excluded, unless they happen to equal the lower bound.
     """
@@ -194,7 +195,7 @@ def _one(
     if tuples is None:
         return rebuilt, problems
     values, there = tuples
-    if rebuilt.type != values.type:  # only for files' own types: the tuple takes precedence
+    if rebuilt.type != values.type:  # only where types are the file's own: the tuple takes precedence
         return values, problems
     return pc.if_else(there, values, rebuilt), problems
 

@@ -43,22 +43,24 @@ __all__ = [
 #: Earlier versions of datafusion's Avro reader panic on null lists of records and are six times slower.
 _FIRST_DATAFUSION = 54
 
-#: Smallest file that datafusion decodes faster, once it is imported ...
+#: Minimum file size from which datafusion decodes faster, once it is imported ...
 BULK_BYTES = 64_000
-#: ... and total bytes for which importing it pays off (fastavro takes about 0.1 s per MB of deflated manifest).
+#: ... and the total size for which importing it pays off (fastavro takes about 0.1 s per MB of deflated manifest).
 IMPORT_BYTES = 2_000_000
 #: Decompressed bytes given to datafusion at a time: bounds memory and the temporary file.
 GROUP_BYTES = 1 << 25
-#: Most decompressed bytes of a block: usually 64 kB; a single entry of the widest tables may have 20 MB.
+#: Maximum size of a decompressed block: usually it is 64 kB, but a single entry of the widest tables may take 20 MB.
 BLOCK_BYTES = 1 << 26
-#: Longest record that fastavro decodes: it turns numbers of one or two bytes into Python objects of 40.
+#: Longest record (in bytes) that fastavro decodes: it turns numbers of one or two bytes into Python objects of 40
+#: bytes.
 RECORD_BYTES = 1 << 25
 #: Decompressed bytes after which fastavro's rows are converted to Arrow, however few they are.
 BATCH_BYTES = 1 << 22
-#: Rows of fastavro held as Python objects at a time: 2,000 with statistics take megabytes that Python never returns.
+#: Number of rows that fastavro holds as Python objects at a time: 2,000 rows with statistics take megabytes, which
+#: Python does not give back to the system.
 BATCH_ROWS = 250
 
-#: Most blocks that exceed `BLOCK_BYTES`: each takes a tenth of a second to decompress that far.
+#: Maximum number of blocks that exceed `BLOCK_BYTES`: each takes a tenth of a second to decompress that far.
 _MOST_BOMBS = 8
 _SLOW_BYTES = 16 << 20
 _SLOW_RATIO = 32
@@ -79,7 +81,7 @@ class Decoded:
 
 
 class Decoder(Protocol):
-    """Decodes the bytes of an Avro manifest. Replaceable: only the implementations know their library."""
+    """Decodes the bytes of an Avro manifest. Only the implementations know the library that they use."""
 
     @property
     def name(self) -> str:
@@ -238,9 +240,9 @@ def decode_bulk(
     """Decode with datafusion; None if it fails or the result is not certain (fastavro then finds the reason).
 
     datafusion 55 loops forever, and cannot be interrupted, on a file without blocks and on a block with bytes after its
-    last record, which one flipped bit can cause. So it never gets the file's own blocks, but one block that joins many
-    of them, ends with a sentinel record, and must yield exactly that many rows. If the records do not fit their bytes,
-    the last row is not the sentinel.
+    last record, which one flipped bit can cause. So it never gets the file's own blocks, but a single block with the
+    records of many of them and a sentinel record at the end, which must yield the expected number of rows. If the
+    records do not fit their bytes, the last row is not the sentinel.
     """
     wanted = pa.schema([reader_schema.arrow.field(name) for name in columns])
     tables = []
@@ -274,7 +276,7 @@ def bulk_groups(
     wanted = pa.schema([reader_schema.arrow.field(name) for name in columns])
     mark = _sentinel(reader_schema.avro)
     for counts, plain in _groups(data, header, index, reader_schema, location, group_bytes, block_bytes):
-        # A stored byte becomes a number of at most eight; `Budget` lets only one file at a time take much memory.
+        # A stored byte becomes a number of at most eight bytes; `Budget` lets only one file at a time take much memory.
         if plain is not None:
             budget.reserve(sum(map(len, plain)), _WHAT)
         table = _decode_group(reader_schema, columns, wanted, sum(counts), plain, mark)
@@ -465,7 +467,7 @@ def _to_batch(rows: list[Any], wanted: pa.Schema) -> pa.RecordBatch:
         try:
             arrays.append(pa.array(values, field.type))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            # An integer of more than 32 bits: a damaged value, but the other values are good.
+            # An integer of more than 32 bits: this value is damaged, but the others are good.
             arrays.append(pa.array([_fits(v, field.type) for v in values], field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 

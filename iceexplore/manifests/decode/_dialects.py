@@ -1,7 +1,8 @@
 """Detection of a file's dialect by its field ids, before anything else is decoded.
 
-Some ids mean different things in different dialects, so the shape decides first. The version number in the header only
-distinguishes dialects of the same shape: v1 to v3, and what Java writes today under version 4.
+Some ids mean different things in different dialects, so the shape of the records is determined first. The version
+number in the header only distinguishes dialects of the same shape: v1 to v3, and what Java writes today under version
+4.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ class Part:
         return int(self.table.nbytes) + 4096 + len(self.head.header.schema)
 
 
-#: Many files may be fetched at once, as fetching is waiting; decoding is limited, as it takes memory and CPU time.
+#: Many files may be fetched at once, because fetching mostly waits; decoding is limited, because it takes memory and
+#: CPU time.
 _DECODING = threading.BoundedSemaphore(min(4, max(2, os.cpu_count() or 2)))
 
 #: Returns a part of one file by name.
@@ -112,7 +113,7 @@ class Source:
         out: dict[str, Part] = {}
         refused = (*self._key, "refused", allowed(None), *wanted)
         why = CACHE.get_or_load(refused, str, len) if refused in CACHE else ""
-        if why:  # known to exceed the memory limit: finding out again would take as long
+        if why:  # known to exceed the memory limit: trying again would take as long
             raise MemoryLimitError(why)
         try:
             for name in wanted:
@@ -126,7 +127,7 @@ class Source:
         return out
 
     def _decode(self, names: set[str], least: str) -> dict[str, Part]:
-        """Decode the parts; of a damaged file those that can be read, with at least the part `least`."""
+        """Decode the parts; for a damaged file, those that can be read, at least the part `least`."""
         data = self.storage.read(self.location, kind=self.kind)
         if len(data) < BULK_BYTES:
             names = set(PARTS)  # all parts of a small file cost no more than one
@@ -139,7 +140,7 @@ class Source:
         except MemoryLimitError:
             if names == {least} or len(data) < BULK_BYTES:
                 raise
-            return {least: self._decoded(data, {least})[least]}  # perhaps only the other parts are too large
+            return {least: self._decoded(data, {least})[least]}  # maybe only the other parts are too large
         except IceexploreError:
             together = {}
         if together and all(part.head.whole for part in together.values()):

@@ -85,7 +85,7 @@ class ParquetManifest:
         return str(footer.row_group(0).column(0).compression).lower() if footer.num_row_groups else "uncompressed"
 
     def group_size(self, group: int) -> tuple[int, int]:
-        """Return the rows of a row group, and the most bytes that they decode to.
+        """Return the number of rows of a row group, and the maximum number of bytes to which they decode.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class ParquetManifest:
         """Decode the named columns of the reader schema, in file order."""
         wanted = {".".join(self.paths[c]) for c in columns}
         try:
-            with Budget(self.location, self._kept.size) as budget:  # before Arrow runs out of memory
+            with Budget(self.location, self._kept.size) as budget:  # refuses before Arrow runs out of memory
                 about = self.file.metadata
                 sizes = [(g, int(about.row_group(g).total_byte_size)) for g in range(about.num_row_groups)]
                 paths = [self.file.schema.column(i).path for i in range(len(self.file.schema))]

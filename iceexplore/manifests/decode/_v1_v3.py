@@ -42,7 +42,7 @@ def leaf_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) ->
     out["content_type"] = pc.fill_null(out["content_type"], int(ContentType.DATA))
     out["file_format"] = pc.utf8_lower(out["file_format"])
     if not reader_schema.has(4):
-        # Early v2 files have one sequence number, later split into two; it means both. The spec does not mention it.
+        # Early v2 files have a single sequence number, which serves as both of today's. The spec does not mention it.
         out["file_sequence_number"] = out["sequence_number"]
     offset, size = source.get(144, pa.int64()), source.get(145, pa.int64())
     absent = pc.and_(offset.is_null(), size.is_null())
@@ -85,7 +85,7 @@ def root_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) ->
 
 
 def _by_id(child: AnyField) -> str:
-    """Return a child's column name by id: Parquet's children have their real names, unlike those `_layout` builds."""
+    """Return a child's column name by id: in Parquet, children have real names, unlike in a reader schema."""
     number = field_id(child)
     number = SUMMARY_NAMES.get(child.name) if number is None else number
     return child.name if number is None else f"f{number}"

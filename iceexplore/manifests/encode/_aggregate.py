@@ -65,7 +65,7 @@ _BY_ARROW = (
     "boolean", "int", "long", "float", "double", "date", "time", "timestamp", "timestamptz", "timestamp_ns",
     "timestamptz_ns", "string", "uuid", "binary",
 )  # fmt: skip
-#: Statuses by the count that includes them; the draft's MODIFIED is live and was there before, REPLACED is removed.
+#: The statuses that each count includes. The draft's MODIFIED entries count as existing, its REPLACED ones as deleted.
 _COUNTED = {
     "added": (Status.ADDED,),
     "existing": (Status.EXISTING, Status.MODIFIED),
@@ -104,7 +104,7 @@ def manifest_entry(
         None for a manifest of this commit: it is inherited then, and so is ``min_sequence_number`` if no live entry
         has a number of its own.
     referenced_file
-        V4: the data manifest that a delete manifest is affiliated to.
+        V4: the data manifest that a delete manifest is affiliated with.
     manifest_format
         ``avro`` or ``parquet``; by default taken from the location's suffix.
 

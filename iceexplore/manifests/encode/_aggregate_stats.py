@@ -36,8 +36,8 @@ def aggregated_stats(batch: EntryBatch, metadata: TableMetadata) -> dict[int, pa
 
     A bound is unknown if any entry with values other than null and NaN lacks it, a count if any entry lacks it.
     Partition values serve as bounds: of the source column (identity), or of the derived column of their expression
-    (omitted if the table has no such expression). Bounds of ``geometry`` are united by coordinate. There are none of
-    ``geography``, whose boxes may cross the antimeridian, and of ``variant``.
+    (omitted if the table has no such expression). Bounds of ``geometry`` are merged coordinate by coordinate. There are
+    none for ``geography``, whose boxes may cross the antimeridian, nor for ``variant``.
     """
     batch = batch.filter(live(batch.entries))
     rows = len(batch)
@@ -134,7 +134,7 @@ def extremes(values: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 
 def _corner(points: AnyArray, end: int) -> AnyArray:
-    """Return the corner of the union of boxes (spec, "Bound Serialization": x, y, maybe z, m) if all have one form."""
+    """Return a corner of the union of boxes (spec, "Bound Serialization": x, y, maybe z, m) of the same form."""
     unknown = build.nulls(1, points.type)
     sizes = pc.unique(pc.binary_length(points)).to_pylist()
     if len(sizes) != 1 or sizes[0] not in (16, 24, 32):
@@ -158,7 +158,7 @@ def _lengths(parts: Parts) -> dict[str, int | None]:
     counts = np.asarray(there.filter(some))
     average, longest = parts["average_length"].filter(some), parts["max_length"].filter(some)
     if len(counts) and not average.null_count:
-        # In floats, as products of int64 may overflow.
+        # Computed in floats, as products of int64 may overflow.
         out["average_length"] = round(float(np.average(np.asarray(average, np.float64), weights=counts)))
     if len(counts) and not longest.null_count:
         out["max_length"] = pc.max(longest).as_py()

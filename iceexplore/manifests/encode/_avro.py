@@ -47,7 +47,7 @@ def decimal_bytes(precision: int) -> int:
 
 
 def avro_schema(schema: pa.Schema, name: str) -> dict[str, Any]:
-    """Return the Avro schema of a table's columns. The record is called ``name``, records in it ``r`` and their id."""
+    """Return the Avro schema of a table's columns. The record is called ``name``, nested ones ``r`` plus their id."""
     return {"type": "record", "name": name, "fields": _Maker().fields(list(schema))}
 
 
@@ -97,7 +97,7 @@ class _Maker:
             if (field.metadata or {}).get(b"logical") == b"uuid":
                 return self.fixed("uuid_fixed", arrow.byte_width, logicalType="uuid")
             return self.fixed(f"fixed_{arrow.byte_width}", arrow.byte_width)
-        raise ValueError(f"{arrow} has no Avro type")  # a bug: all types come from this package
+        raise ValueError(f"{arrow} has no Avro type")  # this would be a bug: all types come from this package
 
     def fixed(self, name: str, size: int, **more: Any) -> Any:
         if name in self.named:  # Avro defines a named type once and then refers to it
@@ -106,7 +106,7 @@ class _Maker:
         return {"type": "fixed", "name": name, "size": size, **more}
 
 
-#: Rows held as Python objects at a time.
+#: Number of rows that are held as Python objects at a time.
 CHUNK_ROWS = 2_000
 #: Java's level for deflate (``Avro.GZIP_COMPRESSION_LEVEL_DEFAULT``).
 DEFLATE_LEVEL = 9

@@ -1,4 +1,4 @@
-"""Checks of rows to write: errors name the row, before anything is written."""
+"""Check rows before anything is written; errors name the row."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sequence_numbers(entries: pa.Table) -> None:
     Raises
     ------
     OptionError
-        Another entry has none; the message names the first row.
+        An entry with another status has none; the message names the first row.
     """
     added = pc.equal(entries["status"], int(Status.ADDED))
     lacking = pc.and_not(entries["sequence_number"].is_null(), added)

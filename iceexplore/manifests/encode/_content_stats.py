@@ -37,7 +37,7 @@ __all__ = ["content_stats"]
 _int32, _int64 = pa.int32(), pa.int64()
 
 Shape = tuple[tuple[int, str, str, pa.DataType | None], ...]
-#: Offset in the column's range of ids, name, key in `Parts`, type (None: the column's).
+#: Offset within the column's range of ids; name; key in `Parts`; type (None: that of the column).
 _PROPOSAL: Shape = (
     (1, "lower_bound", "lower", None),
     (2, "upper_bound", "upper", None),

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 __all__ = ["parquet_file"]
 
-#: Entries in a row group, which readers hold in memory at a time. Real leaves have one group.
+#: Entries per row group; readers hold one row group in memory at a time. Real leaves have only one.
 GROUP_ROWS = 100_000
 
 

@@ -155,7 +155,7 @@ def partition_fields(batch: EntryBatch, metadata: TableMetadata) -> list[tuple[P
 def put_identity(
     columns: dict[int, Parts], batch: EntryBatch, metadata: TableMetadata, f: PartitionField, rows: pa.BooleanArray
 ) -> None:
-    """Store an identity partition's value as lower bound of its source column, and update the other statistics.
+    """Store an identity partition value as the lower bound of its source column, and update other statistics.
 
     All values of the column equal it, so the counts of nulls and NaNs follow from it, whatever the statistics state.
 
@@ -186,7 +186,7 @@ def put_identity(
 def put_derived(
     parts: Parts, batch: EntryBatch, metadata: TableMetadata, f: PartitionField, rows: pa.BooleanArray
 ) -> None:
-    """Store a partition value as lower bound of a derived column; a null value is counted as null."""
+    """Store a partition value as the lower bound of a derived column; a null value is counted as a null."""
     values = tuple_column(batch, f, field_type(f, metadata))
     lower = parts.get("lower", pa.nulls(len(batch), values.type))
     parts["lower"] = pc.if_else(rows, values, lower if lower.type == values.type else lower.cast(values.type))
@@ -195,7 +195,7 @@ def put_derived(
 
 
 def at_least_one(batch: EntryBatch) -> AnyArray:
-    """Return the rows of each entry, at least one: the null count that represents a null partition value."""
+    """Return the number of rows of each entry, at least 1: the null count that represents a null partition value."""
     return pc.max_element_wise(whole(batch.entries["record_count"]), pa.scalar(1, _int64))
 
 

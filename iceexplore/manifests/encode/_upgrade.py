@@ -1,4 +1,4 @@
-"""Conversion of a v1-v3 manifest list's rows to rows of a V4 root: partition summaries become statistics.
+"""Convert the rows of a v1-v3 manifest list to rows of a V4 root: partition summaries become statistics.
 
 V4 proposal, "V4 Upgrade Path" and "How existing manifest list fields map to Proposed V4 content entry fields".
 """

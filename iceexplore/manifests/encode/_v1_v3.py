@@ -149,7 +149,7 @@ def _data_file(
     if dialect != "v1":
         doc = "Contents of the file: 0=data, 1=position deletes, 2=equality deletes"
         pairs.append((field(134, "content", pa.int32(), required=True, doc=doc), kind))
-    formats = pc.utf8_upper(required(entries, "file_format"))  # as Java's FileFormat spells them
+    formats = pc.utf8_upper(required(entries, "file_format"))  # spelled as in Java's FileFormat
     pairs += [
         (
             field(100, "file_path", text, required=True, doc="Location URI with FS scheme"),

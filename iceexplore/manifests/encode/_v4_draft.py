@@ -26,7 +26,7 @@ __all__ = ["draft_table"]
 
 _int32, _int64 = pa.int32(), pa.int64()
 _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], _int32)
-#: 157: the version of the files written.
+#: Field 157: the format version of the written files.
 _FORMAT_VERSION = 4
 
 
@@ -149,7 +149,7 @@ def _manifest_info(entries: pa.Table, manifest_dvs: pa.Table, at: AnyArray) -> p
         raise UnsupportedError("the V4 draft stores manifest DVs inline; a Puffin blob cannot be stored in it")
     none = {520: "replaced_files_count", 521: "replaced_rows_count"}
     pairs = [(f.with_nullable(False), a) for f, a in stats_pairs(cast(pa.StructArray, held))]
-    lowest = pc.coalesce(pairs[-1][1], whole(entries["sequence_number"]))  # null: use the manifest's number
+    lowest = pc.coalesce(pairs[-1][1], whole(entries["sequence_number"]))  # where null, use the manifest's number
     zero = {i: pa.array(np.zeros(len(entries), np.int64), _int32 if i == 520 else _int64) for i in none}
     extra = [(field(i, name, zero[i].type, required=True), zero[i]) for i, name in none.items()]
     pairs = [*pairs[:3], extra[0], *pairs[3:6], extra[1], (pairs[-1][0], lowest)]

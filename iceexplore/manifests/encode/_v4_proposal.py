@@ -117,7 +117,7 @@ def _manifest_stats(batch: EntryBatch) -> Pair | None:
 
 
 def tuple_pair(batch: EntryBatch, metadata: TableMetadata) -> Pair | None:
-    """Return 102, the partition tuple, united over the specs of the rows; None if no spec has a field."""
+    """Return field 102, the partition tuple with the fields of all specs of the rows; None if no spec has fields."""
     fields = {f.field_id: f for spec in specs_of(batch, metadata) for f in spec.fields}
     if not fields:
         return None

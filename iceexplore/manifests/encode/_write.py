@@ -48,9 +48,9 @@ def write_manifest(
     manifest_format
         ``avro``, or for the V4 dialects ``parquet``.
     partition_storage
-        ``v4-proposal``: ``derived``, ``source`` or ``tuple``. Void transforms are only written with ``tuple``; without
-        one they are read as null, which is their value. The value of an identity transform whose source column was
-        dropped keeps its type.
+        ``v4-proposal``: ``derived``, ``source`` or ``tuple``. Values of void transforms are only written with
+        ``tuple``; otherwise they are read as null, which is their value. The value of an identity transform whose
+        source column was dropped keeps its type.
     snapshot_id
         Replaces null snapshot ids (v1 requires them).
     codec
@@ -94,7 +94,7 @@ def write_manifest(
             spec=spec,
             dialect=dialect,
             snapshot_id=snapshot_id,
-            # Java's main branch leaves it out of Avro too (V4Metadata.fileType), and can read it; 1.11 requires it.
+            # Java's main branch omits it in Avro, too (V4Metadata.fileType), but can read it; Java 1.11 requires it.
             empty_partition=manifest_format == "avro",
         )
         pairs, name = entry_metadata(metadata, spec, dialect, content), "manifest_entry"
@@ -131,7 +131,7 @@ def write_manifest_list(
     Raises
     ------
     OptionError, RuleError
-        As `write_manifest`.
+        For the same reasons as `write_manifest`.
     """
     _check(dialect, _LISTS, manifest_format)
     table = list_table(

@@ -15,13 +15,13 @@ from iceexplore.manifests.model._record_shape import PARTITION
 __all__ = ["Columns", "HAS_TUPLE", "as_pairs", "bool_array", "offsets_of", "to_text", "unnest", "whole"]
 
 
-#: Column with a mask of the rows that have a partition tuple. Needed as a null in a tuple is itself a value.
+#: Column with a mask of the rows that have a partition tuple, which is needed because a null in a tuple is a value.
 HAS_TUPLE = "p_there"
 
 
 def whole(column: AnyChunkedArray) -> AnyArray:
     """Return a column as one array, without a copy if it has one chunk (``combine_chunks`` always copies)."""
-    # the stubs take a chunk for another chunked array
+    # pyarrow-stubs declares a chunk as a chunked array
     return cast(AnyArray, column.chunk(0)) if column.num_chunks == 1 else column.combine_chunks()
 
 

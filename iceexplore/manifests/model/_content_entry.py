@@ -64,8 +64,8 @@ PARTITION_SUMMARY = pa.struct(
     ]
 )
 
-#: The fixed core schema. Only `version_info` (5) of the proposal is flattened. `ordinal` is the row in the file, to
-#: which manifest DVs refer. After inheritance, the columns that the spec inherits have no nulls.
+#: The fixed core schema. Of the proposal's structs, only `version_info` (5) is flattened. `ordinal` is the row in the
+#: file, to which manifest DVs refer. After inheritance, the columns that the spec inherits have no nulls.
 ENTRY_SCHEMA = build.schema(
     [
         pa.field("ordinal", pa.int64(), nullable=False),

@@ -65,4 +65,4 @@ def _number(metadata: Mapping[str, str], key: str) -> int | None:
     if not text.lstrip("-").isdecimal() or len(text) > 20 or text.count("-") > 1:
         return None
     value = int(text)
-    return value if -(1 << 63) <= value < 1 << 63 else None  # larger than int64: no column could hold it
+    return value if -(1 << 63) <= value < 1 << 63 else None  # beyond int64, which no column could hold

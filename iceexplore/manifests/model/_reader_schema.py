@@ -22,7 +22,7 @@ from iceexplore.manifests.model._record_shape import TOP, Peek, Shape, shape_of
 
 __all__ = ["PartitionColumn", "ReaderSchema", "StatsColumn", "reader_schema_of"]
 
-#: Limits: real manifests have about 60 nodes, but reusing named types can make a small schema explode.
+#: Limits: schemas of real manifests have about 60 nodes, but reused named types can make a small schema explode.
 MAX_NODES = 20_000
 MAX_DEPTH = 32
 
@@ -217,7 +217,7 @@ class _Builder:
 
     def unique(self, name: str) -> str:
         while name in self.names:
-            name += "x"  # duplicate id: the first field is used, others are only skipped
+            name += "x"  # a duplicate id: the first field is used, the others are skipped
         self.names.add(name)
         return name
 

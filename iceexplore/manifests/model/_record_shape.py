@@ -1,4 +1,4 @@
-"""Shapes of manifest records: which struct has which field ids, one table per shape.
+"""Shapes of manifest records: the field ids of each struct, in one table per shape.
 
 Some ids mean different things in different shapes (146 to 149, 520, 521), so the shape is determined first, for the
 whole file, from its top-level fields. Then every field is identified by its id and the struct that contains it. Names
@@ -32,7 +32,7 @@ TOP, FILE, PARTITION, STATS = "0", "2", "102", "stats"
 
 @dataclass(frozen=True)
 class Peek:
-    """The visible part of a top-level field: its id and name and, for a struct, its children's ids and names."""
+    """A short view of a top-level field: its id and name and, for a struct, the ids and names of its children."""
 
     field_id: int | None
     name: str
@@ -74,7 +74,7 @@ class Shape:
             return None if found is None or found[1] != 0 else f"{STATS}:{found[0]}"
         inside = self.structs.get((parent, field_id))
         if inside == STATS and field_id == 10_000 and not holds_structs:
-            return None  # the statistics of column 0, not of all columns
+            return None  # these are the statistics of column 0, not of all columns
         return inside
 
     def column(self, parent: str, field_id: int | None, position: int) -> str:

@@ -41,9 +41,11 @@ __all__ = ["redact_avro"]
 #: Sync marker of the redacted file, which replaces the file's own.
 _SYNC = b"iceexplore-blank"
 _WHAT = "the entries"
-#: Redacting by records takes this many times as long as reading, so datafusion pays off for smaller files.
+#: Redacting record by record takes this many times as long as reading, so datafusion pays off already for smaller
+#: files.
 _SLOWER = 4
-#: Decompressed bytes redacted by columns at a time, and at most in a block: as arrays they take about ten times that.
+#: Maximum number of decompressed bytes that are redacted by columns at a time, and of a block: arrays take about ten
+#: times as much memory.
 _GROUP_BYTES, _COLUMN_BLOCK = 1 << 23, 1 << 24
 
 
@@ -60,12 +62,14 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
         file = _File(data, header, index, location, schema, codec, budget)
         made = None
         if worth_bulk(_SLOWER * len(data)):
-            # Numbers of values are kept: if the records are redacted one by one after all, placeholders are the same.
+            # The numbers of values are kept, so that placeholders are the same if the records are redacted one by one
+            # after all.
             made = _by_columns(file)
         if made is None:
             made = _by_records(file)
     blocks, same = made
-    # `is_bare` comes last, as it decompresses every block without a limit; blocks that got this far are within limits.
+    # `is_bare` comes last because it decompresses every block without a limit; by now the blocks are known to be within
+    # limits.
     if same and shown == header.schema and pairs == header.metadata and is_bare(data, header, index):
         return data  # byte for byte: nothing in it needs redaction
     head_pairs = {"avro.schema": json.dumps(shown, ensure_ascii=False), "avro.codec": codec, **pairs}
@@ -126,7 +130,7 @@ def _by_columns(file: _File) -> tuple[list[bytes], bool] | None:
                 blocks.append(block_bytes(count, body, file.codec, _SYNC))
                 first += count
             held += sum(map(len, blocks[-len(counts) :]))
-            file.budget.used = begun + held  # the rows are released, their blocks stay
+            file.budget.used = begun + held  # the rows are released, but their blocks are kept
             file.budget.reserve(0, _WHAT)
     except (OtherWayError, pa.ArrowException, ValueError):
         file.budget.used = begun
@@ -141,7 +145,7 @@ def _by_records(file: _File) -> tuple[list[bytes], bool]:
     schema, header = file.schema, file.header
     change = schema.change(schema.plain, Place.RECORD)
     decode: Any = fastavro.parse_schema(schema.decode(schema.plain))
-    # Python objects take time: limit the decompressed bytes as when reading.
+    # Creating Python objects takes time, so limit the decompressed bytes as when reading.
     work = slow_work(file.location, len(file.data))
     blocks: list[bytes] = []
     same, out = True, io.BytesIO()

@@ -1,4 +1,4 @@
-"""Redaction by Avro schema: how records are decoded and changed, and how the schema is shown.
+"""Redaction driven by an Avro schema: how records are decoded and changed, and how the schema itself is redacted.
 
 A function per field is built from the schema; most fields need none.
 """
@@ -400,10 +400,10 @@ class Schema:
         return change_column
 
     def column_bounds(self, plain: Any, column: int) -> tuple[dict[int, tuple[int, Any]], dict[int, Place | None]]:
-        """Return where a column's statistics have bounds, and the places of the other fields; None: always blank.
+        """Return the positions of a column's bounds in its statistics, and the roles of the other fields.
 
-        Bounds are by offset: the field's position and the key of its values (see `tuple_key`); None if they are not
-        partition values.
+        Bounds are keyed by offset: the field's position and the key of its values (see `tuple_key`); the key is None if
+        they are not partition values. The role of a field that is always blanked is None.
         """
         keys = {offset: self.redactor.stats_keys.get(column) for offset in (1, 2)}
         keys[9] = self.redactor.derived_keys.get(column)
@@ -535,7 +535,7 @@ def _each(changes: list[tuple[str, Change]]) -> Change | None:
 
 
 def _refuse_empty(items: Any) -> None:
-    """Refuse arrays of items that take no bytes: a few bytes may claim any number, and all would be built."""
+    """Refuse arrays whose items take no bytes: a few bytes could claim any number of items to create."""
     todo = [items]
     while todo:
         item = todo.pop()

@@ -32,7 +32,7 @@ _ARROW: dict[str, pa.DataType] = {
     # Text is validated where it is changed; a decoder's own check would stop at damage.
     "string": pa.binary(),
 }
-#: Longest fixed type: in Arrow a null takes as many bytes as a value, in the file only one.
+#: Longest fixed type: a null takes as many bytes as a value in Arrow, but only one byte in the file.
 _FIXED = 64
 
 
@@ -130,7 +130,7 @@ class Columns:
         return self._list(one, Place.ANY) if kind == "array" else self._struct(one, lambda f: (Place.ANY, None))
 
     def _mapped(self, kind: str, single: Callable[[Any], Any]) -> ColumnChange:
-        """Return a column change that changes each distinct value once."""
+        """Return a function that redacts a column by redacting each distinct value once."""
 
         def change(array: Any) -> Any:
             coded = array.dictionary_encode()
@@ -141,7 +141,7 @@ class Columns:
         return change
 
     def _blank(self, blank: Any) -> ColumnChange:
-        """Return a column change that puts the same value in each row that is not null."""
+        """Return a function that replaces every value of a column that is not null by the same value."""
 
         def change(array: Any) -> Any:
             one = pa.array([blank], array.type)
@@ -168,7 +168,7 @@ class Columns:
         return self._struct(plain, lambda f: (Place.VALUE, self.schema.tuple_key(f)))
 
     def _record(self, plain: Any) -> ColumnChange:
-        """Return the change of a record with known fields: as `Schema.change`, with rewritten files' new lengths."""
+        """Return the change of a record with known fields: like `Schema.change`, with rewritten files' new lengths."""
         schema = self.schema
         at = schema.places(plain)
         sizes = schema.size_field(at)
@@ -200,7 +200,7 @@ class Columns:
         return change
 
     def _bounds(self, array: Any) -> Any:
-        """Redact bounds by column: those of a delete file's paths are locations; others are removed, or secrets."""
+        """Redact bounds by column: those of a delete file's paths are locations; from others, secrets are removed."""
         keys, bounds = array.values.flatten()
         columns = np.asarray(keys)
         path = columns == PATH_ID

@@ -36,7 +36,7 @@ __all__ = [
     "value_keys",
 ]
 
-#: Column of a delete file with the path.
+#: The column of a position delete file that holds the path.
 PATH_ID = 2147483546
 
 
@@ -57,7 +57,7 @@ class Terms(Protocol):
         """Redact the key of a map that may have any keys."""
 
     def secretless(self, text: str) -> str:
-        """Redact what has the form of a secret in a text."""
+        """Redact the parts of a text that look like secrets."""
 
     def name(self, name: str) -> str:
         """Redact the name of a column or partition field."""
@@ -109,7 +109,7 @@ _LOCATIONS = frozenset({100, 143, 155, 164, 500, 2147483546})
 _RECORDS = frozenset({2, 5, 147, 148, 150, 158, 159, 521})
 _STATS = frozenset({146, 149, 10_000})
 
-#: Field ids by name, for files without ids; these names reveal nothing about a table.
+#: Field ids by name, for files without field ids; these names reveal nothing about a table.
 ids_by_name: Mapping[str, int] = {
     name: number
     for names in (

@@ -39,7 +39,7 @@ class Redactor:
         self.plain = frozenset(i for i, (_, f) in metadata.all_fields().items() if str(f.type).startswith(numbers))
 
     def length_of(self, lengths: Mapping[str, int]) -> Callable[[Any, int], int]:
-        """Return a function from location and length to a file's new length; in V4 the location may be relative."""
+        """Return a function that returns a file's new length, given its location (in V4 maybe relative) and length."""
 
         def now(location: Any, length: int) -> int:
             if location in lengths or not isinstance(location, str) or location.startswith("/") or ":" in location:
@@ -54,7 +54,7 @@ class Redactor:
         return self.terms.secretless(text) if from_secret else text
 
     def has_secret(self, data: bytes) -> bool:
-        """Return whether bytes are a text that contains a secret."""
+        """Return whether these bytes are a text that contains a secret."""
         if not self.terms.credentials or len(data) < 4:
             return False
         text = data.decode("utf-8", "replace")

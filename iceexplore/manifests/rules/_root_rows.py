@@ -1,4 +1,4 @@
-"""Rules between the rows of a V4 root: which manifests it lists, and what refers to them."""
+"""Rules about the rows of a V4 root that refer to each other: manifests, and the rows that reference them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stray_manifest_dvs(r: Rows) -> Mask:
 
 
 def _without(r: Rows, referring: Mask, targets: Mask) -> Mask:
-    """Return a mask of the referring rows whose ``referenced_file`` is no live target of the same root."""
+    """Return a mask of the referring rows whose ``referenced_file`` is not a live target in the same root."""
     out: Mask = np.zeros(len(r), np.bool_)
     rows = np.flatnonzero(referring)
     if not len(rows):

@@ -1,4 +1,4 @@
-"""The columns of a manifest's entries as numpy arrays, from which rules make masks."""
+"""The columns of a manifest's entries as numpy arrays, from which rules compute masks."""
 
 from __future__ import annotations
 

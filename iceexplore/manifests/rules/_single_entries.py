@@ -1,6 +1,7 @@
-"""Rules that each V4 entry must keep on its own: the fields that its content type requires or forbids.
+"""Rules that each V4 entry must follow by itself: the fields that its content type requires or forbids.
 
-An item of `ENTRY_CHECKS` is everything about one violation: its mask, and its texts for commits and for readers.
+An item of `ENTRY_CHECKS` has everything about one kind of violation: its mask, and its texts for commits and for
+readers.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ class EntryCheck:
     violated
         Returns a mask of the violating rows, whatever their status.
     text
-        What a commit reports about an entry: a sentence about "it".
+        The text that a commit reports about an entry: a sentence about "it".
     problem
-        What reading reports about live entries, after "An entry has"; None if reading does not report it, because
-        readers accept it, or because it is reported when the field is used.
+        The text that reading reports about live entries, after "An entry has"; None if reading does not report the
+        violation, because readers accept it, or because it is reported when the field is used.
     field
         The field's id and name, as evidence of the problem.
     """
@@ -79,7 +80,8 @@ def _data_dv_without_vector(r: Rows) -> Mask:
 def _vector_of_other_file(r: Rows) -> Mask:
     out: Mask = r.has_vector & _with_equality(r)
     if r.dialect.deletion_vectors_on_entries:
-        # There a vector is part of its file's row, and was decoded into an entry of its own after the file's.
+        # There a vector is part of its data file's row; it was decoded into an entry of its own, after that of the
+        # file.
         out |= r.carried & _data_dv(r) & ~np.roll(r.is_kind(ContentType.DATA), 1)
         out |= r.carried & _manifest_dv(r) & ~np.roll(r.is_kind(*MANIFESTS), 1)
     return out

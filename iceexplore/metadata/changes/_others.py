@@ -42,8 +42,9 @@ def spec_changes(
 ) -> list[SpecChange]:
     """Return the changes from one spec to another, by partition field id.
 
-    A field whose source or transform differs under the same id (v1 reused ids) counts as one dropped and one added; a
-    transform replaced by ``void`` as dropped (spec, "Partition Evolution"). ``names`` resolves column names.
+    A field with the same id but another source or transform (v1 reused ids) counts as one dropped and one added field;
+    a field whose transform became ``void`` counts as dropped (spec, "Partition Evolution"). ``names`` resolves column
+    names.
     """
     schema = Schema(0, ()) if names is None else names
     before = {f.field_id: f for f in old.fields if not parse_transform(f.transform).is_void}

@@ -1,6 +1,6 @@
 """Check one metadata file for contradictions: ids that reference nothing, duplicate ids.
 
-Only certain faults are reported. These are sound: expired snapshots in the log or statistics, snapshots without a
+Only definite faults are reported. These are valid: expired snapshots in the log or statistics, snapshots without a
 schema id, unknown transforms and properties, specs whose source column was dropped.
 """
 
@@ -76,7 +76,7 @@ def _check_named(metadata: TableMetadata, reporter: Reporter) -> None:
         (
             "default-sort-order-id",
             metadata.default_sort_order_id,
-            # Order 0 is unsorted by definition, listed or not (spec, "Sorting").
+            # Sort order 0 means unsorted, whether it is listed or not (spec, "Sorting").
             {0, *(o.order_id for o in metadata.sort_orders)},
             "sort orders",
         ),

@@ -1,6 +1,6 @@
 """Check the snapshots and logs of one metadata file for contradictions: parents, sequence numbers, row ids, times.
 
-Only faults that no correct writer leaves behind are reported. These are sound: expired parents, snapshots without
+Only faults that no correct writer produces are reported. These are valid: expired parents, snapshots without
 sequence numbers (read as 0, also in an upgraded table), clocks that differ by a minute.
 """
 
@@ -98,7 +98,7 @@ def _check_logs(metadata: TableMetadata, location: str, reporter: Reporter) -> N
         back = sum(after < before - _CLOCKS_MS for before, after in pairwise(times))
         if back:
             reporter.warning(f"{key} is out of order: {back} of its entries are older than the entry before", key)
-    name = location.rpartition("/")[2]  # compared first: normalizing locations is slow, and logs are long
+    name = location.rpartition("/")[2]  # compare names first: normalizing locations is slow, and logs are long
     own = [e.metadata_file for e in metadata.metadata_log if e.metadata_file.endswith(name)]
     if found := [place for place in own if same_location(place, location)]:
         text = "metadata-log should list earlier metadata files, but lists this file itself"

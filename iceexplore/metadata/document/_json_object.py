@@ -74,7 +74,7 @@ class JsonObjectReader:
     def snapshot_id(self, key: str, *, required: bool = False) -> int | None:
         """Return a snapshot id. A number that only fits an unsigned 64-bit integer is reported and read as signed.
 
-        Some writers created such ids; every reference is read alike, so they still resolve.
+        Some writers created such ids. References are read in the same way, so they still resolve.
         """
         value = self.json.get(key)
         if type(value) is int and 1 << LONG <= value < 1 << (LONG + 1):

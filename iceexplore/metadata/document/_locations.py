@@ -6,8 +6,9 @@ import re
 
 __all__ = ["parse_version"]
 
-# "v3.metadata.json" of file-system tables, "00003-<uuid>.metadata.json" of catalogs; gzip as Java spells it in either
-# place (spec, "Naming for GZIP compressed Metadata JSON files"), and other codecs that some writers use.
+# "v3.metadata.json" of file-system tables, "00003-<uuid>.metadata.json" of catalogs; gzip's suffix in either of the
+# places where Java writes it (spec, "Naming for GZIP compressed Metadata JSON files"), and other codecs that some
+# writers use.
 _NAME = re.compile(r"(?:v(\d{1,18})|(\d{1,18})-[^/\\]*?)(?:\.(?:gz|zstd|zst))?\.metadata\.json(?:\.(?:gz|zstd|zst))?")
 
 

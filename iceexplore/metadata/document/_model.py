@@ -196,7 +196,7 @@ class PartitionStatisticsFile:
 
 @dataclass(frozen=True)
 class TableMetadata:
-    """One metadata file, v1 to v4. Missing keys are filled as the spec says; ``raw`` is the JSON as written."""
+    """One metadata file, v1 to v4. Missing keys are filled in by the spec; ``raw`` is the JSON as written."""
 
     format_version: int
     table_uuid: str | None

@@ -65,7 +65,7 @@ def read_spec(
         if field is None:
             continue
         if field.field_id in fields:
-            # Partition tuples are by field id: a second one cannot be stored in them.
+            # Partition tuples are keyed by field id, so they cannot hold a second field with the same id.
             reporter.error(f"partition field id {field.field_id} is used again, for {field.name!r}", "field-id")
             continue
         fields[field.field_id] = field
@@ -165,7 +165,7 @@ def read_snapshot(json: Any, reporter: Reporter) -> Snapshot | None:
     return Snapshot(
         snapshot_id=snapshot_id,
         parent_snapshot_id=None if parent == -1 else parent,
-        # Absent means 0: written under v1, also where the table was upgraded since (spec Appendix E).
+        # Absent means 0: the snapshot was written in v1, and the table may have been upgraded since (spec, Appendix E).
         sequence_number=keys.integer("sequence-number") or 0,
         timestamp_ms=timestamp or 0,
         manifest_list=manifest_list,
@@ -183,7 +183,7 @@ def read_ref(name: str, json: Any, reporter: Reporter) -> Ref | None:
     """Parse a ref; None where it has no snapshot id."""
     keys = JsonObjectReader(json, reporter.at(f"ref {name}"), f"ref {name!r}")
     if name == "main" and keys.json.get("snapshot-id") == -1:
-        return None  # some writers' form of "no snapshot" in an empty table
+        return None  # some writers write this for "no snapshot" in an empty table
     snapshot_id = keys.snapshot_id("snapshot-id", required=True)
     kind = keys.text("type", required=True)
     kind = None if kind is None else kind.lower()

@@ -178,7 +178,7 @@ def _specs(keys: JsonObjectReader, expressions: dict[int, Expression]) -> tuple[
             parts.read_spec(item, keys.reporter.at(f"spec {i}"), i, expressions)
             for i, item in enumerate(keys.items("partition-specs"))
         ]
-        if default is None:  # optional in v1: the newest
+        if default is None:  # optional in v1: use the newest
             default = max((s.spec_id for s in specs), default=0)
         return tuple(specs), default
     single = keys.json.get("partition-spec")

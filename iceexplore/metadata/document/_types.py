@@ -40,7 +40,7 @@ def parse_type(json: Any) -> Type:
     Raises
     ------
     FormatError
-        Neither a string nor a well-formed struct, list or map, or nested deeper than `MAX_DEPTH`.
+        The JSON is neither a string nor a well-formed struct, list or map, or is nested deeper than `MAX_DEPTH`.
     """
     return _type(json, _raise, 0)
 

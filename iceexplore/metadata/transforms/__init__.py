@@ -1,1 +1,1 @@
-"""Partition transforms, a class each: what they accept, their results, projections and texts."""
+"""Partition transforms, one class each: accepted types, results, projections and texts."""

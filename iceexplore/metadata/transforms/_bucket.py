@@ -99,7 +99,7 @@ class BucketTransform(WidthTransform):
         return f"{column}_bucket_{self.width}"
 
     def refines(self, other: Transform, source: Type) -> bool:
-        """Return True for fewer buckets whose number divides this one's."""
+        """Return True for a smaller number of buckets that divides this one."""
         return isinstance(other, BucketTransform) and 0 < other.width < self.width and self.width % other.width == 0
 
 

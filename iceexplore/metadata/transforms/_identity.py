@@ -68,7 +68,7 @@ class IdentityTransform(Transform):
 
 @dataclass(frozen=True)
 class VoidTransform(Transform):
-    """Always null: what v1 puts in the place of a dropped field (spec, "Partition Evolution")."""
+    """Always null: the transform that replaces a dropped field in v1 (spec, "Partition Evolution")."""
 
     name: ClassVar[str] = "void"
     is_void: ClassVar[bool] = True

@@ -1,6 +1,7 @@
-"""What a predicate on a column implies for a partition value (spec, "Scan Planning"), by operator and literals.
+"""Project predicates on columns to predicates on partition values (spec, "Scan Planning"), by operator and literals.
 
-The classes of predicates are above this package (``expressions``), so a predicate is an operator and literals here.
+The classes of predicates are in a package above this one (``expressions``), so here a predicate is an operator and
+literals.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The transforms of the spec by name: parsing their text, and what is asked of a transform that is held as text.
+"""The transforms of the spec by name: parse their text, and answer questions about transforms that are stored as text.
 
-Metadata, manifests and Arrow columns keep transforms as text. `parse_transform` is cached, so parsing at each use costs
-nothing.
+Metadata, manifests and Arrow columns store transforms as text. `parse_transform` is cached, so parsing at each use is
+cheap.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ TRANSFORM_PATTERN = re.compile(
 
 @lru_cache(maxsize=512)
 def parse_transform(text: str) -> Transform:
-    """Return the transform of a text in the spec's notation, ``bucket[16]``; case and spaces around do not matter.
+    """Return the transform of a text in the spec's notation, ``bucket[16]``, ignoring case and outer spaces.
 
     Anything else becomes an `UnknownTransform` with the same text.
     """
@@ -80,7 +80,7 @@ def is_known_transform(transform: str) -> bool:
 
 
 def result_type(transform: str, source: Type | None) -> Type:
-    """Return the type of a transform's result; ``source`` is None where the source column is in no schema any more."""
+    """Return the type of a transform's result; ``source`` is None if no schema has the source column any more."""
     return parse_transform(transform).result_type(source)
 
 

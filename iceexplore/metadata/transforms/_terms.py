@@ -59,7 +59,7 @@ def resolve_term(text: str, schema: Schema, *, rule: str = "partition-source") -
     OptionError
         The text cannot be parsed.
     RuleError
-        Rule ``rule``: there is no such column.
+        There is no such column; the error has the rule ``rule``.
     """
     transform, name = parse_term(text)
     names = {full: field.field_id for full, field in schema.walk()}

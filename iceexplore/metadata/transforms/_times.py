@@ -1,4 +1,4 @@
-"""The transforms year, month, day and hour: units of time since 1970, of dates and timestamps."""
+"""The transforms year, month, day and hour: dates and timestamps as whole units of time since 1970."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DATES_AND_TIMESTAMPS = _TIMESTAMPS | {"date"}
 
 @dataclass(frozen=True)
 class TimeTransform(Transform):
-    """Whole units of time since 1970: the number of the unit in which a date or timestamp is."""
+    """The number of whole units of time from 1970 to a date or timestamp."""
 
     is_time: ClassVar[bool] = True
     preserves_order: ClassVar[bool] = True
@@ -137,7 +137,7 @@ class _CalendarTransform(TimeTransform):
         return super().preimage(source, values)
 
     def refines(self, other: Transform, source: Type) -> bool:
-        """Return True for a longer unit that begins with one of this one's."""
+        """Return True for a longer unit whose beginnings are also beginnings of this unit."""
         return isinstance(other, _CalendarTransform) and self.months < other.months and other.months % self.months == 0
 
 
@@ -165,7 +165,7 @@ class _ClockTransform(TimeTransform):
         return lambda value: value // size
 
     def refines(self, other: Transform, source: Type) -> bool:
-        """Return True for units of months, and for longer ones that begin with one of this one's."""
+        """Return True for units of months, and for longer units whose beginnings are also beginnings of this unit."""
         if isinstance(other, _ClockTransform):
             return self.seconds < other.seconds and other.seconds % self.seconds == 0
         return isinstance(other, _CalendarTransform)
@@ -189,7 +189,7 @@ class YearTransform(_CalendarTransform):
         return int(text) - 1970
 
     def parse_value(self, value: Any) -> Any:
-        """Return the number of a year; refuse what is likely a year of the calendar."""
+        """Return the number of years since 1970; refuse a number that is probably meant as a calendar year."""
         number = super().parse_value(value)
         if not isinstance(value, (date, str)) and 1000 <= number <= 9999:
             raise ValueError(f"stored years count from 1970, {number} would be {number + 1970}; write {str(number)!r}")
@@ -234,7 +234,7 @@ class DayTransform(_ClockTransform):
     ) -> Projection | None:
         if base_in(source, _TIMESTAMPS):
             return super()._project(op, literals, source, apply, strict=strict)
-        return Projection(op, literals, source)  # the day of a date is the date, tighter than in Java
+        return Projection(op, literals, source)  # a date is its own day; Java's projection is wider
 
     def number_text(self, number: int) -> str:
         """Format as ``2024-05-17``."""
@@ -312,7 +312,7 @@ def _month_of(days: int) -> int:
 
 
 def _before_1970(p: Projection, strict: bool) -> Projection:
-    """Widen a projection for old files: Iceberg up to 0.10 wrote times before 1970 one unit too high.
+    """Widen a projection for old files: Iceberg up to 0.10 wrote a result one unit too high before 1970.
 
     It did so unless the time was a whole unit. Java: ``ProjectionUtil.fixInclusiveTimeProjection`` and
     ``fixStrictTimeProjection``.

@@ -1,6 +1,6 @@
 """The interface of partition transforms (spec, "Partition Transforms"); each transform is a subclass.
 
-Code outside of this folder asks a transform for what it does or has, never for its name.
+Code outside of this folder asks a transform for its properties and methods, never for its name.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Preimage:
     low, high
         First and last stored number (days, microseconds, unscaled decimals ...); None without an interval.
     exact
-        The only value; null if there are several. None if no result has a single one.
+        The single value of each result; null where there are several. None if no result has a single value.
     prefix
-        The beginning of every text or binary; None if nothing is known of it.
+        The beginning of every string or binary value; None if it is not known.
     """
 
     low: np.ndarray[Any, np.dtype[np.int64]] | None = None
@@ -59,7 +59,7 @@ class Transform(ABC):
     aliases
         Further names that users may write.
     width_name
-        What the number in brackets is; None for a transform without one.
+        The meaning of the number in brackets; None for a transform without one.
     is_known
         False for a transform that the spec (v1 to v3) does not define.
     is_identity
@@ -77,7 +77,7 @@ class Transform(ABC):
     same_for_timestamps
         True if a date has the same result as the timestamps of its day, so that its column may become one.
     may_overflow
-        True if Java's results for the least values are wrong (`wrapped_result`).
+        True if Java's results for the smallest values are wrong (`wrapped_result`).
     """
 
     name: ClassVar[str]
@@ -103,7 +103,7 @@ class Transform(ABC):
 
     @abstractmethod
     def result_type(self, source: Type | None) -> Type:
-        """Return the type of results; ``source`` is None where the source column is in no schema any more."""
+        """Return the type of results; ``source`` is None if no schema has the source column any more."""
 
     def apply(self, source: Type, values: AnyColumn) -> AnyArray:
         """Return the partition values of a column's values; nulls stay null.
@@ -128,14 +128,15 @@ class Transform(ABC):
         return self._apply(source, values).cast(arrow_type(self.result_type(source)))
 
     def _apply(self, source: Type, values: AnyArray) -> AnyArray:
-        """Return the results for an array; they may be of a type that can be cast to that of the result."""
+        """Return the results for an array, in the result type or a type that can be cast to it."""
         raise OptionError(f"transform {str(self)!r} of {source} is not supported")
 
     def scalar_function(self, source: Type) -> Callable[[Any], Any] | None:
         """Return the function from a stored value (days, microseconds, ...) to the stored result, without overflow.
 
-        None where the transform is unknown, is always null, does not accept the type, or has no hash for it. Numbers
-        beyond the type's range are accepted: the successor of the greatest value can be truncated, too.
+        None where the transform is unknown, is always null, does not accept the type, or has no hash for it. The
+        function accepts numbers beyond the type's range, so that the successor of the greatest value can be truncated,
+        too.
         """
         return None
 
@@ -143,8 +144,8 @@ class Transform(ABC):
         """Return the predicate on the partition value that a predicate on the column implies, or is implied by.
 
         The inclusive projection is true for the partition of every row that satisfies the predicate: where it is false,
-        no row matches. The strict projection is false for the partition of every row that does not: where it is true,
-        all rows match. They follow Iceberg's ``Transform.project`` and ``projectStrict``.
+        no row matches. The strict projection is false for the partition of every row that does not satisfy it: where it
+        is true, all rows match. They follow Iceberg's ``Transform.project`` and ``projectStrict``.
 
         Parameters
         ----------
@@ -194,9 +195,9 @@ class Transform(ABC):
         return value
 
     def preimage(self, source: Type, values: AnyArray) -> Preimage | None:
-        """Return the source values of some results; an element whose result is null is arbitrary.
+        """Return the source values of some results; for a null result, the element is arbitrary.
 
-        None if they can only be found by trying (bucket), which needs results that are whole numbers.
+        None if they can only be found by trying values (bucket); the results must then be whole numbers.
 
         Raises
         ------
@@ -214,20 +215,20 @@ class Transform(ABC):
         return f"{self.spark_name or self.name}({column})"
 
     def refines(self, other: Transform, source: Type) -> bool:
-        """Return whether this one makes another transform of the column redundant: it is finer and implies the other.
+        """Return whether this transform makes another transform of the same column redundant, because it is finer.
 
         Rows with the same result then have the same result of the other transform.
         """
         return False
 
     def wrapped_result(self, source: Type) -> int | None:
-        """Return about the greatest of the wrong results that Java has for the least values; None if there are none."""
+        """Return roughly the greatest wrong result that Java computes for the smallest values; None if none is."""
         return None
 
 
 @dataclass(frozen=True)
 class WidthTransform(Transform):
-    """A transform with a number in brackets. Of 0, which a damaged table may have, nothing is computed."""
+    """A transform with a number in brackets. If it is 0, as in a damaged table, nothing is computed."""
 
     width: int
 
@@ -241,7 +242,7 @@ class WidthTransform(Transform):
 
 @dataclass(frozen=True)
 class UnknownTransform(Transform):
-    """A transform that is not in the spec, for example another engine's: its results are shown, and prove nothing."""
+    """A transform that is not in the spec: its results are shown, but not used to prune."""
 
     text: str
     name: ClassVar[str] = "unknown"
@@ -278,7 +279,7 @@ def whole_number(value: Any) -> int:
     Raises
     ------
     ValueError, TypeError
-        It is none.
+        The value is not a whole number.
     """
     if isinstance(value, bool) or (not isinstance(value, str) and value != int(value)):
         raise ValueError("not a whole number")

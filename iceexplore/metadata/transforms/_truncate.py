@@ -1,4 +1,4 @@
-"""The transform truncate: numbers rounded down to a multiple of the width, the beginning of texts and bytes."""
+"""The transform truncate: numbers rounded down to a multiple of the width, prefixes of strings and binary values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BITS = {"int": 32, "long": 64}
 
 @dataclass(frozen=True)
 class TruncateTransform(WidthTransform):
-    """Numbers rounded down to a multiple of the width; the first characters or bytes of texts and binaries."""
+    """Numbers rounded down to a multiple of the width; the first characters of strings, or bytes of binary values."""
 
     name: ClassVar[str] = "truncate"
     width_name: ClassVar[str | None] = "width"
@@ -73,7 +73,7 @@ class TruncateTransform(WidthTransform):
         raise OptionError(f"truncate of {source}: the transform accepts only int, long, decimal, string and binary")
 
     def scalar_function(self, source: Type) -> Callable[[Any], Any] | None:
-        """Return the truncation of a single value; of decimals exact beyond 28 digits."""
+        """Return the truncated value of a single value; decimals are exact even beyond 28 digits."""
         width = self.width
         match type_base(source):
             case _ if not width:
@@ -147,7 +147,8 @@ class TruncateTransform(WidthTransform):
                 whole = tuple(v for v in literals if len(v) < width)
                 return Projection("not-in", whole, source) if whole else None
             case "<":
-                # A prefix is never above its value: below x exactly as the value is, if x itself is not cut off.
+                # A prefix is never above its value. If x is not longer than the width, the prefix is below x exactly if
+                # the value is.
                 return Projection("<" if strict or fits else "<=", (cut,), source)
             case "<=":
                 if strict:
@@ -160,7 +161,7 @@ class TruncateTransform(WidthTransform):
         return None
 
     def preimage(self, source: Type, values: AnyArray) -> Preimage | None:
-        """Return an interval of numbers; for texts and binaries the value if shorter than the width, else a prefix."""
+        """Return an interval of numbers; for strings and bytes the value if shorter than the width, else a prefix."""
         base, width = type_base(source), self.width
         if width and base in _BITS:
             start = integers_of(values)
@@ -187,7 +188,7 @@ class TruncateTransform(WidthTransform):
         return f"{column}_trunc_{self.width}"
 
     def refines(self, other: Transform, source: Type) -> bool:
-        """Return True for longer beginnings of texts, and for numbers where the other width is a multiple."""
+        """Return True for strings if this width is longer, for numbers if the other width is a multiple of it."""
         if not isinstance(other, TruncateTransform) or not self.width or not other.width:
             return False
         if type_base(source) in ("string", "binary"):
@@ -195,9 +196,9 @@ class TruncateTransform(WidthTransform):
         return self.width < other.width and other.width % self.width == 0
 
     def wrapped_result(self, source: Type) -> int | None:
-        """Return about the greatest result for the least values, which overflow in Java (``TruncateUtil``).
+        """Return roughly the greatest result for the smallest values, which overflow in Java (``TruncateUtil``).
 
-        None where nothing overflows because the width divides the least value, and for other types than int and long.
+        None if nothing overflows because the width divides the smallest value, and for types other than int and long.
         """
         bits = _BITS.get(type_base(source))
         if not self.width or bits is None:

@@ -1,4 +1,4 @@
-"""Decimals by their unscaled integers: Python's arithmetic rounds to 28 digits, the spec allows 38."""
+"""Decimals as unscaled integers, because Python's decimal arithmetic rounds to 28 digits and the spec allows 38."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["decimal_of", "unscaled"]
 
 
 def unscaled(value: Decimal, scale: int) -> int:
-    """Return a finite decimal's unscaled integer at a scale, rounded down where the decimal has more digits.
+    """Return a finite decimal's unscaled integer at a scale, rounded down if the decimal has more digits.
 
     ``decimal_of`` of the result equals the decimal if and only if nothing was rounded.
     """

@@ -37,7 +37,7 @@ class _Raw:
         self.data = build.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
         if array.null_count:
             self.there: _Bools = np.asarray(array.is_valid())
-            # The bytes under a null are undefined, also their length.
+            # The bytes under a null are undefined, and so is their length.
             self.lengths = np.where(self.there, self.lengths, 0)
         else:
             self.there = np.ones(self.count, dtype=np.bool_)
@@ -194,7 +194,7 @@ def _less(high: npt.NDArray[Any], low: npt.NDArray[Any], limit: int) -> _Bools:
 
 
 def _fixed_array(target: pa.DataType, cells: npt.NDArray[np.uint8], good: _Bools) -> AnyArray:
-    """Return an array of 16-byte values, null where they are not good."""
+    """Return an array of 16-byte values, null where they are invalid."""
     valid = None if good.all() else pa.array(good).buffers()[1]
     return pa.Array.from_buffers(target, len(cells), [valid, build.py_buffer(np.ascontiguousarray(cells))])
 
@@ -205,7 +205,7 @@ def _strings(raw: AnyArray) -> tuple[AnyArray, pa.BooleanArray]:
         return raw.cast(pa.string()), pa.array(np.zeros(len(raw), dtype=np.bool_))
     except pa.ArrowInvalid:
         pass
-    # Only a damaged column gets here: its values are checked one by one.
+    # This is reached only for a damaged column, whose values are then checked one by one.
     bad = np.fromiter((not _is_utf8(v) for v in raw.to_pylist()), dtype=np.bool_, count=len(raw))
     cleaned = pc.if_else(pa.array(bad), pa.scalar(None, pa.binary()), raw)
     return cleaned.cast(pa.string()), pa.array(bad)

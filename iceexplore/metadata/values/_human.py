@@ -93,7 +93,7 @@ def _clock(micros: int) -> str:
 
 
 def _java_float(value: Any) -> str:
-    """Format as Java's ``Double.toString`` and ``Float.toString``: plain from 0.001 to 10,000,000, else scientific."""
+    """Format like Java's ``Double.toString`` and ``Float.toString``: plain from 0.001 to 1e7, else scientific."""
     if np.isnan(value):
         return "NaN"
     if np.isinf(value):

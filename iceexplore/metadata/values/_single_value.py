@@ -139,7 +139,7 @@ def _encode_decimal(value: Any, precision: int, scale: int) -> bytes:
     # Shifted as integers: Decimal arithmetic would round to its context's 28 digits.
     shift = exponent + scale
     unscaled = int("".join(map(str, digits)))
-    if shift > 38 and unscaled:  # before a huge power is computed
+    if shift > 38 and unscaled:  # checked before a huge power is computed
         raise ValueError(f"more than {precision} digits")
     rest = 0
     if shift >= 0:

@@ -1,7 +1,8 @@
 """Convert dates, times and timestamps between Iceberg's stored integers, Python values and ISO text.
 
-Python's ``date`` and ``datetime`` end at the year 9999 and at microseconds; Iceberg's types do not. Values outside are
-a ``numpy.datetime64`` of the stored unit, and every function also accepts the stored integer.
+Python's ``date`` and ``datetime`` end at the year 9999 and have microseconds; Iceberg's types have no such limits.
+Values that they cannot represent are a ``numpy.datetime64`` of the stored unit, and every function also accepts the
+stored integer.
 """
 
 from __future__ import annotations

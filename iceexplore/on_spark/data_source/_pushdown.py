@@ -1,4 +1,4 @@
-"""Filters that Spark pushes into the data source, accepted where ours select exactly the same rows.
+"""Filters that Spark pushes down into the data source; accepted if iceexplore selects exactly the same rows.
 
 Spark evaluates the others itself, after reading.
 """

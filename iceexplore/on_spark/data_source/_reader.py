@@ -1,4 +1,4 @@
-"""``spark.read.format("iceexplore")``: a Python data source for Spark that iceexplore plans and reads.
+"""``spark.read.format("iceexplore")``: a Python data source for Spark, planned and read by iceexplore.
 
 Spark creates the source and its plan in a separate Python process beside the driver, and its workers read the splits,
 so iceexplore must be installed for all of them. This module is imported only where PySpark is installed.
@@ -33,7 +33,7 @@ __all__ = ["IceexploreReader", "IceexploreSource", "SharePartition"]
 
 _TRAVEL = ("snapshot-id", "as-of-timestamp", "branch", "tag")
 _OPTIONS = ("path", *_TRAVEL, "columns", "filter", "split-size", "allow")
-#: Options that Spark itself derives from the user's call.
+#: Options that Spark itself adds to the user's call.
 _MADE = {
     "paths": "load takes one table: load each one separately and combine them with union",
     "location": (
@@ -41,7 +41,7 @@ _MADE = {
         "OPTIONS (path 'warehouse/db/trips')"
     ),
 }
-#: The advice on how to write, which this format does not support.
+#: The advice for users who try to write, which this format does not support.
 _WRITTEN = "ix.create creates a table that iceexplore can write (a lab), and lab.append(frame) adds rows"
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 #: A column in ``columns``, with or without backquotes.
@@ -200,7 +200,7 @@ class _Offer:
     off, which is the default. It detects the override by comparing ``__func__``.
     """
 
-    # Static, as a bound method would compare unequal. The method does not exist before Spark 4.1.
+    # A static method, because bound methods would compare unequal. Before Spark 4.1 the method does not exist.
     __func__ = staticmethod(DataSourceReader.__dict__.get("pushFilters", lambda: None))
 
     def __init__(self, take: Callable[[Any], Iterable[Any]]) -> None:
@@ -229,7 +229,7 @@ class IceexploreReader(DataSourceReader):
 
     @property
     def pushFilters(self) -> Callable[[Any], Iterable[Any]]:  # noqa: N802  (Spark's name)
-        """The method that accepts filters with the same meaning as in Spark, and returns the others."""
+        """Return the method that accepts filters with the same meaning as in Spark, and returns the others."""
         return _Offer(self._take)
 
     def _take(self, filters: Iterable[Any]) -> list[Any]:

@@ -39,7 +39,7 @@ class SessionInfo:
         Raises
         ------
         OptionError
-            It is not a Spark session, or it was stopped.
+            The object is not a Spark session, or the session was stopped.
         UnsupportedError
             Spark is older than 3.5.
         """
@@ -71,7 +71,7 @@ class SessionInfo:
     def iceberg(self) -> bool:
         """Whether the session has Iceberg's runtime; determined by trying, as Connect offers no other way."""
         try:
-            # Without a path Iceberg raises an error and opens nothing.
+            # Without a path, Iceberg raises an error but opens nothing.
             _ = self._session.read.format("iceberg").load().schema
         except Exception as e:
             return "DATA_SOURCE_NOT_FOUND" not in str(e) and "Failed to find" not in str(e)
@@ -83,7 +83,7 @@ class SessionInfo:
         Raises
         ------
         UnsupportedError
-            It is older than ``version``.
+            This Spark is older than ``version``.
         """
         if self.version < version:
             ours, theirs = (".".join(map(str, v)) for v in (self.version, version))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["EqualityScan"]
 
 _MASK = "_iceexplore_mask"
-#: The most bytes of keys that are broadcast; more are shuffled.
+#: Maximum number of bytes of keys that are broadcast; more are shuffled.
 _BROADCAST = 48 << 20
 #: Types whose stored values are integers.
 _WHOLE = frozenset(("int", "long", "date"))

@@ -13,7 +13,8 @@ from iceexplore.reading import Output, pruned
 
 __all__ = ["RESERVED", "STORED", "identity_sources", "inside", "names_collide", "walked", "wanted_fields"]
 
-#: Ids from this one on are reserved for metadata columns (spec, "Reserved Field IDs"); files may store two of them.
+#: Ids from this one on are reserved for metadata columns (spec, "Reserved Field IDs"); data files may contain two of
+#: them.
 RESERVED = 2147483447
 STORED = frozenset((2147483540, 2147483539))
 

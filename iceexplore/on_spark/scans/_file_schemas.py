@@ -89,7 +89,7 @@ _TAIL = 64 * 1024
 _MAGIC = Parquet.magic
 #: The assumed size of a cached footer.
 _KEPT = 512
-#: Writers whose files' dates before 1582 Spark would rebase (Iceberg would not).
+#: Writers in whose files Spark, unlike Iceberg, would rebase dates before 1582.
 _OLD_SPARK = re.compile(r"[0-2]\.")
 
 
@@ -221,7 +221,7 @@ def _orc(state: TableState, location: str) -> Footer:
     return Footer(orc_nodes(found.schema), found.rows, Orc.name)
 
 
-#: Readers of footers by format, besides Parquet. Files of other formats are left to the workers.
+#: Readers of footers by format, in addition to Parquet's. Files of other formats are left to the workers.
 _FOOTERS: dict[str, Callable[[TableState, str], Footer]] = {Orc.name: _orc}
 
 

@@ -20,7 +20,7 @@ from iceexplore.on_spark.transport._state import ShippedState, ship
 
 __all__ = ["footers_by"]
 
-#: The most footers that the driver reads; with files nearby, this takes less time than starting workers.
+#: Maximum number of footers that the driver reads; with files nearby, this takes less time than starting workers.
 _MOST_HERE = 10_000
 #: Tasks per worker.
 _TASKS = 4

@@ -48,20 +48,20 @@ from iceexplore.storage import is_local
 
 __all__ = ["Group", "MOST_LINKS", "PLACED", "ScanParts", "scan_parts"]
 
-#: The most groups, which keeps the plan small; workers read the files of all others.
+#: Maximum number of groups, which keeps the plan small; workers read the files of all others.
 _MOST_GROUPS = 24
-#: The most 64-bit words of all bitsets together: 32 MiB.
+#: Maximum number of 64-bit words in all bitsets together (32 MiB).
 _MOST_WORDS = 1 << 22
-#: The most keys of all equality deletes together.
+#: Maximum number of keys of all equality deletes together.
 _MOST_KEYS = 8_000_000
-#: The most files of a group that needs constants per file, as each of Spark's tasks gets all links.
+#: Maximum number of files in a group that needs constants per file, as every Spark task is sent all links.
 MOST_LINKS = 2_000
-#: Columns that need a row's position in its file.
+#: Columns that are computed from a row's position in its file.
 PLACED = frozenset((POS.field_id, ROW_ID.field_id))
 _FREE = frozenset((POS.field_id, DELETED.field_id))
-#: The most distinct sets of equality deletes in a group, which are the bits of a mask.
+#: Maximum number of distinct sets of equality deletes in a group, which are the bits of a mask.
 _MOST_SETS = 62
-#: The least number of threads, for slow remote stores. Local files would only take more memory.
+#: Minimum number of threads, for slow remote stores. Local files would only take more memory.
 _THREADS = 8
 
 _Version = tuple[int, int]
@@ -142,7 +142,7 @@ def scan_parts(
     footers
         The function that reads the files' footers.
     links
-        The most files of a group that needs constants per file.
+        The maximum number of files in a group that needs constants per file.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def _cut(group: Group, most: int) -> list[Group]:
 def _look(
     state: TableState, location: str, row: int, workers: list[int], lost: list[tuple[str, IceexploreError]]
 ) -> None:
-    """Leave a file whose footer is not read to the workers if it exists, else add it to ``lost``."""
+    """Leave a file to the workers, without reading its footer, if it exists; else add it to ``lost``."""
     try:
         state.storage.stat(location)
         workers.append(row)
@@ -305,7 +305,7 @@ class _Sorting:
         return known is not None and known.spark_source is not None and (known.spark_positions or self.placeless(row))
 
     def plain(self, row: int, equality: dict[int, tuple[int, ...]], footer: Footer) -> bool:
-        """Return whether plain Spark may read a task's file, judged by all but the file's columns."""
+        """Return whether plain Spark may read a task's file, apart from the file's columns, which are checked later."""
         if not self._clear or not (self._speaks or self._tasks.whole[row].as_py()):
             return False
         if not self.may_read(row, footer.format):
@@ -396,7 +396,7 @@ class _Sorting:
         there = {n.number for n in walked(mine)}
         own = {n.number for n in walked(nodes)}
         if any(i in self._identity and i in there - own for f in self._fields for i in (f.field_id, *inside(f.type))):
-            return None  # identified by name mapping, but a partition value takes precedence: workers decide per file
+            return None  # found by the name mapping, but a partition value takes precedence: workers decide per file
         columns: dict[int, Projection | None] = {}
         try:
             for f in self._fields:

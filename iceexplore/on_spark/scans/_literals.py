@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["condition_column", "literal", "speaks"]
 
 _FLOATS = ("float", "double")
-#: Types compared with plain Python values, as each step of building a literal calls Java and takes a millisecond.
+#: Types whose literals are plain Python values: every step of building another literal calls Java and takes a
+#: millisecond.
 _PLAIN = (*_FLOATS, "boolean", "int", "long", "string")
-#: The most terms of a conjunction or disjunction on one level.
+#: Maximum number of terms of a conjunction or disjunction on one level.
 _MOST_TERMS = 64
 _NO_VALUES = frozenset(("variant", "geometry", "geography", "unknown"))
 
@@ -92,8 +93,8 @@ def _condition(expression: Expression, column: Callable[[int], Column], version:
         case And(children) | Or(children):
             parts = [_condition(c, column, version) for c in children]
             while len(parts) > _MOST_TERMS:
-                # Spark splits a conjunction and rebuilds it as deep as it has terms; coalesce prevents the split. Null
-                # selects nothing, like false, and only predicates contain negations.
+                # Spark splits a conjunction and rebuilds it nested as deep as it has terms; coalesce prevents the
+                # split. Null selects nothing, like false, and only predicates contain negations.
                 some = [parts[at : at + _MOST_TERMS] for at in range(0, len(parts), _MOST_TERMS)]
                 parts = [f.coalesce(_joined(part, isinstance(expression, And)), f.lit(False)) for part in some]
             return _joined(parts, isinstance(expression, And))
@@ -102,7 +103,7 @@ def _condition(expression: Expression, column: Callable[[int], Column], version:
 
 
 def _joined(parts: list[Column], every: bool) -> Column:
-    """Join all parts in a shallow tree, as Spark walks it by recursion."""
+    """Join all parts in a shallow tree, because Spark walks it recursively."""
     join = and_ if every else or_
     while len(parts) > 1:
         parts = [join(*parts[at : at + 2]) if at + 1 < len(parts) else parts[at] for at in range(0, len(parts), 2)]

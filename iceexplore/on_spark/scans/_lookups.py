@@ -39,12 +39,12 @@ _LOCALITY = "spark.sql.sources.ignoreDataLocality"
 #: File systems whose blocks may be on the same machines as workers.
 _BLOCKS = ("hdfs:", "viewfs:")
 _LISTING = Lock()
-#: The most folders of a group's files for which links lead to folders, as each link is tried for each path.
+#: Maximum number of folders in a group up to which links point to folders, because each link is tried for each path.
 _MOST_FOLDERS = 64
-#: Tasks of a file listing, per worker.
+#: The number of tasks per worker for listing files.
 _TASKS = 4
 
-#: Schemes for which Hadoop has file systems; others may be unknown to it, but known to Python.
+#: Schemes for which Hadoop has file systems; Python may know others that Hadoop does not.
 _HADOOP = frozenset(
     ("s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "adl", "hdfs", "viewfs", "oss", "cosn", "obs", "ofs")
 )
@@ -110,12 +110,12 @@ def link_options(
 ) -> tuple[dict[str, str], list[str]]:
     """Return options and paths of links to files, each in a folder whose name holds values of the file.
 
-    A constant per file is free as a partition value, but expensive by ``input_file_name()`` or by a join on the path.
-    The links are those of Hadoop's viewfs, defined by read options only, so nothing is written. As Hadoop caches file
-    systems, each process keeps the links until it ends.
+    A constant per file costs nothing as a partition value, but is expensive with ``input_file_name()`` or a join on the
+    path. The links are those of Hadoop's viewfs, defined by read options only, so nothing is written. As Hadoop caches
+    file systems, each process keeps the links until it ends.
 
     Spark copies all options for each file that it opens, once per option. So if files share folders and this Hadoop
-    supports patterns, a link leads to a folder, whatever the values before it; otherwise each file has a link.
+    supports patterns, a link points to a folder, whatever values come before it; otherwise each file has its own link.
     """
     targets = [hadoop_path(session, real) for real in reals]
     folders = {target.rpartition("/")[0]: "" for target in targets}

@@ -229,7 +229,7 @@ class _GroupScan:
         return f.when(first.isNotNull(), inherited)
 
     def _identity(self, field: NestedField) -> tuple[AnyArray, list[bool]] | None:
-        """Return a column's values from identity partition fields, and for which files there is one; None if none."""
+        """Return a column's values from identity partition fields, and which files have one; None if none has."""
         values: list[Any] = [None] * len(self.files)
         held = self.files.partition
         kind = arrow_field(field).type
@@ -293,8 +293,8 @@ class _GroupScan:
     def _masks(self) -> dict[int, list[int]] | None:
         """Return, for each equality delete, the sets of deletes that contain it (0 or 1 per set); None without deletes.
 
-        Files with the same deletes share a set, and each file has its set's number. The bits of a key are the sets in
-        which it deletes.
+        Files with the same deletes share a set, and each file has the number of its set. The bits of a key show the
+        sets in which it deletes rows.
         """
         if not self.group.equality:
             return None

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyBits", "kept_by_key", "kept_by_place", "key_bits"]
 
-#: The most words of key bits that are used however few the keys are: 1 MiB.
+#: Number of words of key bits (1 MiB) up to which bits are used however few keys there are.
 _SMALL = 1 << 17
-#: The most words in any case: 32 MiB.
+#: Maximum number of words of key bits in any case (32 MiB).
 _MOST = 1 << 22
 
 

@@ -1,4 +1,4 @@
-"""Convert a file's columns, read by name, to the table's, matched by field id at every depth.
+"""Convert a file's columns, read by name, to the table's columns, matching by field id at every depth.
 
 Spec, "Column Projection".
 """
@@ -126,7 +126,7 @@ def _leaf(node: Node, kind: Type, version: Version) -> tuple[spark_types.DataTyp
             raise Unreadable
         return found, None
     if isinstance(found, t.LongType) and node.kind != pa.int64():
-        raise Unreadable  # Spark reads times and nanosecond timestamps as longs, but the table's type is another
+        raise Unreadable  # Spark reads times and nanosecond timestamps as longs, but the table has a different type
     if found == target:
         return found, None
     promotions: list[tuple[type, type]] = [
@@ -206,7 +206,7 @@ def _struct(
 
 
 def _witness(node: Node, version: Version) -> spark_types.StructField:
-    """Return some leaf of a struct none of whose fields is read, to tell whether the struct is null."""
+    """Return any leaf of a struct if none of its fields is read, to determine whether the struct is null."""
     from pyspark.sql import types as t
 
     for child in node.children:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["worker_rows"]
 
 _BATCH_ROWS = 1 << 14
-#: The least number of tasks into which a few large files are split; a Connect client does not know the cluster's size.
+#: Minimum number of tasks into which a few large files are split; a Connect client does not know the cluster's size.
 _PARALLEL = 16
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "scan", "task_rows"]
 
-#: In Connect, where `few_listings` has no effect, the time that links take grows quadratically.
+#: The maximum number of links with Spark Connect, where `few_listings` has no effect: their time grows quadratically.
 _CONNECT_LINKS = 200
 
 Engine = Literal["auto", "spark", "iceberg"]
@@ -71,7 +71,7 @@ def scan(
         A file is synthetic, added by a simulation; Spark is too old; the workers cannot access the files; or
         ``engine="iceberg"`` cannot read this state.
     FormatError, FileMissingError
-        A file is missing or damaged, with ``strict``.
+        With ``strict``: a file is missing or damaged.
     """
     if engine not in ("auto", "spark", "iceberg"):
         raise OptionError(f"engine={engine!r}: choose 'auto', 'spark' or 'iceberg'")
@@ -93,7 +93,7 @@ def scan(
         return iceberg_rows(session, info, state, plan, outputs, refusal)
     parts = _parts(session, info, state, reader, outputs)
     _tell(state, parts, reader, strict)
-    # Without field ids, Iceberg matches Parquet columns by position, which nothing guarantees to be right.
+    # Without field ids, Iceberg matches Parquet columns by position, but nothing guarantees that this is right.
     alike = not parts.lost and not parts.unnamed and refusal is None
     if engine == "auto" and parts.workers and alike and info.iceberg:
         with suppress(UnsupportedError):
@@ -144,7 +144,7 @@ def _united(
 ) -> DataFrame:
     frames = [group_rows(session, info, state, reader, parts, group, outputs) for group in parts.groups]
     if parts.workers or not frames:
-        shown = list(outputs) or [Output(POS.name, (POS,))]  # rows of no columns cannot be sent
+        shown = list(outputs) or [Output(POS.name, (POS,))]  # rows without columns cannot be sent
         if parts.workers:
             made = worker_rows(session, info, reader, shown, parts.workers, options)
         else:

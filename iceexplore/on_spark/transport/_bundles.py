@@ -31,7 +31,7 @@ _Batches = Iterator[pa.RecordBatch]
 def map_in_arrow(frame: DataFrame, work: Callable[[_Batches], _Batches], schema: Any) -> DataFrame:
     """Return ``frame.mapInArrow(work, schema)`` for any column names, such as ``a.b`` or names with backquotes.
 
-    PySpark resolves column names as paths, so the columns have generated names in between.
+    PySpark resolves column names as paths, so the columns have generated names in the meantime.
     """
     names = tuple(frame.columns)
     return frame.toDF(*[f"c{i}" for i in range(len(names))]).mapInArrow(_Named(work, names), schema)
@@ -52,17 +52,17 @@ class _Named:
         return pa.RecordBatch.from_arrays(batch.columns, schema=build.schema(fields, batch.schema.metadata))
 
 
-#: The most rows of a batch sent to Spark, as wide rows of column metrics take some kilobytes each.
+#: Maximum number of rows per batch sent to Spark, as wide rows of column metrics take a few kilobytes each.
 _BATCH_ROWS = 8192
-#: The fewest tasks where the number of workers is not known.
+#: The minimum number of tasks if the number of workers is not known.
 _CONNECT_TASKS = 16
-#: The size of a worker's cache of decoded files; workers are many, and each reads a manifest once.
+#: The size of the cache of decoded files in a worker: there are many workers, and each reads a manifest only once.
 _WORKER_CACHE = 64 << 20
 T = TypeVar("T")
 
 
 def deal(sizes: Sequence[int], parts: int) -> list[list[int]]:
-    """Distribute the indexes of some sizes over at most ``parts`` ascending lists with about equal sums of sizes."""
+    """Distribute items of these sizes over at most ``parts`` lists of about equal size; return their indexes."""
     heap = [(0, hand) for hand in range(max(1, min(parts, len(sizes))))]
     hands: list[list[int]] = [[] for _ in heap]
     for place in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
@@ -73,7 +73,7 @@ def deal(sizes: Sequence[int], parts: int) -> list[list[int]]:
 
 
 def parallelism(session: SparkSession, info: SessionInfo) -> int:
-    """Return the least number of tasks, so that every worker gets some."""
+    """Return the minimum number of tasks with which every worker gets some."""
     if info.connect:  # Connect does not report the number of workers
         return _CONNECT_TASKS
     return int(session.sparkContext.defaultParallelism)

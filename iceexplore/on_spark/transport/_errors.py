@@ -1,4 +1,4 @@
-"""Re-raise errors from Spark's workers as this library's own errors; also missing and damaged files found by Spark.
+"""Re-raise errors from Spark's workers, and missing or damaged files that Spark finds, as this library's errors.
 
 Spark delivers a worker's error as text only: Python's traceback, surrounded by messages of the JVM.
 """
@@ -25,7 +25,8 @@ _GONE = re.compile(
     r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (.+?)\. File does not exist"
     r"|SparkFileNotFoundException: File (.+?) does not exist"
 )
-#: The message of parquet-java for a page whose checksum does not match, in a file that Spark read, maybe by a link.
+#: The message of parquet-java for a page whose checksum does not match, in a file that Spark read, possibly through a
+#: link.
 _DAMAGED = re.compile(r"Encountered error while reading file \S*?([^/\s]+)\.\s.*?(could not verify [^\n]*)", re.DOTALL)
 
 

@@ -20,11 +20,11 @@ from iceexplore.reading import Output, TaskReader
 
 __all__ = ["Range", "Share", "fitted", "read_share", "row_groups_in", "share_rows", "shares"]
 
-#: A byte range of a file, start and end; None means the file's end.
+#: A byte range of a file: start and end. An end of None is the end of the file.
 Range = tuple[int, int | None]
 
 _LEAST = 16 * 1024 * 1024
-#: The most Spark tasks, as packing one takes a few milliseconds. Beyond this number, neighbours are combined.
+#: Maximum number of Spark tasks, as packing one takes a few milliseconds. Beyond this number, neighbours are combined.
 _MOST_SHARES = 4_096
 _WHOLE: Range = (0, None)
 _HAS_ROW_GROUPS = pa.array([f.name for f in DATA_FILE_FORMATS if f.has_row_groups])
@@ -108,7 +108,7 @@ def read_share(
 
 
 def share_rows(reader: TaskReader, ranges: Sequence[Range]) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the rows of an opened share as tables, each with the index of its task. Raises as `read_share`."""
+    """Yield a share's rows as tables, each with its task's index. Raises the same errors as `read_share`."""
     names = build.to_pylist(reader.tasks.files.entries["location"])
     for row, (name, part) in enumerate(zip(names, ranges, strict=True)):
         groups = None

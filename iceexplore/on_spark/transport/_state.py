@@ -122,7 +122,7 @@ _KEPT: dict[int, Storage] = {}
 
 
 def check_reach(state: TableState, info: SessionInfo) -> None:
-    """Raise an error if workers cannot access the table's files; keep temporary folders alive that local ones read.
+    """Raise an error if workers cannot access the table's files; keep temporary folders of local tables alive.
 
     A DataFrame may be executed after its table was garbage-collected, and the temporary folder would be gone by then.
 

@@ -25,9 +25,10 @@ from iceexplore.reading import TaskReader, outputs_of
 from iceexplore.writing import fit_columns, target_bytes
 
 __all__ = ["compact_files"]
-#: The most bytes of data files that become one file; a worker holds them in memory, where they take several times more.
+#: Maximum total size in bytes of data files that are combined into one; a worker holds them in memory, where they take
+#: several times as much.
 _MOST_BYTES = 64 << 20
-#: Spark tasks per concurrently running one; a few, as files take different times.
+#: Number of Spark tasks for each task that can run at a time: a few, because files take different times.
 _TASKS = 3
 _MADE = build.schema([("part", pa.int64()), ("files", pa.binary())])
 
@@ -106,7 +107,7 @@ class _Compactor:
 
 
 def _fitted(state: TableState, tables: list[pa.Table]) -> pa.Table:
-    """Return rows that were read, converted to the types and columns of data files."""
+    """Convert rows that were read to the types and columns of data files."""
     rows = pa.concat_tables(tables)
     own = len(state.schema.fields)
     out = fit_columns(rows.select(range(own)), state.schema, complete=True)

@@ -121,7 +121,7 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _packed(found: Mapping[int, Any], counts: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
-    for task, bitmap in found.items():  # one by one, as a batch of all may be large
+    for task, bitmap in found.items():  # one by one, as a batch of all bitmaps may be large
         values: list[AnyArray] = [
             pa.array([task], pa.int32()),
             pa.array([counts[task]]),
@@ -141,7 +141,7 @@ def _bitmap(data: bytes) -> Any:
 
 
 def without_rows(state: TableState, tasks: FileTasks, positions: Mapping[int, Any]) -> FileTasks:
-    """Return tasks in whose files more rows are deleted by position, and which have no residual filter.
+    """Return the tasks with more rows deleted by position, and without their residual filters.
 
     Each file concerned gets one inline deletion vector of the rows already deleted by position and these, so that
     reading the tasks yields the rows that an operation leaves in their files.

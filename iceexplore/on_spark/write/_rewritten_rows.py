@@ -72,7 +72,7 @@ def changed_rows(session: Any, state: TableState, tasks: FileTasks, given: Mappi
     Raises
     ------
     OptionError
-        A value does not fit its column, or is of another kind.
+        A value does not fit its column, or is of a kind that is not accepted.
     UnsupportedError
         Names of the table's columns differ only in case.
     """
@@ -99,9 +99,9 @@ def changed_rows(session: Any, state: TableState, tasks: FileTasks, given: Mappi
             constants[name] = value
     kept = [quoted(field.name) for field in state.schema.fields]
     lineage = lineage_columns(state)
-    # Each column must give exactly one value per row. Wrapped in another expression, Spark rejects generators
-    # (explode); next to a column of the rows, aggregates (sum); with an alias, several columns ("*"). The condition is
-    # always true.
+    # Each column must give exactly one value per row. Spark rejects everything else here: generators (explode), because
+    # they are wrapped in another expression; aggregates (sum), because they are selected beside a column of the rows;
+    # several columns ("*"), because they get an alias. The condition is always true.
     one = f.col(kept[0]).isNull() | f.col(kept[0]).isNotNull()
     each = {name: f.when(one, column.alias(name)).alias(name) for name, column in columns.items()}
     shown = [each[n] if n in each else f.col(q) for n, q in zip(_names(state), kept, strict=True)]
@@ -116,7 +116,7 @@ def _names(state: TableState) -> list[str]:
 
 
 def _understood(make: Any, columns: Mapping[str, Any]) -> DataFrame:
-    """Return a DataFrame whose columns Spark has resolved; OptionError if it cannot resolve the user's columns."""
+    """Let Spark resolve a DataFrame's columns and return it; raise OptionError if the user's cannot be resolved."""
     try:
         made: DataFrame = make()
         _ = made.schema

@@ -39,7 +39,8 @@ __all__ = [
 #: The lineage columns that rewritten rows keep, after the table's own columns.
 LINEAGE = (ROW_ID, LAST_UPDATED)
 
-#: The most bytes that a worker holds in memory, which are the rows of one file, whatever the target file size.
+#: Maximum number of bytes that a worker holds in memory. They are the rows of one file, whatever the target file size
+#: is.
 MOST_HELD = 256 << 20
 _STATS = "stats."
 _PARTITION = "partition tuple"
@@ -80,7 +81,7 @@ def _sources(schema: Schema, columns: Sequence[PartitionColumn]) -> Schema:
 
 
 def partition_keys(tuples: Sequence[AnyArray], rows: int) -> npt.NDArray[np.int64]:
-    """Return a hash for each row: equal for equal partition tuples, in any process, and most likely distinct else."""
+    """Return a hash per row: equal for equal partition tuples, in any process, and otherwise most likely distinct."""
     key = np.zeros(rows, np.uint64)
     for array in tuples:
         encoded = _plain(array).dictionary_encode(null_encoding="encode")
@@ -140,7 +141,7 @@ def lineage_of(rows: pa.Table) -> pa.Table | None:
 def writer_of(state: TableState) -> CommitWriter:
     """Return a writer with random file names, so that another attempt at the same task writes other files.
 
-    The files of an attempt that does not count are referenced by no metadata.
+    No metadata references the files of an attempt that does not count.
     """
     return CommitWriter(
         storage=cast("WritableStorage", state.storage),

@@ -1,1 +1,1 @@
-"""Estimate what would help a filter skip more."""
+"""Estimate which changes would let a filter skip more files."""

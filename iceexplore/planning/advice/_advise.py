@@ -1,4 +1,4 @@
-"""Suggest what would help a filter: order, partition fields, metrics, compaction; with reads before and after."""
+"""Suggest changes that would help a filter (order, partition fields, metrics, compaction), with their effect."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class Advice:
     """Suggestions that would help, best first, shown as a list.
 
     An estimate assumes that values are spread evenly between the bounds of each file, and that the number and size of
-    files stay about the same. Columns are considered separately. Other queries are not: what helps one filter may slow
-    down another.
+    files stay about the same. Columns are considered separately. Other queries are not considered: a change that helps
+    one filter may slow down another.
 
     The tests rewrite the same rows as suggested and plan the same filter: the number of files read is within a factor
-    of two, or two files, of the estimate (shuffled, clustered, half null; numbers, times, texts with long common
-    beginnings, few values). The estimate is worse, by a factor of ten and more, if bounds do not show what matters: one
-    value is far more frequent than others; values are dense in the middle of a range that every file spans; few texts
-    have the beginning that the filter wants. `Suggestion.assumes` lists the assumptions. Bytes are assumed proportional
-    to rows; rows of nulls or of one value take less, sometimes a third.
+    of two, or two files, of the estimate (shuffled, clustered, half null; numbers, times, strings with long common
+    prefixes, few values). The estimate may be wrong by a factor of ten and more if bounds do not show what matters: one
+    value is far more frequent than others; values are dense in the middle of a range that every file spans; or few
+    strings have the prefix that the filter selects. `Suggestion.assumes` lists the assumptions. Bytes are assumed
+    proportional to rows; rows of nulls or of one value take less, sometimes a third.
 
     Attributes
     ----------

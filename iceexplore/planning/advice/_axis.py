@@ -17,9 +17,9 @@ __all__ = ["Axis", "Floats", "cut_length"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-#: Bits of a text's number; a float has 53 bits.
+#: Number of bits of the number that represents a text; a float has 53 bits.
 _BITS = 50
-#: Ranges of related bytes: if two of them occur, those between them may occur, too.
+#: Ranges of related bytes: if two bytes of a range occur, those between them may occur, too.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 #: Bounds are compared up to this length; longer ones add nothing.
 _LOOKED_AT = 64
@@ -94,7 +94,7 @@ class Axis:
         else:
             there[:] = 1
         ranks = np.cumsum(there) - there  # a byte that does not occur has the rank of the next one
-        base = int(there.sum()) + 2  # 0 marks the end of a text, the highest digit is above all
+        base = int(there.sum()) + 2  # the digit 0 marks the end of a text, the highest digit is above every byte
         digits = max(1, int(_BITS / np.log2(base)))
         return cls(0.0, shared, tuple((ranks + 1).tolist()), digits, bool((seen < 128).all()), cut)
 

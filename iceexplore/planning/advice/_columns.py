@@ -1,4 +1,4 @@
-"""Suggest what would help the conditions on one column: order, partition fields, metrics; or why nothing does."""
+"""Suggest changes that would help conditions on one column (order, partition fields, metrics), or say why none does."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ __all__ = [
     "distinct_by_bytes",
 ]
 
-#: Sizes of a Parquet column chunk: bytes of its page headers, and what zstd leaves of a dictionary, which is most of a
-#: short one and a fraction of a long one. All are rough measurements of a few files, so the result is a guess.
+#: Sizes of a Parquet column chunk: the bytes of its page headers, and the share of a dictionary that remains after
+#: compression with zstd, which is large for a short dictionary and small for a long one. All were measured roughly on a
+#: few files, so the result is an estimate.
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
@@ -48,10 +49,10 @@ def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | No
 
 
 def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
-    """Guess the number of distinct values from the size of a column's dictionary and of the indices of its rows.
+    """Estimate the number of distinct values from the size of a column's dictionary and of its rows' indices.
 
     Files with a single value are ignored. None if sizes are unknown, or if there are so many values that a single one
-    hardly counts.
+    hardly matters.
     """
     lower, upper, sizes, values = (pc.struct_field(stats, n) for n in ("lower", "upper", "column_size", "value_count"))
     there = pc.and_(pc.and_(pc.greater(sizes, 0), pc.greater(values, 0)), pc.not_equal(lower, upper))
@@ -66,7 +67,7 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
         width = 4.0 + float(pc.mean(pc.binary_length(lower.filter(mask))).as_py())
     size, count = float(np.median(bytes_)), max(1.0, float(np.median(rows)))
     low, high = 1.0, count
-    for _ in range(50):  # search the largest number whose size fits; the size grows with it
+    for _ in range(50):  # search for the largest number whose size fits; the size grows with the number
         middle = (low + high) / 2
         dictionary = min(middle * width, _SHORT + middle * width * _DICTIONARY)
         if _HEADERS + dictionary + count * np.ceil(np.log2(max(2.0, middle))) / 8 <= size:
@@ -76,7 +77,7 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     if low >= _MANY * count:
         return None
     depth, _ = spread.depth()
-    return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))  # distant files share no values
+    return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))  # far apart: no shared values
 
 
 #: Operators for which bounds hardly ever prune, with the reason.
@@ -122,8 +123,8 @@ class Scene:
 class ColumnAdvice:
     """Findings on one column.
 
-    These are suggestions, including those that would not help; the column's row in `Advice.clustering`; and notes, if
-    there is nothing to suggest.
+    They consist of suggestions, including those that would not help enough; the column's row in `Advice.clustering`;
+    and notes, if there is nothing to suggest.
     """
 
     suggestions: list[Suggestion] = field(default_factory=list)
@@ -158,7 +159,7 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
         return out
     distinct = distinct_by_statistics(scene.metadata, field_id)
     guessed = None if distinct else distinct_by_bytes(stats, spread)
-    with np.errstate(over="ignore", invalid="ignore"):  # bounds may be as far apart as floats allow
+    with np.errstate(over="ignore", invalid="ignore"):  # the difference of two bounds may overflow a float
         _estimates(scene, out, terms[0], spread, wanted, distinct or guessed, guessed=guessed is not None)
     if any(s.helps for s in out.suggestions):
         return out

@@ -42,7 +42,7 @@ class Units:
 
 def number_units(width: float) -> Units:
     """Return units of a fixed width, starting at 0."""
-    # A decimal's step is not exact as a float: values within rounding errors of a border are on it.
+    # A decimal's step is not exact as a float: a value within rounding error of a border counts as on it.
     return Units(lambda x: np.floor(x / width + 1e-9), lambda k: k * width)
 
 
@@ -83,7 +83,7 @@ _MAX_BUCKETS = 512
 #: Files may shrink to this share of today's average size; smaller files cost more than pruning saves.
 _SMALLEST = 0.5
 _SINGLE_VALUES = 200
-#: A number of distinct values that is guessed from bytes is multiplied by this factor, as it misses rare values.
+#: A number of distinct values that is estimated from bytes is multiplied by this factor, as it misses rare values.
 _RARE = 6
 
 
@@ -135,7 +135,7 @@ def candidates(
     have
         Transforms of this column that the table is partitioned by; fields that they make redundant are left out.
     guessed
-        ``distinct`` is a guess: there may be several times as many values, rare ones.
+        ``distinct`` is an estimate: there may be several times as many values, most of them rare.
     """
     base = type_base(kind)
     if any(transform.is_identity for transform in have) or not left.any():
@@ -232,12 +232,12 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
 
 
 def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
-    """Estimate what single values read if values are spread evenly over this many partitions; None if too many."""
+    """Estimate the reads for single values if values are spread evenly over this many partitions; None if too many."""
     if parts * every.groups * _SMALLEST > float(every.counts.sum()):
         return None
     total = float((parts * np.ceil(every.counts / parts)).sum())
     files = every.take(left)
-    share = 1.0 - (1.0 - 1.0 / parts) ** points  # values may share a bucket
+    share = 1.0 - (1.0 - 1.0 / parts) ** points  # several values may share a bucket
     read = np.ceil(parts * share * np.ceil(files.counts / parts) - 1e-9)
     return Reading(round(float(read.sum())), round(float(files.add(files.bytes).sum()) * share)), round(total)
 

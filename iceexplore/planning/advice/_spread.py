@@ -23,7 +23,8 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 
 Mask = npt.NDArray[np.bool_]
 
-#: Fewer files show nothing about tails; partitions beyond this number are treated as evenly spread.
+#: The minimum number of files that shows anything about tails, and the maximum number of partitions that are examined:
+#: beyond it, values are assumed to be evenly spread.
 _SAMPLES = 8
 _MOST_GROUPS = 200
 #: Share of a partition's files that must cover its middle for them to be samples of one distribution.
@@ -189,7 +190,7 @@ class Shares:
 
     @cached_property
     def _samples(self) -> dict[int, tuple[Floats, Floats]]:
-        """Return places on the line and cumulative shares for groups whose files are samples of one distribution."""
+        """Return points on the line and cumulative shares, for groups whose files are samples of one distribution."""
         own, files = self.spread, self.files
         order = np.argsort(files.group, kind="stable")
         starts = np.concatenate([[0], np.cumsum(files.counts).astype(np.int64)])

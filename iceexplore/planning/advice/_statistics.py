@@ -38,7 +38,7 @@ def missing_bounds(
             pc.struct_field(stats, n) for n in ("lower", "upper", "value_count", "null_count")
         )
         known = _mask(pc.and_(pc.is_valid(lower), pc.is_valid(upper)))
-        empty = _mask(pc.equal(values, nulls))  # a column of nulls only has no bounds
+        empty = _mask(pc.equal(values, nulls))  # a column that holds only nulls has no bounds
     missing = left & ~known & ~empty
     hit = missing & kept
     if not hit.any():
@@ -76,7 +76,7 @@ def cut_bounds(
     kept: Mask,
     now: Reading,
 ) -> Iterator[Suggestion]:
-    """Suggest untruncated text bounds if a literal is longer than them (``truncate(16)``) and equals a bound so far."""
+    """Suggest untruncated bounds if a literal is longer than the bounds (``truncate(16)``) and begins with one."""
     lower, upper = (pc.struct_field(stats, n) for n in ("lower", "upper"))
     if not pa.types.is_string(lower.type):
         return

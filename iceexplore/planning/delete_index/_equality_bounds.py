@@ -17,9 +17,9 @@ from iceexplore.planning.delete_index._codes import Ints, Mask, ranks
 
 __all__ = ["END", "Intervals", "cut_off", "equality_intervals", "reaching", "trusted"]
 
-#: Above every rank.
+#: A number above every rank.
 END = 1 << 31
-#: Length to which writers truncate text by default (``write.metadata.metrics.default``).
+#: The length to which writers truncate strings by default (``write.metadata.metrics.default``).
 _USUAL_CUT = 16
 _METRICS = "write.metadata.metrics."
 
@@ -31,7 +31,7 @@ class Intervals:
     Attributes
     ----------
     file_low, file_high, delete_low, delete_high
-        Inclusive ranks; 0 and `END` where unknown, `END` + 1 and -1 where there certainly is no value.
+        Inclusive ranks; 0 and `END` where they are unknown, `END` + 1 and -1 where there certainly is no value.
     file_extra, delete_extra
         Bit 1: may hold nulls; bit 2: may hold NaN. Null equals null, and NaN equals NaN.
     used

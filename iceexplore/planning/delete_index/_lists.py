@@ -27,7 +27,7 @@ _Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Stretches:
-    """For each data file, ``size`` of the values from ``start`` on."""
+    """A list for each data file: ``size`` items of a shared array, beginning at ``start``."""
 
     values: _Longs
     start: _Longs
@@ -77,7 +77,7 @@ MOST_VALUES = 1 << 28
 
 
 class Lists:
-    """A list of deletes for each of some files: `size` numbers of `values` from `start` on."""
+    """A list of deletes for each of some files: `size` items of `values`, beginning at `start`."""
 
     def __init__(self, values: Ints, start: Ints, size: Ints) -> None:
         self.values = values
@@ -118,8 +118,8 @@ def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
     Raises
     ------
     UnsupportedError
-        There are more than 268,435,456 pairs that cannot share a range: many deletes that reference their data file
-        besides many that apply to a whole partition.
+        There are more than 268,435,456 pairs that cannot share a range: many deletes reference their data file, and
+        many others apply to a whole partition.
     """
     stretches = [f for f in found if isinstance(f, Spans) and bool((f.stop > f.start).any())]
     pairs = [f for f in found if not isinstance(f, Spans) and len(f[0])]

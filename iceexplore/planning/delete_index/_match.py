@@ -153,7 +153,7 @@ class DeleteIndex:
         files, deletes = files[mine], deletes[mine]
         order = np.lexsort((deletes, self.found.sequence[deletes]))
         out = np.full(len(self.files), -1, dtype=np.int64)
-        out[files[order]] = deletes[order]  # if there are several, the newest is assigned last
+        out[files[order]] = deletes[order]  # of several deletes, the newest is assigned last
         return out
 
     def position_pairs(self) -> list[Found]:

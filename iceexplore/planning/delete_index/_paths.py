@@ -1,8 +1,8 @@
 """Find the data file that a delete references: by its location as written, its canonical form, its file, or its path.
 
 In a table that has moved, several locations may lead to one file: two prefixes are the same folder now, or a broken
-path was resolved by its last parts (`iceexplore.storage.Storage.place`). A delete applies wherever its file is found;
-otherwise the rows that it removed would reappear.
+path was resolved by its last parts (`iceexplore.storage.Storage.place`). A delete applies to its file wherever that is
+found; otherwise the rows that it removed would reappear.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _by_meaning(
     theirs: Ints,
     otherwise: Mask,
 ) -> None:
-    """Give deletes that match no location the number of the file they mean, among files with the same name."""
+    """Give deletes that match no location the number of the file that they mean, among files with the same name."""
     names = referenced.take(build.array(lost))
     near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
     first: dict[str, int] = {}

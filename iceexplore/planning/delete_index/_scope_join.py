@@ -79,9 +79,9 @@ class Scope:
         Returns
         -------
         by_file
-            For each file, the deletes whose interval begins within the file's.
+            For each file, the deletes whose interval begins inside the interval of the file.
         by_delete
-            For each of `deletes`, the files whose interval begins within the delete's, after its beginning.
+            For each of `deletes`, the files whose interval begins inside the delete's interval, after its start.
         """
         wide = intervals.widened()
         width = END + 2

@@ -72,7 +72,7 @@ class Reasons:
 
     @staticmethod
     def _stats(batch: EntryBatch, row: int, column: int) -> dict[str, Any]:
-        # the stubs take a struct for a list of records
+        # pyarrow-stubs declares a struct array as a list of records
         return cast("dict[str, Any] | None", batch.stats[column][row].as_py()) or {}
 
     @staticmethod

@@ -90,8 +90,8 @@ class Reached:
     def _lists(self, lists: Stretches) -> _Longs:
         """Count distinct deletes per group.
 
-        Overlapping ranges of one group are merged. A range that is alone in its group and has no repeated value is
-        counted without looking at its values.
+        Overlapping ranges of one group are merged. If a group has a single range without repeated values, the values
+        are counted without looking at them.
         """
         out = np.zeros(self.count, dtype=np.int64)
         held = np.flatnonzero(lists.size > 0)
@@ -133,7 +133,7 @@ By: TypeAlias = Literal["age", "partition", "size", "snapshot", "spec"]
 #: which ``rewrite_data_files`` considers a file too small (Java: ``MIN_FILE_SIZE_DEFAULT_RATIO``).
 _TARGET = 512 * 1024 * 1024
 _SMALL = 0.75
-#: Bars in a picture; the frame has every group.
+#: Maximum number of bars in a picture; the data frame has every group.
 _SHOWN = 14
 
 
@@ -193,7 +193,7 @@ class TableDistribution(BarPicture):
         if any(r.bars[0] and r.bars[0].rest for r in rows):
             text += f"; a small file is below {human_bytes(self.small)}"
         heads = ("files", "bytes", "rows", "deleted rows")
-        if not any(b and b.value for r in rows for b in r.bars[:2]):  # only pale bars would mean nothing
+        if not any(b and b.value for r in rows for b in r.bars[:2]):  # pale bars alone would mean nothing
             rows = [replace(r, bars=tuple(b and Bar(b.value + b.rest, b.text) for b in r.bars)) for r in rows]
             return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows))
         return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows), "full-size files, data", "small files")

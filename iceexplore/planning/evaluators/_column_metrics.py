@@ -1,9 +1,10 @@
 """Column metrics of files and manifests, one row each: bounds, and whether the column has nulls or NaN.
 
-They come from three sources: column metrics of files (spec, "Data File Fields"; V4: ``content_stats``), partition
-tuples, and the partition summaries of a manifest list (spec, "Manifest Lists", ``field_summary``). A missing metric
-means unknown and proves nothing. A bound need not be a value that occurs in the column (V4's ``tight_bounds`` marks
-those that are), so no rule uses a bound as a value unless lower and upper are equal: then every value equals them.
+The metrics come from three sources: column metrics of files (spec, "Data File Fields"; V4: ``content_stats``),
+partition tuples, and the partition summaries of a manifest list (spec, "Manifest Lists", ``field_summary``). A missing
+metric means unknown and proves nothing. A bound need not be a value that occurs in the column (V4's ``tight_bounds``
+marks those that are), so no rule uses a bound as a value unless lower and upper are equal: then every value equals
+them.
 
 Where the lower bound is above the upper one, both are ignored. This also happens in healthy tables: Java's
 ``UUID.compareTo`` compares both halves as signed numbers, so Iceberg 1.11 orders UUIDs that begin with 8 to f below
@@ -125,7 +126,7 @@ class ColumnMetrics:
             if not nested:  # value counts include nulls: if all values are NaN, none is null
                 no_null |= all_nan & known(pc.greater(counted, 0)) & uncounted
             nothing = all_null | all_nan | (known(pc.equal(pc.add(nulls, nans), counted)) & use)
-            # Old ORC files have NaN as a bound where the first value is NaN, whatever the other values are (Java:
+            # Old ORC files have a bound of NaN if the first value is NaN, whatever the other values are (Java:
             # InclusiveMetricsEvaluator).
             lower, upper = (_without(b, known(pc.is_nan(b))) for b in (lower, upper))
         if not use.all():

@@ -34,7 +34,7 @@ _WORDS = {
     "not-in": "not in", "is-null": "is null", "not-null": "is not null", "is-nan": "is NaN", "not-nan": "is not NaN",
     "starts-with": "begins with", "not-starts-with": "does not begin with",
 }  # fmt: skip
-#: Lists of literals name at most this many.
+#: The maximum number of literals of a list that are shown.
 _NAMED = 5
 
 
@@ -64,7 +64,7 @@ def metrics_as_text(
     nulls = pa.nulls(len(e), pa.int64()) if e.null_count is None else e.null_count
     partition = source.by == "partition"
     subject = f"{source.name} of the {thing}'s partition{'s' if thing == 'manifest' else ''}" if partition else ""
-    if by == "counts" and not e.exact:  # a partition value explains counts and bounds alike
+    if by == "counts" and not e.exact:  # a partition value serves as evidence both of counts and of bounds
         known = _counted(p, e.all_null, e.nothing, source.name, subject)
     else:
         quoted = source.type is not None and type_base(source.type) == "string"

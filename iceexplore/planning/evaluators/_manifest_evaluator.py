@@ -54,8 +54,8 @@ def may_hold(
         Row numbers of manifests in the root.
     files
         ``data``, or ``deletes`` for manifests of delete files: whether one may hold a delete that applies to a matching
-        row. Only partition values count then, because other metrics of delete manifests describe the deletes: paths and
-        positions, or columns in which an equality delete may hold an earlier value of a row. Unpartitioned equality
+        row. Then only partition values are used, because other metrics of delete manifests describe the deletes: paths
+        and positions, or columns in which an equality delete may hold an earlier value of a row. Unpartitioned equality
         deletes are always kept. A manifest of a V4 root may hold deletes of any spec, so only partition fields that all
         specs share are used.
 

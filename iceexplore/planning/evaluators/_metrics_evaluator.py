@@ -69,7 +69,7 @@ def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
         case "is-nan":
             return e.no_nan | e.all_null
         case "not-nan":
-            # Rows below a null struct satisfy not-nan: there must not be any.
+            # Rows with a null struct satisfy not-nan, so there must not be any.
             return e.all_nan & e.no_null
     return e.nothing
 
@@ -201,7 +201,7 @@ def _scalar(value: Any, kind: pa.DataType) -> AnyScalar:
     if pa.types.is_decimal(kind):
         try:
             return pa.scalar(value, kind)
-        except pa.ArrowInvalid:  # another scale or precision: let Arrow find a common one, or raise
+        except pa.ArrowInvalid:  # a different scale or precision: let Arrow find a common type, or raise
             own = build.scalar(value)
             pc.equal(pa.scalar(None, kind), own)
             return own
@@ -233,7 +233,7 @@ def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
 
 
 def _none_between(low: AnyArray, high: AnyArray, ordered: Any) -> Mask:
-    """Return the same for many numbers: the first literal not below the lower bound must be above the upper bound."""
+    """Return where no number is between the bounds: the first one not below the lower bound is above the upper."""
     floor = np.asarray(pc.fill_null(low, ordered[0].item()))
     first = np.searchsorted(ordered, floor)
     beyond = first == len(ordered)

@@ -10,7 +10,7 @@ from iceexplore.metadata import PrimitiveType, Type, arrow_type, parse_transform
 
 __all__ = ["human_texts", "shown"]
 
-#: Seconds of the years 1 to 9999, which Arrow prints in ISO 8601.
+#: The range, in seconds, of the years 1 to 9999, which Arrow formats in ISO 8601.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 #: Longer values are cut off in sentences.
 _LONGEST = 60

@@ -27,7 +27,7 @@ _AGES = (
 )  # fmt: skip
 _OLDER = "a year and more"
 _UNKNOWN = "snapshot no longer kept"
-#: A larger number of bytes or rows must be damage, and sums of it could overflow.
+#: A larger number of bytes or rows must be wrong, and sums with it could overflow.
 _MOST = 2**50
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["plan_card", "plan_totals", "reasons"]
 
 _SHOWN_REASONS = 8
-#: Number of errors that a card shows, and of doubts.
+#: The maximum number of errors that a card shows, and of doubts.
 _MOST_PROBLEMS = 5
-#: With more pruned files the card gives no reasons, because each pruned file is evaluated again for them.
+#: If more files were pruned, the card gives no reasons, because each file would be evaluated again to find its reason.
 _MOST_JUDGED = 200_000
 
 
@@ -66,7 +66,7 @@ def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
 
 
 def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
-    """Return how much each reason excludes, the most first: level, term, kind of evidence, files."""
+    """Return how many files each reason excludes, most first: level, term, kind of evidence, files."""
     table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):
         return []

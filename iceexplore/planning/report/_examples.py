@@ -1,4 +1,4 @@
-"""Suggest values and filters of a table to people who do not know it yet."""
+"""Suggest values and filters of a table to users who do not know it yet."""
 
 from __future__ import annotations
 

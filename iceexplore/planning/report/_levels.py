@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
 
-#: ``known`` gives the source of the numbers of files, rows and bytes, and which are unknown and why.
+#: ``known`` states where the numbers of files, rows and bytes come from, and which of them are unknown and why.
 LEVELS_SCHEMA = build.schema(
     [
         ("level", pa.string()), ("manifests", pa.int64()), ("files", pa.int64()), ("rows", pa.int64()),
@@ -30,7 +30,7 @@ LEVELS_SCHEMA = build.schema(
 
 _UNITS = ("files", "rows", "bytes")
 LEAF_LEVEL = "after the leaf manifests"
-#: Part of ``known``: the number of bytes includes delete files, so that of data files is lower.
+#: A text in ``known``: the number of bytes includes delete files; that of the data files alone is lower.
 WITH_DELETES = "with those of delete files"
 
 
@@ -142,7 +142,7 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
 
 
 def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
-    """Estimate bytes as the file's size by the share of row groups that remain: footers count uncompressed bytes."""
+    """Estimate bytes as file size times the share of remaining row groups, as footers count uncompressed bytes."""
     table = plan.row_groups
     assert table is not None
     may = np.asarray(pc.fill_null(whole(table["may"]), True))
@@ -164,7 +164,7 @@ def _row(level: str, manifests: int | None, counts: Counts, known: str) -> dict[
 
 def _damaged(plan: PlannedScan) -> str:
     count = sum(1 for leaf in plan.leaves if not leaf.readable)
-    return f"; {count} that could not be read in full lack{'s' if count == 1 else ''} files" if count else ""
+    return f"; some files of {count} that could not be read in full are missing" if count else ""
 
 
 def _live(stats: dict[str, int | None] | None, unit: str) -> int | None:

@@ -31,7 +31,7 @@ __all__ = ["DeleteOf", "NodeEvidence", "Term", "node_evidence"]
 Verdict: TypeAlias = Literal["no row", "some rows may", "every row"]
 _NOTHING = "nothing is known of it"
 _SHOWN_DELETES = 50
-#: A filter can have thousands of terms, and each is evaluated separately.
+#: The maximum number of terms that are explained: a filter can have thousands, and each is evaluated separately.
 _SHOWN_TERMS = 60
 
 

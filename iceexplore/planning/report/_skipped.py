@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SKIPPED_SCHEMA", "skipped_files", "skipped_manifests", "skipped_table"]
 
-#: Columns of an explanation that are kept.
+#: The columns of an explanation that are kept.
 _WHY = ("term", "by", "column", "lower", "upper", "null_count", "why")
 SKIPPED_SCHEMA = build.schema(
     [
@@ -34,7 +34,7 @@ SKIPPED_SCHEMA = build.schema(
 def skipped_table(plan: PlannedScan) -> pa.Table:
     """Return one row per manifest, data file and row group that is not read, in the order of the root.
 
-    The table has `SKIPPED_SCHEMA`. ``root_row`` is the manifest's row in the root (for a data file that of its
+    The table has `SKIPPED_SCHEMA`. ``root_row`` is the row of the manifest in the root (for a data file, that of its
     manifest; null for the root's own files); ``ordinal`` is the number of a data file in its manifest, or of a row
     group in its file. Pruned files are evaluated again on the first call.
     """

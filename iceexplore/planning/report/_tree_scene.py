@@ -131,7 +131,7 @@ class _Drawing:
         return SceneNode("table", "table", plan.state.name, tuple(lines), version)
 
     def chosen(self) -> tuple[list[int], list[int]]:
-        """Return the indices of roots that are shown, preferring those with files that are read, and of the others."""
+        """Return the indices of shown roots, preferring those with files that are read, and those of the others."""
         every = list(range(len(self.plan.roots)))
         room = self.room(8)
         if len(every) <= room:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Waterfall", "waterfall_of"]
 
-#: If more was skipped, terms are not counted: every explanation evaluates the metadata again.
+#: If more items were skipped, they are not counted by term, because each explanation evaluates the metadata again.
 _EXPLAINED = 100_000
 _TERMS = 2
 _AT_MOST = "upper limit"

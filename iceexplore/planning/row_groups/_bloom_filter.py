@@ -76,7 +76,7 @@ def read_bloom_filter(storage: Storage, location: str, offset: int, length: int 
     if length is None and len(data) < taken + count:
         data = storage.read(location, kind="data-footer", offset=offset, length=taken + count)
     if len(data) < taken + count:
-        raise _bad(f"a Bloom filter of {count:,} bytes in {len(data):,} with its header", location, offset)
+        raise _bad(f"expected a Bloom filter of {count:,} bytes, found {len(data):,} with its header", location, offset)
     return BloomFilter(np.frombuffer(data, "<u4", count // 4, taken).reshape(-1, 8))
 
 

@@ -23,7 +23,7 @@ __all__ = [
     "row_groups_of",
 ]
 
-#: The file lacks the column.
+#: The column is missing from the file.
 MISSING = -1
 #: Readers disagree on whether the file has the column.
 UNCERTAIN = -2

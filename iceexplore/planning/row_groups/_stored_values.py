@@ -70,13 +70,13 @@ def bound_array(values: Sequence[Any], kind: Type) -> AnyArray:
 
 
 def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: Any) -> list[bytes] | None:
-    """Return what a Bloom filter of the column would have hashed for a value: its plain encoding without length.
+    """Return the bytes that a Bloom filter hashes for a value of the column: its plain encoding without length.
 
     Returns
     -------
     list of bytes or None
-        Two for zero, because floating-point numbers have two zeros; none if no stored value reads as this value; None
-        if unknown (several encodings of one decimal, times that lose digits when read).
+        Two items for zero, because floating-point numbers have two zeros; an empty list if no stored value is read as
+        this value; None if unknown (several encodings of one decimal, times that lose digits when read).
     """
     base, physical, logical = type_base(kind), leaf.physical, leaf.logical.get("Type")
     if bound_reader(leaf, kind) is None or _is_unsigned(leaf) or logical == "Float16":

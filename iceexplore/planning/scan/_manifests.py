@@ -75,7 +75,8 @@ class RootScan:
         Parameters
         ----------
         wanted
-            Its conditions on partitions prune: a delete has the partition of its data files, unless it is global.
+            The filter, whose conditions on partitions prune: a delete has the partition of its data files, unless it is
+            global.
         read
             Root rows of the data manifests that hold a file of the plan.
         """

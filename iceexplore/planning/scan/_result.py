@@ -1,4 +1,4 @@
-"""A planned scan as data: what is read, and what planning found. All reports are built from it."""
+"""A planned scan as data: the files to read, and the findings of planning. All reports are built from it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class PlannedScan:
         return len(self.files)
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """Return the result of ``make``, calling it only once per name."""
+        """Return the result of ``make``, which is called only once per name."""
         if name not in self._made:
             self._made[name] = make()
         return cast("T", self._made[name])

@@ -104,7 +104,7 @@ class _Cut:
     """The way each file is split: at its offsets, at regular intervals, or not at all."""
 
     lengths: _Longs
-    offsets: _Longs  # concatenated for all files
+    offsets: _Longs  # those of all files, concatenated
     starts: _Longs  # index of each file's first offset
     by_offset: npt.NDArray[np.bool_]
     counts: _Longs

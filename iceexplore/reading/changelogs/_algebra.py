@@ -92,7 +92,7 @@ def with_updates(table: pa.Table, identifiers: Mapping[str, AnyArray]) -> pa.Tab
         identifier = ", ".join(f"{name} = {array[row].as_py()!r}" for name, array in identifiers.items())
         raise OptionError(
             f"updates are ambiguous: snapshot {table[COMMIT_SNAPSHOT_ID][row].as_py()} removed several rows with "
-            f"{identifier}. Give identifier_columns that tell rows apart, or leave compute_updates out"
+            f"{identifier}. Give identifier_columns that identify a row, or omit compute_updates"
         )
     paired = ((gone == 1) & (come >= 1))[code]
     first = np.zeros(table.num_rows, dtype=bool)
@@ -131,7 +131,7 @@ def net_of(table: pa.Table) -> pa.Table:
     before = np.repeat(np.concatenate([[0], running])[starts], ends - starts)
     level = running - before
     left = level[ends - 1]
-    # The place after the last one where the level is 0, or the beginning of the group.
+    # The index after the last row at which the level is 0, or the first index of the group.
     even = np.where(level == 0, np.arange(len(code)), -1)
     last_even = np.maximum.reduceat(even, starts)
     chosen = np.where(last_even < 0, starts, last_even + 1)[left != 0]

@@ -151,7 +151,7 @@ class ChangelogOptions:
             raise OptionError(f"the table has a column {clash[0]!r}, which is a column of changelogs")
         counts = Counter(f.name for f in self.fields)
         if twice := [name for name, count in counts.items() if count > 1]:  # rows are compared by name
-            raise UnsupportedError(f"the schema has several columns {twice[0]!r}: a changelog cannot tell them apart")
+            raise UnsupportedError(f"the schema has several columns {twice[0]!r}: a changelog cannot distinguish them")
         self.outputs = _own(state, columns)
         self.net = net
         self.updates = identifier_columns is not None if compute_updates is None else compute_updates
@@ -165,9 +165,7 @@ class ChangelogOptions:
                 names = [name for name, f in state.schema.walk() if f.field_id in ids]
             self.identifiers = _own(state, names) if (names := list(names)) else []
             if not self.identifiers:
-                raise OptionError(
-                    "compute_updates needs identifier_columns: the schema has no identifier fields to tell rows apart"
-                )
+                raise OptionError("compute_updates needs identifier_columns: the schema has no identifier fields")
 
     def empty(self) -> pa.Table:
         """Return an empty table of changes."""

@@ -64,7 +64,7 @@ def _held(kind: Type) -> pa.DataType:
 
 def constant(f: NestedField, target: pa.DataType, rows: int, constants: Mapping[int, Any], *, given: Any = None) -> Any:
     """Return a column that the file lacks: the partition's value (``constants``, by field id), the default, or null."""
-    if f.field_id in constants:  # even if null: defaults are only for columns without any value
+    if f.field_id in constants:  # even if it is null: defaults apply only to columns that have no value at all
         held = constants[f.field_id]
         return _as(pa.repeat(held, rows), target) if held.is_valid else build.nulls(rows, target)
     value = f.initial_default if given is None else given
@@ -168,8 +168,8 @@ def _overridden(found: pa.DataType, constants: Mapping[int, Any]) -> bool:
     )
 
 
-#: Stored types that hold the values of each type, or that it may be promoted from. Many writers store texts as bytes,
-#: and some store times in other units and without zone; a conversion that would lose information still fails.
+#: For each type, the stored types that hold its values or that may be promoted to it. Many writers store texts as
+#: bytes, and some store times in other units and without zone; a conversion that would lose information still fails.
 _STORED: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
     "boolean": (pa.types.is_boolean,),
     "int": (pa.types.is_int8, pa.types.is_int16, pa.types.is_int32, pa.types.is_uint8, pa.types.is_uint16),

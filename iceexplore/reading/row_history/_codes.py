@@ -87,6 +87,6 @@ def _mixed(a: Codes, b: Codes) -> Codes:
     if not len(a):
         return a
     size = int(b.max()) + 1
-    # Both codes are below the number of rows, so their product fits.
+    # Both codes are below the number of rows, so their product fits into 64 bits.
     made: Codes = np.unique(a * size + b, return_inverse=True)[1].astype(np.int64)
     return made

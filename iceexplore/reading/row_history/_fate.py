@@ -260,8 +260,8 @@ def _deleted(
     places: Mapping[int | None, int],
 ) -> RowEvent:
     mine = tuple(sorted((deletes[i] for i in now.deletes), key=_order))
-    # Entries name the snapshot that added each delete. A delete that existed before the row was last seen live must be
-    # a rewritten one whose entry kept the snapshot: it did not delete the row then.
+    # An entry names the snapshot that added the delete. If that snapshot is older than one in which the row was live,
+    # the delete was rewritten later and its entry kept the old snapshot, so it did not delete the row back then.
     for cause in mine:
         at = places.get(cause.by.snapshot_id)
         if after is None and (at is None or at <= now.at):

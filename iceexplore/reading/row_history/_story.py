@@ -28,7 +28,7 @@ from iceexplore.render import (
 
 __all__ = ["RowStory", "story_of"]
 
-#: Rows in a picture; the text has all of them.
+#: The maximum number of rows in a picture; the text has all of them.
 _DRAWN = 12
 
 

@@ -1,4 +1,4 @@
-"""Bars in a table: a row per item, a column per measure with a separate scale; also as plain text."""
+"""Bars in a table: a row per item, and a column with its own scale per measure; also as plain text."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class BarChart:
                 raise OptionError(f"the row {row.label!r} has {len(row.bars)} bars for {len(self.columns)} columns")
 
     def scales(self) -> list[float]:
-        """Return the longest bar's length of each column, greater than zero."""
+        """Return the length of the longest bar of each column, which is greater than zero."""
         out = []
         for i in range(len(self.columns)):
             lengths = [bar.value + bar.rest for row in self.rows if (bar := row.bars[i]) is not None]

@@ -26,9 +26,9 @@ class BarPicture:
         Parameters
         ----------
         theme
-            ``auto`` follows the viewer, or ``light``, ``dark``.
+            ``auto`` (follows the viewer's settings), ``light`` or ``dark``.
         width
-            Pixels, at least 400; by default 700, more with more than four columns.
+            Width in pixels, at least 400; by default 700, or more if there are more than four columns.
 
         Raises
         ------

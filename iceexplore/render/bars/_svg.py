@@ -22,7 +22,7 @@ _MIN_ROW = 38.0
 _LINE = 14.0
 #: Largest fraction of the width for names.
 _NAMES = 0.34
-#: Accent (light, dark), and the pale part's fill and outline. They differ in outline, not in colour alone.
+#: Accent colour (light, dark), and the pale part's fill and outline. The parts differ in outline, not only in colour.
 _COLOURS = {"light": ("#1f6fb2", "#dfe6ee", "#7c8a9a"), "dark": ("#4aa3e0", "#263240", "#7f8fa3")}
 #: Longest description: a screen reader reads all of it.
 _SPOKEN = 4000

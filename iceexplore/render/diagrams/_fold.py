@@ -42,7 +42,7 @@ def with_newest(diagram: TableDiagram, most: int) -> TableDiagram:
 
 
 def with_children(diagram: TableDiagram, most: int) -> TableDiagram:
-    """Return the diagram with the first ``most`` nodes of each layer, and one that replaces the others."""
+    """Return the diagram with the first ``most`` nodes of each layer, and one node that replaces the others."""
     kept: list[TableNode] = []
     drawn_as: dict[str, str] = {}  # node → the node that is drawn for it
     for layer in diagram.layers:

@@ -2,9 +2,9 @@
 
 Nodes of a layer are placed side by side in the given order. Two roots that share two children cannot be joined to them
 by downward lines without a crossing, wherever the children are. So an edge may also go down through the gap beside a
-child, along a lane below the layer, and into its target from underneath. Edges are placed one after the other, those
-to new children first, each where it crosses the fewest edges placed before it. Three roots that share three children
-cannot be drawn on a plane without a crossing at all (K3,3); such edges cross as little as this search finds.
+child, along a lane below the layer, and into its target from underneath. Edges are routed one after the other, those to
+new children first. Each takes the route that crosses the fewest edges routed before it. Three roots that share three
+children (K3,3) cannot be drawn without a crossing; then the edges cross as little as this search achieves.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MIN_WIDTH = 92.0
 
 @dataclass(frozen=True)
 class Placed:
-    """A node's position in pixels, and its texts cut to fit. ``split`` is the start of the status column."""
+    """A node's position in pixels, and its texts cut to fit. The status column starts at x = ``split``."""
 
     node: TableNode
     x: float
@@ -76,7 +76,7 @@ class Route:
 
 @dataclass
 class DiagramPositions:
-    """The whole drawing. ``tracks``: the x of each track, by (layer, gap); ``lanes``: the y of each lane, by layer."""
+    """The whole drawing. ``tracks`` has the x of each track by (layer, gap), ``lanes`` the y of each lane by layer."""
 
     nodes: dict[str, Placed]
     routes: list[Route]
@@ -98,12 +98,12 @@ class _Order:
     targets: dict[str, int]
 
     def top(self, route: Route) -> tuple[float, float]:
-        """Return the start and end of the downward part; a gap is between two targets."""
+        """Return the start and end of the downward part of the route; a gap lies between two targets."""
         start = self.sources[route.link.source]
         return start, self.targets[route.link.target] if route.gap is None else route.gap - 0.5
 
     def turn(self, route: Route) -> float:
-        """Return the sort key of a detour within its gap, from the left, so that lanes nest.
+        """Return the sort key that orders the detours in a gap from left to right such that their lanes nest.
 
         Detours to the left come first, the nearest target first; then those to the right, the farthest first.
         """
@@ -126,7 +126,7 @@ def _cross(order: _Order, a: Route, b: Route) -> bool:
     one, two = order.below(a), order.below(b)
     if one is None or two is None:
         return False
-    if a.gap == b.gap:  # in one gap, they cross if their lanes nest in another order than their sources
+    if a.gap == b.gap:  # edges in one gap cross if their lanes are nested in a different order than their sources
         return (order.turn(a) < order.turn(b)) != (s < u) and order.turn(a) != order.turn(b) and s != u
     return one[0] < two[0] < one[1] < two[1] or two[0] < one[0] < two[1] < one[1]
 
@@ -199,7 +199,7 @@ def _routes(diagram: TableDiagram) -> list[Route]:
 
 
 def _near(order: _Order, link: TableLink, taken: set[int]) -> list[int]:
-    """Return the gaps, nearest to the target first; those that a dotted edge crosses last."""
+    """Return the gaps, those nearest to the target first and those that a dotted edge crosses last."""
     at = order.targets[link.target]
     return sorted(range(len(order.targets) + 1), key=lambda gap: (gap in taken, abs(gap - 0.5 - at), -gap))
 
@@ -251,7 +251,7 @@ def _numbered(diagram: TableDiagram, routes: list[Route]) -> tuple[dict[tuple[in
     for number, (upper, lower) in enumerate(_pairs(diagram), start=1):
         order = _order(upper, lower)
         detours = [r for r in routes if r.gap is not None and r.link.target in order.targets]
-        # The shortest lane is the highest; of equal ones that of the inner track.
+        # The shortest lane is the highest; of lanes of equal length, the one on the inner track.
         detours.sort(key=lambda r: (_length(order, r), _inner(order, r)))
         for lane, route in enumerate(detours):
             route.lane = lane
@@ -273,7 +273,7 @@ def _inner(order: _Order, route: Route) -> int:
 
 
 def _ends(out: DiagramPositions) -> None:
-    """Let detours end side by side under their target: from the right on its right, the inner one outermost."""
+    """Let detours end side by side under their target: those from the right on its right, inner ones outermost."""
     for target in {r.link.target for r in out.routes if r.gap is not None}:
         p = out.nodes[target]
         mine = [r for r in out.routes if r.link.target == target and r.gap is not None]
@@ -295,7 +295,7 @@ def _centre(diagram: TableDiagram, out: DiagramPositions) -> None:
     """Center each node over the children placed under it, keeping the order; the lowest layer stays."""
     for number in reversed(range(len(diagram.layers) - 1)):
         if any(out.tracks.get((number, gap)) for gap in range(len(diagram.layers[number]) + 1)):
-            continue  # edges run through its gaps
+            continue  # the edges run through the gaps in this layer
         edge = -NODE_GAP
         for node in diagram.layers[number]:
             p = out.nodes[node.id]

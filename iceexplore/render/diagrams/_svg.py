@@ -175,7 +175,7 @@ def _relation(link: TableLink, at: DiagramPositions, number: int) -> str:
     else:
         y = at.height + 14 + 16.0 * number
         lanes = [r for r in at.routes if r.link.target == link.target and r.gap is not None]
-        # On the side of the target where no lane enters.
+        # On the side of the target that no lane enters.
         x1, x2 = source.middle - 12, target.middle + (-14 if source.x > target.x or not lanes else 14)
         end = target.bottom if source.node.layer == target.node.layer else target.y + target.height
         path = f"M{_n(x1)} {_n(source.bottom)}V{_n(y)}H{_n(x2)}V{_n(end + 7)}"

@@ -17,8 +17,8 @@ __all__ = ["tables_graphviz", "tables_mermaid", "tables_text"]
 
 _MAX_NAME = 60
 
-#: The proposal's own theme ("Diagram Source"): subgraphs are transparent and without a border; they only keep a layer
-#: on one height.
+#: The proposal's own theme ("Diagram Source"): subgraphs are transparent and have no border; they only keep the nodes
+#: of a layer at the same height.
 _THEME = (
     '%%{init: {"flowchart": {"htmlLabels": true}, "theme": "base", "themeVariables": {"primaryColor": "#ffffff", '
     '"primaryTextColor": "#000000", "primaryBorderColor": "#000000", "lineColor": "#7d8896", "clusterBkg": '

@@ -10,10 +10,10 @@ __all__ = ["fold", "share"]
 
 
 def share(counts: Sequence[int], budget: int) -> list[int]:
-    """Return how many of each group to show within ``budget`` nodes: small groups whole, large ones equally.
+    """Return how many nodes of each group to show within ``budget``: all of small groups, equally many of large ones.
 
-    A group that is not shown whole costs one more node, for its "+N more". A group gets at least one node (or only its
-    fold node), even where the budget is smaller than the number of groups.
+    A group that is not shown completely takes one more node, for its "+N more". A group gets at least one node (or only
+    its fold node), even where the budget is smaller than the number of groups.
     """
     if sum(counts) <= budget:
         return list(counts)

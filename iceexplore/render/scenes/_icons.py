@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["ICONS"]
 
-#: Per shape: path data to fill, and path data to stroke.
+#: For each shape, the path data to fill and the path data to stroke.
 ICONS: dict[str, tuple[str, str]] = {
     "grid": ("M2 3h12v3.5H2z", "M2 3h12v10.5H2zM2 6.5h12M2 10h12M7 6.5v7"),
     "page": ("M10 1.8v3.4h3.4z", "M3.5 1.8h6.5l3.4 3.4v9H3.5zM6 8h5M6 11h5"),

@@ -106,7 +106,7 @@ def _size(node: SceneNode, wrap: int) -> _Sized:
 
 
 def _label(node: SceneNode, sized: _Sized, width: float) -> str:
-    """Return the label cut to its column, which may be wider than the node alone."""
+    """Return the label, cut to the width of its column, which may be wider than the node itself."""
     room = width - 2 * PAD_X - ICON - 7
     if sized.badge:
         room -= 12 + text_width(sized.badge, LINE_SIZE) + 10
@@ -151,7 +151,7 @@ def scene_positions(scene: Scene) -> ScenePositions:
 
 
 def _attached(scene: Scene) -> dict[str, list[str]]:
-    """Return the sources of `ref` edges drawn on top of their target: childless, with its parent and layer."""
+    """Return childless sources of `ref` edges with their target's parent and layer: they are drawn on top of it."""
     out: dict[str, list[str]] = {}
     taken: set[str] = set()
     for edge in scene.relations(("ref",)):
@@ -195,7 +195,7 @@ def _place(
     """Return the y coordinate of every node that is not attached to another.
 
     A subtree's outline is, per layer, its (top, bottom) relative to its root's top. Parents come before their children
-    in a scene, so walking it backwards sees children first: no recursion.
+    in a scene, so walking backwards visits children first, without recursion.
     """
     outlines: dict[str, dict[int, tuple[float, float]]] = {}
     offsets: dict[str, float] = {}  # a child's top relative to its parent's

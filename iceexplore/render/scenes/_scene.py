@@ -52,7 +52,7 @@ class SceneNode:
 
 @dataclass(frozen=True)
 class SceneEdge:
-    """A relation besides parenthood. The source of a `ref` edge between siblings is drawn on top of its target."""
+    """A relation between nodes. The source of a `ref` edge between siblings is drawn on top of its target."""
 
     source: str
     target: str
@@ -62,12 +62,12 @@ class SceneEdge:
 
 @dataclass(frozen=True)
 class Scene:
-    """Nodes, parents before their children, and edges. Parenthood needs no edge.
+    """Nodes (parents before their children) and edges. Parents and children need no edge.
 
     Attributes
     ----------
     wrap
-        The most lines into which a node's line may be wrapped.
+        The maximum number of lines into which a node's line may be wrapped.
 
     Raises
     ------

@@ -163,7 +163,7 @@ MARKS: dict[Mark, MarkStyle] = {
     "pruned": MarkStyle("⊘", "skipped, not read", "#6b7280", "#9aa4b2"),
 }
 
-#: Fill and stroke of nodes that a filter skips, instead of their kind's: light and dark.
+#: Fill and stroke (light, dark) of nodes that a filter skips; they replace the colours of the node's kind.
 PRUNED: dict[str, tuple[str, str]] = {"light": ("#f4f5f7", "#9aa4b2"), "dark": ("#1a2028", "#7b8797")}
 
 PAPER: dict[str, Palette] = {

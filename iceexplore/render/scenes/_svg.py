@@ -164,7 +164,7 @@ def _box(box: Box) -> str:
         classes.append("ix-gone")
     if "carried" in node.marks:
         classes.append("ix-old")
-    if "pruned" in node.marks:  # after its kind: of rules with equal specificity the later wins
+    if "pruned" in node.marks:  # must come after the kind's class: of CSS rules with equal specificity, the later wins
         classes.append("ix-cut")
     radius = 14 if box.attached else 8
     parts = [f'<g class="{" ".join(classes)}">']
@@ -211,7 +211,7 @@ def _is_arc(edge: SceneEdge, boxes: dict[str, Box]) -> bool:
 
 
 def _bulge(source: Box, target: Box, last: bool = True) -> float:
-    """Return how far an arc within one column extends; before another column it stays in the gap."""
+    """Return how far an arc within one column extends; if a column follows, it stays in the gap between them."""
     if source.x != target.x:
         return 0.0
     wide = 26 + min(90.0, abs(source.middle - target.middle) * 0.14)
@@ -227,7 +227,7 @@ def _relation(edge: SceneEdge, boxes: dict[str, Box]) -> str:
         return ""
     source, target = boxes[edge.source], boxes[edge.target]
     y1, y2 = source.middle, target.middle
-    forward = target.x > source.x  # from right to left sides, the arrow points right
+    forward = target.x > source.x  # the line joins a right side to a left side, so the arrow points right
     x1 = source.x if target.x < source.x else source.x + source.width
     x2 = target.x if forward else target.x + target.width
     side = -1 if forward else 1

@@ -59,7 +59,7 @@ class Picker:
         self._max_bytes = max_bytes
 
     def load(self, real: str, *notes: str) -> Pick:
-        """Read one metadata file. Raises as `Storage.read` and `parse_document`."""
+        """Read one metadata file. Raises the same errors as `Storage.read` and `parse_document`."""
         try:
             data = self._storage.read_real(real, kind="metadata", most=self._max_bytes)
         except MemoryLimitError:
@@ -107,7 +107,7 @@ class Picker:
         Raises
         ------
         MetadataNotFoundError
-            They belong to several tables (unless ``one_table``: they are in one table's folder).
+            The files belong to several tables (not checked with ``one_table``, for files in one table's folder).
         """
         picks: list[Pick] = []
         first: FormatError | UnsupportedError | None = None
@@ -310,7 +310,7 @@ def nearest_versions(version: int | str, files: Sequence[MetadataVersion], where
 
 
 def _is_rival(other: Pick, best: Pick) -> bool:
-    """Return whether a file in no metadata log could be the newest: failed commits leave lower numbers."""
+    """Return whether a file that no log names could be the newest; failed commits leave files with lower numbers."""
     if other.document.get("table-uuid") != best.document.get("table-uuid"):
         return True
     mine, its = parse_name(best.real), parse_name(other.real)

@@ -14,7 +14,7 @@ __all__ = ["MAX_METADATA_BYTES", "is_table_metadata", "parse_document", "too_lar
 
 #: A metadata file may not be larger than this after decompression (property ``iceexplore.max-metadata-bytes``).
 MAX_METADATA_BYTES = 1 << 28
-#: Memory for its objects, below the memory limit: 2 kB for each of 500,000 snapshots.
+#: Memory limit for the objects of a metadata file, lower than the general limit: 2 kB for each of 500,000 snapshots.
 _MOST_OBJECTS = 1 << 30
 
 _GZIP = b"\x1f\x8b"
@@ -113,7 +113,7 @@ def _gunzip(data: bytes, location: str, max_bytes: int) -> bytearray:
 
 
 def _unzstd(data: bytes, location: str, max_bytes: int) -> bytes:
-    """Return a zstd file decompressed. No version of the spec has Zstandard, but iceberg-go writes it."""
+    """Return a zstd file decompressed. No version of the spec mentions Zstandard, but iceberg-go writes it."""
     import pyarrow as pa
 
     parts: list[bytes] = []
@@ -140,7 +140,7 @@ def too_large(max_bytes: int, location: str) -> FormatError:
 
 
 def _json(data: bytes | bytearray, location: str, budget: Budget) -> tuple[Any, bool]:
-    """Return the document, and whether its strings are valid Unicode: Arrow and files cannot hold lone surrogates."""
+    """Return the document, and whether its strings are valid Unicode: lone surrogates cannot be stored."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
@@ -149,7 +149,7 @@ def _json(data: bytes | bytearray, location: str, budget: Budget) -> tuple[Any, 
         document = load_json(text, budget, "the table metadata")
         if "\\ud" not in text and "\\uD" not in text:
             return document, True
-        budget.reserve(8 * len(text), "the table metadata")  # twice as UTF-16, twice as text
+        budget.reserve(8 * len(text), "the table metadata")  # two copies as UTF-16, two as text
         written = json.dumps(document, ensure_ascii=False)
         shown = written.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return (document, True) if shown == written else (json.loads(shown), False)

@@ -28,7 +28,8 @@ _MOST_LOOSE = 64
 def table_folder(metadata_file: str) -> str:
     """Return a table's folder by its metadata file: the parent of ``metadata/``, else the file's own folder.
 
-    Also the parent of a local folder named ``…metadata`` with a ``data/`` beside it, a name that copies get.
+    The result is also the parent if a local folder is named ``…metadata`` (as copies often are) and ``data/`` is beside
+    it.
     """
     folder = dirname(metadata_file)
     parent, name = dirname(folder), basename(folder)

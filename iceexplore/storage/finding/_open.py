@@ -1,4 +1,4 @@
-"""Open a table: from the user's argument to its metadata document and the storage to read the rest from."""
+"""Open a table: find its metadata file and its storage from the user's arguments."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def open_source(
     catalog
         A PyIceberg catalog, or the name of one.
     moved
-        Prefixes as written in the metadata, each with its current place. Found automatically where files prove it.
+        Prefixes as written in the metadata, each with its current location. Moves are found automatically if the files
+        prove them.
     version
         A metadata file other than the newest: its number, name or location.
     allow
@@ -74,7 +75,7 @@ def open_source(
     SnapshotNotFoundError
         The version does not exist.
     FormatError, UnsupportedError
-        The metadata file is damaged or a view's; the zip is damaged or encrypted.
+        The metadata file is damaged or that of a view, or the zip is damaged or encrypted.
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError, MissingDependencyError, OptionError
         The storage or the catalog refused or failed, or an argument is invalid.
     """
@@ -96,7 +97,7 @@ def open_source(
 
 
 def reopen(asked: Source) -> Opened:
-    """Open the same source again in its current state; a catalog's table is reloaded. Raises as `open_source`."""
+    """Open the source again in its current state, reloading from a catalog. Raises the same as `open_source`."""
     return _open(asked, fresh=True) if asked.newest is None else asked.newest()
 
 
@@ -183,7 +184,7 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
         storage.set_table_folder(moved or folder, pick.real)
     else:
         storage.set_table_folder(storage.folder, pick.real)
-    # The catalog vouches for its table's locations, but a remote table may not read the local disk.
+    # The locations of a table come from its catalog and are trusted, but a remote table may not read the local disk.
     places = [dirname(metadata_file), *_json_roots(storage, pick), *((table.warehouse,) if table.warehouse else ())]
     storage.allow_root(
         *(p for p in map(canonical, places) if is_absolute(p) and (not is_local(p) or is_local(metadata_file)))
@@ -200,7 +201,7 @@ def _json_roots(storage: Storage, pick: Pick) -> list[str]:
     return [storage.moves.apply(p) or p for p in canonicals]
 
 
-#: First bytes of files that are no table metadata. `formats` has them too, but is above this package.
+#: The first bytes of files that are not table metadata. `formats` has them too, but is above this package.
 _NOT_METADATA = {
     b"Obj\x01": "an Avro file",
     b"PAR1": "a Parquet file",

@@ -60,7 +60,7 @@ class MetadataVersion:
 
 @dataclass(frozen=True)
 class Choice:
-    """Names to try, best first, with the reason; any of the ``tied`` names could be the newest."""
+    """Names to try, the best first, with the reason for the choice; any of the ``tied`` names could be the newest."""
 
     names: tuple[str, ...]
     reason: str
@@ -99,8 +99,8 @@ def version_names(number: int) -> tuple[str, ...]:
 def choose(names: Iterable[str], modified: Callable[[str], int] | None = None) -> Choice:
     """Choose the newest metadata file by name: the largest number; ``tied`` has the names to be read to decide.
 
-    Names do not decide where both naming schemes occur (a catalog took a file-system table over); where a number occurs
-    twice, as a table that was dropped and recreated starts from 0; and where a file of another name could be newer.
+    Names do not decide if both naming schemes occur (a catalog took over a file-system table), if a number occurs twice
+    (a table that was dropped and created again starts from 0), or if a file with another name could be newer.
     ``modified`` returns a file's time: if too many names are tied, the latest are read.
     """
     committed = sorted(n for n in names if is_metadata_name(n))

@@ -1,1 +1,1 @@
-"""Places that iceexplore writes to: overlays, folders and whole files."""
+"""Where iceexplore writes: overlays, folders and single files."""

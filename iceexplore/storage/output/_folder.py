@@ -1,9 +1,9 @@
-"""A table's folder on the local disk, written to by commits.
+"""A table's folder on the local disk, to which commits write.
 
 A file appears under its name only when complete, and is on the disk when `write` returns: it is written under a
-temporary
-name, flushed (fsync), and linked. Linking fails where the name is taken: of two writers of one name one wins, on any
-local file system and on NFS ("atomic rename" of the spec's "File System Tables" would replace the existing file).
+temporary name, flushed (fsync), and then linked. Linking fails if the name exists, so of two writers of the same name
+only one wins, on any local file system and on NFS (the "atomic rename" of the spec's "File System Tables" would replace
+the existing file).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class FolderStorage(CommitStorage):
         except FileExistsError as e:
             raise ExistsError(f"{location} already exists: files of a table are never written twice") from e
         except OSError as e:
-            if e.errno in _NO_LINKS and e.filename2 is not None:  # raised by the link, the only call with two names
+            if e.errno in _NO_LINKS and e.filename2 is not None:  # raised by os.link: no other call has two names
                 raise UnsupportedError(
                     f"{location} could not be written: the file system at {self.folder} has no hard links "
                     f"({e.strerror}), which are needed to detect a second writer. Use another disk"

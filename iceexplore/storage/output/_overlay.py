@@ -144,8 +144,8 @@ class OverlayStorage(CommitStorage):
     base
         The table's storage, possibly an overlay itself.
     folder
-        Local folder for the files, empty or missing; it stays. By default a temporary one, removed by `close` or
-        with the last storage that shares it.
+        A local folder for the files, which must be empty or missing; it is never removed. The default is a temporary
+        folder, which is removed by `close` or with the last storage that shares it.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class OverlayStorage(CommitStorage):
         Parameters
         ----------
         location
-            The location as the table spells it; it may be anywhere, since nothing is written there.
+            The location as the table spells it. Any location is allowed, since nothing is written there.
         kind
             As in the log of reads.
         commit, attempt
@@ -258,7 +258,7 @@ class OverlayStorage(CommitStorage):
     # Methods of Storage -----------------------------------------------------------------------------------------------
 
     def resolve(self, location: str) -> str:
-        """Return the real location: in the overlay's folder, or in the base. Raises as the base's `resolve`."""
+        """Return the real location, in the overlay's folder or the base. Raises the same as the base's `resolve`."""
         file = self._find(location)
         return self.base.resolve(location) if file is None else file.real
 
@@ -273,22 +273,22 @@ class OverlayStorage(CommitStorage):
         return self.base.key(location) if file is None else file.key
 
     def folder_of(self, location: str) -> str:
-        """Return the real folder that lists a file; for a file of the overlay, its folder if it were in the base."""
+        """Return the real folder that lists a file; for a file of the overlay, the folder it would have in the base."""
         file = self._find(location)
         return self.base.folder_of(location) if file is None else dirname(file.place)
 
     def find(self, real: str) -> Entry | None:
-        """Return the entry at a real location, None if there is none. Raises as `read` otherwise."""
+        """Return the entry at a real location, None if there is none. Raises the same errors as `read` otherwise."""
         file = self._files.at(real)
         return self.base.find(real) if file is None else super().find(file.real)
 
     def read_real(self, real: str, *, kind: str, most: int | None = None) -> bytes:
-        """Return a whole file by its real location. Raises as `read`."""
+        """Return a whole file by its real location. Raises the same errors as `read`."""
         file = self._files.at(real)
         return super().read_real(real if file is None else file.real, kind=kind, most=most)
 
     def entries(self, real: str, *, recursive: bool = False, details: bool = True) -> builtins.list[Entry]:
-        """Return a folder's entries, of the base and of the overlay. Raises as `read`."""
+        """Return a folder's entries, of the base and of the overlay. Raises the same errors as `read`."""
         mine: dict[str, Entry] = {}
         for file in self._files.all():
             tail = relative_to(file.place, real)
@@ -330,10 +330,10 @@ class OverlayStorage(CommitStorage):
         try:
             return self.base.exists(location)
         except (OutsideRootsError, PermissionError):
-            return False  # nothing is hidden where the base may not read
+            return False  # the base may not read there, so there is nothing to hide
 
     def _name(self, location: str) -> builtins.list[str]:
-        """Return the segments of a file's path in the overlay's folder: those of its path in the table's, escaped."""
+        """Return the segments of a file's path in the overlay's folder: the escaped ones of its path in the table."""
         place = canonical(location)
         tail = relative_to(place, canonical(self.base.unresolve(self.folder))) or relative_to(place, self.folder)
         if not tail:

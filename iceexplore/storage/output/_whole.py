@@ -18,14 +18,14 @@ __all__ = ["path_here", "place_to_write", "whole_file"]
 
 
 def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """Return the path, with ``~`` expanded, if a file can be written there; for a check before expensive reads.
+    """Return the path, with ``~`` expanded, if a file can be written there. Checks this before expensive reads.
 
     A ``file:`` URI gives the URI's path, see `path_here`.
 
     Raises
     ------
     OptionError
-        Not a path on this machine, its folder is missing, or the path is a folder or something else that is not a
+        The path is not on this machine, its folder is missing, or it is a folder or something else that is not a
         regular file.
     ExistsError
         The file exists and ``overwrite`` is false. The error is a FileExistsError, too.
@@ -45,7 +45,7 @@ def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
             raise OptionError(f"{target} is not a regular file and will not be replaced: choose another name")
     except IceexploreError:  # some of them are OSErrors, too
         raise
-    except OSError as e:  # a name too long, a folder that may not be looked into
+    except OSError as e:  # the name is too long, or the folder may not be read
         raise _refused(target, e) from e
     return target
 

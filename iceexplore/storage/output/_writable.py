@@ -18,7 +18,7 @@ class ExistsError(StorageError, FileExistsError):
 
 
 class CommitStorage(Storage):
-    """A storage that reads as its base does and accepts new files. No file is ever written twice.
+    """A storage that reads like its base and accepts new files. No file is ever written twice.
 
     Attributes
     ----------
@@ -84,5 +84,5 @@ class CommitFiles:
     attempt: int
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file. Raises as `CommitStorage.write`."""
+        """Write a new file. Raises the same errors as `CommitStorage.write`."""
         self.storage.write(location, data, kind=kind, commit=self.commit, attempt=self.attempt)

@@ -29,10 +29,10 @@ class Handle(Protocol):
 
     @property
     def size(self) -> int | None:
-        """The file's size in bytes if known from opening; None where it would take another request."""
+        """The file's size in bytes if it is known from opening; None if it would take another request."""
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return ``length`` bytes from ``offset``, fewer where the file ends; callable from any thread."""
+        """Return ``length`` bytes from ``offset``, or fewer if the file ends before; callable from any thread."""
 
     def close(self) -> None:
         """Close the file."""
@@ -46,7 +46,7 @@ class Backend(Protocol):
         """An identity, equal for backends that have the same bytes at the same locations; contains no secret."""
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
-        """Return bytes from ``offset``: all, or ``length`` of them; fewer where the file ends."""
+        """Return bytes from ``offset``: all, or ``length`` of them; fewer if the file ends before."""
 
     def open(self, real: str) -> Handle:
         """Open a file for several reads, without requests other than those reads."""
@@ -57,7 +57,7 @@ class Backend(Protocol):
     def list(self, real: str, recursive: bool, details: bool = True) -> list[Entry]:
         """Return a folder's files and folders; with ``recursive`` all files under it. Links are not followed.
 
-        Without ``details`` sizes and times may be left out, where they cost a request each.
+        Without ``details``, sizes and times may be missing if each would cost a request.
         """
 
 

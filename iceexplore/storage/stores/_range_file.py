@@ -11,19 +11,19 @@ from iceexplore.errors import FormatError
 
 __all__ = ["PositionedFile", "RangeFile", "TAIL_BYTES", "whole_or_tail"]
 
-#: Least bytes to fetch per read; also the size of Arrow's first read, from a Parquet file's end.
+#: Minimum number of bytes to fetch at a time; also the size of Arrow's first read, from a Parquet file's end.
 TAIL_BYTES = 64 * 1024
 #: Remote files up to this size are fetched whole: a request costs more than the bytes.
 _WHOLE_BYTES = 256 * 1024
-#: Ranges closer together than this are fetched as one: this much is sent in the time of a request.
+#: Ranges closer together than this are fetched as one: sending this many bytes takes as long as another request.
 _HOLE_BYTES = 256 * 1024
-#: Most bytes to prefetch.
+#: Maximum number of bytes to prefetch.
 _AHEAD_BYTES = 64 << 20
 _AT_ONCE = 4
 
 
 def whole_or_tail(size: int) -> int:
-    """Return how many last bytes of a remote file to fetch first: all of a small file, else enough for a footer."""
+    """Return how many bytes to fetch first from a remote file's end: all of a small file, else enough for a footer."""
     return size if size <= _WHOLE_BYTES else TAIL_BYTES
 
 
@@ -67,7 +67,7 @@ class PositionedFile(io.RawIOBase):
         return self._at
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return bytes from the position: as many as requested, fewer only where the file ends."""
+        """Return bytes from the position: as many as requested, or fewer if the file ends before."""
         return self._take(self.size - self._at if size is None or size < 0 else size)
 
     def readall(self) -> bytes:
@@ -82,7 +82,8 @@ class PositionedFile(io.RawIOBase):
         return len(data)
 
     def _take(self, wanted: int) -> bytes:
-        # Never more than the file has: pyarrow and others request lengths that they read from it.
+        # Never request more bytes than the file has: pyarrow and other libraries request lengths that they read from
+        # the file.
         length = min(wanted, self.size - self._at)
         if length <= 0:
             return b""

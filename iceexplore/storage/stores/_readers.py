@@ -15,7 +15,7 @@ __all__ = ["READERS", "in_order", "readers_of"]
 
 #: The property that sets the number of concurrent reads.
 READERS = "iceexplore.parallel-reads"
-#: Remote stores answer many requests as fast as one; Arrow's S3 client has 25 connections.
+#: Remote stores answer many requests in the same time as one; Arrow's S3 client has 25 connections.
 _FAR = 24
 _MOST = 256
 #: Limit, in bytes, for results that are ready but not consumed, and for work in progress.
@@ -63,11 +63,11 @@ def in_order(
     Parameters
     ----------
     width
-        Number of threads, and about the number of results computed ahead.
+        Number of threads, and approximate number of results computed ahead.
     weigh
         Returns an item's size in bytes: fewer large items are in progress at a time.
     always
-        Number of items in progress regardless of size.
+        Number of items that may always be in progress, regardless of size.
     """
     pool = ThreadPoolExecutor(width, thread_name_prefix=name)
     ahead: deque[tuple[Future[_Out], int]] = deque()

@@ -1,6 +1,7 @@
-"""HTTP redirects: a server may redirect a request to another address, which is not followed without permission.
+"""HTTP redirects, which are not followed to another address without permission.
 
-Otherwise a table's server could make this machine request any host it can reach and disclose the response.
+Otherwise a table's server could make this machine send requests to any host that it can reach, and disclose the
+responses.
 """
 
 from __future__ import annotations

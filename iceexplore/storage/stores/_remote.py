@@ -212,7 +212,7 @@ class FileIOBackend:
         if get is None:
             return None
         scheme, _, rest = real.partition("://")
-        # One for all threads: PyIceberg creates one per thread, with separate connections.
+        # One FileIO for all threads: PyIceberg would create one per thread, with separate connections.
         key = scheme, rest.partition("/")[0]
         found = self._systems.get(key)
         return found if found is not None else self._systems.setdefault(key, get(*key))

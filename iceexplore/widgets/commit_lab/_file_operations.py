@@ -27,8 +27,8 @@ from iceexplore.widgets.commit_lab._registered import call, field_of, form, plai
 
 __all__ = ["FORMS_OF", "NO_FORM", "OPERATIONS", "RIVALS", "calls_of", "operation", "rival_calls"]
 
-_MOST_NAMED = 1000  # the most files that a call names one by one
-_FIELDS_NAMED, _LONG_NAME = 6, 60  # the most partition fields in a hint, and characters of each
+_MOST_NAMED = 1000  # the maximum number of files that a call names one by one
+_FIELDS_NAMED, _LONG_NAME = 6, 60  # maximum partition fields in a hint, and characters of each
 
 
 def _made_up(files: int, label: str = "Data files to add") -> tuple[Field, ...]:

@@ -253,7 +253,7 @@ class Call:
         from iceexplore.commits import OPERATIONS
 
         found = getattr(table, self.method)(*self.args, **self.kwargs)
-        operation = OPERATIONS.get(self.method)  # a call may also be of `fork` or `set_layout`
+        operation = OPERATIONS.get(self.method)  # the call may also be one of `fork` or `set_layout`
         if found is None and operation is not None and operation.nothing:
             raise OptionError(f"{operation.nothing}: nothing to do, no commit was made")
         return found

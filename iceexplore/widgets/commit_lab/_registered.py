@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["call", "field_of", "form", "plain_form"]
 
-#: How a form asks for a kind of parameter; others cannot be typed into a form.
+#: The form field for each kind of parameter; parameters of other kinds cannot be entered in a form.
 _KINDS: dict[str, Kind] = {
     "choice": "choice",
     "filter": "text",

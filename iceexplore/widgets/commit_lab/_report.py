@@ -26,7 +26,7 @@ __all__ = ["Report", "bars", "compared", "costs_sent"]
 
 #: With more files, rules are checked only on request, as this reads every manifest.
 _MANY_FILES = 200_000
-#: The levels of files written and read: their kinds in the logs, and their displayed names.
+#: The levels of files that are written and read: their kinds in the logs, and their displayed names.
 _LEVELS = {
     "metadata": "table metadata",
     "manifest-list": "manifest list",

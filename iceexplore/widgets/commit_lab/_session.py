@@ -19,7 +19,7 @@ from iceexplore.widgets.commit_lab._layout_form import layout_calls, start_of
 
 __all__ = ["Line", "RefusedError", "Session", "Step"]
 
-#: A `iceexplore.table.Simulation`, which this package cannot import, as it is in a higher layer.
+#: An `iceexplore.table.Simulation`, which this package cannot import because it is in a higher layer.
 Simulation = Any
 
 

@@ -24,7 +24,8 @@ __all__ = ["SideTree"]
 _CHILDREN = 30
 #: The number of refs and snapshots shown together, and of refs among them.
 _SNAPSHOTS, _REFS = 8, 4
-#: The most entries of a leaf that is unfolded at first, and the most nodes of the tree up to which leaves are.
+#: Maximum number of entries of a leaf that is unfolded at first, and maximum number of nodes of the tree for which any
+#: leaf is.
 _FEW_ENTRIES = 12
 _PICTURE = 60
 _MANIFESTS = ("data-manifest", "delete-manifest")

@@ -23,8 +23,9 @@ _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([A-Za-z]+)\.js";\n', re.MUL
 _NAME = re.compile(r"\w+")
 _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILINE)
 
-#: Browsers support `DecompressionStream` since Chrome 80, Safari 16.4 and Firefox 113, older than what the scripts need
-#: anyway. The unpacked script appears among a browser's sources like an uncompressed one.
+#: Browsers support `DecompressionStream` since Chrome 80, Safari 16.4 and Firefox 113, which are older than the
+#: versions that the scripts need anyway. The unpacked script appears among a browser's sources like an uncompressed
+#: one.
 _UNPACK = """\
 const bytes=Uint8Array.from(atob("%s"),c=>c.charCodeAt());
 const text=await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();

@@ -14,7 +14,7 @@ from typing import Any
 
 __all__ = ["note_widget"]
 
-#: By cell: the id of its last run, and weak references to the widgets created in it.
+#: For each cell, the id of its last run and weak references to the widgets created in it.
 _made: dict[str, tuple[str, list[weakref.ReferenceType[Any]]]] = {}
 
 

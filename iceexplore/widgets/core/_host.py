@@ -22,7 +22,7 @@ __all__ = ["WidgetHost"]
 
 P = TypeVar("P", bound=Panel)
 
-#: The hosts of a table state, as what one widget reads may change what others show.
+#: The hosts of each table state, because what one widget reads may change what others show.
 _hosts: WeakKeyDictionary[TableState, WeakSet[WidgetHost]] = WeakKeyDictionary()
 
 

@@ -10,7 +10,7 @@ __all__ = ["id_of", "ref_id", "rows_of_node", "snapshot_of_node"]
 #: An int64 in decimal. It may be negative, as some writers use the full range. Only the canonical spelling matches, as
 #: ids are compared as text.
 _ID = re.compile(r"0|-?[1-9][0-9]{0,19}")
-#: Kinds of nodes that belong to one snapshot: its id follows in theirs.
+#: Kinds of nodes that belong to one snapshot; the node's id contains the snapshot's id after the kind.
 _OF_SNAPSHOT = frozenset({"snapshot", "root", "statistics", "manifest", "file"})
 
 

@@ -87,11 +87,12 @@ def _share(part: int, whole: int) -> str:
     return f"{percent:.1f} %" if percent < 10 else f"{percent:.0f} %"
 
 
-#: The most cells of a picture.
+#: Maximum number of cells of a picture.
 MAX_CELLS = 4_000
-#: The most positions or runs that are listed, as a few bytes may encode billions.
+#: Maximum number of positions or runs that are listed, as a few bytes may encode billions.
 MAX_LISTED = 1_000_000
-#: The most positions that are written to measure the size of a position delete file; beyond, the size is estimated.
+#: Maximum number of positions that are written to measure the size of a position delete file; beyond, the size is
+#: estimated.
 _WRITTEN = 200_000
 _SAFE = 2**53
 

@@ -180,7 +180,7 @@ _OURS = {
     "spark.app.id": "the Spark application that created it",
     "operation": "append: adds data; replace: same rows, other files; overwrite: adds and removes; delete: removes",
 }
-#: Names below version 4 of a content entry's fields in the manifest list, and in a manifest.
+#: The names that the fields of a content entry have below version 4, in the manifest list and in a manifest.
 _MANIFEST_NAMES = {
     "location": "manifest_path",
     "file_size_in_bytes": "manifest_length",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["column_table", "leaf_table", "removed_table"]
 
-#: The most positions that are listed, as a few bytes can encode billions.
+#: Maximum number of positions that are listed, as a few bytes can encode billions.
 _MAX_POSITIONS = 1_000_000
 _STATUS_NAMES = {s.value: s.name for s in Status}
 

@@ -10,8 +10,8 @@ from iceexplore.widgets.grid._table import ArrowTable, FrameTable, GridTable, Le
 
 __all__ = ["JSON", "MANY_ROWS", "Tab", "TableKey", "load_table", "parent_table", "table_docs", "tables_of", "tabs_of"]
 
-#: The most rows of a snapshot's manifests that are built at once. Beyond, only those viewed are, as each takes 1 to
-#: 3 kB.
+#: Maximum number of rows of a snapshot's manifests that are built at once. Beyond, only those viewed are, as each takes
+#: 1 to 3 kB.
 MANY_ROWS = 50_000
 #: The key of the tab with a node's raw JSON.
 JSON = "json"
@@ -27,7 +27,7 @@ class TableKey:
 
 @dataclass(frozen=True)
 class Tab:
-    """A tab of the detail pane: the table ``key`` of the node ``of``, which may be another than the selected one."""
+    """A tab of the detail pane: the table ``key`` of the node ``of``, which may not be the selected one."""
 
     key: str
     title: str

@@ -47,7 +47,7 @@ class DetailPanel(Panel):
         self._grid = host.panel(GridPanel)
         self.tables = NodeTables(host, self._tree, self._grid)
         self._grid.add(_GRID, self.tables, self._on_page)
-        self._known_problems = 0  # the number when the details were built
+        self._known_problems = 0  # the number of problems when the details were built
 
     def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         """Return the details of the selected node."""
@@ -78,7 +78,7 @@ class DetailPanel(Panel):
         query: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
         waiting = _number(query) > _number(page)
         answered = all(query.get(key) == page.get(key) for key in ("of", "table", "node"))
-        opened = query.get("node") == wanted and (waiting or answered)  # opened from a row, whose page the query wants
+        opened = query.get("node") == wanted and (waiting or answered)  # opened from a row of the queried page
         before = query if opened else page if page.get("of") not in (None, old["node"]) else {}
 
         def read() -> tuple[TreeNode, Tab | None, dict[str, Any]]:

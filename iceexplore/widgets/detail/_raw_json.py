@@ -15,9 +15,9 @@ from iceexplore.widgets.grid._cells import safe_text, text_of
 
 __all__ = ["MAX_JSON", "raw_json"]
 
-#: The most characters that are shown.
+#: Maximum number of characters that are shown.
 MAX_JSON = 200_000
-_MANY = 1_000  # the most elements of an array that are shown
+_MANY = 1_000  # the maximum number of elements of an array that are shown
 
 
 def raw_json(state: TableState, node: TreeNode) -> str:

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_CSV", "MAX_TEXT", "cell_text", "csv_chunk", "row_json"]
 
-#: The most characters that are copied. A message to the browser must stay below 5 MB, the limit of Databricks.
+#: Maximum number of characters that are copied. A message to the browser must stay below 5 MB, the limit of Databricks.
 MAX_TEXT = 1_000_000
-#: The most characters of a CSV, as the browser holds it in memory.
+#: Maximum number of characters of a CSV, as the browser holds it in memory.
 MAX_CSV = 200_000_000
 _CHUNK = 1_500_000
 _MAX_CELL = 32_767  # the limit of a spreadsheet's cell
-#: Rows that are converted at once, at first and at most.
+#: The numbers of rows that are converted at once, at first and at most.
 _FIRST = 64
 _STEP = 2000
 #: The first characters of text that spreadsheets treat as a formula (OWASP, "CSV Injection"), also in full-width form.

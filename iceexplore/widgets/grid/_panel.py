@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GridPanel", "GridSource"]
 
-#: The most bytes of cached tables, in addition to the newest.
+#: Maximum number of bytes of cached tables, in addition to the newest.
 _KEPT_BYTES = 256 * 1024 * 1024
 
 

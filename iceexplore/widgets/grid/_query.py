@@ -10,7 +10,7 @@ from iceexplore.errors import OptionError
 
 __all__ = ["Filter", "GridQuery", "MAX_COLUMNS", "OPERATORS", "Order"]
 
-#: The most columns of a page; the others can be chosen in its column menu.
+#: Maximum number of columns of a page; the others can be chosen in its column menu.
 MAX_COLUMNS = 60
 #: The operators of filters. ``contains`` and ``=`` compare text without case.
 OPERATORS = ("contains", "=", "<", ">", "null", "not null")

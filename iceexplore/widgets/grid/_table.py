@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrowTable", "Columns", "FrameTable", "GridTable", "LeafTable"]
 
-#: The most columns that are cached when requested together, as filtering or sorting by a column is often repeated.
+#: Maximum number of columns that are cached when requested together, as filtering or sorting by a column is often
+#: repeated.
 _FEW = 4
-#: The most rows that are built to view a few. If more are needed, the rows likely to be viewed next are cached too, as
-#: otherwise a CSV in another order would build all rows again for each of its parts.
+#: Maximum number of rows that are built to view a few. If more are needed, the rows likely to be viewed next are cached
+#: too, as otherwise a CSV in another order would build all rows again for each of its parts.
 _MOST_MADE = 20_000
-#: The most bytes of these cached rows.
+#: Maximum number of bytes of these cached rows.
 _AHEAD_BYTES = 256 << 20
-#: The most bytes of cached columns, in addition to the latest.
+#: Maximum number of bytes of cached columns, in addition to the latest.
 _KEPT_BYTES = 256 << 20
 
 

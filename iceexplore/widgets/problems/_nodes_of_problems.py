@@ -17,7 +17,7 @@ from iceexplore.widgets.core._ids import id_of
 
 __all__ = ["Coverage", "Place", "coverage", "places_of"]
 
-#: The most manifest lists searched for a manifest, the shown snapshot's first.
+#: Maximum number of manifest lists that are searched for a manifest, beginning with that of the shown snapshot.
 _MAX_ROOTS = 50
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
 

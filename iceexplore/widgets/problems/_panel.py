@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Problems", "ProblemsPanel"]
 
 _ORDER = ("error", "warning", "info")
-#: The most items per code, and in total; others are only counted. `ProblemsPanel.found_problems` has all.
+#: Maximum number of items per code, and in total; others are only counted. `ProblemsPanel.found_problems` has all.
 _MAX_ITEMS = 50
 _MAX_ALL = 600
 _MAX_TEXT = 600

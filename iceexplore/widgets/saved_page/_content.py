@@ -20,7 +20,7 @@ __all__ = ["Collected", "SavedPage", "collect"]
 
 #: Kinds whose tables are read before those of files, which come last.
 _MANIFESTS = frozenset({"data-manifest", "delete-manifest", "manifest-dv"})
-#: The most nodes of a page, as each file adds a node, details and a table of its columns.
+#: Maximum number of nodes of a page, as each file adds a node, details and a table of its columns.
 _MOST_NODES = 1_500
 #: The minimum size in bytes of any content; with less space left, reading stops.
 _LEAST = 500

@@ -21,7 +21,7 @@ __all__ = [
     "saved_html",
 ]
 
-#: The most children shown, as a manifest may have thousands of files.
+#: Maximum number of children shown, as a manifest may have thousands of files.
 _MOST_CHILDREN = 50
 
 
@@ -92,7 +92,8 @@ def saved_html(title: str, saved: dict[str, Any], *, plain: str, notes: list[str
         f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(css)}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-    # In JSON within a script, only "<" can end the block or begin a comment (HTML, 4.12.1.3); the others are cheap.
+    # In JSON within a script, only "<" can end the block or begin a comment (HTML, 4.12.1.3); escaping the other
+    # characters costs little.
     data = json.dumps(saved, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for char in ("<", ">", "&", "\u2028", "\u2029"):
         data = data.replace(char, f"\\u{ord(char):04x}")

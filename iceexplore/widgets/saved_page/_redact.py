@@ -46,7 +46,7 @@ _PLACES = re.compile(r"(^|[-_ .])(location|path|file|manifest|manifest-list|meta
 _WORD = re.compile(r"[^\s\"']+")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?([0-9a-fA-F]{16,})(?![0-9A-Za-z])")
 _BASE64 = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/]{16,}={0,2}(?![\w+/=])")
-#: The most cached texts, and the length of the longest.
+#: Maximum number of cached texts, and the length of the longest.
 _MOST_KEPT, _LONGEST_KEPT = 50_000, 500
 _EXTENSION = re.compile(r"\.[a-z0-9]{2,8}$")
 
@@ -228,5 +228,5 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-#: Kinds of nodes labelled with names of the table, refs and snapshots.
+#: Kinds of nodes whose labels are names of the table, refs or snapshots.
 _NAMED_KINDS = frozenset({"table", "snapshot", "branch", "tag", "more"})

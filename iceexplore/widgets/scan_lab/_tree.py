@@ -22,7 +22,7 @@ _WORDS = {
     "read": "more read", "manifests": "more manifests read", "skipped-manifests": "more manifests skipped",
     "skipped": "more skipped",
 }  # fmt: skip
-#: The most manifests unfolded at first, and the most files that they may have together.
+#: Maximum number of manifests that are unfolded at first, and of the files that they may have together.
 _UNFOLDED = 4
 _FILES = 40
 

@@ -1,5 +1,5 @@
 /**
- * Where the cards of a forest are: from left to right, a column per level. Many leaves side by side become a block of
+ * The positions of a forest's cards: from left to right, one column per level. Many sibling leaves become a block of
  * several columns, so that a long list stays readable.
  *
  * @module
@@ -11,7 +11,7 @@
 export const CARD = { height: 40, gapX: 38, gapY: 8, narrowest: 92, widest: 220 };
 /** The distance from one card to the one below it. */
 const STEP = CARD.height + CARD.gapY;
-/** The most columns of a block. */
+/** The maximum number of columns of a block. */
 const MOST_COLUMNS_OF_BLOCK = 8;
 
 /**
@@ -39,7 +39,7 @@ export function arrange(nodes, roots, expanded) {
   /** @type {TreeBlock[]} */
   const blocks = [];
   /**
-   * By level: the width of its cards, and where its first column begins.
+   * For each level, the width of its cards and the x of its first column.
    *
    * @type {number[]}
    */
@@ -149,7 +149,7 @@ export function arrange(nodes, roots, expanded) {
       const end = placeAll(children, row, top);
       const first = children[0].y;
       const last = children[children.length - 1].y;
-      // In the middle of its children, but near the first, so that it is not off the screen.
+      // Centered beside its children, but near the first one, so that it stays on the screen.
       place(row, lefts[level], Math.min((first + last) / 2, first + 2 * STEP));
       top = Math.max(end, row.y + STEP) + (children.length > 1 ? CARD.gapY : 0);
     }

@@ -1,5 +1,5 @@
 /**
- * What Python sends for display: texts, lists and tables as blocks of parts (`iceexplore.widgets.core._blocks` says how
+ * Content from Python: texts, lists and tables as blocks of parts (`iceexplore.widgets.core._blocks` documents how
  * they look). All of it is plain text, never markup.
  *
  * @module
@@ -10,11 +10,11 @@
 import { copyButton } from "./controls.js";
 import { applyColours, changeSelection, el, linkButton, svg } from "./dom.js";
 
-/** The tags of blocks that are not a `div` with a class of their name. */
+/** The tags of those blocks that are not simply a `div` with the block's name as its class. */
 const BLOCK_TAGS = /** @type {Record<string, string>} */ ({ h: "h4", p: "p" });
 /** The parts that have a tag of their own. */
 const PART_TAGS = ["b", "code"];
-/** The least width of a bar that is not 0, in percent. */
+/** The minimum width, in percent, of a bar whose value is not 0. */
 const THINNEST_BAR = 0.6;
 
 /**
@@ -45,7 +45,7 @@ export function blocks(model, list = []) {
     const cell = (tag, scope, parts, column) => el(tag, { scope, class: columns[column] }, parts.map(drawPart));
     const head = heads.length > 0 && el("thead", el("tr", heads.map((parts, i) => cell("th", "col", parts, i))));
     const body = rows.map((cells) => {
-      // The first cell of a row is its head.
+      // The first cell of a row is its header.
       const [first, ...others] = cells;
       return el("tr", cell("th", "row", first, 0), others.map((parts, i) => cell("td", null, parts, i + 1)));
     });

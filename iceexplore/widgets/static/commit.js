@@ -26,13 +26,13 @@ const COMMIT_TABS = {
 };
 const COMMIT_TABLES = ["files", "manifests", "rules", "written"];
 /**
- * The value of a number that is none. A browser neither shows nor gives what was typed; Python is to refuse it, not to
+ * The value for input that is not a number. The browser does not return what was typed; Python should refuse it, not
  * take the default for it.
  */
 const NOT_A_NUMBER = "what was typed";
 
 /**
- * Return the value of a field: what was chosen, or its default, also if what was chosen is no longer offered.
+ * Return the value of a field: the chosen one, or the default if none was chosen or it is no longer offered.
  *
  * @param {FormField} field
  * @param {CommitDraft} draft
@@ -81,7 +81,7 @@ export function commitView(model) {
     model.save("commit_draft", { ...model.commit_draft, ...change });
   }
   /**
-   * Ask Python to do something, each time.
+   * Send a request to Python, even if it equals the previous one.
    *
    * @param {string} what
    * @param {object} [more]
@@ -121,7 +121,8 @@ export function commitView(model) {
       "data-field": name,
       "aria-describedby": help && `${key}-help`,
       onchange: take,
-      // For a browser what is no number is as empty as nothing, so it reports no change when it is removed.
+      // To the browser, an invalid number is the same as an empty field, so it reports no change when the input is
+      // cleared.
       oninput() {
         if (fieldValue(field, model.commit_draft) === NOT_A_NUMBER) take();
       },
@@ -227,7 +228,7 @@ export function commitView(model) {
   function drawForm() {
     const { needs, layout, choose = [] } = model.commit_form;
     if (needs) return fill(form, el("p", needs));
-    // It has not come yet.
+    // The answer has not arrived yet.
     if (!layout) return;
     drawLayout(layout);
     drawChoices(choose);

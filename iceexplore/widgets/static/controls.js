@@ -1,5 +1,5 @@
 /**
- * Tabs, menus, forms and buttons that copy: what they look like, and what the keys do in them.
+ * Tabs, menus, forms and copy buttons: their appearance, and their keyboard handling.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 
 import { consumeEvent, copyText, el, fill, keepFocus } from "./dom.js";
 
-/** ms that a button shows what it did. */
+/** How long, in ms, a button shows its result. */
 const SHOWN_TIME = 1500;
 
 /**
@@ -56,7 +56,7 @@ export function tabRow(kind, label, tabs) {
 }
 
 /**
- * Mark one of some tabs as chosen: it alone has the tab stop.
+ * Mark one of the tabs as selected; only this one has the tab stop.
  *
  * @param {Iterable<Element>} tabs
  * @param {Element | undefined} chosen
@@ -96,14 +96,14 @@ export function panelTabs(label, titles, panel, choose) {
     };
     markTab(tabs, tab);
     panel.setAttribute("aria-labelledby", tab.id);
-    // Python or another view may have chosen it while the focus was in the panel.
+    // Python or another view may have selected the tab while the focus was in the panel.
     keepFocus(panel, show, tab);
   }
   return { element: tabRow("div.tabs", label, tabs), mark };
 }
 
 /**
- * Return a button that copies a text, and says in its place whether that was done.
+ * Return a button that copies a text, and then shows whether that succeeded.
  *
  * @param {Child} label
  * @param {() => string | Promise<string>} text
@@ -121,7 +121,7 @@ export function copyButton(label, text, extra, answers = { copied: "Copied", ref
 }
 
 /**
- * Return a box to tick, with its words.
+ * Return a checkbox with its label.
  *
  * @param {string} words
  * @param {((on: boolean) => void) | null} [choose]
@@ -138,7 +138,7 @@ export function checkBox(words, choose, properties, title) {
 }
 
 /**
- * Return a form that Enter sends, too. Its keys are not the notebook's.
+ * Return a form that Enter submits, too. Keys pressed in it do not reach the notebook.
  *
  * @param {string} kind Its classes, such as ".wide", or "".
  * @param {() => void} send
@@ -155,7 +155,7 @@ export function keyboardForm(kind, send, ...inside) {
 }
 
 /**
- * Return a menu below its summary. Escape shuts it.
+ * Return a menu that opens below its summary. Escape closes it.
  *
  * @param {HTMLElement} summary
  * @param {Properties} properties

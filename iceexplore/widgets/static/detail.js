@@ -1,5 +1,5 @@
 /**
- * The detail pane: what the selected node is, its fields with their meanings, its problems, tables and raw JSON.
+ * The detail pane: the kind of the selected node, its fields with explanations, its problems, tables and raw JSON.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { gridView, selectNode } from "./grid.js";
 /** The most characters of a value that are shown unfolded, and how many of a longer one. */
 const UNFOLDED = 160;
 const FOLDED = 140;
-/** From so many characters on a value takes two columns, and the whole width. */
+/** The numbers of characters from which a value takes two columns, and the whole width. */
 const TWO_COLUMNS = 17;
 const WHOLE_WIDTH = 49;
 const COPY_ICON = "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
@@ -160,7 +160,7 @@ export function detailView(model) {
     if (held) (chosen ?? head).focus();
   }
   /**
-   * Mark the tab of the table that was asked for last.
+   * Mark the tab of the table that was requested last.
    *
    * @returns {HTMLElement | undefined} The tab.
    */

@@ -15,10 +15,10 @@ const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const MOST_CHARACTERS = 33;
 /** A location or a file's name. */
 const LOCATION = /^([\w.+:%=~@-]*\/\S|\S+\.[a-z]\w{1,7}$)/i;
-/** What can have the focus. */
+/** A selector for elements that can have the focus. */
 const FOCUSABLE = "button, input, select, summary, [tabindex]";
 
-/** For a box that scrolls and has a tab stop inside: Firefox would make the box another one. */
+/** Properties of a scrolling box that has a tab stop inside: Firefox would make the box itself a second tab stop. */
 export const NO_TAB_STOP = { tabindex: -1 };
 
 // Elements -------------------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ function setProperty(node, key, value) {
 }
 
 /**
- * Return the children that are there, without nesting.
+ * Return the children as a flat list, without empty ones.
  *
  * @param {unknown[]} children
  * @returns {(Node | string)[]} Numbers are still numbers: `append` makes text of them.
@@ -140,7 +140,7 @@ export function listen(node, listeners) {
 // Buttons and boxes ----------------------------------------------------------------------------------------------------
 
 /**
- * Return a button whose text says what it does.
+ * Return a button whose text describes its action.
  *
  * @param {Child} text
  * @param {Properties["onclick"]} onclick
@@ -201,7 +201,7 @@ function stopIfDisabled(event) {
 }
 
 /**
- * Make a button usable or not. Never use `disabled`: a button that has the focus would lose it to the page.
+ * Enable or disable a button. Never use `disabled`: a button that has the focus would lose it to the page.
  *
  * @template {HTMLButtonElement} B
  * @param {B} button
@@ -306,14 +306,14 @@ export function keepFocus(box, draw, next = box) {
   const candidates = /** @type {HTMLElement[]} */ ([...box.querySelectorAll(FOCUSABLE)]);
   const successor = candidates.filter(isVisible).find((one) => nameOf(one) === nameOf(held));
   successor?.focus({ preventScroll: true });
-  // What is in a folded <details> is visible by its rectangles, and takes no focus.
+  // Content of a closed <details> looks visible by its rectangles, but cannot have the focus.
   if (successor && document.activeElement === successor) return;
   const other = typeof next === "function" ? next() : next;
   other?.focus();
 }
 
 /**
- * Keep an event from the page: a key that the widget has used is nobody else's.
+ * Stop an event from reaching the page: a key that the widget has handled must have no other effect.
  *
  * @param {Event} event
  */
@@ -325,7 +325,7 @@ export function consumeEvent(event) {
 // The model ------------------------------------------------------------------------------------------------------------
 
 /**
- * Change the selection: a node, a snapshot, one to compare with. What is not given stays.
+ * Change the selection: a node, a snapshot, one to compare with. Parts that are not given stay the same.
  *
  * @param {Model} model
  * @param {Partial<Selection>} change
@@ -354,7 +354,7 @@ export function timer(model) {
 }
 
 /**
- * Return a random number for ids and messages, as several widgets may be in a page.
+ * Return a random number for ids and messages, as there may be several widgets in a page.
  *
  * @returns {number}
  */
@@ -429,13 +429,13 @@ export async function copyText(given) {
       // Firefox has no ClipboardItem before version 127.
       await navigator.clipboard.writeText(await given);
     } else {
-      // Safari allows this only while it handles the click, so what comes later is promised to it.
+      // Safari allows this only while it handles the click, so it gets a promise of text that arrives later.
       const blob = given.then((text) => new Blob([text], { type: "text/plain" }));
       await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
     }
     return true;
   } catch {
-    // No permission, or no secure context: use what browsers had before there was a clipboard API.
+    // Without permission, or outside a secure context, use the older way of copying.
     const text = await given;
     const held = /** @type {HTMLElement | null} */ (document.activeElement);
     const area = el("textarea", { style: { position: "fixed", opacity: 0 }, ariaHidden: true });
@@ -458,7 +458,7 @@ export async function copyText(given) {
 export function saveFile(blob, name) {
   const url = URL.createObjectURL(blob);
   const anchor = el("a", { href: url, download: name });
-  // In the page: VS Code saves what it sees clicked there, and nothing else.
+  // The link must be in the page: VS Code only saves files for clicks that it sees there.
   document.body.append(anchor);
   anchor.click();
   anchor.remove();

@@ -13,11 +13,11 @@ import { clamp, consumeEvent, el, fill, keepFocus, listen, randomId } from "./do
 import { timelineView } from "./timeline.js";
 import { treeView } from "./treeView.js";
 
-/** Percent of the width that either pane keeps, that the tree has at first, and that an arrow key moves. */
+/** Percentages of the width: the minimum of each pane, the tree's at first, and the step of an arrow key. */
 const SHARE = { least: 25, first: 54, step: 3 };
 
 /**
- * The views whose scripts came later, by the text of their script.
+ * The views whose scripts were loaded later, by the text of the script.
  *
  * @type {Map<string, Promise<View>>}
  */
@@ -138,7 +138,7 @@ export function explorerView(model) {
       tabs[i].textContent = title;
     });
     for (const { panel } of parts) {
-      // Those who chose the tab need not be at the tabs: a problem leads to its node, and Python sets the tab.
+      // The tab may have been selected elsewhere: by a problem that links to its node, or by Python.
       keepFocus(panel, () => (panel.hidden = panel !== chosen.panel), chosen.tab);
     }
     if (chosen.isMade) return;

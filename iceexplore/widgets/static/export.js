@@ -1,5 +1,6 @@
 /**
- * What leaves a table: a cell, a row, all of it as CSV. What no page has is asked of Python; the answer is a message.
+ * Copies and downloads from a table: a cell, a row, or all of it as CSV. What the page does not have is requested from
+ * Python, which answers with a message.
  *
  * @module
  */
@@ -8,11 +9,11 @@
 
 import { copyText, formatCount, plural, randomId, saveFile } from "./dom.js";
 
-/** The number of characters from which on Python may have shortened a cell. */
+/** The number of characters from which Python may have shortened a cell. */
 const SHORTENED = 300;
-/** A sign that may replace a control character, which Python does not send to be displayed. */
+/** A visible sign that may stand in for a control character, which Python does not send for display. */
 const SIGN = /[\u2400-\u2421\u27e8]/;
-/** In CSV: a cell that Python put an apostrophe before, as a spreadsheet would calculate it. */
+/** In CSV, a cell that Python prefixed with an apostrophe, because a spreadsheet would treat it as a formula. */
 const DISARMED = /(?:^|[,\n])"?'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 /** The longest name of a file. */
 const MOST_NAME = 80;
@@ -27,7 +28,7 @@ export function isComplete(text) {
 }
 
 /**
- * Return whether CSV has cells that were disarmed.
+ * Return whether CSV has cells that were prefixed with an apostrophe.
  *
  * @param {string} text
  */
@@ -54,7 +55,7 @@ export function gridExport(model, { grid, page, cell, say }) {
   const waiting = new Map();
 
   /**
-   * Ask Python for what no page has.
+   * Ask Python for something that the page does not have.
    *
    * @param {Want} want
    * @param {{ row: number, column?: number }} what
@@ -77,7 +78,7 @@ export function gridExport(model, { grid, page, cell, say }) {
   });
 
   /**
-   * Ask for a text of the page that is shown.
+   * Request the complete text of a cell or row of the page that is shown.
    *
    * @param {Want} want
    * @param {number} row Its place in the page.

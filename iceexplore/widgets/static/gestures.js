@@ -1,14 +1,14 @@
 /**
- * How a canvas is moved and zoomed: a pointer drags it; two fingers on a screen or a trackpad, and the wheel, zoom it.
+ * Moving and zooming a canvas: a pointer drags it; two fingers on a screen or trackpad, and the wheel, zoom it.
  *
  * @module
  */
 
 import { listen } from "./dom.js";
 
-/** px that a pointer moves before it drags. */
+/** How far, in px, a pointer moves before it starts to drag. */
 const DRAG_DISTANCE = 4;
-/** px of a line, where a wheel counts lines. */
+/** The height of a line in px, for wheels that count lines. */
 const LINE = 24;
 /** How fast a wheel zooms. */
 const ZOOM_SPEED = 0.004;
@@ -81,7 +81,7 @@ export function gestures(canvas, { pan, zoom, hold, takesWheel, hover, tap }) {
     if (event.ctrlKey) {
       zoom(Math.exp(-event.deltaY * unit * ZOOM_SPEED), event.offsetX, event.offsetY);
     } else if (!takesWheel(dx, dy) || !pan(-dx * unit, -dy * unit)) {
-      // At the end of the canvas, too, the wheel is the page's.
+      // At the end of the canvas, the wheel scrolls the page.
       return;
     }
     event.preventDefault();
@@ -92,7 +92,7 @@ export function gestures(canvas, { pan, zoom, hold, takesWheel, hover, tap }) {
       if (button) return;
       if (!pointers.size) restore = hold();
       pointers.set(pointerId, [offsetX, offsetY]);
-      // Two fingers pick nothing.
+      // Two fingers select nothing.
       dragged = pointers.size > 1;
     },
     pointermove: moved,
@@ -116,7 +116,7 @@ export function gestures(canvas, { pan, zoom, hold, takesWheel, hover, tap }) {
     gesturechange(event) {
       event.preventDefault();
       const { left, top } = canvas.getBoundingClientRect();
-      // Fingers on a screen are pointers already.
+      // Fingers on a screen are already handled as pointers.
       if (!pointers.size) zoom(event.scale / lastScale, event.clientX - left, event.clientY - top);
       lastScale = event.scale;
     },

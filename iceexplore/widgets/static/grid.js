@@ -33,21 +33,21 @@ import { inNextFrame, onResize } from "./painting.js";
 
 /** A table with more columns has a menu of them. */
 const FEW_COLUMNS = 6;
-/** The least height of a row, in px. */
+/** The minimum height of a row, in px. */
 const LEAST_ROW_HEIGHT = 20;
 /** How many rows out of view are drawn at once. */
 const ROWS_AT_ONCE = 20;
-/** ms after which the first of them are drawn, and the next ones. */
+/** The delays, in ms, after which the first of them are drawn, and each following batch. */
 const FIRST_PAUSE = 500;
 const NEXT_PAUSE = 20;
-/** The most characters that have room in a cell, whichever they are. */
+/** The maximum number of characters that fit into a cell, whatever characters they are. */
 const FITTING_CHARACTERS = 20;
-/** The place of the header among the rows, which are numbered from 0. */
+/** The number of the header as a row; the rows of the table are numbered from 0. */
 const HEADER = -1;
 const FILTER_ICON = "M2 4h12l-4.5 5v4l-3-1.5V9z";
 
 /**
- * What is shown before a page has come: it is of no table.
+ * The page that is shown before any page has arrived; it belongs to no table.
  *
  * @type {Partial<TablePage & TextPage>}
  */
@@ -87,7 +87,7 @@ function cellText(value) {
 }
 
 /**
- * Select a node, and the snapshot that it is of.
+ * Select a node, and the snapshot to which it belongs.
  *
  * @param {Model} model
  * @param {string} node
@@ -125,12 +125,12 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   /** The page that is shown. */
   let page = NO_PAGE;
   /**
-   * The query that is not answered yet.
+   * The query that has not been answered yet.
    *
    * @type {Query | null}
    */
   let asked = null;
-  /** What is wrong with the filter that is typed. */
+  /** The fault of the filter that is being typed. */
   let fault = "";
   /** What was done last. */
   let note = "";
@@ -143,7 +143,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   let scrollLeft = 0;
   let scrollTop = 0;
   /**
-   * Draw so many more of the page's rows.
+   * Draw this many more of the page's rows.
    *
    * @type {(most: number, pause?: number) => void}
    */
@@ -185,7 +185,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     return model.pages[grid] ?? NO_PAGE;
   }
   /**
-   * Return whether this is of another table than the one that is shown.
+   * Return whether this belongs to another table than the one that is shown.
    *
    * @param {{ of?: string, table?: string }} other
    */
@@ -206,7 +206,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     return n === undefined || asked.n === undefined || n < asked.n;
   }
   /**
-   * Return what is asked for, or there.
+   * Return the requested query or, if there is none, the one that is shown.
    *
    * @returns {Query}
    */
@@ -225,7 +225,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     drawState();
   }
   /**
-   * Ask for another table. What is typed, sorted and filtered is forgotten with the old one.
+   * Request another table. The typed text, the sort and the filters of the old one are dropped.
    *
    * @param {string} of
    * @param {string} table
@@ -255,7 +255,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   // The table ----------------------------------------------------------------------------------------------------------
 
   function draw() {
-    // What was received answers an earlier query.
+    // The received page answers an earlier query.
     if (isWaiting()) return;
     const next = received();
     const wanted = asked?.filters;
@@ -274,7 +274,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     }
     if (isMoved) filters.drawColumns();
     drawMenu();
-    // The focus stays at its place in the table, whatever is there now.
+    // The focus stays at the same position in the table, whatever is there now.
     panel.replaceChildren();
     wait();
     if (page.text !== undefined) panel.append(el("pre.text", { tabindex: 0, ariaLabel: label }, page.text));
@@ -284,7 +284,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     if (held) home.focus();
     keepFocus(pager, drawPager, home);
     drawState();
-    // Now that everything has the height that it will have.
+    // Done now, when everything has its final height.
     reveal();
   }
 
@@ -306,7 +306,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     drawRows(isTurned ? Math.ceil(viewHeight / LEAST_ROW_HEIGHT) : Infinity, FIRST_PAUSE);
     const undrawn = rows.slice(body.rows.length);
     const heads = shown.shown.map((place) => headCell(shown, place));
-    // The texts that are not drawn yet, invisible: a column has its width before its last row.
+    // Texts that are not drawn yet are added invisibly, so that a column has its final width from the start.
     const widths = shown.shown.map((_, i) => el("td", undrawn.map((row) => cellText(row[i])).join("\n")));
     panel.append(
       el(
@@ -370,7 +370,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
       return i ? el("td", properties) : el("th", { scope: "row", ...properties });
     });
     const pattern = el("tr", cells);
-    // The cell that opens the row's node: text tells more of a row than a number.
+    // The cell that opens the row's node. A cell with text describes a row better than one with a number.
     const link = Math.max(0, shown.findIndex((place) => !columns[place].right));
     return (row, at) => {
       const line = /** @type {HTMLTableRowElement} */ (pattern.cloneNode(true));
@@ -415,7 +415,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
         };
         return checkBox(name, (on) => toggle(place, on), properties, doc || null).element;
       });
-    // The boxes are made when they are looked at.
+    // The checkboxes are created when the menu is opened.
     fill(list, menu.open && items());
   }
 
@@ -520,7 +520,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     return body?.rows[place];
   }
   /**
-   * Return what of a row can have the focus: the header's buttons, or the cells.
+   * Return the elements of a row that can have the focus: the header's buttons, or the cells.
    *
    * @param {number} row
    * @returns {HTMLElement[]}
@@ -574,7 +574,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   function selectedNode() {
     return model.selection.node;
   }
-  /** Bring the row of the selected node into sight, without scrolling the notebook. */
+  /** Scroll the row of the selected node into view, without scrolling the notebook. */
   function reveal() {
     const place = page.nodes?.indexOf(selectedNode()) ?? -1;
     const row = place >= 0 ? rowAt(place) : undefined;
@@ -592,7 +592,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
 
   // Pointer and keys ---------------------------------------------------------------------------------------------------
 
-  /** Keep the header and the first column in sight. Until something is scrolled they are drawn like all others. */
+  /** Keep the header and the first column in view. They are only treated specially once something is scrolled. */
   function scrolled() {
     scrollLeft = panel.scrollLeft;
     scrollTop = panel.scrollTop;
@@ -617,14 +617,14 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
       End: () => moveTo(row, Infinity),
       PageDown: () => turnTo(pageNow + 1),
       PageUp: () => turnTo(pageNow - 1),
-      // In the header it is the button's.
+      // In the header, the key belongs to the button.
       Enter: row !== HEADER && (() => open(/** @type {Element} */ (event.target))),
     };
     /** @type {Record<string, false | (() => void)>} */
     const withControl = {
       Home: () => moveTo(0, 0),
       End: () => moveTo(lastRow, Infinity),
-      // What is marked in the page is copied by the browser.
+      // If text is selected in the page, the browser copies that.
       c: row !== HEADER && getSelection()?.isCollapsed !== false && actions.copyCell,
     };
     const action = (event.ctrlKey || event.metaKey ? withControl : near)[event.key];
@@ -650,7 +650,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   });
 
   model.onChange("pages", () => {
-    // Another grid's page has come.
+    // The page of another grid has arrived.
     if (sameJson(page, received())) return;
     // Another table is drawn a frame later than the rest of the same answer: two short frames, not a long one.
     if (page.of !== undefined && isOther(received())) drawSoon();

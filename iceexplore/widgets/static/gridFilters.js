@@ -1,5 +1,5 @@
 /**
- * The filters of a table: one that is typed, and those that are kept, each of a column or of all.
+ * The filters of a table: one that is being typed, and those that are kept, each for one column or for all.
  *
  * @module
  */
@@ -10,15 +10,15 @@ import { el, fill, focusedIn, options, sameJson, selectBox, timer } from "./dom.
 
 /** @type {Operator[]} */
 const OPERATORS = ["contains", "=", "<", ">", "null", "not null"];
-/** ms without a key until what is typed filters. */
+/** The time without a key, in ms, after which the typed filter is applied. */
 const TYPING_PAUSE_OF_FILTER = 300;
-/** A table with more rows is not filtered before Enter. */
+/** A table with more rows is only filtered when Enter is pressed. */
 const MANY_ROWS = 200_000;
 /** The longest filter, in characters. */
 const MOST_FILTER = 1000;
-/** How much of a text an error quotes. */
+/** The number of characters of a text that an error quotes. */
 const MOST_QUOTED = 20;
-/** A number, or the beginning of one; and what infinite numbers are called. */
+/** A number or the beginning of one, and the names of infinite numbers. */
 const NUMBER = /^[+-]?(\d*\.?\d*(e[+-]?\d*)?|inf|nan)$/i;
 
 /**
@@ -51,7 +51,7 @@ export function filterText({ column, op, value }, columns) {
 }
 
 /**
- * Return how far a text is a number: it is one, it may become one, or it cannot.
+ * Return whether a text is a number, may become one, or cannot.
  *
  * @param {string} text
  * @returns {"number" | "beginning" | "no number"}
@@ -151,7 +151,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     tell("");
   }
   /**
-   * Show a fault of what is typed; "" for none.
+   * Show a fault of the typed filter; "" for none.
    *
    * @param {string} fault
    */
@@ -177,7 +177,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     wait(hasManyRows() ? isValid : apply, TYPING_PAUSE_OF_FILTER);
   }
   /**
-   * Ask for what is typed.
+   * Request the typed filter.
    *
    * @param {boolean} [isDone]
    * @returns {Filter | null} The filter, if it is valid.
@@ -257,13 +257,13 @@ export function filterBar(model, { label, page, current, ask, say }) {
   }
 
   /**
-   * A page has come with these filters.
+   * Handle a page that has arrived with these filters.
    *
    * @param {Filter[]} [filters]
    */
   function settle(filters = []) {
     if (!draft || includes(filters, draft)) return;
-    // Another view has removed it.
+    // Another view has removed the filter.
     if (focusedIn(bar)) draft = null;
     else forget();
   }
@@ -277,7 +277,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     const lost = wanted.find((one) => !includes(filters, one));
     if (lost && !text.value) putInBoxes(lost);
     if (includes(filters, draft)) return;
-    // What is typed replaces the filter before it, until it is corrected.
+    // An invalid typed filter replaces the previous one until it is corrected.
     draft = null;
     if (column.value || text.value) draft = filters.find((one) => !includes(wanted, one)) ?? null;
   }

@@ -11,13 +11,13 @@ import { watchTheme } from "./theme.js";
 
 /** Properties of the style sheet, each a colour: `--ice-paper` and so on. */
 const COLOURS = /** @type {const} */ (["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen"]);
-/** How long a theme's style sheet may take to arrive, in ms. */
+/** The time, in ms, that a theme's style sheet may take to arrive. */
 const THEME_DELAY = 400;
-/** The most texts whose shortened forms are remembered. */
+/** The maximum number of texts whose shortened forms are cached. */
 const MOST_FITTED = 20000;
 
 /**
- * Call `run` when a box has another size, and when it comes into the page, until the widget is removed.
+ * Call `run` when the size of a box changes and when it is added to the page, until the widget is removed.
  *
  * @param {Model} model
  * @param {Element} box
@@ -96,7 +96,7 @@ export function resizeCanvas(canvas, width, height) {
 }
 
 /**
- * Return what draws on a canvas.
+ * Return the drawing context of a canvas.
  *
  * @param {HTMLCanvasElement} canvas
  */
@@ -164,7 +164,7 @@ export function fitText(context, text, room, font) {
   context.font = font;
   let found = text;
   if (context.measureText(text).width > room) {
-    // The longest beginning that fits, by bisection.
+    // Find the longest prefix that fits, by bisection.
     let low = 0;
     let high = text.length;
     while (low < high) {
@@ -180,7 +180,7 @@ export function fitText(context, text, room, font) {
 }
 
 /**
- * Return a function that has `draw` called in the next frame, once however often it is asked for.
+ * Return a function that schedules `draw` for the next frame, where it is called once however often it was scheduled.
  *
  * @param {Model} model
  * @param {() => void} draw

@@ -1,5 +1,5 @@
 /**
- * What is wrong in what has been read, by severity and kind, each with links to its node.
+ * The problems found so far, by severity and kind, each with a link to its node.
  *
  * @module
  */
@@ -9,7 +9,7 @@
 import { button, changeSelection, el, fill, formatCount, keepFocus, setEnabled } from "./dom.js";
 
 /**
- * The severities, most severe first, and what each is called.
+ * The severities, most severe first, with their labels.
  *
  * @type {[Severity, string][]}
  */
@@ -74,7 +74,7 @@ export function problemsView(model) {
   }
   /** @param {Partial<Selection>} selection */
   function go(selection) {
-    // In the explorer another tab shows nodes.
+    // In the explorer, nodes are shown in another tab.
     if (model.tab !== undefined) model.set("tab", "tree");
     changeSelection(model, selection);
   }

@@ -1,5 +1,5 @@
 /**
- * A saved page: the views of the explorer, on a model that answers from what was saved, without Python.
+ * A saved page: the explorer's views with a model that answers from saved data, without Python.
  *
  * @module
  */
@@ -12,8 +12,8 @@ import { answerMessage, answerQuery } from "./savedTables.js";
 import { shell } from "./shell.js";
 
 /**
- * Return as much of anywidget's model as the views use. Setting a trait calls its listeners; then what was asked by it
- * is answered.
+ * Return a model with the parts of anywidget's that the views use. Setting a trait calls its listeners; then the request
+ * in it is answered.
  *
  * @param {SavedPage} saved
  * @returns {AnyModel}
@@ -35,7 +35,7 @@ export function savedModel(saved) {
    * @param {any} value
    */
   function set(name, value) {
-    // Comparing takes Python.
+    // Comparing needs Python.
     if (name === "selection") value = { ...value, against: "" };
     if (sameJson(traits[name], value)) return;
     const before = traits[name];
@@ -97,7 +97,7 @@ export function savedModel(saved) {
       }
     }
     const id = now.node;
-    // What is selected is in sight: the path to it is unfolded.
+    // The selected node is visible: the path to it is unfolded.
     if (id !== before.node) set("expanded", [...new Set([...traits.expanded, ...above(id)])]);
     const detail = saved.details[id];
     const node = traits.nodes[id];
@@ -146,7 +146,7 @@ export function savedModel(saved) {
     send(message) {
       const request = /** @type {any} */ (message);
       const found = tablesOf(request.of)[request.table];
-      // The answer to a ping, too, so that the shell knows that somebody is there.
+      // Pings are answered, too, so that the shell does not report a lost kernel.
       emit("msg:custom", found ? answerMessage(found, request) : {});
     },
   };

@@ -1,5 +1,5 @@
 /**
- * The answers to a grid's queries in a saved page: what Python computes from a table, computed from all its rows.
+ * The answers to a grid's queries in a saved page, computed from all rows of the table as Python would.
  *
  * @module
  */
@@ -10,11 +10,11 @@ import { clamp } from "./dom.js";
 
 /** The number of columns that are shown at first. */
 const MOST_COLUMNS = 60;
-/** Spreadsheets run a cell as a formula that begins with one of these. */
+/** Spreadsheets treat a cell that begins with one of these as a formula. */
 const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
 /**
- * Return the number that a text is: a BigInt where it is whole, so that no digit of an id is lost, or NaN.
+ * Return a text as a number: a BigInt if it is whole, so that no digit of an id is lost; NaN if it is none.
  *
  * @param {string} text
  * @returns {number | bigint}
@@ -26,7 +26,7 @@ function parseNumber(text) {
 }
 
 /**
- * Return whether a cell contains a text, in upper or lower case.
+ * Return whether a cell contains a text, ignoring case.
  *
  * @param {string | null} cell
  * @param {string} text
@@ -36,7 +36,7 @@ function contains(cell, text) {
 }
 
 /**
- * Return a negative number, 0 or a positive number, as `Array.sort` wants it.
+ * Compare two values: return a negative number, 0 or a positive number, as `Array.sort` requires.
  *
  * @template {string | number | bigint} T
  * @param {T} a
@@ -129,7 +129,7 @@ export function answerQuery(found, query, size = 50) {
 }
 
 /**
- * Return a cell of CSV: quoted if need be, and with an apostrophe before what a spreadsheet would calculate.
+ * Return a cell of CSV: quoted if necessary, and with an apostrophe before what spreadsheets treat as a formula.
  *
  * @param {string | null} text
  * @param {boolean} [isNumber]

@@ -24,11 +24,11 @@ const SCAN_TABS = {
   rows: "Find a row",
 };
 const SCAN_TABLES = ["tasks", "skipped", "deletes", "head"];
-/** ms without a key until Python is asked about what is typed. */
+/** The time without a key, in ms, after which the typed text is sent to Python. */
 const HINT_DELAY = 120;
 
 /**
- * Ask Python for something, each time: "plan", "examples", "advice", "count", "rows".
+ * Send a request to Python, even if it is repeated: "plan", "examples", "advice", "count", "rows".
  *
  * @param {Model} model
  * @param {string} want
@@ -54,7 +54,7 @@ export function errorToShow({ error = "", unfinished, start = 0, end = 0, text: 
 }
 
 /**
- * Return the choice that is reached by moving from one: among `count` choices and none of them, -1, in a circle.
+ * Return the choice reached by moving from one. The `count` choices, and -1 for none of them, form a circle.
  *
  * @param {number} at
  * @param {number} by
@@ -86,7 +86,7 @@ function filterBox(model, id, submit) {
   });
   const list = el("ul.scan-list", { role: "listbox", id: `${id}-list`, ariaLabel: "What can come next" });
   const fault = el("pre.scan-fault", { id: `${id}-fault`, role: "status" });
-  /** The number of the question whose answer is the list; 0 while it is shut. */
+  /** The number of the request whose answer is the list; 0 while the list is closed. */
   let question = 0;
   /** The choice that Enter takes, once there are choices, or -1. */
   let at = -1;
@@ -115,7 +115,7 @@ function filterBox(model, id, submit) {
     const items = found.map(([text, note], i) => {
       /** @param {MouseEvent} event */
       function onmousedown(event) {
-        // The box keeps the focus.
+        // Keep the focus in the box.
         event.preventDefault();
         accept(i);
       }
@@ -133,7 +133,7 @@ function filterBox(model, id, submit) {
     const hint = model.scan_hint;
     const isHere = input.matches(":focus");
     const error = isHere ? errorToShow(hint, input.value, found.length > 0, model.scan_plan.filter) : "";
-    // A screen reader reads it again if it is set again.
+    // Setting it again would make screen readers read it again.
     if (fault.textContent !== error) fault.textContent = error;
     fault.classList.toggle("ice-quiet", hint.unfinished ?? false);
     input.ariaInvalid = String(error !== "" && !hint.unfinished);
@@ -151,7 +151,7 @@ function filterBox(model, id, submit) {
       at = nextChoice(at, by, count);
       draw();
     } else {
-      // The first or the last one, once they are there.
+      // Go to the first or the last choice once they have arrived.
       show(by > 0 ? 0 : Infinity);
     }
   }
@@ -165,7 +165,7 @@ function filterBox(model, id, submit) {
   }
   listen(input, {
     keydown(event) {
-      // Else the notebook takes it.
+      // Otherwise the notebook would handle the key.
       event.stopPropagation();
       /** @type {Record<string, false | (() => void)>} */
       const actions = {
@@ -262,7 +262,7 @@ export function scanView(model) {
   function drawTop() {
     const { names = [], filters = [], blocks: words } = model.scan_examples;
     const chosen = model.scan_columns;
-    // Another snapshot may lack a column that is chosen.
+    // Another snapshot may lack a selected column.
     const all = [...new Set([...names, ...chosen])];
     columnsSummary.textContent = chosen.length ? `Columns ${chosen.length}/${all.length}` : "All columns";
     const boxes = all.map((name) => {
@@ -310,7 +310,7 @@ export function scanView(model) {
       blocks(model, texts),
     );
   }
-  /** What was asked for and is not shown yet, or was cancelled, is pale. */
+  /** A request that is not shown yet, or was cancelled, makes the old result pale. */
   function drawStale() {
     const { filter, snapshot } = model.scan_plan;
     const isStale = filter !== model.scan_filter || snapshot !== model.selection.snapshot;

@@ -14,7 +14,7 @@ import { followTheme } from "./theme.js";
 
 /** The time without an answer after which we ask whether Python is there, and again until we report that it is not. */
 const PATIENCE = 3000;
-/** The time since the last sign of Python after which a visit to the widget is a reason to ask. */
+/** The time since Python's last sign of life after which a ping is sent when the user comes back to the widget. */
 const REST = 20000;
 /** How many earlier requests each request of `requestEach` repeats. */
 const MOST_EARLIER = 20;
@@ -113,12 +113,12 @@ export function shell({ model: anyModel, el: host }, view) {
    */
   let answeredSelection = null;
   /**
-   * Why nobody answers: LOST, SILENT, or null while somebody does.
+   * Why Python does not answer: LOST, SILENT, or null while it does.
    *
    * @type {ErrorText | null}
    */
   let silence = null;
-  /** When Python gave the last sign. */
+  /** The time of Python's last sign of life. */
   let lastSign = Date.now();
 
   const model = createModel(anyModel, { set, toPython }, cleanups);
@@ -143,7 +143,7 @@ export function shell({ model: anyModel, el: host }, view) {
   /** @type {ModelMethods["set"]} */
   function set(name, value) {
     if (name === "selection") {
-      // Once the kernel has ended nobody answers a selection, so everything goes on showing what was read.
+      // Once the kernel has ended, selections are not answered, so all views keep showing what was read.
       if (silence === LOST) return;
       answeredSelection ??= anyModel.get(name);
     }
@@ -166,8 +166,8 @@ export function shell({ model: anyModel, el: host }, view) {
   }
   /** Expect an answer of any kind, if not to what was sent then to a ping. */
   function awaitAnswer() {
-    // A page made of what a notebook has kept: its models have no connection to Python, and what is sent is lost without
-    // an error.
+    // In a notebook that was opened without its kernel, models have no connection to Python, and messages are lost
+    // without an error.
     if (model.layout?.comm_live === false) setSilence(LOST);
     if (silence !== LOST) waiting ??= setTimeout(ping, PATIENCE);
   }
@@ -180,7 +180,7 @@ export function shell({ model: anyModel, el: host }, view) {
     try {
       anyModel.send({ ping: true });
     } catch {
-      // The notebook knows that there is nobody to send to.
+      // The notebook reports that there is no kernel to send to.
       clearTimeout(waiting);
       setSilence(LOST);
     }
@@ -205,7 +205,7 @@ export function shell({ model: anyModel, el: host }, view) {
   model.follow("error", drawError);
   model.onChange(["busy", "error", "answered"], answered);
   model.on("msg:custom", answered);
-  // Something happened to the connection.
+  // The state of the connection has changed.
   model.on("comm_live_update", () => setTimeout(askIfThere));
   model.onEnd(() => clearTimeout(waiting));
   followTheme(model, root);

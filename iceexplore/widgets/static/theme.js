@@ -1,5 +1,5 @@
 /**
- * Light or dark, as the page around a widget is.
+ * Light or dark theme, following the page around the widget.
  *
  * @module
  */

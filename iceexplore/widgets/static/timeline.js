@@ -27,17 +27,17 @@ import { paintTimeline } from "./timelinePainter.js";
 
 /** px: the row of flags, the main lane, other lanes, the room left and right. */
 const SIZE = { flags: 18, main: 46, side: 25, left: 16, right: 30 };
-/** px around a snapshot in which a click means it. */
+/** The distance in px around a snapshot within which a click selects it. */
 const REACH = 24;
-/** ms without a key until the snapshot that the keys have gone to is selected. */
+/** The time without a key, in ms, until the snapshot reached by arrow keys is selected. */
 const TRAVEL_DELAY = 150;
-/** ms after which playing asks again whether the tree has kept up. */
+/** The interval, in ms, at which playback checks whether the tree has caught up. */
 const BUSY_DELAY = 100;
-/** The fewest snapshots for which there are zoom buttons. */
+/** The minimum number of snapshots for which there are zoom buttons. */
 const ZOOMABLE = 24;
-/** The fewest snapshots in view. */
+/** The minimum number of snapshots in view. */
 const FEWEST_SEEN = 8;
-/** How far PageUp and PageDown go. */
+/** The number of snapshots by which PageUp and PageDown move. */
 const PAGE = 10;
 const SCALES = /** @type {const} */ ([["steps", "One step each"], ["time", "By time"]]);
 const MEASURES = /** @type {const} */ ([["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]]);
@@ -136,7 +136,7 @@ export function timelineView(model) {
   let span = 1;
   let width = 0;
   /**
-   * The index that the keys have gone to, until it is selected.
+   * The index reached by arrow keys, until it is selected.
    *
    * @type {number | null}
    */
@@ -294,7 +294,7 @@ export function timelineView(model) {
   function go(to, isNow = false) {
     to = clamp(0, to, last);
     if (to === current() && moved === null) {
-      // It is selected already, but if it could not be read, it is asked for again, as a node.
+      // It is already selected; but in case it could not be read, its node is requested again.
       if (model.error.text) changeSelection(model, { node: `snapshot:${all[to].id}` });
       return;
     }
@@ -320,7 +320,7 @@ export function timelineView(model) {
       changeSelection(model, { against: to === current() ? "" : all[to].id });
     }
   }
-  /** Return whether the next snapshot that is picked is compared with. */
+  /** Return whether the next snapshot that is picked becomes the one to compare with. */
   function isComparing() {
     return compareButton.ariaPressed === "true";
   }
@@ -340,7 +340,7 @@ export function timelineView(model) {
     player.ariaLabel = label;
   }
   function playOn() {
-    // The tree keeps up.
+    // The tree has caught up.
     if (model.busy) return waitToPlay(playOn, BUSY_DELAY);
     const from = current();
     go(from + 1, true);

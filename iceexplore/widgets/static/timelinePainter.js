@@ -9,13 +9,13 @@
 import { clamp } from "./dom.js";
 import { drawPath, drawText, fitText } from "./painting.js";
 
-/** px between snapshots below which near ones are drawn together. */
+/** The distance between snapshots, in px, below which they are drawn together. */
 const DENSE = 7;
-/** px of changes that are drawn together. */
+/** The width, in px, over which changes are drawn together. */
 const BIN = 3;
-/** px of a snapshot's bars, at most, by whether it is in the main lane. */
+/** The maximum height of a snapshot's bars in px, depending on whether it is in the main lane. */
 const BAR_HEIGHTS = { main: { added: 28, removed: 15 }, side: { added: 13, removed: 9 } };
-/** The most names of refs that are tried. */
+/** The maximum number of ref names that are tried. */
 const MOST_FLAGS = 200;
 
 /**

@@ -18,18 +18,18 @@ const LARGEST_SCALE = 2.5;
 const READABLE_SCALE = 0.9;
 /** px of paper beyond the outermost cards. */
 const EDGE = 40;
-/** px that a card which is revealed keeps from the rim. */
+/** The distance, in px, of a revealed card from the edge. */
 const MARGIN = 16;
 /** px that the sign for unfolding reaches beyond its card, and into it. */
 const TWISTY_BEYOND = 13;
 const TWISTY_INSIDE = 12;
-/** ms until the tooltip comes. */
+/** The delay of the tooltip in ms. */
 const TIP_DELAY = 350;
-/** px of the canvas from which on the overview covers no card that is looked at. */
+/** The size of the canvas, in px, from which the overview does not get in the way. */
 const OVERVIEW_NEEDS = { width: 450, height: 220 };
-/** px that the overview takes at most, without its border. */
+/** The maximum size of the overview in px, without its border. */
 const OVERVIEW = { width: 124, height: 84, border: 4 };
-/** The most px of a saved picture, in either direction. */
+/** The maximum size of a saved picture in px, in either direction. */
 const MOST_SAVED = 12000;
 
 /**
@@ -93,7 +93,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle }) {
   /** Keep cards in view. */
   function limit() {
     for (const [axis, side] of /** @type {const} */ ([["x", "width"], ["y", "height"]])) {
-      // What is unfolded keeps its place, near the rim too.
+      // An unfolded card keeps its position, even near the edge.
       const edge = Math.max(EDGE, view[side] * 0.45);
       const slack = view[side] - arrangement[side] * view.scale - edge;
       view[axis] = clamp(Math.min(edge, slack), view[axis], Math.max(edge, slack));
@@ -137,14 +137,14 @@ export function treeCanvas(model, { styles, onSelect, onToggle }) {
     const change = scale / view.scale;
     return moveTo(x - (x - view.x) * change, y - (y - view.y) * change, scale);
   }
-  /** Show all cards; of a forest that is very high, its width, from the top on. */
+  /** Show all cards; if the forest is very high, fit its width and begin at the top. */
   function fit() {
     const isHigh = wholeScale() < 0.1;
     const scale = Math.min(isHigh ? (view.width - EDGE) / arrangement.width : wholeScale(), 1.1);
     const top = isHigh ? EDGE : (view.height - arrangement.height * scale) / 2;
     moveTo((view.width - arrangement.width * scale) / 2, top, scale);
   }
-  /** Show all of it where that can be read, else what is selected and its children. */
+  /** Show everything if it is readable at that scale, else the selected node and its children. */
   function showBeginning() {
     if (wholeScale() > 0.8) return fit();
     moveTo(EDGE / 2, EDGE / 2, READABLE_SCALE);
@@ -170,7 +170,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle }) {
     };
   }
   /**
-   * Show a card, with as little motion as brings it into view, or at a scale at which it can be read.
+   * Show a card: move as little as necessary to bring it into view, or zoom until it is readable.
    *
    * @param {string} id
    */
@@ -337,7 +337,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle }) {
     tip.textContent = [node.tooltip || node.label, node.reason].filter(Boolean).join("\n");
     tip.hidden = false;
     const left = clamp(4, x + 12, view.width - tip.offsetWidth - 4);
-    // Below the pointer, or above it where there is no room.
+    // Below the pointer, or above it if there is no room below.
     let top = y + 18;
     if (top + tip.offsetHeight > view.height) top = Math.max(4, y - tip.offsetHeight - 8);
     tip.style.left = `${left}px`;
@@ -364,7 +364,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle }) {
   }
 
   /**
-   * Change what is selected, focused and found.
+   * Change the nodes that are selected, focused and found.
    *
    * @param {Partial<TreeState>} next
    */

@@ -9,9 +9,9 @@
 import { CARD } from "./arrangement.js";
 import { contextOf, drawPath, drawText, fitText } from "./painting.js";
 
-/** The scale from which on cards have words. */
+/** The minimum scale at which cards have text. */
 export const WORDS_SCALE = 0.52;
-/** The scale from which on they have icons; below it they are dots. */
+/** The minimum scale at which cards have icons; below it, they are dots. */
 export const ICONS_SCALE = 0.24;
 /** The first of these marks that a node has gives its card a colour. */
 const COLOURED_MARKS = ["problem", "removed", "added"];
@@ -19,11 +19,11 @@ const COLOURED_MARKS = ["problem", "removed", "added"];
 const BLOCK_MARGIN = 6;
 /** px that the sign for unfolding reaches beyond its card. */
 const TWISTY_REACH = 14;
-/** The distance in px from which on lines share a trunk. */
+/** The distance in px from which lines share a common stem. */
 const FAR = 150;
 
 /**
- * Return what the style of a node's card is called, in `styles`.
+ * Return the name, in `styles`, of the style of a node's card.
  *
  * @param {TreeNode} node
  */
@@ -57,7 +57,7 @@ export function cardPainter(colours, styles) {
   }
 
   /**
-   * Paint what a view shows of a forest.
+   * Paint the visible part of a forest.
    *
    * @param {HTMLCanvasElement} canvas That of the page, or one for a file.
    * @param {Viewport} view
@@ -72,7 +72,7 @@ export function cardPainter(colours, styles) {
     context.fillRect(0, 0, width, height);
     context.setTransform(ratio * scale, 0, 0, ratio * scale, x * ratio, y * ratio);
 
-    // What is in view, in the coordinates of the cards.
+    // The visible area, in the coordinates of the cards.
     const top = -y / scale;
     const bottom = (height - y) / scale;
     const left = -x / scale;
@@ -112,7 +112,7 @@ export function cardPainter(colours, styles) {
   }
 
   /**
-   * Add the line from a card to what is below it.
+   * Add the line from a card to its children.
    *
    * @param {CanvasRenderingContext2D} context
    * @param {TreeRow} from
@@ -201,7 +201,7 @@ export function cardPainter(colours, styles) {
 
     const signs = marks.map((name) => `mark:${name}`).filter((name) => styles[name]?.sign);
     if (scale < WORDS_SCALE) {
-      // A bar in place of words.
+      // Draw a bar in place of the text.
       drawPath(context, () => context.rect(x + 32, y + 15, width - 52, 10), { fill: colours.line });
     } else {
       let ink = isDim ? colours.muted : colours.ink;

@@ -11,13 +11,13 @@ import { applyColours, clamp, consumeEvent, el, fill, focusedIn, icon, listen, N
 
 /** The height of a row in px, as in the style sheet. */
 const ROW_HEIGHT = 36;
-/** How many rows above and below those in view are in the page too. */
+/** The number of rows above and below the visible ones that are in the page, too. */
 const ROWS_BEYOND = 5;
-/** Up to how many rows all are in the page. */
+/** The number of rows up to which all of them are in the page. */
 const MOST_ROWS_IN_PAGE = 200;
-/** ms after which a letter that is typed begins another word. */
+/** The time, in ms, after which a typed letter begins a new word. */
 const TYPING_PAUSE = 700;
-/** How marks are called by screen readers, where not by their name. */
+/** The names of marks for screen readers, if they differ from the names of the marks. */
 const SPOKEN_MARKS = /** @type {Record<string, string>} */ ({ carried: "carried over", pruned: "skipped" });
 
 /**
@@ -70,7 +70,7 @@ export function treeRows(model, { styles, label, on }) {
   const sheet = el("div.sheet", { role: "none" });
   const box = el("div.tree", { role: "tree", ariaLabel: label, ...NO_TAB_STOP }, sheet);
   /**
-   * The rows that are in the page, by id, and what of them is drawn, as JSON.
+   * The rows that are in the page, by id, with their drawn content as JSON.
    *
    * @type {Map<string, { element: HTMLElement, words?: string, looks?: string }>}
    */
@@ -96,7 +96,7 @@ export function treeRows(model, { styles, label, on }) {
   function show(next = {}) {
     Object.assign(state, next);
     if (next.rows) places = new Map(next.rows.map(({ id }, i) => [id, i]));
-    // The tab stop is where somebody moves, else at what is selected.
+    // The tab stop is at the row reached by keys, else at the selected row.
     if (!focusedIn(sheet) || !places.has(focus)) {
       const candidates = [state.selected, focus, state.rows[0]?.id];
       focus = candidates.find((id) => typeof id === "string" && places.has(id)) ?? "";
@@ -117,7 +117,7 @@ export function treeRows(model, { styles, label, on }) {
     let first = 0;
     let end = MOST_ROWS_IN_PAGE;
     if (!areAllInPage) {
-      // Asked before anything changes, so that the browser need not lay out twice.
+      // Measured before anything changes, so that the browser need not compute the layout twice.
       const height = box.clientHeight || 400;
       const top = clamp(0, box.scrollTop, rows.length * ROW_HEIGHT - height);
       first = top / ROW_HEIGHT - ROWS_BEYOND;

@@ -1,6 +1,6 @@
 /**
- * The search in a tree: what the browser has is found at once, the rest by Python, which reads manifests until it is
- * cancelled.
+ * The search in a tree: the browser searches the nodes that it has at once; Python searches the rest, reading manifests
+ * until the search is cancelled.
  *
  * @module
  */
@@ -9,11 +9,11 @@
 
 import { el, formatCount, listen, smallButton, timer } from "./dom.js";
 
-/** ms after the last letter until the search begins. */
+/** The delay, in ms, between the last letter and the search. */
 const SEARCH_DELAY = 250;
 
 /**
- * What a search needs of its tree.
+ * The properties of a tree that its search needs.
  *
  * @typedef {object} SearchContext
  * @property {boolean} python Whether Python searches too, with the traits `search` and `found`.
@@ -43,7 +43,7 @@ export function matchingNodes(nodes, text) {
  *
  * @param {number} hits How many matches there are.
  * @param {number} at The index of the one that is shown, or -1.
- * @param {SearchAnswer} answer Of Python.
+ * @param {SearchAnswer} answer Python's answer.
  * @returns {string}
  */
 export function describeHits(hits, at, { busy, more }) {
@@ -85,7 +85,7 @@ export function treeSearch(model, context) {
   function searchedText() {
     return context.python ? model.search.text ?? "" : ownText;
   }
-  /** Return what Python has found so far. */
+  /** Return the matches that Python has found so far. */
   function answer() {
     /** @type {SearchAnswer} */
     const found = context.python ? model.found : {};
@@ -108,7 +108,7 @@ export function treeSearch(model, context) {
     at = -1;
     look();
   }
-  /** Find again in what is there, and keep the match that is shown. */
+  /** Search the nodes of the browser again, and keep the match that is shown. */
   function look() {
     const text = searchedText().trim().toLowerCase();
     if (!text && !hits.length) return draw();
@@ -134,7 +134,7 @@ export function treeSearch(model, context) {
 
   listen(input, {
     input: () => wait(() => search(input.value), SEARCH_DELAY),
-    // Those who go on before that have finished typing.
+    // Going to the next match means that typing is finished.
     change: () => search(input.value),
     keydown(event) {
       event.stopPropagation();

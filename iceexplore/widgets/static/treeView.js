@@ -24,13 +24,13 @@ const FILES = {
   mermaid: { title: "Mermaid", ending: "mmd", type: "text/plain" },
   dot: { title: "DOT", ending: "gv", type: "text/vnd.graphviz" },
 };
-/** How far a step of the zoom buttons goes. */
+/** The factor by which the zoom buttons change the scale. */
 const ZOOM_STEP = 1.3;
-/** px that Shift and an arrow move the picture. */
+/** The distance, in px, by which Shift and an arrow key move the picture. */
 const PAN_STEP = 60;
 
 /**
- * Return the parent of each node, also of those that are folded away.
+ * Return the parent of each node, including nodes that are folded.
  *
  * @param {Nodes} nodes
  * @returns {Map<string, string>}
@@ -44,7 +44,7 @@ export function parentsOf(nodes) {
 }
 
 /**
- * Return the path to a node, from its root on. It ends where damaged data goes in circles.
+ * Return the path to a node, from its root on. It ends if damaged data contains a cycle.
  *
  * @param {string} id
  * @param {Nodes} nodes
@@ -225,7 +225,7 @@ export function treeView(model, options = {}) {
     else select(id);
   }
   /**
-   * Show what is selected, or found.
+   * Show the selected or found node.
    *
    * @param {Partial<TreeState>} next
    */
@@ -267,7 +267,7 @@ export function treeView(model, options = {}) {
   function currentStep() {
     return /** @type {HTMLElement | null} */ (path.querySelector("[aria-current]"));
   }
-  /** Say what the tree is compared with, and how much of it differs. */
+  /** Show what the tree is compared with, and how many nodes differ. */
   function drawLegend() {
     const { against, text, counts = {} } = model.compared;
     const signs = Object.entries(counts).map(([mark, words]) =>
@@ -282,7 +282,7 @@ export function treeView(model, options = {}) {
 
   function formatButtons() {
     const entries = /** @type {[FileFormat, { title: string }][]} */ (Object.entries(FILES));
-    // Python makes all but the PNG.
+    // Python creates all files except the PNG.
     const offered = entries.filter(([format]) => python || format === "png");
     return offered.map(([format, { title }]) => smallButton(title, `Save as ${title}`, () => save(format)));
   }

@@ -1,5 +1,5 @@
 /**
- * Deleted positions: a picture of them, what Python says of them, and as tables.
+ * Deleted positions as a picture and as tables, with a summary from Python.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { button, clamp, el, fill, formatCount, icon, keepFocus, linkButton, list
 import { gridView } from "./grid.js";
 import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
 
-/** The most px that the picture is high. */
+/** The maximum height of the picture in px. */
 const PICTURE_HEIGHT = 132;
 /** The smallest and the largest square of the picture, in px. */
 const SQUARE = { least: 3, most: 12 };
@@ -19,7 +19,7 @@ const SQUARE = { least: 3, most: 12 };
 /** @typedef {"positions" | "runs" | "all"} TableName */
 
 /**
- * The tables, and what they are called.
+ * The tables with their titles.
  *
  * @type {[TableName, string][]}
  */
@@ -97,7 +97,7 @@ export function vectorsView(model) {
   let columns = 1;
   let isInView = false;
 
-  /** Return what was answered, if it is of the node that was asked about. */
+  /** Return the answer if it belongs to the node that was requested. */
   function vector() {
     return model.vector.node === model.vector_of.node ? model.vector : {};
   }
@@ -108,7 +108,7 @@ export function vectorsView(model) {
   function ask(change) {
     model.save("vector_of", { node: model.selection.node, path: "", footer: false, ...change });
   }
-  /** Ask about the selected node, if the view is looked at. */
+  /** Send a request for the selected node if the view is visible. */
   function look() {
     if (isInView && model.vector_of.node !== model.selection.node) ask();
     showTable();
@@ -183,7 +183,7 @@ export function vectorsView(model) {
   }
   function paint() {
     const width = pictureBox.clientWidth;
-    // The colours come with the first size.
+    // The colours are set together with the first size.
     if (!width || !colours.line) return;
     const { label = "", legend: text = "", borders = [], picture } = vector();
     if (!picture) return;

@@ -50,7 +50,7 @@ def lanes_of(snapshots: Sequence[Snapshot], refs: Mapping[str, Ref], current: Sn
         chain = []
         at = head
         while at >= 0 and lane[at] < 0:
-            lane[at] = 0  # marks it as visited, as damaged parent ids may form cycles
+            lane[at] = 0  # marks the snapshot as visited, as damaged parent ids may form cycles
             chain.append(at)
             at = parent[at]
         if not chain:

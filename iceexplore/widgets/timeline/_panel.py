@@ -82,11 +82,12 @@ def _amount(measure: str, n: int) -> str:
     return human_bytes(n) if measure == "bytes" else f"{n:,}"
 
 
-#: The most snapshots that are sent, the newest and those that refs name, so that a message stays far below 5 MB.
+#: Maximum number of snapshots that are sent, the newest and those that refs name, so that a message stays far below 5
+#: MB.
 MAX_SNAPSHOTS = 12_000
 _MAX_REFS = 20
 _SAFE = 2**53 - 1
-#: The limit of a JavaScript Date.
+#: The maximum time of a JavaScript Date.
 _MAX_MS = 8_640_000_000_000_000
 #: The summary keys whose sum is what was added and removed (spec, "Optional Snapshot Summary Fields").
 _MEASURES = {

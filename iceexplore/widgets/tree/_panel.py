@@ -17,7 +17,7 @@ from iceexplore.widgets.tree._search import Search
 
 __all__ = ["TreePanel"]
 
-#: The most nodes kept in the tree in addition to their parents' first children; the newest are kept.
+#: Maximum number of nodes kept in the tree in addition to their parents' first children; the newest are kept.
 _PINS = 50
 _LONGEST = 1000
 
@@ -57,7 +57,7 @@ class TreePanel(Panel):
         self._pins: tuple[str, ...] = ()
         self._applying = False
         self._in_sight: dict[str, str] = {}  # the selection that the tree currently shows
-        self._awaited = False  # whether another one is being read for the tree
+        self._awaited = False  # whether another selection is being read for the tree
         self._marked = len(self.host.state.problems)  # the number of problems marked on the nodes shown
         self._marking = False
 

@@ -18,10 +18,10 @@ from iceexplore.widgets.core._ids import ref_id
 
 __all__ = ["Search"]
 
-#: The most hits that are listed.
+#: Maximum number of hits that are listed.
 LIMIT = 500
-#: The most distinct values of a partition field in a manifest that are formatted for the search; more are searched in
-#: their stored form.
+#: Maximum number of distinct values of a partition field in a manifest that are formatted for the search; more are
+#: searched in their stored form.
 _VALUES = 20_000
 
 
