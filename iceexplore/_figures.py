@@ -53,7 +53,7 @@ class Figure:
     def __repr__(self) -> str:
         return self.tree().to_text()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return self.tree()._repr_mimebundle_(include, exclude)
 
 

@@ -13,6 +13,11 @@ from iceexplore.table import CommittedTable
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import SparkSession
+
+    from iceexplore.expressions import FilterLike
+    from iceexplore.storage import CatalogLike
+    from iceexplore.writing import RowsLike, SchemaLike
 
 __all__ = ["Lab", "create", "lab"]
 
@@ -21,13 +26,13 @@ _THREE_DAYS_MS = 3 * 24 * 60 * 60 * 1000
 
 def create(
     path: str | PathLike[str],
-    schema: Any,
+    schema: SchemaLike,
     *,
     partition_by: str | Iterable[str] | None = (),
     sort_by: str | Iterable[str] | None = (),
     format_version: int = 2,
     properties: Mapping[str, str] | None = None,
-    catalog: Any = None,
+    catalog: CatalogLike | None = None,
     location: str | None = None,
     **layout: Any,
 ) -> Lab:
@@ -84,7 +89,7 @@ def create(
 def lab(
     source: str | PathLike[str],
     *,
-    catalog: Any = None,
+    catalog: CatalogLike | None = None,
     allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
     on_error: Literal["raise", "skip"] = "raise",
 ) -> Lab:
@@ -146,7 +151,7 @@ class Lab(CommittedTable):
 
     # Commits of rows --------------------------------------------------------------------------------------------------
 
-    def append(self, rows: Any, *, ref: str = "main") -> Snapshot:
+    def append(self, rows: RowsLike, *, ref: str = "main") -> Snapshot:
         """Add rows: a pandas or Spark data frame, an Arrow table, a dictionary of columns, or a list of dictionaries.
 
         Writes one file per partition, sorted by the table's order. Missing columns get their write default; keys
@@ -167,7 +172,9 @@ class Lab(CommittedTable):
         """
         return self._files("append", ref, rows)
 
-    def delete(self, where: Any, *, spark: Any = None, ref: str = "main") -> Snapshot | None:
+    def delete(
+        self, where: FilterLike | None, *, spark: SparkSession | None = None, ref: str = "main"
+    ) -> Snapshot | None:
         """Delete the rows that match a filter; ``"true"`` deletes all. Files that match by metadata are not read.
 
         Parameters
@@ -187,9 +194,9 @@ class Lab(CommittedTable):
     def update(
         self,
         set: Mapping[str, Any],  # noqa: A002 (the word of UPDATE)
-        where: Any = None,
+        where: FilterLike | None = None,
         *,
-        spark: Any = None,
+        spark: SparkSession | None = None,
         ref: str = "main",
     ) -> Snapshot | None:
         """Set columns to other values in the rows that match; without a filter in all rows.
@@ -215,12 +222,12 @@ class Lab(CommittedTable):
 
     def merge(
         self,
-        rows: Any,
+        rows: RowsLike,
         on: str | Iterable[str],
         *,
         matched: Literal["update", "delete"] | None = "update",
         not_matched: Literal["insert"] | None = "insert",
-        where: Any = None,
+        where: FilterLike | None = None,
         ref: str = "main",
     ) -> Snapshot | None:
         """Merge rows into the table by key.
@@ -249,7 +256,7 @@ class Lab(CommittedTable):
         """
         return self._files_if_any("merge", ref, rows, on, matched=matched, not_matched=not_matched, where=where)
 
-    def overwrite(self, rows: Any, where: Any = None, *, ref: str = "main") -> Snapshot:
+    def overwrite(self, rows: RowsLike, where: FilterLike | None = None, *, ref: str = "main") -> Snapshot:
         """Delete the rows that match a filter, by default all, and add others (as `append`), in one commit.
 
         If ``rows`` are a Spark data frame, Spark's workers rewrite files in which only some rows match.
@@ -263,7 +270,9 @@ class Lab(CommittedTable):
         """
         return self._files("overwrite", ref, rows, where)
 
-    def compact(self, where: Any = None, *, spark: Any = None, ref: str = "main", **how: Any) -> Snapshot | None:
+    def compact(
+        self, where: FilterLike | None = None, *, spark: SparkSession | None = None, ref: str = "main", **how: Any
+    ) -> Snapshot | None:
         """Rewrite data files into fewer, without deleted rows (operation ``replace``).
 
         Each file stays in its partition and spec; rows keep the order of their files. With ``spark`` the rows of each

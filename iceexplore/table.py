@@ -27,25 +27,39 @@ from iceexplore.errors import (
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     import iceexplore.commits
-    from iceexplore.commits import Changes, Committer, Cost, LayoutOptions, Replay, Retained, Sandbox, Saved
-    from iceexplore.doctor import Report
+    from iceexplore.commits import (
+        Changes,
+        Committer,
+        Cost,
+        FilesLike,
+        LayoutOptions,
+        LocationsLike,
+        Replay,
+        Retained,
+        Sandbox,
+        Saved,
+    )
+    from iceexplore.doctor import Finding, Report
+    from iceexplore.expressions import FilterLike
+    from iceexplore.graph import SnapshotLike
     from iceexplore.inspect import Inspect
     from iceexplore.metadata import PartitionSpec, Schema, Snapshot, SortOrder, TableMetadata
     from iceexplore.planning import ScanPlan
     from iceexplore.reading import RowCount, RowPlaces
-    from iceexplore.storage import ReadLog, WriteLog
+    from iceexplore.storage import CatalogLike, ReadLog, SourceLike, WriteLog
     from iceexplore.widgets import Explorer
+    from iceexplore.writing import SchemaLike
 
 __all__ = ["CommittedTable", "Simulation", "Table", "empty", "open", "sample", "simulate"]
 
 
 def open(  # noqa: A001  (ix.open is the face; the module never needs the built-in)
-    source: Any,
+    source: SourceLike,
     *,
-    catalog: Any = None,
+    catalog: CatalogLike | None = None,
     moved: Mapping[str, str | PathLike[str]] | None = None,
     version: int | str | None = None,
     allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
@@ -103,7 +117,7 @@ def sample(name: str = "trips") -> Table:
 
 
 def empty(
-    schema: Any,
+    schema: SchemaLike,
     *,
     partition_by: str | Iterable[str] | None = (),
     format_version: int = 4,
@@ -155,7 +169,7 @@ def simulate(
     return Simulation(ix.commits.start_sandbox(state, format_version, layout, overlay=overlay, seed=seed))
 
 
-def _metadata_frame(*args: Any, **options: Any) -> Any:
+def _metadata_frame(*args: Any, **options: Any) -> DataFrame:
     from iceexplore.on_spark import metadata_frame
 
     return metadata_frame(*args, **options)
@@ -170,7 +184,7 @@ class Table:
     def __init__(self, state: graph.TableState) -> None:
         self._state = state
 
-    def _resolve(self, at: Any, call: str) -> graph.TableState:
+    def _resolve(self, at: SnapshotLike | Table | None, call: str) -> graph.TableState:
         """Return the state that a Snapshot, an id, a ref or a Table names; errors name the call that asked for it."""
         if isinstance(at, Table):
             return at._state
@@ -328,7 +342,7 @@ class Table:
 
     def at(
         self,
-        snapshot_or_ref: Any = None,
+        snapshot_or_ref: SnapshotLike | Table | None = None,
         /,
         *,
         snapshot: int | str | None = None,
@@ -385,7 +399,7 @@ class Table:
         """Return a row per change of the current snapshot: when it became current, its operation, refs and changes."""
         return graph.history(self._state)
 
-    def diff(self, a: Any, b: Any = None) -> graph.Diff:
+    def diff(self, a: SnapshotLike | Table, b: SnapshotLike | Table | None = None) -> graph.Diff:
         """Compare ``a`` with ``b``: files, rows, deletes, manifests, schema, spec, properties.
 
         Parameters
@@ -402,12 +416,12 @@ class Table:
     @renamed_arguments(filter="where")
     def plan(
         self,
-        where: Any = None,
+        where: FilterLike | None = None,
         *,
         columns: Iterable[str] | None = None,
-        partition: Any = None,
-        from_snapshot: Any = None,
-        to_snapshot: Any = None,
+        partition: Mapping[str, Any] | None = None,
+        from_snapshot: SnapshotLike | Table | None = None,
+        to_snapshot: SnapshotLike | Table | None = None,
         row_groups: bool = False,
         bloom: bool = False,
         split_size: int | None = None,
@@ -447,7 +461,7 @@ class Table:
         """
         from iceexplore.planning import plan_scan
 
-        ends = [getattr(at, "_state", at) for at in (from_snapshot, to_snapshot)]
+        ends: list[Any] = [getattr(at, "_state", at) for at in (from_snapshot, to_snapshot)]
         return plan_scan(
             self._state,
             where,
@@ -464,10 +478,10 @@ class Table:
     def head(
         self,
         n: int = 10,
-        where: Any = None,
-        columns: Any = None,
+        where: FilterLike | None = None,
+        columns: str | Iterable[str] | None = None,
         *,
-        partition: Any = None,
+        partition: Mapping[str, Any] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> pd.DataFrame:
         """Return the first rows, with deletes applied, as a pandas data frame with Arrow-backed columns.
@@ -498,9 +512,9 @@ class Table:
     @renamed_arguments(filter="where")
     def count(
         self,
-        where: Any = None,
+        where: FilterLike | None = None,
         *,
-        partition: Any = None,
+        partition: Mapping[str, Any] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> RowCount:
         """Count the rows, or those that match a filter, after deletes.
@@ -527,11 +541,11 @@ class Table:
     @renamed_arguments(filter="where")
     def to_arrow(
         self,
-        where: Any = None,
-        columns: Any = None,
+        where: FilterLike | None = None,
+        columns: str | Iterable[str] | None = None,
         limit: int | None = None,
         *,
-        partition: Any = None,
+        partition: Mapping[str, Any] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
         max_bytes: int | None = None,
     ) -> pa.Table:
@@ -579,11 +593,11 @@ class Table:
     @renamed_arguments(filter="where")
     def to_pandas(
         self,
-        where: Any = None,
-        columns: Any = None,
+        where: FilterLike | None = None,
+        columns: str | Iterable[str] | None = None,
         limit: int | None = None,
         *,
-        partition: Any = None,
+        partition: Mapping[str, Any] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
         max_bytes: int | None = None,
     ) -> pd.DataFrame:
@@ -595,11 +609,11 @@ class Table:
     @renamed_arguments(filter="where")
     def rows(
         self,
-        where: Any = None,
+        where: FilterLike | None = None,
         *,
         columns: Iterable[str] | None = None,
         history: bool | Literal["branches"] = False,
-        partition: Any = None,
+        partition: Mapping[str, Any] | None = None,
         limit: int | None = 1000,
     ) -> RowPlaces:
         """Find where matching rows are or were: file, position, the snapshot that added them, and their fate.
@@ -635,8 +649,8 @@ class Table:
     @overload
     def changes(
         self,
-        a: Any = ...,
-        b: Any = ...,
+        a: SnapshotLike | Table | None = ...,
+        b: SnapshotLike | Table | None = ...,
         *,
         rows: Literal[False] = ...,
         spark: None = ...,
@@ -646,13 +660,13 @@ class Table:
     @overload
     def changes(
         self,
-        a: Any = ...,
-        b: Any = ...,
+        a: SnapshotLike | Table | None = ...,
+        b: SnapshotLike | Table | None = ...,
         *,
         rows: Literal[True],
         spark: None = ...,
-        columns: Any = ...,
-        where: Any = ...,
+        columns: str | Iterable[str] | None = ...,
+        where: FilterLike | None = ...,
         identifier_columns: Iterable[str] | None = ...,
         compute_updates: bool | None = ...,
         net_changes: bool = ...,
@@ -661,13 +675,13 @@ class Table:
     @overload
     def changes(
         self,
-        a: Any = ...,
-        b: Any = ...,
+        a: SnapshotLike | Table | None = ...,
+        b: SnapshotLike | Table | None = ...,
         *,
         rows: Literal[True],
-        spark: Any,
-        columns: Any = ...,
-        where: Any = ...,
+        spark: SparkSession,
+        columns: str | Iterable[str] | None = ...,
+        where: FilterLike | None = ...,
         identifier_columns: Iterable[str] | None = ...,
         compute_updates: bool | None = ...,
         net_changes: bool = ...,
@@ -752,7 +766,14 @@ class Table:
         return changes_of(state, dv_encoding=dv_encoding)
 
     def _changed_rows(
-        self, a: Any, b: Any, columns: Any, where: Any, dv_encoding: Any, spark: Any, **options: Any
+        self,
+        a: SnapshotLike | Table | None,
+        b: SnapshotLike | Table | None,
+        columns: str | Iterable[str] | None,
+        where: FilterLike | None,
+        dv_encoding: object,
+        spark: SparkSession | None,
+        **options: Any,
     ) -> pa.Table | DataFrame:
         if dv_encoding is not None:
             raise OptionError("dv_encoding applies to changes of files: leave out dv_encoding or rows=True")
@@ -780,12 +801,12 @@ class Table:
     @renamed_arguments(filter="where")
     def scan(
         self,
-        spark: Any,
-        where: Any = None,
-        columns: Any = None,
+        spark: SparkSession,
+        where: FilterLike | None = None,
+        columns: str | Iterable[str] | None = None,
         *,
-        snapshot: Any = None,
-        partition: Any = None,
+        snapshot: SnapshotLike | Table | None = None,
+        partition: Mapping[str, Any] | None = None,
         strict: bool = False,
         engine: Literal["auto", "spark", "iceberg"] = "auto",
         plan: ScanPlan | None = None,
@@ -857,7 +878,7 @@ class Table:
     def verify(self, spark: None = ..., *, level: Literal["footers", "data"] = ...) -> pd.DataFrame: ...
 
     @overload
-    def verify(self, spark: Any, *, level: Literal["footers", "data"] = ...) -> DataFrame: ...
+    def verify(self, spark: SparkSession, *, level: Literal["footers", "data"] = ...) -> DataFrame: ...
 
     def verify(self, spark: Any = None, *, level: Literal["footers", "data"] = "footers") -> pd.DataFrame | DataFrame:
         """Open every live data and delete file and compare it with its metadata; return one row per difference.
@@ -908,11 +929,11 @@ class Table:
         self,
         level: Literal["metadata", "files", "rows"] = "metadata",
         *,
-        spark: Any = None,
-        snapshots: Any = "current",
-        only: Any = None,
-        skip: Any = (),
-        baseline: Any = None,
+        spark: SparkSession | None = None,
+        snapshots: object = "current",
+        only: Iterable[str] | None = None,
+        skip: Iterable[str] = (),
+        baseline: Report | Iterable[Finding] | None = None,
     ) -> Report:
         """Find what is broken in the table, since when, and what it means for readers.
 
@@ -948,10 +969,11 @@ class Table:
 
         known: dict[tuple[str, bytes, int | None], Any] = {}
 
-        def opened(state: graph.TableState, how: Literal["footers", "data"]) -> Any:
+        def opened(state: graph.TableState, how: Literal["footers", "data"]) -> pa.Table:
             if spark is None:
                 return verify_local(state, level=how, known=known)
-            return verify(state, spark, level=how).toArrow()
+            found: pa.Table = verify(state, spark, level=how).toArrow()
+            return found
 
         return examine(
             self._state, level=level, verify=opened, snapshots=snapshots, only=only, skip=skip, baseline=baseline
@@ -1105,14 +1127,14 @@ class CommittedTable(Table):
 
     # Commits that rewrite files and keep the rows --------------------------------------------------------------------
 
-    def rewrite_manifests(self, manifests: Any = None, *, ref: str = "main") -> Snapshot | None:
+    def rewrite_manifests(self, manifests: LocationsLike | None = None, *, ref: str = "main") -> Snapshot | None:
         """Rewrite manifests without changing the data: the given ones, or those that the layout options suggest.
 
         Return None, without a commit, if the table has no manifests.
         """
         return self._files_if_any("rewrite_manifests", ref, manifests)
 
-    def rewrite_position_deletes(self, paths: Any = None, *, ref: str = "main") -> Snapshot | None:
+    def rewrite_position_deletes(self, paths: LocationsLike | None = None, *, ref: str = "main") -> Snapshot | None:
         """Merge position delete files (version 2), or convert them to deletion vectors (from version 3 on).
 
         Positions in data files that are no longer live are dropped. Return None, without a commit, if there is
@@ -1125,7 +1147,7 @@ class CommittedTable(Table):
         """
         return self._files_if_any("rewrite_position_deletes", ref, paths)
 
-    def cherry_pick(self, snapshot: Any) -> Snapshot:
+    def cherry_pick(self, snapshot: SnapshotLike | Table) -> Snapshot:
         """Apply the changes of a snapshot that is not in ``main``; if it is a child of the current one, fast-forward.
 
         Raises
@@ -1178,7 +1200,7 @@ class CommittedTable(Table):
         self._commit_document(operation, change)
         return change.expired
 
-    def rollback(self, snapshot: Any = None, *, timestamp: object = None) -> Snapshot | None:
+    def rollback(self, snapshot: SnapshotLike | Table | None = None, *, timestamp: object = None) -> Snapshot | None:
         """Make an ancestor current again: the given snapshot, or the newest one before a time.
 
         Raises
@@ -1189,7 +1211,7 @@ class CommittedTable(Table):
         to = None if snapshot is None else self._snapshot_id(snapshot, "rollback()")
         return self._document("rollback", to, timestamp=timestamp)
 
-    def branch(self, name: str, at: Any = None, **retention: int) -> Snapshot | None:
+    def branch(self, name: str, at: SnapshotLike | Table | None = None, **retention: int) -> Snapshot | None:
         """Create a branch, or move it to another snapshot.
 
         Parameters
@@ -1201,7 +1223,9 @@ class CommittedTable(Table):
         """
         return self._set_ref(name, "branch", at, retention)
 
-    def tag(self, name: str, at: Any = None, *, max_ref_age_ms: int | None = None) -> Snapshot | None:
+    def tag(
+        self, name: str, at: SnapshotLike | Table | None = None, *, max_ref_age_ms: int | None = None
+    ) -> Snapshot | None:
         """Create a tag of a snapshot (by default the current one), or move it. See `branch`."""
         return self._set_ref(name, "tag", at, {} if max_ref_age_ms is None else {"max_ref_age_ms": max_ref_age_ms})
 
@@ -1319,7 +1343,7 @@ class CommittedTable(Table):
         self._state = self._sandbox.state
         return found
 
-    def _snapshot_id(self, of: Any, call: str) -> int:
+    def _snapshot_id(self, of: SnapshotLike | Table, call: str) -> int:
         if isinstance(of, int):
             return of  # another writer may have made it, and this one has not seen it yet
         found = self._resolve(of, call).snapshot
@@ -1328,7 +1352,7 @@ class CommittedTable(Table):
         return found.snapshot_id
 
     def _set_ref(
-        self, name: str, kind: Literal["branch", "tag"], at: Any, retention: Mapping[str, int]
+        self, name: str, kind: Literal["branch", "tag"], at: SnapshotLike | Table | None, retention: Mapping[str, int]
     ) -> Snapshot | None:
         ix.commits.operation(kind).check(retention, self._kind)
         snapshot = self._state.snapshot if at is None else self._resolve(at, f"{kind}()").snapshot
@@ -1373,7 +1397,7 @@ class Simulation(CommittedTable):
         """
         return Simulation(self._sandbox.copy())
 
-    def __deepcopy__(self, memo: Any) -> Simulation:
+    def __deepcopy__(self, memo: object) -> Simulation:
         return self.copy()
 
     def close(self) -> None:
@@ -1382,7 +1406,7 @@ class Simulation(CommittedTable):
 
     # Commits of files ------------------------------------------------------------------------------------------------
 
-    def append(self, files: Any, *, ref: str = "main", **how: Any) -> Snapshot:
+    def append(self, files: FilesLike, *, ref: str = "main", **how: Any) -> Snapshot:
         """Add data files: a number with ``rows=``, dictionaries, paths of Parquet files, or a data frame.
 
         Parameters
@@ -1398,7 +1422,7 @@ class Simulation(CommittedTable):
         """
         return self._files("append", ref, files, **how)
 
-    def delete_files(self, paths: Any, *, ref: str = "main") -> Snapshot:
+    def delete_files(self, paths: LocationsLike | None, *, ref: str = "main") -> Snapshot:
         """Remove data files by their locations, together with their deletion vectors.
 
         Raises
@@ -1408,7 +1432,9 @@ class Simulation(CommittedTable):
         """
         return self._files("delete_files", ref, paths)
 
-    def overwrite(self, files: Any = None, *, delete: Any = None, ref: str = "main", **how: Any) -> Snapshot:
+    def overwrite(
+        self, files: FilesLike | None = None, *, delete: LocationsLike | None = None, ref: str = "main", **how: Any
+    ) -> Snapshot:
         """Replace data files (``delete=`` locations, or ``where=`` and ``partition=``) with others in one commit.
 
         Parameters
@@ -1419,7 +1445,7 @@ class Simulation(CommittedTable):
         return self._files("overwrite", ref, files, delete=delete, **how)
 
     def row_delta(
-        self, files: Any = None, *, deletes: Mapping[Any, Any] | None = None, ref: str = "main", **how: Any
+        self, files: FilesLike | None = None, *, deletes: Mapping[Any, Any] | None = None, ref: str = "main", **how: Any
     ) -> Snapshot:
         """Delete rows by position (``deletes={path: [0, 5]}``) or by value (``equality=``), and add data files.
 
@@ -1436,7 +1462,7 @@ class Simulation(CommittedTable):
         return self._files("row_delta", ref, files, deletes=deletes, **how)
 
     def delete_where(
-        self, where: Any = None, *, partition: Mapping[str, Any] | None = None, ref: str = "main"
+        self, where: FilterLike | None = None, *, partition: Mapping[str, Any] | None = None, ref: str = "main"
     ) -> Snapshot:
         """Remove the data files all of whose rows match, using metadata only.
 
@@ -1447,7 +1473,7 @@ class Simulation(CommittedTable):
         """
         return self._files("delete_where", ref, where, partition=partition)
 
-    def compact(self, paths: Any = None, *, ref: str = "main", **how: Any) -> Snapshot | None:
+    def compact(self, paths: LocationsLike | None = None, *, ref: str = "main", **how: Any) -> Snapshot | None:
         """Replace data files with fewer that have the same rows (operation ``replace``).
 
         Return None, without a commit, if no partition would have fewer files.

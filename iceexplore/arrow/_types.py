@@ -26,10 +26,23 @@ __all__ = [
     "AnyMapType",
     "AnyScalar",
     "Binaries",
+    "DynamicArray",
+    "DynamicScalar",
+    "DynamicType",
     "Int32s",
     "Int64s",
+    "PlainValue",
     "Strings",
 ]
+
+#: A value of any type of Iceberg as Python has it (None, bool, int, float, Decimal, str, bytes, UUID, dates and times,
+#: lists, dictionaries) or as NumPy and pandas do: a schema that is read at run time says which.
+PlainValue: TypeAlias = Any
+#: An array whose class is chosen at run time by its type (struct, list, map, extension). The stubs give `pa.Array` none
+#: of the attributes of its subclasses; likewise scalars and types.
+DynamicArray: TypeAlias = Any
+DynamicScalar: TypeAlias = Any
+DynamicType: TypeAlias = Any
 
 if TYPE_CHECKING:
     from pyarrow import lib

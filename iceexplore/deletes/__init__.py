@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceexplore.deletes._bitmap import Bitmap
 from iceexplore.deletes._delete_files import (
     FILE_PATH_ID,
     POS_ID,
@@ -41,6 +42,7 @@ from iceexplore.deletes._write_files import write_equality_deletes, write_positi
 from iceexplore.deletes._write_puffin import DV_FIELD_ID, NewBlob, new_dv_blob, write_puffin
 
 __all__ = [
+    "Bitmap",
     "DELETION_VECTOR",
     "DV_FIELD_ID",
     "DV_MAGIC",

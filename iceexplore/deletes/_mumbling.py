@@ -7,6 +7,7 @@ allocated for it; the result has at most 8,192 containers and 2,097,152 position
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import FormatError, OptionError
@@ -14,6 +15,7 @@ from iceexplore.errors import FormatError, OptionError
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from pyroaring import BitMap
 
     _Bytes = npt.NDArray[np.uint8]
 
@@ -30,7 +32,7 @@ _DENSE_BYTES = 32
 _DENSE = 0x20
 
 
-def decode_mumbling(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> Any:
+def decode_mumbling(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> BitMap:
     """Decode a Mumbling bitmap, which must span all of ``data``.
 
     Parameters
@@ -88,7 +90,7 @@ def decode_mumbling(data: bytes | memoryview, *, location: str | None = None, of
     return BitMap(np.concatenate([low, high]).astype(np.uint32))
 
 
-def encode_mumbling(bitmap: Any) -> bytes:
+def encode_mumbling(bitmap: BitMap) -> bytes:
     """Write positions as a Mumbling bitmap, version 1; bit widths are chosen as the specification recommends.
 
     Raises
@@ -119,7 +121,7 @@ def encode_mumbling(bitmap: Any) -> bytes:
     return b"".join(parts)
 
 
-def _descriptors(view: memoryview, count: int, wrong: Any) -> tuple[_Bytes, int]:
+def _descriptors(view: memoryview, count: int, wrong: Callable[[str, int], FormatError]) -> tuple[_Bytes, int]:
     """Return the descriptor array, and the offset after it (specification, Appendix A)."""
     import numpy as np
 
@@ -153,7 +155,7 @@ def _descriptors(view: memoryview, count: int, wrong: Any) -> tuple[_Bytes, int]
     return np.concatenate(chunks), at
 
 
-def _unpack(data: memoryview, count: int, bits: int) -> Any:
+def _unpack(data: memoryview, count: int, bits: int) -> npt.NDArray[Any]:
     """Return ``count`` numbers of ``bits`` bits each, most significant bit first."""
     import numpy as np
 
@@ -163,7 +165,7 @@ def _unpack(data: memoryview, count: int, bits: int) -> Any:
     return found.astype(np.int64) @ (1 << np.arange(bits - 1, -1, -1))
 
 
-def _pack(values: Any, bits: int) -> bytes:
+def _pack(values: npt.NDArray[Any], bits: int) -> bytes:
     import numpy as np
 
     if bits == 0:

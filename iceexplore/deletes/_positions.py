@@ -12,11 +12,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, AnyDictionaryArray, build
+from iceexplore.deletes._bitmap import Bitmap
 from iceexplore.deletes._delete_files import FILE_PATH_ID, POS_ID, column_of
 from iceexplore.formats import StreamLimit, open_rows
 from iceexplore.storage import Budget
 
 if TYPE_CHECKING:
+    from pyroaring import BitMap, BitMap64
+
     from iceexplore.storage import Storage
 
 __all__ = ["PositionSet", "PositionSets", "bitmap_of", "read_positions"]
@@ -47,7 +50,7 @@ class PositionSet:
         An ascending array without duplicates, or a `pyroaring.BitMap` or ``BitMap64``, which is stored and not changed.
     """
 
-    def __init__(self, positions: Positions | Any) -> None:
+    def __init__(self, positions: Positions | Bitmap) -> None:
         from pyroaring import BitMap
 
         if isinstance(positions, BitMap):
@@ -83,7 +86,7 @@ class PositionSet:
         """Approximate memory in bytes."""
         return _bitmap_bytes(self._bitmap) if self._array is None else self._array.nbytes
 
-    def bitmap(self) -> Any:
+    def bitmap(self) -> BitMap64:
         """Return the positions as a new `pyroaring.BitMap64`."""
         return self._bitmap.copy() if self._array is None else bitmap_of(self._array)
 
@@ -131,7 +134,7 @@ class PositionSets(dict[str, PositionSet]):
     lowest: int = 0
 
 
-def bitmap_of(positions: Positions) -> Any:
+def bitmap_of(positions: Positions) -> BitMap64:
     """Return a run-optimized `pyroaring.BitMap64` of positions in any order."""
     from pyroaring import BitMap64
 
@@ -148,7 +151,7 @@ def bitmap_of(positions: Positions) -> Any:
     return made
 
 
-def _widened(bitmap: Any) -> Any:
+def _widened(bitmap: BitMap) -> BitMap64:
     """Return a 32-bit bitmap as a 64-bit one, without iterating over its values."""
     from pyroaring import BitMap64
 
@@ -157,7 +160,7 @@ def _widened(bitmap: Any) -> Any:
     return BitMap64.deserialize(struct.pack("<QI", 1, 0) + bytes(bitmap.serialize()))
 
 
-def _bitmap_bytes(bitmap: Any) -> int:
+def _bitmap_bytes(bitmap: Bitmap) -> int:
     about = bitmap.get_statistics()
     values = sum(int(about[f"n_bytes_{kind}_containers"]) for kind in ("array", "run", "bitset"))
     return _BITMAP_BYTES + values + _CONTAINER_BYTES * int(about["n_containers"])

@@ -12,7 +12,7 @@ from iceexplore.deletes._codec import CODECS, decompress
 from iceexplore.deletes._vector import read_range
 from iceexplore.errors import FormatError, Problem, problem
 from iceexplore.formats import PUFFIN
-from iceexplore.storage import Budget, load_json
+from iceexplore.storage import Budget, JsonValue, load_json
 
 if TYPE_CHECKING:
     from iceexplore.storage import Storage
@@ -208,7 +208,7 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
     return PuffinFile(location, found, properties, footer_size, size, compressed, tuple(problems), text)
 
 
-def _blob(item: Any, ordinal: int, location: str, end: int, problems: list[Problem]) -> PuffinBlob | None:
+def _blob(item: JsonValue, ordinal: int, location: str, end: int, problems: list[Problem]) -> PuffinBlob | None:
     where = f"{location}#blob {ordinal}"
 
     def report(text: str, key: str, found: object, expected: object = None) -> None:
@@ -252,7 +252,7 @@ def _blob(item: Any, ordinal: int, location: str, end: int, problems: list[Probl
     )
 
 
-def _strings(value: Any, where: str, key: str, problems: list[Problem]) -> dict[str, str]:
+def _strings(value: JsonValue, where: str, key: str, problems: list[Problem]) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -262,7 +262,7 @@ def _strings(value: Any, where: str, key: str, problems: list[Problem]) -> dict[
     return {k: v if isinstance(v, str) else json.dumps(v) for k, v in value.items()}
 
 
-def _is_long(value: Any) -> bool:
+def _is_long(value: JsonValue) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value in _LONG
 
 

@@ -8,9 +8,13 @@ count against the available bytes, the order of keys and values, and every cardi
 from __future__ import annotations
 
 import struct
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import FormatError, OptionError
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap, BitMap64
 
 __all__ = ["MAX_KEY", "MAX_POSITION", "encode_bitmap32", "encode_bitmap64", "read_bitmap32", "read_bitmap64"]
 
@@ -39,7 +43,7 @@ class _FalseClaimError(Exception):
         self.at = at
 
 
-def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> Any:
+def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> BitMap64:
     """Read a 64-bit bitmap: a count, followed by that many pairs of a key and a portable 32-bit bitmap.
 
     Parameters
@@ -76,7 +80,7 @@ def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offs
         ) from None
 
 
-def read_bitmap32(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> Any:
+def read_bitmap32(data: bytes | memoryview, *, location: str | None = None, offset: int = 0) -> BitMap:
     """Read one 32-bit portable bitmap (RoaringFormatSpec, "General layout"); it must span all of ``data``.
 
     Returns
@@ -105,14 +109,14 @@ def read_bitmap32(data: bytes | memoryview, *, location: str | None = None, offs
         ) from None
 
 
-def encode_bitmap32(bitmap: Any) -> bytes:
+def encode_bitmap32(bitmap: BitMap) -> bytes:
     """Write a 32-bit bitmap (`pyroaring.BitMap`) in the portable format, with runs where they are smaller."""
     optimized = bitmap.copy()
     optimized.run_optimize()
     return bytes(optimized.serialize())
 
 
-def encode_bitmap64(bitmap: Any) -> bytes:
+def encode_bitmap64(bitmap: BitMap64) -> bytes:
     """Write a 64-bit bitmap as Iceberg's Java does: with runs where they are smaller, keys ascending.
 
     Java also writes an empty bitmap for each skipped key; the specification has bitmaps only "for each key in the set",
@@ -260,7 +264,7 @@ def _check32(view: memoryview, begin: int) -> int:
     return at
 
 
-def _check_runs(view: memoryview, at: int, need: Any, cardinality: int) -> int:
+def _check_runs(view: memoryview, at: int, need: Callable[[int, int, str], int], cardinality: int) -> int:
     import numpy as np
 
     need(at, 2, "the number of runs")

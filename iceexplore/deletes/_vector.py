@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iceexplore.deletes._roaring import encode_bitmap64, read_bitmap64
 from iceexplore.errors import FormatError, OptionError, Problem, problem
 
 if TYPE_CHECKING:
+    from pyroaring import BitMap64
+
     from iceexplore.storage import Storage
 
 __all__ = [
@@ -32,7 +34,7 @@ _TRUSTED_SIZE = 1 << 20
 _PUFFIN_MAGIC_BYTES = 4
 
 
-def decode_deletion_vector(blob: bytes | memoryview, location: str | None = None, offset: int = 0) -> Any:
+def decode_deletion_vector(blob: bytes | memoryview, location: str | None = None, offset: int = 0) -> BitMap64:
     """Decode a deletion vector; check its length, magic and CRC-32 first, then the whole bitmap.
 
     Parameters
@@ -72,7 +74,7 @@ def decode_deletion_vector(blob: bytes | memoryview, location: str | None = None
     return read_bitmap64(body[4:], location=location, offset=offset + 8)
 
 
-def encode_deletion_vector(bitmap: Any) -> bytes:
+def encode_deletion_vector(bitmap: BitMap64) -> bytes:
     """Write positions as a ``deletion-vector-v1`` blob, byte for byte as Iceberg's Java does.
 
     Raises
@@ -86,7 +88,7 @@ def encode_deletion_vector(bitmap: Any) -> bytes:
     return struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
 
 
-def read_deletion_vector(storage: Storage, location: str, offset: int, size: int) -> Any:
+def read_deletion_vector(storage: Storage, location: str, offset: int, size: int) -> BitMap64:
     """Read only one deletion vector, by the offset and size in its manifest entry.
 
     Works on a file without Puffin structure, too: see `bare_vector_problem`.

@@ -6,11 +6,14 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from iceexplore.deletes._puffin import DELETION_VECTOR, PUFFIN_MAGIC
 from iceexplore.deletes._vector import encode_deletion_vector
 from iceexplore.errors import OptionError
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
 
 __all__ = ["DV_FIELD_ID", "NewBlob", "new_dv_blob", "write_puffin"]
 
@@ -33,7 +36,7 @@ class NewBlob:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-def new_dv_blob(bitmap: Any, referenced_file: str) -> NewBlob:
+def new_dv_blob(bitmap: BitMap64, referenced_file: str) -> NewBlob:
     """Return the blob of a deletion vector (Puffin specification, "deletion-vector-v1 blob type").
 
     Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from iceexplore.doctor._causes import folded
 from iceexplore.doctor.checks._cross import check_entries
@@ -41,7 +40,7 @@ def examine(
     *,
     level: Level = "metadata",
     verify: Verify | None = None,
-    snapshots: Any = "current",
+    snapshots: object = "current",
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
     baseline: Report | Iterable[Finding] | None = None,
@@ -129,7 +128,7 @@ def _codes(name: str, codes: Iterable[str] | None) -> frozenset[str] | None:
     return frozenset(given)
 
 
-def _chosen(state: TableState, snapshots: Any) -> Sequence[Snapshot]:
+def _chosen(state: TableState, snapshots: object) -> Sequence[Snapshot]:
     if isinstance(snapshots, str) and snapshots == "current":
         return [] if state.snapshot is None else [state.snapshot]
     if isinstance(snapshots, str) and snapshots == "all":

@@ -6,6 +6,7 @@ from the built-in exception it resembles, and its message says what is wrong, wh
 """
 
 from iceexplore.errors._arguments import (
+    Unchecked,
     items_of,
     known_arguments,
     mapping_of,
@@ -71,6 +72,7 @@ __all__ = [
     "StorageError",
     "TableChangedError",
     "TemporaryFolderError",
+    "Unchecked",
     "UnsupportedError",
     "items_of",
     "known_arguments",

@@ -6,11 +6,12 @@ import inspect
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeAlias
 
 from iceexplore.errors._exceptions import OptionError
 
 __all__ = [
+    "Unchecked",
     "items_of",
     "known_arguments",
     "mapping_of",
@@ -23,15 +24,18 @@ __all__ = [
     "whole_numbers_of",
 ]
 
+#: An argument of any type, as a user gave it: the function that takes it checks it by using it.
+Unchecked: TypeAlias = Any
 
-def text_of(name: str, given: Any, what: str) -> str:
+
+def text_of(name: str, given: object, what: str) -> str:
     """Return a string that must not be empty; ``what`` describes it in the error."""
     if not isinstance(given, str) or not given:
         raise OptionError(f"{name}={given!r}: expected {what}, as a string")
     return given
 
 
-def items_of(name: str, given: Any, example: str) -> tuple[Any, ...]:
+def items_of(name: str, given: object, example: str) -> tuple[Any, ...]:
     """Return an iterable as a tuple; a single string counts as one item."""
     if isinstance(given, str):
         return (given,)
@@ -40,7 +44,7 @@ def items_of(name: str, given: Any, example: str) -> tuple[Any, ...]:
     return tuple(given)
 
 
-def texts_of(name: str, given: Any, example: str) -> tuple[str, ...]:
+def texts_of(name: str, given: object, example: str) -> tuple[str, ...]:
     """Return strings as a tuple; a single string counts as one item, never as its letters."""
     found = items_of(name, given, example)
     for item in found:
@@ -50,7 +54,7 @@ def texts_of(name: str, given: Any, example: str) -> tuple[str, ...]:
 
 
 def mapping_of(
-    name: str, given: Any, example: str, *, keys: type = str, values: type | tuple[type, ...] = object
+    name: str, given: object, example: str, *, keys: type = str, values: type | tuple[type, ...] = object
 ) -> dict[str, Any]:
     """Return a mapping as a dictionary, by default with string keys; None gives an empty one."""
     if given is None:
@@ -63,7 +67,7 @@ def mapping_of(
     return dict(given)
 
 
-def whole_number_of(name: str, given: Any, least: int | None = None) -> int:
+def whole_number_of(name: str, given: Unchecked, least: int | None = None) -> int:
     """Return an integer, converting NumPy's types; refuse booleans and fractions."""
     try:
         found = None if isinstance(given, bool) else operator.index(given)
@@ -74,12 +78,12 @@ def whole_number_of(name: str, given: Any, least: int | None = None) -> int:
     return found
 
 
-def whole_numbers_of(name: str, given: Any) -> tuple[int, ...]:
+def whole_numbers_of(name: str, given: object) -> tuple[int, ...]:
     """Return integers as a tuple; a single string counts as one item."""
     return tuple(whole_number_of(name, item) for item in items_of(name, given, "[1, 2]"))
 
 
-def version_of(given: Any) -> int:
+def version_of(given: object) -> int:
     """Return a format version: 1, 2, 3 or 4."""
     try:
         version = whole_number_of("format_version", given)
@@ -117,7 +121,7 @@ def nearest(name: str, names: Sequence[str]) -> str:
     return f"nearest: {', '.join(close)}" if close else f"valid: {', '.join(names[:20]) or 'none'}"
 
 
-def whole_number(name: str, value: Any, *, least: int = 0) -> int:
+def whole_number(name: str, value: object, *, least: int = 0) -> int:
     """Return an argument that must be an integer of at least ``least``; raise `OptionError` otherwise."""
     number = operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else None
     if number is None or number < least:
@@ -125,6 +129,6 @@ def whole_number(name: str, value: Any, *, least: int = 0) -> int:
     return number
 
 
-def _kind(given: Any) -> str:
+def _kind(given: object) -> str:
     kind = type(given)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -21,7 +21,7 @@ def moved_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]
         The new package of each name; ``package:name`` if the name has changed, too.
     """
 
-    def find(name: str) -> Any:
+    def find(name: str) -> Any:  # noqa: ANN401  whatever has that name
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         place, _, new = places[name].partition(":")

@@ -54,7 +54,7 @@ class IceexploreError(Exception):
     def __str__(self) -> str:
         return "\n".join(map(visible, super().__str__().split("\n")))
 
-    def __reduce__(self) -> Any:  # pickled without calling `__init__`, whose arguments differ from `args`
+    def __reduce__(self) -> tuple[Any, ...]:  # pickled without calling `__init__`, whose arguments differ from `args`
         return _again, (type(self), self.args, self.__dict__)
 
 

@@ -41,10 +41,10 @@ def renamed_arguments(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]
     return decorate
 
 
-def renamed_method(new: str, old: str) -> Any:
+def renamed_method(new: str, old: str) -> Any:  # noqa: ANN401  a method of any signature
     """Return a method under an old name that warns and calls the method ``new`` of the same object."""
 
-    def call(self: Any, *args: Any, **given: Any) -> Any:
+    def call(self: Any, *args: Any, **given: Any) -> Any:  # noqa: ANN401  the method's own
         warnings.warn(f"{old}() is deprecated: use {new}()", DeprecationWarning, stacklevel=2)
         return getattr(self, new)(*args, **given)
 

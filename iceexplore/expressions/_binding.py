@@ -15,7 +15,7 @@ from typing import Any
 from iceexplore.errors import OptionError
 from iceexplore.expressions._from_pyiceberg import conditions_of
 from iceexplore.expressions._literals import COMPARABLE, Cut, locate
-from iceexplore.expressions._model import NEVER, Always, Expression, Op, Predicate, all_of, any_of
+from iceexplore.expressions._model import NEVER, Always, Expression, FilterLike, Op, Predicate, all_of, any_of
 from iceexplore.expressions._parser import parse_filter
 from iceexplore.expressions._tokens import Place
 from iceexplore.expressions._unbound import (
@@ -151,7 +151,7 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _PREFIXED = frozenset(("string", "binary"))
 
 
-def bind_filter(schema: Schema, where: Any) -> Expression:
+def bind_filter(schema: Schema, where: FilterLike | Condition) -> Expression:
     """Convert a filter to an expression over field ids.
 
     Parameters

@@ -6,11 +6,15 @@ import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
+from iceexplore.arrow import PlainValue
 from iceexplore.expressions._model import Always, And, Expression, Or, Predicate
 from iceexplore.metadata import Type, format_value, type_base
+
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
 
 __all__ = ["expression_pyiceberg", "expression_sql", "literal_sql", "name_sql", "path_of"]
 
@@ -114,7 +118,7 @@ def _quoted(part: str, quote: str, always: bool) -> str:
     return quote + part.replace(quote, quote * 2) + quote
 
 
-def literal_sql(value: Any, kind: Type | None, dialect: str = "spark") -> str:
+def literal_sql(value: PlainValue, kind: Type | None, dialect: str = "spark") -> str:
     """Return a stored value as an SQL literal; without a type, its form depends on the Python class."""
     base = "" if kind is None else type_base(kind)
     if isinstance(value, bool):
@@ -149,7 +153,7 @@ def _text(value: str, dialect: str) -> str:
     return "'" + re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda m: f"\\u{ord(m[0]):04x}", plain) + "'"
 
 
-def expression_pyiceberg(expression: Expression) -> Any:
+def expression_pyiceberg(expression: Expression) -> BooleanExpression:
     """Return an unbound expression of ``pyiceberg.expressions``, with columns by their dotted names.
 
     PyIceberg rejects some when it binds them to a schema: prefixes of binary columns, and literals of ``_ns`` types.

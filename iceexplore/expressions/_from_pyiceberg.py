@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import OptionError
 from iceexplore.expressions._tokens import Place
@@ -19,6 +19,10 @@ from iceexplore.expressions._unbound import (
     Value,
 )
 
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.expressions.literals import Literal
+
 __all__ = ["conditions_of"]
 
 #: Maximum depth of alternating And, Or and Not.
@@ -31,7 +35,7 @@ _COMPARISONS = {
 _TESTS = {"IsNull": ("null", False), "NotNull": ("null", True), "IsNaN": ("nan", False), "NotNaN": ("nan", True)}
 
 
-def conditions_of(where: Any) -> Condition:
+def conditions_of(where: BooleanExpression) -> Condition:
     """Convert a PyIceberg expression to a condition.
 
     The result has the meaning that the same filter has as text, as in SQL: a null satisfies neither ``NotEqualTo`` nor
@@ -49,7 +53,7 @@ def conditions_of(where: Any) -> Condition:
     return _condition(where, 0)
 
 
-def _condition(where: Any, depth: int) -> Condition:
+def _condition(where: BooleanExpression, depth: int) -> Condition:
     name = type(where).__name__
     if depth > MAX_DEPTH:
         raise OptionError(f"the expression is nested deeper than {MAX_DEPTH}: simplify it")
@@ -67,7 +71,7 @@ def _condition(where: Any, depth: int) -> Condition:
     return _leaf(where, name)
 
 
-def _flat(where: Any, name: str) -> list[Any]:
+def _flat(where: BooleanExpression, name: str) -> list[Any]:
     """Return the operands of a chain of ``And`` or ``Or`` from left to right, whatever its nesting."""
     out, stack = [], [where]
     while stack:
@@ -79,7 +83,7 @@ def _flat(where: Any, name: str) -> list[Any]:
     return out
 
 
-def _leaf(where: Any, name: str) -> Condition:
+def _leaf(where: BooleanExpression, name: str) -> Condition:
     column = where.term.name
     parts = tuple(column.split("."))
     if name in _TESTS:
@@ -120,14 +124,14 @@ def _whole(at: Place) -> Place:
     return _place(at.text)
 
 
-def _text(literal: Any) -> str:
+def _text(literal: Literal[Any]) -> str:
     value = literal.value
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value).lower()
 
 
-def _value(literal: Any, at: Place) -> Value:
+def _value(literal: Literal[Any], at: Place) -> Value:
     value = literal.value
     match type(literal).__name__:
         case "LongLiteral":

@@ -22,6 +22,7 @@ from uuid import UUID
 
 import numpy as np
 
+from iceexplore.arrow import PlainValue
 from iceexplore.expressions._temporal_literals import DAY, read_date, read_time, read_timestamp
 from iceexplore.expressions._unbound import Value
 from iceexplore.metadata import Type, decimal_parameters, fixed_length, type_base
@@ -86,11 +87,11 @@ def locate(value: Value, kind: Type) -> Cut:
     raise ValueError(f"values of type {base} cannot be compared: use is null or is not null")
 
 
-def _at(value: Any) -> Cut:
+def _at(value: PlainValue) -> Cut:
     return Cut(value, value, True)
 
 
-def _only(value: Value, example: str, *kinds: str) -> Any:
+def _only(value: Value, example: str, *kinds: str) -> PlainValue:
     if value.kind not in kinds:
         raise ValueError(f"a {_KINDS.get(value.kind, value.kind)} cannot be compared with it; write {example}")
     return value.value

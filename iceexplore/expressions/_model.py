@@ -11,12 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from iceexplore.metadata import Op, Type, type_base
 
-__all__ = ["ALWAYS", "Always", "And", "Expression", "NEVER", "Op", "Or", "Predicate", "all_of", "any_of", "negated",
-           "predicates"]  # fmt: skip
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+
+__all__ = ["ALWAYS", "Always", "And", "Expression", "FilterLike", "NEVER", "Op", "Or", "Predicate", "all_of", "any_of",
+           "negated", "predicates"]  # fmt: skip
+
+#: A filter as users give it: SQL text (see `parse_filter`), or an expression of PyIceberg.
+FilterLike: TypeAlias = "str | BooleanExpression"
 
 _NEGATED: dict[str, Op] = {
     "<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "=", "in": "not-in", "not-in": "in",
@@ -103,7 +109,7 @@ def _joined(kind: type[And] | type[Or], unit: Always, zero: Always, children: tu
     return unit if not parts else parts[0] if len(parts) == 1 else kind(parts)
 
 
-def _key(expression: Expression) -> Any:
+def _key(expression: Expression) -> object:
     """Return a key that is equal for equal expressions; types are compared as text, as defaults may be unhashable."""
     match expression:
         case And(children) | Or(children):

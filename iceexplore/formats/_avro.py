@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iceexplore.errors import FormatError, MemoryLimitError, UnsupportedError
-from iceexplore.storage import Budget, load_json
+from iceexplore.storage import Budget, JsonValue, load_json
 
 __all__ = [
     "AVRO_MAGIC",
@@ -357,7 +357,7 @@ def _beyond(body: bytes) -> bool:
     return bool(inflater.unused_data) or not inflater.eof
 
 
-def json_texts(value: Any) -> tuple[str, ...]:
+def json_texts(value: JsonValue) -> tuple[str, ...]:
     """Return the texts that common writers give a JSON value: with or without spaces, ASCII only or not."""
     return tuple(
         json.dumps(value, ensure_ascii=ascii_only, separators=separators)
@@ -383,7 +383,7 @@ def block_bytes(count: int, plain: bytes, codec: str, sync: bytes) -> bytes:
     return _write_long(count) + _write_long(len(body)) + body + sync
 
 
-def container(schema: Any, count: int, plain: list[bytes]) -> list[bytes]:
+def container(schema: JsonValue, count: int, plain: list[bytes]) -> list[bytes]:
     """Return an uncompressed container file of one block, as parts to be concatenated."""
     sync = bytes(16)
     head = header_bytes({b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}, sync)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyColumn
+from iceexplore.arrow import AnyColumn, DynamicArray
+from iceexplore.storage import JsonValue
 
 __all__ = ["encode_records"]
 
@@ -29,7 +30,7 @@ class _Part:
     write: Callable[[_Bytes, _Ints], None]
 
 
-def encode_records(schema: Any, rows: pa.Table) -> tuple[bytes, list[int]]:
+def encode_records(schema: JsonValue, rows: pa.Table) -> tuple[bytes, list[int]]:
     """Encode rows as the records of a block.
 
     Parameters
@@ -64,7 +65,7 @@ def _starts(sizes: _Ints) -> _Ints:
     return out
 
 
-def _part(schema: Any, array: Any) -> _Part:
+def _part(schema: JsonValue, array: DynamicArray) -> _Part:
     if isinstance(schema, list):
         return _union(schema, array)
     if array.null_count:
@@ -92,7 +93,7 @@ def _part(schema: Any, array: Any) -> _Part:
     raise ValueError(f"unsupported Avro type: {kind}")
 
 
-def _union(schema: list[Any], array: Any) -> _Part:
+def _union(schema: list[Any], array: DynamicArray) -> _Part:
     """Encode a union with null: one byte for the branch before each value."""
     others = [i for i, branch in enumerate(schema) if branch != "null"]
     if len(others) != 1:
@@ -152,7 +153,7 @@ def _fixed(values: _Bytes) -> _Part:
     return _Part(np.full(count, width, np.int64), write)
 
 
-def _texts(array: Any) -> _Part:
+def _texts(array: DynamicArray) -> _Part:
     offset_type = np.int64 if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type) else np.int32
     _, offsets_buffer, data_buffer = array.buffers()
     count = len(array)
@@ -176,7 +177,7 @@ def _scatter(out: _Bytes, at: _Ints, body: _Bytes, lengths: _Ints) -> None:
     out[np.repeat(shift, lengths) + np.arange(len(body))] = body
 
 
-def _lists(items: Any, array: Any) -> _Part:
+def _lists(items: JsonValue, array: DynamicArray) -> _Part:
     """Encode lists: a count and the items if there are any, then a zero."""
     offsets = np.asarray(array.offsets).astype(np.int64)
     values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0])) if len(array) else array.values[:0]

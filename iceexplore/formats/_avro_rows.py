@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyField, build
+from iceexplore.arrow import AnyField, PlainValue, build
 from iceexplore.errors import FormatError, IceexploreError, MemoryLimitError, UnsupportedError
 from iceexplore.formats._avro import decompress_block, index_blocks, read_header
-from iceexplore.storage import DATA_RATIO, allowed
+from iceexplore.storage import DATA_RATIO, JsonValue, allowed
 
 __all__ = ["AVRO_LOGICAL_TYPES", "Records", "avro_batches", "record_limit"]
 
@@ -76,7 +76,7 @@ class Records:
         The number of bytes of the block read so far.
     """
 
-    def __init__(self, plain: bytes, schema: Any, most: int, location: str) -> None:
+    def __init__(self, plain: bytes, schema: JsonValue, most: int, location: str) -> None:
         import fastavro
 
         self._read: Any = fastavro.schemaless_reader
@@ -88,7 +88,7 @@ class Records:
         self._stream = io.BytesIO(plain if len(plain) <= most else plain[:most])
         self.at = 0
 
-    def read(self) -> Any:
+    def read(self) -> PlainValue:
         """Return the next record.
 
         Raises
@@ -178,7 +178,7 @@ class _Translator:
     def wrong(self, text: str) -> FormatError:
         return FormatError(text, location=self.location, field="avro.schema")
 
-    def node(self, schema: Any, depth: int) -> _Node:
+    def node(self, schema: JsonValue, depth: int) -> _Node:
         self.count += 1
         if depth > _MAX_DEPTH or self.count > _MAX_FIELDS:
             raise UnsupportedError(f"the Avro schema of {self.location} is too deep or too large")
@@ -287,7 +287,7 @@ class _Translator:
         names = [f["name"] for f in fields]
         top = depth == 0
 
-        def convert(record: dict[str, Any]) -> Any:
+        def convert(record: dict[str, Any]) -> object:
             for key, step in converts:
                 record[key] = step(record[key])
             # Nested structs are passed to Arrow as pairs, so that fields with equal names stay separate.
@@ -320,11 +320,11 @@ def _map_pairs(step: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
     return lambda v: [(k, x if step is None else step(x)) for k, x in v.items()]
 
 
-def _field(name: str, node: _Node, number: Any) -> AnyField:
+def _field(name: str, node: _Node, number: object) -> AnyField:
     nullable = node.nullable or pa.types.is_null(node.arrow)
     return _with_id(pa.field(name, node.arrow, nullable=nullable), number)
 
 
-def _with_id(field: AnyField, number: Any) -> AnyField:
+def _with_id(field: AnyField, number: object) -> AnyField:
     known = isinstance(number, int) and not isinstance(number, bool)
     return field.with_metadata({b"PARQUET:field_id": str(number)}) if known else field

@@ -8,10 +8,13 @@ error. So this starts a read, on a file that returns no bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from iceexplore.formats._foreign import foreign
 from iceexplore.storage import PositionedFile
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 __all__ = ["check_chunks"]
 
@@ -28,7 +31,9 @@ class _NoBytes(PositionedFile):
         raise _NoBytesError
 
 
-def check_chunks(metadata: Any, size: int, groups: Sequence[int], columns: list[str] | None, location: str) -> None:
+def check_chunks(
+    metadata: pq.FileMetaData, size: int, groups: Sequence[int], columns: list[str] | None, location: str
+) -> None:
     """Raise an error where ``metadata.row_group(g).column(i)`` may end the process.
 
     Parameters

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ from iceexplore.formats._parquet_chunks import check_chunks
 from iceexplore.formats._parquet_size import KeptChunks, StreamLimit, batch_rows, chunk_sizes
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
 from iceexplore.storage import DATA_RATIO, Budget, RangeFile
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 __all__ = ["BATCH_ROWS", "ParquetRows"]
 
@@ -182,7 +185,7 @@ class ParquetRows:
             raise FormatError(f"{at - start:,} rows read, but the footer has {rows:,}", location=self.location)
 
     @cached_property
-    def _in_pieces(self) -> Any:
+    def _in_pieces(self) -> pq.ParquetFile:
         """Return the reader that sends many small requests, in the order of the pages."""
         import pyarrow.parquet as pq
 

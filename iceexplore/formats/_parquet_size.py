@@ -312,7 +312,7 @@ def _looked_at(
     return ChunkSize(max(values, counted), width, nested, plain, average, page)
 
 
-def _number(found: ThriftStruct | Any, field: int) -> int:
+def _number(found: object, field: int) -> int:
     value = found.get(field) if isinstance(found, dict) else None
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise FormatError(f"the page header has no number in field {field}", field="PageHeader")

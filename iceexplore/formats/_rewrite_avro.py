@@ -9,7 +9,7 @@ from typing import Any
 
 from iceexplore.formats._avro import decompress_block, index_blocks, read_header
 from iceexplore.formats._avro_rows import Records, record_limit
-from iceexplore.storage import Budget
+from iceexplore.storage import Budget, JsonValue
 
 __all__ = ["read_avro", "rewritten_avro"]
 
@@ -52,7 +52,7 @@ def read_avro(data: bytes, location: str, work: Budget) -> tuple[Any, Mapping[st
     return file.writer_schema, file.metadata, records()
 
 
-def rewritten_avro(schema: Any, metadata: Mapping[str, str], records: Iterable[Any]) -> bytes:
+def rewritten_avro(schema: JsonValue, metadata: Mapping[str, str], records: Iterable[Any]) -> bytes:
     """Return an Avro file with these records and another file's header.
 
     Parameters

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
 from iceexplore.formats._parquet_size import KeptChunks, chunk_sizes, whole_bytes
 from iceexplore.storage import DATA_RATIO, Budget
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 __all__ = ["read_parquet", "rewritten_parquet"]
 
@@ -41,7 +44,7 @@ def read_parquet(data: bytes, location: str) -> tuple[Any, pa.Table]:
         return file, file.read()
 
 
-def rewritten_parquet(file: Any, table: pa.Table) -> bytes:
+def rewritten_parquet(file: pq.ParquetFile, table: pa.Table) -> bytes:
     """Return a Parquet file with these rows, written like another file.
 
     Parameters
@@ -54,7 +57,7 @@ def rewritten_parquet(file: Any, table: pa.Table) -> bytes:
     """
     import pyarrow.parquet as pq
 
-    metadata = file.metadata
+    metadata: Any = file.metadata  # the stubs take its keys for strings
     # This includes Arrow's own schema if the writer stored one: it is copied byte for byte, not generated again.
     key_values = dict(metadata.metadata or {})
     table = table.replace_schema_metadata(None)
@@ -84,7 +87,7 @@ def rewritten_parquet(file: Any, table: pa.Table) -> bytes:
     return out.getvalue()
 
 
-def _columns(file: Any) -> dict[str, Any]:
+def _columns(file: pq.ParquetFile) -> dict[str, Any]:
     """Return how each column of the first row group was written, as options of a writer."""
     metadata = file.metadata
     if not metadata.num_row_groups:

@@ -13,6 +13,8 @@ __all__ = ["ThriftStruct", "read_struct"]
 
 #: Values by field number: int, bool, a struct or a list of structs; other types are skipped (None).
 ThriftStruct: TypeAlias = dict[int, Any]
+#: A value of the wire type that precedes it: bool, int, bytes, a list of values, or a `ThriftStruct`.
+ThriftValue: TypeAlias = Any
 
 _MAX_DEPTH = 8
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
@@ -78,7 +80,7 @@ class _Reader:
             out[field] = self.value(head & 15, depth)
         return out
 
-    def value(self, kind: int, depth: int) -> Any:
+    def value(self, kind: int, depth: int) -> ThriftValue:
         match kind:
             case 1 | 2:  # a field's type is its value; list elements are skipped elsewhere
                 return kind == _TRUE

@@ -14,9 +14,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 __all__ = ["serve"]
+
+#: pyarrow's ``ColumnChunkMetaData`` and ``Statistics``: its stubs lack some of their attributes.
+_Chunk: TypeAlias = Any
+_Statistics: TypeAlias = Any
 
 
 class _TooLargeError(Exception):
@@ -204,7 +211,7 @@ def _parquet_row_groups(path: str, limit: int, columns: list[int]) -> tuple[dict
     return {"groups": groups, "bounds": bounds}, sink.getvalue()
 
 
-def _stored(chunk: Any, column: Any) -> list[Any]:
+def _stored(chunk: _Chunk, column: pq.ColumnSchema) -> list[Any]:
     stats = _statistics(chunk, column)
     bounds = (None, None) if stats is None or not stats.has_min_max else (stats.min_raw, stats.max_raw)
     return [
@@ -216,19 +223,19 @@ def _stored(chunk: Any, column: Any) -> list[Any]:
     ]
 
 
-def _start(chunk: Any) -> int:
+def _start(chunk: _Chunk) -> int:
     # Some writers write 0 for a missing dictionary page (see parquet-mr's PARQUET-2078).
     dictionary = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
     return int(dictionary if dictionary and dictionary < chunk.data_page_offset else chunk.data_page_offset)
 
 
-def _statistics(chunk: Any, column: Any) -> Any:
+def _statistics(chunk: _Chunk, column: pq.ColumnSchema) -> _Statistics:
     # pyarrow's statistics crash on a chunk whose type differs from its column's (seen in 26.0).
     trusted = chunk.physical_type == column.physical_type
     return chunk.statistics if trusted and chunk.is_stats_set else None
 
 
-def _chunk(chunk: Any, group: int, index: int, column: Any) -> list[Any]:
+def _chunk(chunk: _Chunk, group: int, index: int, column: pq.ColumnSchema) -> list[Any]:
     stats = _statistics(chunk, column)
     bounds = stats is not None and stats.has_min_max
     return [
@@ -247,7 +254,7 @@ def _chunk(chunk: Any, group: int, index: int, column: Any) -> list[Any]:
     ]
 
 
-def _bound(stats: Any, which: str) -> str | None:
+def _bound(stats: _Statistics, which: str) -> str | None:
     try:
         value = getattr(stats, which)
     except Exception:
@@ -255,7 +262,7 @@ def _bound(stats: Any, which: str) -> str | None:
     return value.hex() if isinstance(value, bytes) else None if value is None else str(value)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 

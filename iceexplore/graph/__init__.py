@@ -15,7 +15,7 @@ from iceexplore.graph._root import (
     vector_rows,
 )
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
-from iceexplore.graph._travel import clock, format_ms, resolve_state, snapshot_of, to_ms, travel
+from iceexplore.graph._travel import SnapshotLike, clock, format_ms, resolve_state, snapshot_of, to_ms, travel
 from iceexplore.graph.proposal._diagram import ProposalDiagram, build_proposal_diagram, seed_diagram
 from iceexplore.graph.redaction._nameless import nameless
 from iceexplore.graph.redaction._redactor import redactions
@@ -33,6 +33,7 @@ __all__ = [
     "Records",
     "RefRecords",
     "Removals",
+    "SnapshotLike",
     "TableState",
     "Tree",
     "TreeNode",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from iceexplore.arrow import compute as pc
@@ -100,7 +98,7 @@ def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> T
     return out
 
 
-def _live_count(stats: dict[str, int | None] | None, unit: str) -> Any:
+def _live_count(stats: dict[str, int | None] | None, unit: str) -> int | None:
     """Return the sum of added and existing; None if either is unknown."""
     added, existing = (stats or {}).get(f"added_{unit}_count"), (stats or {}).get(f"existing_{unit}_count")
     return None if added is None or existing is None else added + existing

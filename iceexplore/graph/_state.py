@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from iceexplore.errors import Problems, TableChangedError, problem
 from iceexplore.manifests import Manifest, ManifestReader
 from iceexplore.metadata import Schema, Snapshot, TableMetadata, parse_table_metadata
-from iceexplore.storage import Opened, Storage, open_source, reopen
+from iceexplore.storage import CatalogLike, Opened, SourceLike, Storage, open_source, reopen
 
 __all__ = ["TableState", "open_state", "refreshed", "state_of"]
 
@@ -119,12 +118,12 @@ def state_of(opened: Opened, *, strict: bool = False, travel: str | None = None)
 
 
 def open_state(
-    source: Any,
+    source: SourceLike,
     *,
-    catalog: Any = None,
+    catalog: CatalogLike | None = None,
     moved: Mapping[str, str | os.PathLike[str]] | None = None,
     version: int | str | None = None,
-    allow: Any = (),
+    allow: object = (),
     properties: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> TableState:

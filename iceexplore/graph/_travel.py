@@ -5,14 +5,17 @@ from __future__ import annotations
 import difflib
 from datetime import UTC, date, datetime
 from operator import itemgetter
-from typing import Any
+from typing import TypeAlias
 
 from iceexplore.errors import OptionError, SnapshotNotFoundError, problem
 from iceexplore.graph._state import TableState, state_of
 from iceexplore.metadata import Ref, Snapshot, TableMetadata, ancestry, format_ms, in_order, schema_at
 from iceexplore.storage import open_version, same_location
 
-__all__ = ["clock", "format_ms", "resolve_state", "snapshot_of", "to_ms", "travel"]
+__all__ = ["SnapshotLike", "clock", "format_ms", "resolve_state", "snapshot_of", "to_ms", "travel"]
+
+#: A state of a table: a snapshot, its id (also as text), a ref, its name, or a state of this or another table.
+SnapshotLike: TypeAlias = TableState | Snapshot | Ref | int | str
 
 
 def to_ms(when: object) -> int:
@@ -114,7 +117,7 @@ def _compare_uuids(state: TableState, other: TableState) -> None:
         one.problems.add(problem("table-uuid-differs", where, text, field=field, found=mine, expected=its))
 
 
-def resolve_state(state: TableState, at: Any) -> TableState:
+def resolve_state(state: TableState, at: SnapshotLike) -> TableState:
     """Return the state for ``at``: a snapshot, its id, a ref, its name, or a state (of this or another table)."""
     if isinstance(at, TableState):
         return at

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.arrow import build
+from iceexplore.arrow import PlainValue, build
 from iceexplore.graph import TableState
 from iceexplore.inspect._log import rows_table
-from iceexplore.metadata import Expression, TableMetadata, default_to_json, format_transform, result_type
+from iceexplore.metadata import Expression, TableMetadata, Type, default_to_json, format_transform, result_type
 
 __all__ = [
     "EXPRESSIONS_SCHEMA",
@@ -103,7 +103,7 @@ def build_schemas(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
     yield rows_table(rows, schema)
 
 
-def _json(kind: Any, value: Any) -> str | None:
+def _json(kind: Type, value: PlainValue) -> str | None:
     """Return a default in its JSON single-value form (spec, Appendix D)."""
     return None if value is None else json.dumps(default_to_json(kind, value), ensure_ascii=False)
 

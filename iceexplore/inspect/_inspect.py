@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -12,25 +11,34 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.inspect import _content, _definitions, _files, _log, _manifests, _partitions, _position_deletes, _puffin
 from iceexplore.inspect._by_leaf import ByLeaf
-from iceexplore.inspect._metadata_table import Definition, MetadataTable, OnSpark
+from iceexplore.inspect._metadata_table import Build, Definition, MetadataTable, OnSpark
 from iceexplore.inspect._source import DELETES
 from iceexplore.render import html_table
 
 __all__ = ["DEFINITIONS", "Inspect"]
 
 
-def _metadata_file(name: str, doc: str, schema: pa.Schema, build: Any, *, spark: bool = True) -> Definition:
+def _metadata_file(name: str, doc: str, schema: pa.Schema, build: Build, *, spark: bool = True) -> Definition:
     """Define a table with fixed columns that shows the metadata file."""
     return Definition(name, doc, lambda state: schema, build, travels=False, spark=spark)
 
 
-def _snapshot(name: str, doc: str, schema: Any, build: Any, *, spark: bool = True) -> Definition:
+def _snapshot(
+    name: str,
+    doc: str,
+    schema: pa.Schema | Callable[[TableState], pa.Schema],
+    build: Build,
+    *,
+    spark: bool = True,
+) -> Definition:
     """Define a table that shows the state's snapshot."""
     columns = (lambda state: schema) if isinstance(schema, pa.Schema) else schema
     return Definition(name, doc, columns, build, travels=True, spark=spark)
 
 
-def _by_leaf(name: str, doc: str, schema: Any, made: ByLeaf, *, spark: bool = True) -> Definition:
+def _by_leaf(
+    name: str, doc: str, schema: pa.Schema | Callable[[TableState], pa.Schema], made: ByLeaf, *, spark: bool = True
+) -> Definition:
     """Define a table that is built one manifest at a time."""
     columns = (lambda state: schema) if isinstance(schema, pa.Schema) else schema
     return Definition(name, doc, columns, made.build, travels=not made.every, spark=spark, by_leaf=made)

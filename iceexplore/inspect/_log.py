@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import AnyArray, PlainValue, build
 from iceexplore.graph import TableState, json_safe
 from iceexplore.inspect._shown import micros_of
 from iceexplore.metadata import TableMetadata
@@ -81,14 +81,14 @@ def _column(values: list[Any], kind: pa.DataType) -> AnyArray:
         return pa.concat_arrays([_one(_text(value), kind) for value in values])
 
 
-def _one(value: Any, kind: pa.DataType) -> AnyArray:
+def _one(value: PlainValue, kind: pa.DataType) -> AnyArray:
     try:
         return pa.array([value], kind)
     except (OverflowError, pa.ArrowInvalid, pa.ArrowTypeError):  # a damaged number: only this value becomes null
         return build.nulls(1, kind)
 
 
-def _text(value: Any) -> Any:
+def _text(value: PlainValue) -> PlainValue:
     """Return a value with lone surrogates, which JSON can hold and Arrow cannot, escaped."""
     match value:
         case str():

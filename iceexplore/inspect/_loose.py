@@ -127,7 +127,7 @@ class LooseFile:
     def _repr_html_(self) -> str:
         return card_html(card_of(self))
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         card = card_of(self)
         return {"text/plain": card_text(card), "text/html": card_html(card)}
 

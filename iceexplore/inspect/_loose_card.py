@@ -14,6 +14,7 @@ from iceexplore.graph import human_bytes
 from iceexplore.inspect._loose import LooseFile
 from iceexplore.metadata import Schema
 from iceexplore.render import Card, CardTable, card_of, escape
+from iceexplore.storage import JsonValue
 
 __all__ = ["loose_card"]
 
@@ -95,7 +96,7 @@ def _cell(value: AnyScalar) -> str:
     return _text(plain.hex() if isinstance(plain, bytes) else plain, _CELL)
 
 
-def _schema(schema: Any) -> CardTable | None:
+def _schema(schema: object) -> CardTable | None:
     rows: Iterable[tuple[str, str, str]]
     if isinstance(schema, Schema):
         rows = [(str(f.field_id), name, str(f.type)) for name, f in schema.walk()]
@@ -111,7 +112,7 @@ def _schema(schema: Any) -> CardTable | None:
     return CardTable("Schema", ("id", "name", "type"), tuple(kept[:200]), note=note, open=False, code=frozenset({1, 2}))
 
 
-def _avro(kind: Any) -> str:
+def _avro(kind: JsonValue) -> str:
     if isinstance(kind, list):
         return " or ".join(_avro(k) for k in kind[:8])
     if isinstance(kind, dict):
@@ -132,5 +133,5 @@ def _pairs(header: Mapping[str, Any]) -> CardTable | None:
     return CardTable("Header", ("key", "value"), tuple(rows[:200]), open=False, code=frozenset({1}))
 
 
-def _text(value: Any, limit: int) -> str:
+def _text(value: object, limit: int) -> str:
     return escape.shorten(value, limit)

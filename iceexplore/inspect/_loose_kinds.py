@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.arrow import build
-from iceexplore.deletes import POS_ID, bare_vector_problem, decode_deletion_vector, read_puffin_footer
+from iceexplore.deletes import POS_ID, Bitmap, bare_vector_problem, decode_deletion_vector, read_puffin_footer
 from iceexplore.errors import FormatError, IceexploreError, MemoryLimitError, Problem, Problems, UnsupportedError
 from iceexplore.formats import (
     DATA_FILE_FORMATS,
@@ -86,7 +86,7 @@ class Content:
     vectors: Callable[[], pa.Table] | None = None
 
 
-def vector_content(bitmap: Any, offset: int, size: int, problems: Iterable[Problem]) -> Content:
+def vector_content(bitmap: Bitmap, offset: int, size: int, problems: Iterable[Problem]) -> Content:
     """Return the content of a deletion vector: its positions."""
     count = len(bitmap)
     header = {"cardinality": count, "offset": offset, "size_in_bytes": size}
@@ -196,7 +196,7 @@ def _data_file(known: DataFileFormat, storage: Storage, location: str) -> Conten
     return Content(known.name, header, found.schema, tuple(problems), details.records)
 
 
-def _manifest(storage: Storage, location: str, schema: Any) -> Content:
+def _manifest(storage: Storage, location: str, schema: object) -> Content:
     try:
         found = open_manifest(storage, location)
     except UnsupportedError as error:  # an unsupported dialect: its rows are still shown

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
+from iceexplore.arrow import DynamicType
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.inspect._by_leaf import ByLeaf
@@ -18,12 +19,16 @@ from iceexplore.render import html_table, shown_frame
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame as SparkFrame
+    from pyspark.sql import SparkSession
 
-__all__ = ["Definition", "MetadataTable", "OnSpark"]
+__all__ = ["Build", "Definition", "MetadataTable", "OnSpark"]
 
 #: Builds a metadata table on Spark from the state, the session, the table's name, ``flat``, ``columns`` and
 #: ``on_error``.
 OnSpark: TypeAlias = Callable[..., Any]
+
+#: Reads a metadata table of a state, in parts of this schema.
+Build: TypeAlias = Callable[[TableState, pa.Schema], Iterable[pa.Table]]
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Definition:
     name: str
     doc: str
     schema: Callable[[TableState], pa.Schema]
-    build: Callable[[TableState, pa.Schema], Iterable[pa.Table]]
+    build: Build
     travels: bool
     spark: bool = True
     by_leaf: ByLeaf | None = None
@@ -124,7 +129,7 @@ class MetadataTable:
         self,
         *,
         flat: bool = ...,
-        spark: Any,
+        spark: SparkSession,
         columns: Iterable[str] | None = ...,
         on_error: Literal["raise", "skip"] = ...,
     ) -> SparkFrame: ...
@@ -182,7 +187,7 @@ class MetadataTable:
         return str(html_table(("column", "type", "description"), self._rows(), caption))
 
 
-def _type_name(kind: Any) -> str:
+def _type_name(kind: DynamicType) -> str:
     """Return a short name for an Arrow type."""
     if pa.types.is_struct(kind):
         return "struct"

@@ -10,16 +10,19 @@ methods.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iceexplore.commits import Pointer
 from iceexplore.errors import CatalogError, MissingDependencyError, OptionError, UnsupportedError
-from iceexplore.storage import FolderStorage, canonical
+from iceexplore.storage import CatalogLike, FolderStorage, canonical
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
 
 __all__ = ["CatalogPointer", "CatalogRow", "loaded_catalog"]
 
 
-def loaded_catalog(catalog: Any) -> Any:
+def loaded_catalog(catalog: CatalogLike) -> Catalog:
     """Return the catalog with this name, or the given object, if it supports check-and-put.
 
     Raises
@@ -60,7 +63,7 @@ class CatalogRow:
         ``"db.table"``, or a sequence of its parts.
     """
 
-    def __init__(self, catalog: Any, identifier: str | Sequence[str]) -> None:
+    def __init__(self, catalog: Catalog, identifier: str | Sequence[str]) -> None:
         parts = tuple(identifier.split(".")) if isinstance(identifier, str) else tuple(identifier)
         if len(parts) < 2 or not all(parts):
             raise OptionError(f"{identifier!r} is not a table name: give namespace and name, such as 'db.table'")

@@ -50,7 +50,7 @@ class LabCommitter(Committer):
         super().__init__(state, options, storage, pointer, **how)
         self._turn = Turn()
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         raise TypeError(
             "a lab cannot be pickled: open it in the other process with ix.lab(...), or read it with ix.open"
         )
@@ -146,7 +146,7 @@ class LabCommitter(Committer):
         with suppress(Exception):  # the commit's own error must be raised
             remove_refused(self.storage, record, self.newest())
 
-    def notes(self, location: Any) -> tuple[str, ...]:
+    def notes(self, location: object) -> tuple[str, ...]:
         """Return notes that say that this is a lab, and where it writes."""
         note = f"{_NOTE}{self.storage.folder}."
         return (note, *(n for n in self._first_notes if not n.startswith((_NOTE, "Metadata: "))))

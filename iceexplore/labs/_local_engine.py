@@ -17,7 +17,7 @@ from iceexplore.labs._write import LINEAGE, source_rows
 from iceexplore.planning import FileTasks
 from iceexplore.reading import TaskReader, outputs_of
 from iceexplore.storage import memory_limit
-from iceexplore.writing import plain_values
+from iceexplore.writing import RowsLike, plain_values
 
 __all__ = ["LOCAL_ENGINE", "LocalEngine", "is_array", "with_columns"]
 
@@ -143,13 +143,13 @@ def _values(table: pa.Table, given: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """Return whether the value is an array (of Arrow, NumPy or pandas) with values for several rows."""
     # Check the class: a Spark Column returns something for any attribute.
     return isinstance(value, (pa.Array, pa.ChunkedArray, np.ndarray)) or hasattr(type(value), "iloc")
 
 
-def _arrow(name: str, values: Any) -> AnyArray:
+def _arrow(name: str, values: RowsLike) -> AnyArray:
     try:
         # NaN means null only in pandas.
         return plain_values(values, from_pandas=hasattr(values, "iloc"))

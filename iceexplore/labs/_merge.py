@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyChunkedArray, AnyExtensionArray, build
+from iceexplore.arrow import AnyChunkedArray, AnyColumn, AnyExtensionArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits import Change, CommitWriter, NothingToDo
 from iceexplore.errors import OptionError, nearest, texts_of
-from iceexplore.expressions import bind_filter, expression_pyiceberg
+from iceexplore.expressions import FilterLike, bind_filter, expression_pyiceberg
 from iceexplore.graph import TableState
 from iceexplore.labs._local_engine import LOCAL_ENGINE, with_columns
 from iceexplore.labs._operations import Write
@@ -25,6 +25,11 @@ from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import ListType, MapType, StructType, type_base
 from iceexplore.planning import FileTasks
 from iceexplore.reading import TaskReader, outputs_of
+from iceexplore.writing import RowsLike
+
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+    from pyspark.sql import DataFrame
 
 __all__ = ["merge_rows"]
 
@@ -38,12 +43,12 @@ _SOURCE = "\x00source"
 def merge_rows(
     state: TableState,
     writer: CommitWriter,
-    rows: Any,
+    rows: RowsLike,
     on: str | Iterable[str],
     *,
     matched: Matched | None = "update",
     not_matched: Literal["insert"] | None = "insert",
-    where: Any = None,
+    where: FilterLike | None = None,
     write: Write = write_rows,
 ) -> Change:
     """Merge rows into the table; see `iceexplore.Lab.merge`.
@@ -98,11 +103,11 @@ def merge_rows(
 def _merge_on_spark(
     state: TableState,
     writer: CommitWriter,
-    frame: Any,
+    frame: DataFrame,
     on: str | Iterable[str],
     matched: Matched | None,
     not_matched: Literal["insert"] | None,
-    where: Any,
+    where: FilterLike | None,
     write: Write,
 ) -> Change:
     """Merge a Spark data frame like `merge_rows`; only some key values of its rows are sent to this process."""
@@ -148,8 +153,8 @@ def _keys(state: TableState, columns: Sequence[str], on: str | Iterable[str]) ->
 
 
 def _narrowed(
-    state: TableState, keys: list[str], where: Any, values_of: Callable[[str], tuple[list[Any], bool]]
-) -> Any:
+    state: TableState, keys: list[str], where: FilterLike | None, values_of: Callable[[str], tuple[list[Any], bool]]
+) -> BooleanExpression:
     """Return the filter narrowed by the keys, so that files without any of them are not read.
 
     Parameters
@@ -222,7 +227,7 @@ def _plain(column: AnyChunkedArray) -> AnyChunkedArray:
     return column.cast(pa.binary()) if pa.types.is_fixed_size_binary(column.type) else column
 
 
-def _all_valid(table: pa.Table) -> Any:
+def _all_valid(table: pa.Table) -> AnyColumn:
     """Return a mask of the rows without a null, because null matches nothing, as in SQL."""
     valid = pc.is_valid(table[0])
     for column in table.columns[1:]:

@@ -5,30 +5,40 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, cast
 
 from iceexplore.commits import LayoutOptions, MetadataNames, new_table
-from iceexplore.errors import CatalogError, OptionError, UnsupportedError, mapping_of
+from iceexplore.errors import CatalogError, OptionError, Unchecked, UnsupportedError, mapping_of
 from iceexplore.graph import open_state
 from iceexplore.labs._catalog import CatalogPointer, CatalogRow, loaded_catalog
 from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter, check_lab, layout_text, options_of
 from iceexplore.labs._pointer import HINT, FolderPointer
-from iceexplore.storage import FolderStorage, canonical, check_host, path_here, replace_file, write_new
+from iceexplore.storage import (
+    CatalogLike,
+    FolderStorage,
+    SourceLike,
+    canonical,
+    check_host,
+    path_here,
+    replace_file,
+    write_new,
+)
+from iceexplore.writing import SchemaLike
 
 __all__ = ["create_lab", "open_lab"]
 
 
 def create_lab(
     path: str | os.PathLike[str],
-    schema: Any,
+    schema: SchemaLike,
     *,
     partition_by: str | Iterable[str] | None = (),
     sort_by: str | Iterable[str] | None = (),
     format_version: int = 2,
     properties: Mapping[str, str] | None = None,
-    catalog: Any = None,
+    catalog: CatalogLike | None = None,
     location: str | None = None,
     layout: Mapping[str, Any] | None = None,
 ) -> LabCommitter:
@@ -137,12 +147,12 @@ def _whole_or_nothing(folder: str) -> Iterator[list[str]]:
         raise
 
 
-def open_lab(source: Any, *, catalog: Any = None, allow: Any = ()) -> LabCommitter:
+def open_lab(source: SourceLike, *, catalog: CatalogLike | None = None, allow: object = ()) -> LabCommitter:
     """Return the writer of a table that `create_lab` created; see `iceexplore.lab`."""
     row = None
     if catalog is not None:
         catalog = loaded_catalog(catalog)
-        row = CatalogRow(catalog, source)
+        row = CatalogRow(catalog, cast("str | Sequence[str]", source))
     state = open_state(source, catalog=catalog, allow=allow)
     check_lab(state)
     storage = FolderStorage(state.storage)
@@ -160,7 +170,7 @@ def open_lab(source: Any, *, catalog: Any = None, allow: Any = ()) -> LabCommitt
     return lab
 
 
-def _path_text(name: str, given: Any, what: str) -> str:
+def _path_text(name: str, given: Unchecked, what: str) -> str:
     """Return a path as a string."""
     try:
         found = os.fspath(given)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from iceexplore.arrow import build
 from iceexplore.commits import Change, CommitWriter, NothingToDo
 from iceexplore.errors import OptionError, nearest
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.labs._local_engine import LOCAL_ENGINE, is_array
 from iceexplore.labs._rewrite import Engine, Rewrite, change_of, mode_of, planned
@@ -16,6 +17,10 @@ from iceexplore.labs._spark_rows import OnSpark, is_spark_column, is_spark_frame
 from iceexplore.labs._write import write_rows
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.planning import FileTasks
+from iceexplore.writing import RowsLike
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["Write", "delete_rows", "engine_of", "overwrite_rows", "update_rows"]
 
@@ -23,7 +28,7 @@ __all__ = ["Write", "delete_rows", "engine_of", "overwrite_rows", "update_rows"]
 Write: TypeAlias = Callable[[TableState, CommitWriter, Any], EntryBatch]
 
 
-def engine_of(session: Any = None, *, rows: Any = None) -> Engine:
+def engine_of(session: SparkSession | None = None, *, rows: RowsLike = None) -> Engine:
     """Return the engine that reads the affected files: Spark for a session or a Spark data frame, else this process.
 
     Raises
@@ -44,7 +49,12 @@ def engine_of(session: Any = None, *, rows: Any = None) -> Engine:
 
 
 def delete_rows(
-    state: TableState, writer: CommitWriter, where: Any, *, write: Write = write_rows, engine: Engine = LOCAL_ENGINE
+    state: TableState,
+    writer: CommitWriter,
+    where: FilterLike | None,
+    *,
+    write: Write = write_rows,
+    engine: Engine = LOCAL_ENGINE,
 ) -> Change:
     """Delete the matching rows; files whose rows all match according to metadata are not read.
 
@@ -74,8 +84,8 @@ def delete_rows(
 def overwrite_rows(
     state: TableState,
     writer: CommitWriter,
-    rows: Any,
-    where: Any = None,
+    rows: RowsLike,
+    where: FilterLike | None = None,
     *,
     write: Write = write_rows,
     engine: Engine = LOCAL_ENGINE,
@@ -94,7 +104,7 @@ def update_rows(
     state: TableState,
     writer: CommitWriter,
     set: Mapping[str, Any],  # noqa: A002 (the word of UPDATE)
-    where: Any = None,
+    where: FilterLike | None = None,
     *,
     write: Write = write_rows,
     engine: Engine = LOCAL_ENGINE,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from iceexplore.commits import Change, CommitWriter, Isolation, Operation, refuse_reserved_columns, row_delta, scoped_to
 from iceexplore.errors import FormatError, OptionError
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import FileTasks, Filter, plan_scan
@@ -21,6 +22,8 @@ Positions = npt.NDArray[np.int64]
 #: The positions of the matching rows of each file, keyed by the file's row in the tasks; on Spark, a
 #: `pyroaring.BitMap64`.
 Hits = Mapping[int, Any]
+#: The function with which an engine gives matching rows new values: each engine has its own kind, which only it calls.
+RowChange: TypeAlias = Any
 
 
 @dataclass(frozen=True)
@@ -69,11 +72,11 @@ class Engine(Protocol):
             Skip files whose rows all match according to metadata.
         """
 
-    def change(self, state: TableState, given: Mapping[str, Any]) -> Any:
+    def change(self, state: TableState, given: Mapping[str, Any]) -> RowChange:
         """Return the function that gives matching rows new values, for `rewritten`."""
 
     def rewritten(
-        self, state: TableState, tasks: FileTasks, hits: Hits, *, merge_on_read: bool, change: Any = None
+        self, state: TableState, tasks: FileTasks, hits: Hits, *, merge_on_read: bool, change: RowChange = None
     ) -> Rewrite:
         """Remove rows from their files, and create new rows from them.
 
@@ -109,7 +112,7 @@ def mode_of(state: TableState, operation: Literal["delete", "update", "merge"]) 
     return merge_on_read, "serializable" if level == "serializable" else "snapshot"
 
 
-def planned(state: TableState, writer: CommitWriter, where: Any) -> tuple[Filter, FileTasks]:
+def planned(state: TableState, writer: CommitWriter, where: FilterLike | None) -> tuple[Filter, FileTasks]:
     """Return the files that may have matching rows; reasons why some may be missing go to ``writer.doubts``.
 
     Raises

@@ -7,49 +7,61 @@ are those of simulations (`iceexplore.commits.OPERATIONS`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore.commits import MakeChange, append, compact
 from iceexplore.errors import OptionError
+from iceexplore.expressions import FilterLike
 from iceexplore.labs._merge import merge_rows
 from iceexplore.labs._operations import delete_rows, engine_of, overwrite_rows, update_rows
 from iceexplore.labs._spark_rows import compact_on_spark
 from iceexplore.labs._write import write_rows
+from iceexplore.writing import RowsLike
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["ROW_OPERATIONS"]
 
 
-def _append(rows: Any) -> MakeChange:
+def _append(rows: RowsLike) -> MakeChange:
     return lambda w: append(w.base, w, write_rows(w.base, w, rows))
 
 
-def _overwrite(rows: Any, where: Any = None) -> MakeChange:
+def _overwrite(rows: RowsLike, where: FilterLike | None = None) -> MakeChange:
     engine = engine_of(rows=rows)
     return lambda w: overwrite_rows(w.base, w, rows, where, engine=engine)
 
 
-def _delete(where: Any, *, spark: Any = None) -> MakeChange:
+def _delete(where: FilterLike | None, *, spark: SparkSession | None = None) -> MakeChange:
     engine = engine_of(spark)
     return lambda w: delete_rows(w.base, w, where, engine=engine)
 
 
-def _update(set: Mapping[str, Any], where: Any = None, *, spark: Any = None) -> MakeChange:  # noqa: A002
+def _update(
+    set: Mapping[str, Any],  # noqa: A002
+    where: FilterLike | None = None,
+    *,
+    spark: SparkSession | None = None,
+) -> MakeChange:
     engine = engine_of(spark)
     return lambda w: update_rows(w.base, w, set, where, engine=engine)
 
 
 def _merge(
-    rows: Any,
+    rows: RowsLike,
     on: str | Iterable[str],
     *,
     matched: Literal["update", "delete"] | None = "update",
     not_matched: Literal["insert"] | None = "insert",
-    where: Any = None,
+    where: FilterLike | None = None,
 ) -> MakeChange:
     return lambda w: merge_rows(w.base, w, rows, on, matched=matched, not_matched=not_matched, where=where)
 
 
-def _compact(where: Any = None, *, spark: Any = None, read: bool | None = None, **how: Any) -> MakeChange:
+def _compact(
+    where: FilterLike | None = None, *, spark: SparkSession | None = None, read: bool | None = None, **how: Any
+) -> MakeChange:
     if read is False:
         raise OptionError("read=False creates files without rows and is only for simulations")
     if spark is not None:

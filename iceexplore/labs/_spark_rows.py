@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from iceexplore.labs._rewrite import Hits, MovedRows, Rewrite
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import FileTasks
 from iceexplore.storage import CommitFiles, Write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["OnSpark", "compact_on_spark", "is_spark_column", "is_spark_frame", "write_moved", "write_on_spark"]
 
@@ -83,13 +86,13 @@ def _few(state: TableState, tasks: FileTasks, frame: Frame) -> Frame:
     return frame.coalesce(max(1, -(-size // _FILE_BYTES)))
 
 
-def is_spark_frame(rows: Any) -> bool:
+def is_spark_frame(rows: object) -> bool:
     """Return whether this is a Spark data frame, classic or Connect, without importing PySpark."""
     # Check the class: a Spark Column returns something for any attribute.
     return type(rows).__module__.startswith("pyspark.sql.") and hasattr(type(rows), "mapInArrow")
 
 
-def is_spark_column(value: Any) -> bool:
+def is_spark_column(value: object) -> bool:
     """Return whether this is a Spark Column, classic or Connect, without importing PySpark."""
     return type(value).__module__.startswith("pyspark.sql.") and type(value).__name__ == "Column"
 
@@ -109,7 +112,7 @@ def write_moved(state: TableState, writer: CommitWriter, rows: MovedRows) -> Ent
     return _noted(writer, write_files(frame.sparkSession, frame, state, lineage=lineage, may_be_empty=True))
 
 
-def compact_on_spark(session: Any, state: TableState, writer: CommitWriter, **how: Any) -> Change:
+def compact_on_spark(session: SparkSession, state: TableState, writer: CommitWriter, **how: Any) -> Change:
     """Compact files with Spark's workers, like `iceexplore.commits.compact`, but without a size limit."""
     from iceexplore.on_spark import compact_files
 

@@ -14,7 +14,7 @@ from iceexplore.labs._rewrite import MovedRows
 from iceexplore.labs._spark_rows import is_spark_frame, write_moved, write_on_spark
 from iceexplore.manifests import EntryBatch
 from iceexplore.reading import LAST_UPDATED, ROW_ID
-from iceexplore.writing import arrow_frame, files_of_frame, fit_columns, foreign_frame
+from iceexplore.writing import RowsLike, arrow_frame, files_of_frame, fit_columns, foreign_frame
 
 __all__ = ["LINEAGE", "source_rows", "write_rows"]
 
@@ -22,7 +22,7 @@ __all__ = ["LINEAGE", "source_rows", "write_rows"]
 LINEAGE = (ROW_ID.name, LAST_UPDATED.name)
 
 
-def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch:
+def write_rows(state: TableState, writer: CommitWriter, rows: RowsLike) -> EntryBatch:
     """Write rows to Parquet files with field ids, split by the default partition spec, in the default sort order.
 
     Parameters
@@ -47,12 +47,12 @@ def write_rows(state: TableState, writer: CommitWriter, rows: Any) -> EntryBatch
     return files_of_frame(state, rows.frame.drop_columns(list(LINEAGE)), writer, lineage=rows.frame.select(LINEAGE))
 
 
-def source_rows(state: TableState, rows: Any, *, complete: bool = True) -> pa.Table:
+def source_rows(state: TableState, rows: RowsLike, *, complete: bool = True) -> pa.Table:
     """Return given rows with the table's types; with ``complete``, missing columns are filled."""
     return fit_columns(arrow_frame(_given(rows), state.schema), state.schema, complete=complete)
 
 
-def _given(rows: Any) -> Any:
+def _given(rows: RowsLike) -> RowsLike:
     """Return rows in a form that `arrow_frame` accepts."""
     # Check the class: a Spark Column returns something for any attribute.
     rows = foreign_frame(rows)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyColumn, build
+from iceexplore.arrow import AnyArray, AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["EntryBatch", "concat_batches", "stats_type"]
 
@@ -88,7 +91,7 @@ class EntryBatch:
             stats[s.field_id] = pa.StructArray.from_arrays(arrays, fields=list(kind))
         return cls(manifest.entries, {i: stats[i] for i in wanted}, manifest.partition())
 
-    def take(self, rows: Any) -> EntryBatch:
+    def take(self, rows: Sequence[int] | npt.NDArray[Any] | AnyArray) -> EntryBatch:
         """Return the entries at these positions, in this order."""
         indices = rows if isinstance(rows, pa.Array) else pa.array(rows, pa.int64())
         partition = None if self.partition is None else self.partition.take(indices)

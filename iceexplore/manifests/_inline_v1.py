@@ -6,8 +6,6 @@ sequence number 0 and unknown counts. The spec id is also in each manifest's hea
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from iceexplore.errors import IceexploreError, Problem, Problems
@@ -16,6 +14,7 @@ from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType, Status
 from iceexplore.manifests.model._header import ManifestHeader
 from iceexplore.metadata import Snapshot, TableMetadata
+from iceexplore.storage import Storage
 
 __all__ = ["inline_root"]
 
@@ -23,7 +22,7 @@ __all__ = ["inline_root"]
 _FIRST_BYTES = 64 * 1024
 
 
-def inline_root(storage: Any, metadata: TableMetadata, snapshot: Snapshot) -> Manifest:
+def inline_root(storage: Storage, metadata: TableMetadata, snapshot: Snapshot) -> Manifest:
     """Return a root of the manifests listed in a v1 snapshot; reads their sizes and headers."""
     problems: list[Problem] = []
     rows = []
@@ -61,7 +60,7 @@ def inline_root(storage: Any, metadata: TableMetadata, snapshot: Snapshot) -> Ma
     )
 
 
-def _spec_id(storage: Any, location: str, size: int | None) -> int:
+def _spec_id(storage: Storage, location: str, size: int | None) -> int:
     """Return ``partition-spec-id`` of a manifest's header; 0 if missing."""
     length = _FIRST_BYTES if size is None else min(size, _FIRST_BYTES)
     data = storage.read(location, kind="manifest", offset=0, length=length)

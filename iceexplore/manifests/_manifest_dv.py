@@ -9,7 +9,7 @@ bytes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,11 @@ from iceexplore.manifests.model._content_entry import ContentType, Status, live
 from iceexplore.manifests.rules._root_rows import stray_manifest_dvs
 from iceexplore.manifests.rules._rows import Rows
 from iceexplore.manifests.rules._values import beyond_stored
-from iceexplore.storage import canonical
+from iceexplore.storage import Storage, canonical
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap, BitMap64
+
 
 __all__ = [
     "apply_manifest_dvs",
@@ -46,7 +50,19 @@ __all__ = [
 _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
 
 
-def read_manifest_dv(storage: Any, root: Any, row: int) -> Any:
+class Root(Protocol):
+    """The part of a root `Manifest` that has manifest DVs."""
+
+    @property
+    def location(self) -> str:
+        """The location, for error messages."""
+
+    @property
+    def entries(self) -> pa.Table:
+        """The entries, one per row."""
+
+
+def read_manifest_dv(storage: Storage | None, root: Root, row: int) -> BitMap:
     """Read the positions that a manifest DV removes from its leaf.
 
     Parameters
@@ -76,11 +92,12 @@ def read_manifest_dv(storage: Any, root: Any, row: int) -> Any:
     offset, size = vector.get("offset"), vector.get("size_in_bytes")
     if offset is None or size is None or not entry["location"]:
         raise FormatError("the vector has neither inline content nor offset and size in a file", location=where)
+    assert storage is not None
     data = read_range(storage, entry["location"], offset, size)
     return decode_manifest_dv(data, location=entry["location"], offset=offset)
 
 
-def decode_manifest_dv(data: bytes, *, location: str | None = None, offset: int = 0) -> Any:
+def decode_manifest_dv(data: bytes, *, location: str | None = None, offset: int = 0) -> BitMap:
     """Decode a manifest DV in any encoding to a `pyroaring.BitMap`.
 
     Raises
@@ -97,7 +114,7 @@ def manifest_dv_form(data: bytes) -> str:
 
 
 class _Decoder(Protocol):
-    def __call__(self, data: bytes, *, location: str | None = None, offset: int = 0) -> Any: ...
+    def __call__(self, data: bytes, *, location: str | None = None, offset: int = 0) -> BitMap: ...
 
 
 class _Encoding(NamedTuple):
@@ -108,16 +125,16 @@ class _Encoding(NamedTuple):
     decode: _Decoder
 
 
-def _blob(data: bytes, *, location: str | None = None, offset: int = 0) -> Any:
+def _blob(data: bytes, *, location: str | None = None, offset: int = 0) -> BitMap:
     return _narrow(decode_deletion_vector(data, location, offset), location, offset)
 
 
-def _bare_blob(data: bytes, *, location: str | None = None, offset: int = 0) -> Any:
+def _bare_blob(data: bytes, *, location: str | None = None, offset: int = 0) -> BitMap:
     # Delta Lake leaves out the blob's length and CRC-32: the magic comes first and the bitmap takes all the rest.
     return _narrow(read_bitmap64(data[4:], location=location, offset=offset + 4), location, offset)
 
 
-def _narrow(wide: Any, location: str | None, offset: int) -> Any:
+def _narrow(wide: BitMap64, location: str | None, offset: int) -> BitMap:
     from pyroaring import BitMap
 
     if len(wide) and wide.max() >= 1 << 32:
@@ -138,7 +155,7 @@ def _encoding_of(data: bytes) -> _Encoding:
     return next(encoding for encoding in _ENCODINGS if encoding.begins(data))
 
 
-def encode_manifest_dv(bitmap: Any) -> bytes:
+def encode_manifest_dv(bitmap: BitMap) -> bytes:
     """Encode positions (a `pyroaring.BitMap`) as a manifest DV: portable roaring, with runs where smaller."""
     return encode_bitmap32(bitmap)
 
@@ -177,7 +194,7 @@ def stray_problems(entries: pa.Table, location: str) -> list[Problem]:
 
 
 def apply_manifest_dvs(
-    storage: Any, root: Any, rows: list[int], ordinals: AnyColumn, stored: int, location: str
+    storage: Storage, root: Root, rows: list[int], ordinals: AnyColumn, stored: int, location: str
 ) -> tuple[AnyArray | None, list[Problem]]:
     """Apply manifest DVs to the entries of a leaf.
 
@@ -222,7 +239,7 @@ def apply_manifest_dvs(
     return pa.array(found, mask=found < 0), problems
 
 
-def _within(bitmap: Any, stored: int, where: str, problems: list[Problem]) -> npt.NDArray[np.uint32]:
+def _within(bitmap: BitMap, stored: int, where: str, problems: list[Problem]) -> npt.NDArray[np.uint32]:
     """Return the positions below ``stored`` and report others, so that no more positions than entries are listed."""
     from pyroaring import BitMap
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Hashable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -39,10 +39,11 @@ from iceexplore.manifests.decode._file import Loader, Part, Source
 from iceexplore.manifests.decode._inherit import Parent, inherit, replace
 from iceexplore.manifests.decode._role import role_of
 from iceexplore.manifests.model._content_entry import ContentType, Status, live
+from iceexplore.manifests.model._header import ManifestHeader
 from iceexplore.manifests.model._locations import absolute_entries, joined
 from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import Dialect, Snapshot, TableMetadata, parse_schema, parse_spec
-from iceexplore.storage import canonical, in_order, is_local, progress
+from iceexplore.storage import Storage, canonical, in_order, is_local, progress
 
 __all__ = ["ManifestReader", "open_manifest"]
 
@@ -88,7 +89,7 @@ class ManifestReader:
         The locations of all roots and leaves returned so far, damaged or not, read or cached.
     """
 
-    def __init__(self, storage: Any, metadata: TableMetadata, problems: Problems) -> None:
+    def __init__(self, storage: Storage, metadata: TableMetadata, problems: Problems) -> None:
         self.storage = storage
         self.metadata = metadata
         self.problems = problems
@@ -347,10 +348,10 @@ class _Kept:
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> Any:  # pickled without its content: in another process the cache starts empty
+    def __reduce__(self) -> tuple[Any, ...]:  # pickled without its content: in another process the cache starts empty
         return _Kept, ()
 
-    def get(self, key: Any, part: Part, root: Manifest | None = None) -> Manifest | None:
+    def get(self, key: Hashable, part: Part, root: Manifest | None = None) -> Manifest | None:
         """Return the cached manifest if it was built from this part and root, else None."""
         with self._lock:
             found = self._made.get(key)
@@ -359,13 +360,15 @@ class _Kept:
             self._made.move_to_end(key)
             return found[2]
 
-    def twin(self, same: Any, part: Part) -> Manifest | None:
+    def twin(self, same: Hashable, part: Part) -> Manifest | None:
         """Return a manifest built from this part for another root with an equal row, else None."""
         with self._lock:
             found = self._made.get(self._same.get(same))
             return None if found is None or found[0] is not part else found[2]
 
-    def put(self, key: Any, part: Part, made: Manifest, root: Manifest | None = None, same: Any = None) -> Manifest:
+    def put(
+        self, key: Hashable, part: Part, made: Manifest, root: Manifest | None = None, same: Hashable = None
+    ) -> Manifest:
         """Cache a manifest unless it is large, and return it."""
         if part.head.length > _KEPT_BYTES // 4:
             return made
@@ -380,7 +383,7 @@ class _Kept:
                 self._drop(next(iter(self._made)))
         return made
 
-    def _drop(self, key: Any) -> None:
+    def _drop(self, key: Hashable) -> None:
         part, _, _, same = self._made.pop(key)
         self._bytes -= part.head.length
         if self._same.get(same) == key:
@@ -410,7 +413,7 @@ def _manifest_rows(root: Manifest) -> list[int]:
     return [int(i) for i in build.to_pylist(pc.indices_nonzero(mask))]
 
 
-def open_manifest(storage: Any, location: str) -> Manifest:
+def open_manifest(storage: Storage, location: str) -> Manifest:
     """Read a loose manifest or manifest list, without inheritance and with the types of its own header.
 
     Raises
@@ -460,7 +463,7 @@ def open_manifest(storage: Any, location: str) -> Manifest:
     )
 
 
-def _own_meaning(header: Any) -> tuple[TableTypes, int | None]:
+def _own_meaning(header: ManifestHeader) -> tuple[TableTypes, int | None]:
     """Return types and spec from a manifest's own header, as far as they can be parsed."""
     types, specs, spec_id = {}, {}, header.spec_id if header.spec_id is not None else 0
     with contextlib.suppress(IceexploreError):

@@ -11,19 +11,20 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
-from iceexplore.expressions import Expression
+from iceexplore.expressions import Expression, FilterLike
 from iceexplore.graph import TableState
 from iceexplore.metadata import ListType, MapType, NestedField, Snapshot, StructType, Type, type_base
 from iceexplore.on_spark.environment._info import SessionInfo
 from iceexplore.on_spark.transport._bundles import map_in_arrow
 from iceexplore.on_spark.transport._columns import SparkColumns, spark_type
 from iceexplore.on_spark.transport._state import ShippedState, check_reach, ship, taken_deletes
+from iceexplore.planning import Filter
 from iceexplore.reading import (
     CHANGE_FIELDS,
     ChangeFiles,
@@ -37,7 +38,7 @@ from iceexplore.reading import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = ["changelog"]
 
@@ -53,12 +54,12 @@ _Batches = Iterator[pa.RecordBatch]
 
 def changelog(
     state: TableState,
-    session: Any,
+    session: SparkSession,
     before: Snapshot | None,
     after: Snapshot | None,
     *,
-    columns: Any = None,
-    where: Any = None,
+    columns: str | Iterable[str] | None = None,
+    where: FilterLike | Filter | None = None,
     identifier_columns: Iterable[str] | None = None,
     compute_updates: bool | None = None,
     net_changes: bool = False,
@@ -185,7 +186,9 @@ def _some(change: ChangeFiles, rows: list[int]) -> ChangeFiles:
     return replace(change, files=files, sides=sides)
 
 
-def _read(session: Any, state: TableState, shares: list[bytes], rows: SparkColumns, condition: Expression) -> DataFrame:
+def _read(
+    session: SparkSession, state: TableState, shares: list[bytes], rows: SparkColumns, condition: Expression
+) -> DataFrame:
     from pyspark.sql import types as t
 
     kinds = {"string": t.StringType(), "int32": t.IntegerType(), "int64": t.LongType()}

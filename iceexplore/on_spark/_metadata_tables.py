@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from iceexplore.on_spark.transport._bundles import deal, frame_of, from_table, p
 from iceexplore.on_spark.transport._state import ShippedState, check_reach, ship
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = [
     "leaf_frame",
@@ -42,7 +42,7 @@ def add_up(rows: DataFrame, schema: pa.Schema) -> DataFrame:
 
     partitioned = "partition" in rows.columns
 
-    def of(kind: ContentType, value: Any) -> Column:
+    def of(kind: ContentType, value: Column | int) -> Column:
         return f.coalesce(f.sum(f.when(f.col("content_type") == int(kind), value)), f.lit(0))
 
     # The newest snapshot that is known; of several entries with its timestamp, the first in the order of the manifests.
@@ -140,7 +140,7 @@ def _recipe(state: TableState, table: str) -> tuple[ByLeaf, pa.Schema]:
 
 def metadata_frame(
     state: TableState,
-    session: Any,
+    session: SparkSession,
     name: str,
     *,
     flat: bool = False,
@@ -218,7 +218,7 @@ def _chosen(schema: pa.Schema, columns: Iterable[str] | None, table: str) -> pa.
 
 
 def leaf_frame(
-    state: TableState, session: Any, table: str, schema: pa.Schema, info: SessionInfo, on_error: OnError
+    state: TableState, session: SparkSession, table: str, schema: pa.Schema, info: SessionInfo, on_error: OnError
 ) -> DataFrame:
     """Return the rows that workers produce from manifests."""
     how, _ = _recipe(state, table)

@@ -61,7 +61,7 @@ def defaults(spark_home: Path) -> dict[str, str]:
     return {name: value for name, value in ours.items() if name not in configured}
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """Return a setting's value in Spark's notation."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -198,7 +198,7 @@ def iceberg_runtime(spark_version: tuple[int, int], scala: str) -> str:
     return f"org.apache.iceberg:iceberg-spark-runtime-{spark_version[0]}.{spark_version[1]}_{scala}:{ICEBERG_VERSION}"
 
 
-def _check_running(session: Any, iceberg: bool, given: Mapping[str, str]) -> None:
+def _check_running(session: SparkSession, iceberg: bool, given: Mapping[str, str]) -> None:
     for key, value in given.items():
         try:
             found = session.conf.get(key, None)
@@ -228,7 +228,7 @@ def _elsewhere() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ or any(v in os.environ for v in _CONNECT_VARIABLES)
 
 
-def _build(name: str, settings: Mapping[str, str]) -> Any:
+def _build(name: str, settings: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name)
@@ -237,7 +237,7 @@ def _build(name: str, settings: Mapping[str, str]) -> Any:
     return builder.getOrCreate()
 
 
-def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
+def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> SparkSession:
     version, scala = _installed()
     java = check_java(version, iceberg=iceberg)
     settings = {**defaults(_spark_home()), **given}
@@ -264,7 +264,7 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> Any:
     return session
 
 
-def _only_for_java(session: Any) -> None:
+def _only_for_java(session: SparkSession) -> None:
     """Remove Iceberg's runtime from Python's path, to which Spark adds the jars of ``--packages``.
 
     It contains nothing for Python, but has 26,000 names that each import in a worker would search.
@@ -312,7 +312,7 @@ def _installed() -> tuple[tuple[int, int], str]:
     return version_of(pyspark.__version__), "2.13"
 
 
-def _register(session: Any) -> None:
+def _register(session: SparkSession) -> None:
     """Register the data source if this Spark version supports Python data sources."""
     if SessionInfo.of(session).version >= (4, 0):
         register(session)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.errors import IceexploreError, OptionError
@@ -43,7 +44,7 @@ from iceexplore.verification import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Level", "check_slice", "slices_of", "verify", "verify_local"]
 
@@ -162,7 +163,9 @@ def check_slice(state: TableState, piece: Slice, level: Level, known: Known | No
     return pa.concat_tables([out.table(), known[key]])
 
 
-def _check_files(calm: TableState, leaf: Manifest, rows: Any, level: Level, by_rows: bool) -> pa.Table:
+def _check_files(
+    calm: TableState, leaf: Manifest, rows: npt.NDArray[np.int64], level: Level, by_rows: bool
+) -> pa.Table:
     """Check the files in some rows of a manifest; with ``by_rows``, also the row ids of their live rows."""
     out = Checked()
     batch = _batch(leaf, rows, level)
@@ -192,7 +195,7 @@ def _check_files(calm: TableState, leaf: Manifest, rows: Any, level: Level, by_r
 _PARTS = frozenset({"entries", "partition", "stats"})
 
 
-def _batch(leaf: Manifest, rows: Any, level: Level) -> EntryBatch:
+def _batch(leaf: Manifest, rows: npt.NDArray[np.int64], level: Level) -> EntryBatch:
     batch = EntryBatch.of(leaf, None if level == "data" else _path_bounds(leaf))
     return batch.take(pa.array(rows, pa.int64()))
 
@@ -274,7 +277,7 @@ class _Judge:
             yield from for_spark(made).to_batches()
 
 
-def verify(state: TableState, session: Any, *, level: Level = "footers") -> DataFrame:
+def verify(state: TableState, session: SparkSession, *, level: Level = "footers") -> DataFrame:
     """Open every live data and delete file on Spark's workers: ``t.verify(spark)``.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ import pyarrow as pa
 from iceexplore.arrow import Int64s, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import problem
-from iceexplore.graph import TableState
+from iceexplore.expressions import FilterLike
+from iceexplore.graph import SnapshotLike, TableState
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.planning._scan_plan import ScanPlan
 from iceexplore.planning.delete_index._delete_files import concerned
@@ -36,12 +37,12 @@ _MOST_COMPARED = 100_000
 
 def plan_scan(
     state: TableState,
-    where: Any = None,
+    where: FilterLike | Filter | None = None,
     *,
     columns: Iterable[str] | None = None,
-    partition: Any = None,
-    from_snapshot: Any = None,
-    to_snapshot: Any = None,
+    partition: Mapping[str, Any] | None = None,
+    from_snapshot: SnapshotLike | None = None,
+    to_snapshot: SnapshotLike | None = None,
     row_groups: bool = False,
     bloom: bool = False,
     split_size: int | None = None,

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError
-from iceexplore.expressions import ALWAYS
+from iceexplore.expressions import ALWAYS, FilterLike
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.manifests import bool_array, whole
-from iceexplore.planning import FileTasks
+from iceexplore.planning import FileTasks, Filter
 from iceexplore.reading._scan import DATA_MANIFESTS, checked_on_error, file_rows, planned
 from iceexplore.reading._tasks import NO_DATA, TaskReader
 from iceexplore.storage import in_order, is_local
@@ -66,7 +66,13 @@ class RowCount(int):
         )
 
 
-def count_rows(state: TableState, where: Any = None, *, partition: Any = None, on_error: str = "raise") -> RowCount:
+def count_rows(
+    state: TableState,
+    where: FilterLike | Filter | None = None,
+    *,
+    partition: Mapping[str, Any] | None = None,
+    on_error: str = "raise",
+) -> RowCount:
     """Return how many rows match; see `iceexplore.Table.count`."""
     skip = checked_on_error(on_error)
     listed = None if where is not None or partition is not None else _by_list(state)

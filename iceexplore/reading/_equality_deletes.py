@@ -175,12 +175,12 @@ def _comparable(array: AnyArray) -> AnyArray:
     return array
 
 
-def _distinct(array: AnyArray) -> Any:
+def _distinct(array: AnyArray) -> npt.NDArray[Any] | AnyArray:
     unique = array.drop_null().unique()
     return np.sort(np.asarray(unique)) if pa.types.is_int64(array.type) else unique
 
 
-def _codes(array: AnyArray, distinct: Any, null: int) -> Codes:
+def _codes(array: AnyArray, distinct: npt.NDArray[Any] | AnyArray, null: int) -> Codes:
     """Return the index of each value among the distinct ones, the null code for null, -1 for other values."""
     if isinstance(distinct, np.ndarray):
         out = _place(distinct, np.asarray(array.fill_null(0)))
@@ -192,7 +192,7 @@ def _codes(array: AnyArray, distinct: Any, null: int) -> Codes:
     return out
 
 
-def _place(ordered: Any, wanted: Any) -> Codes:
+def _place(ordered: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> Codes:
     if not len(ordered):
         return np.full(len(wanted), -1, dtype=np.int64)
     at = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)

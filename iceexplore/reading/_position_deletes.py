@@ -11,7 +11,7 @@ import numpy as np
 
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
-from iceexplore.deletes import PositionSet, decode_deletion_vector, read_deletion_vector, read_positions
+from iceexplore.deletes import Bitmap, PositionSet, decode_deletion_vector, read_deletion_vector, read_positions
 from iceexplore.errors import FormatError, problem
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, decode_manifest_dv
@@ -81,7 +81,7 @@ def _load(state: TableState, location: str, file_format: str | None, size: int |
     return PositionIndex(tuple(found), tuple(found.values()), found.rows, found.lowest)
 
 
-def read_vector(state: TableState, entry: Mapping[str, Any]) -> Any:
+def read_vector(state: TableState, entry: Mapping[str, Any]) -> Bitmap:
     """Return the bitmap of a deletion vector's entry: a blob in a Puffin file, or inline content (V4).
 
     Raises
@@ -138,7 +138,7 @@ class PositionDeletes:
             return False
         return bool(self._matched.vector[row].is_valid or len(self._matched.positions[row].values or ()))
 
-    def vector(self, row: int) -> Any:
+    def vector(self, row: int) -> Bitmap | None:
         """Return the bitmap of a data file's deletion vector; None if it has none. Raises the same errors as `of`."""
         number = self._matched.vector[row].as_py()
         if number is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,9 +25,10 @@ from iceexplore.errors import (
     warn_caller,
     whole_number,
 )
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState, live_manifests, to_frame
 from iceexplore.manifests import ContentType
-from iceexplore.planning import FileTasks, plan_scan
+from iceexplore.planning import FileTasks, Filter, plan_scan
 from iceexplore.reading._outside import outside_error
 from iceexplore.reading._tasks import FileRows, TaskReader, few_rows, outputs_of
 from iceexplore.storage import DATA_RATIO, FLOOR, Budget, is_local, memory_limit, progress
@@ -80,7 +81,11 @@ def checked_on_error(on_error: str) -> OnError:
 
 
 def planned(
-    state: TableState, where: Any, partition: Any, on_error: OnError, root_rows: Collection[int] | None = None
+    state: TableState,
+    where: FilterLike | Filter | None,
+    partition: Mapping[str, Any] | None,
+    on_error: OnError,
+    root_rows: Collection[int] | None = None,
 ) -> FileTasks:
     """Plan a scan and return its tasks.
 
@@ -107,11 +112,11 @@ def planned(
 
 def to_arrow(
     state: TableState,
-    where: Any = None,
-    columns: Any = None,
+    where: FilterLike | Filter | None = None,
+    columns: str | Iterable[str] | None = None,
     *,
     limit: int | None = None,
-    partition: Any = None,
+    partition: Mapping[str, Any] | None = None,
     on_error: str = "raise",
     max_bytes: int | None = None,
 ) -> pa.Table:
@@ -264,10 +269,10 @@ def _one(parts: list[pa.Table]) -> pa.Table:
 def head(
     state: TableState,
     n: int = 10,
-    where: Any = None,
-    columns: Any = None,
+    where: FilterLike | Filter | None = None,
+    columns: str | Iterable[str] | None = None,
     *,
-    partition: Any = None,
+    partition: Mapping[str, Any] | None = None,
     on_error: str = "raise",
 ) -> pd.DataFrame:
     """Return the first rows of a table as a data frame; see `iceexplore.Table.head`."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,9 @@ from iceexplore.reading._position_deletes import PositionDeletes
 from iceexplore.reading.columns._convert import arrow_field
 from iceexplore.reading.columns._wanted import DELETED, Output, chosen_columns, pruned
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 __all__ = ["FileRows", "NO_DATA", "TaskReader", "few_rows", "outputs_of", "read_tasks"]
 
 #: A format that never contains rows: a writer may list other files among the data files (moonlink's indexes).
@@ -39,7 +42,9 @@ def few_rows(limit: int | None) -> int | None:
     return None if limit is None or limit > _FEW // 2 else _FEW
 
 
-def outputs_of(state: TableState, columns: Any, *, deleted: Literal["drop", "mark"] = "drop") -> list[Output]:
+def outputs_of(
+    state: TableState, columns: str | Iterable[str] | None, *, deleted: Literal["drop", "mark"] = "drop"
+) -> list[Output]:
     """Return the columns of a result; see `read_tasks`.
 
     Raises
@@ -180,7 +185,7 @@ class TaskReader:
                 fields += pruned([path[0]], {path[-1].field_id})
         return fields
 
-    def _output(self, table: pa.Table, deleted: Any, keep: pa.BooleanArray | None) -> pa.Table:
+    def _output(self, table: pa.Table, deleted: npt.NDArray[np.bool_], keep: pa.BooleanArray | None) -> pa.Table:
         marks = [o.field.field_id == DELETED.field_id for o in self.outputs]
         found = iter(columns_of(table, [o.path for o, mark in zip(self.outputs, marks, strict=True) if not mark]))
         columns = [pa.array(deleted) if mark else next(found) for mark in marks]
@@ -200,7 +205,7 @@ def read_tasks(
     state: TableState,
     tasks: FileTasks,
     *,
-    columns: Any = None,
+    columns: str | Iterable[str] | None = None,
     condition: Expression = ALWAYS,
     deleted: Literal["drop", "mark"] = "drop",
     limit: int | None = None,

@@ -7,7 +7,6 @@ the card.
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
 
 from iceexplore.render._card import Card
 
@@ -15,12 +14,12 @@ __all__ = ["card_of", "line_of"]
 
 
 @singledispatch
-def card_of(record: Any) -> Card:
+def card_of(record: object) -> Card:
     """Return the card of a record; ``@card_of.register`` adds a kind of record."""
     raise TypeError(f"no card is registered for {type(record).__name__}")
 
 
 @singledispatch
-def line_of(record: Any) -> str:
+def line_of(record: object) -> str:
     """Return a record in one line, escaped; ``@line_of.register`` adds a kind of record."""
     raise TypeError(f"no line is registered for {type(record).__name__}")

@@ -30,17 +30,17 @@ class Html(str):
     __slots__ = ()
 
 
-def _content(value: Any) -> str:
+def _content(value: object) -> str:
     if isinstance(value, Html):
         return str(value)
     return "" if value is None else escape.html(escape.shorten(value, _MAX_CELL))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> object:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**15 else value
 
 

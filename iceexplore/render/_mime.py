@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 from iceexplore.render import _escape as escape
 
@@ -39,7 +38,7 @@ class Svg(str):
         self.width = width
         return self
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return {"text/plain": str(self), "text/html": svg_image(self, self.caption)}
 
 
@@ -51,7 +50,7 @@ class Mermaid(str):
 
     __slots__ = ()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         text = str(self)
         return {
             "text/plain": text,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from iceexplore.storage._budget import BIG, DATA_RATIO, FLOOR, VARIABLE, Budget, allowed, memory_limit
 from iceexplore.storage._cache import CACHE, Cache
-from iceexplore.storage._json import load_json
+from iceexplore.storage._catalog import CatalogLike, SourceLike
+from iceexplore.storage._json import JsonValue, load_json
 from iceexplore.storage._location import canonical, check_host, is_local, path_only, same_location
 from iceexplore.storage._progress import progress
 from iceexplore.storage._reads import Read, ReadLog
@@ -31,6 +32,7 @@ __all__ = [
     "Budget",
     "CACHE",
     "Cache",
+    "CatalogLike",
     "CommitFiles",
     "CommitStorage",
     "DATA_RATIO",
@@ -38,6 +40,7 @@ __all__ = [
     "FLOOR",
     "FileInfo",
     "FolderStorage",
+    "JsonValue",
     "MetadataVersion",
     "Opened",
     "OverlayStorage",
@@ -46,6 +49,7 @@ __all__ = [
     "Read",
     "ReadLog",
     "Source",
+    "SourceLike",
     "Storage",
     "TemporaryFolder",
     "VARIABLE",

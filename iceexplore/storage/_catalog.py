@@ -10,12 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from iceexplore.errors import CatalogError, MissingDependencyError, OptionError
 from iceexplore.storage.stores._faults import short_message
 
-__all__ = ["CatalogTable", "from_catalog", "from_table", "is_table", "version_notes"]
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table as PyIcebergTable
+
+__all__ = ["CatalogLike", "CatalogTable", "SourceLike", "from_catalog", "from_table", "is_table", "version_notes"]
+
+#: A PyIceberg catalog, or the name of one in PyIceberg's configuration.
+CatalogLike: TypeAlias = "str | Catalog"
+#: What `iceexplore.open` opens: a path or URI, an identifier in a catalog, or a PyIceberg Table.
+SourceLike: TypeAlias = "str | PathLike[str] | tuple[str, ...] | list[str] | PyIcebergTable"
 
 #: Prefixes of table properties that configure PyIceberg's FileIO.
 _OF_FILE_IO = ("py-io-impl", "client.", "s3.", "gcs.", "adls.", "hdfs.", "oss.", "hf.")
@@ -60,7 +70,7 @@ class CatalogTable:
         return replace(self, file_io=file_io, table=table, unread=None)
 
     @classmethod
-    def of(cls, table: Any) -> CatalogTable:
+    def of(cls, table: PyIcebergTable) -> CatalogTable:
         """Return the catalog table of a PyIceberg Table."""
         if not isinstance(table.metadata_location, str) or not table.metadata_location:
             raise CatalogError(
@@ -78,12 +88,12 @@ class CatalogTable:
         return document
 
 
-def is_table(source: Any) -> bool:
+def is_table(source: object) -> bool:
     """Return whether an object is a PyIceberg Table (or acts like one)."""
     return all(hasattr(source, name) for name in ("metadata_location", "io", "metadata", "name"))
 
 
-def from_catalog(identifier: Any, catalog: Any, properties: Mapping[str, str]) -> CatalogTable:
+def from_catalog(identifier: object, catalog: CatalogLike, properties: Mapping[str, str]) -> CatalogTable:
     """Load a table from a catalog, given as an object or by its name in PyIceberg's configuration.
 
     Raises
@@ -125,7 +135,7 @@ def from_catalog(identifier: Any, catalog: Any, properties: Mapping[str, str]) -
         ) from e
 
 
-def from_table(table: Any, *, fresh: bool = False) -> CatalogTable:
+def from_table(table: PyIcebergTable, *, fresh: bool = False) -> CatalogTable:
     """Return a PyIceberg Table as a catalog table; with ``fresh``, as its catalog describes it now."""
     catalog = getattr(table, "catalog", None)
     if fresh and catalog is not None:
@@ -169,7 +179,7 @@ def version_notes() -> tuple[str, ...]:
     )
 
 
-def _is_view(catalog: Any, key: Any) -> bool:
+def _is_view(catalog: Catalog, key: str | tuple[str, ...]) -> bool:
     """Return whether a name is that of a view; False where the catalog cannot tell."""
     try:
         return bool(catalog.view_exists(key))
@@ -177,7 +187,7 @@ def _is_view(catalog: Any, key: Any) -> bool:
         return False
 
 
-def _load_catalog(name: str, properties: Mapping[str, str]) -> Any:
+def _load_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
     try:
         from pyiceberg.catalog import load_catalog
     except ImportError as e:
@@ -191,7 +201,7 @@ def _load_catalog(name: str, properties: Mapping[str, str]) -> Any:
         ) from e
 
 
-def _nearest(catalog: Any, key: Any) -> str:
+def _nearest(catalog: Catalog, key: str | tuple[str, ...]) -> str:
     try:
         parts = tuple(key.split(".")) if isinstance(key, str) else key
         namespaces = [parts[:-1]] if len(parts) > 1 else []
@@ -208,7 +218,7 @@ def _nearest(catalog: Any, key: Any) -> str:
         return ""  # this is only a hint, and the catalog may refuse to list
 
 
-def _unread(catalog: Any, key: Any, shown: str) -> CatalogTable | None:
+def _unread(catalog: Catalog, key: str | tuple[str, ...], shown: str) -> CatalogTable | None:
     """Return a SQL catalog's table from its row, without reading the metadata file as PyIceberg does.
 
     None for other catalogs, for subclasses that override loading, and where there is no such table.
@@ -224,7 +234,7 @@ def _unread(catalog: Any, key: Any, shown: str) -> CatalogTable | None:
     return None if found is None else replace(found, unread=(catalog, name))
 
 
-def _without_parsing(catalog: Any, key: Any, shown: str) -> CatalogTable | None:
+def _without_parsing(catalog: Catalog, key: str | tuple[str, ...], shown: str) -> CatalogTable | None:
     try:
         if hasattr(catalog, "engine"):
             location, config = _from_sql(catalog, key)
@@ -239,7 +249,7 @@ def _without_parsing(catalog: Any, key: Any, shown: str) -> CatalogTable | None:
         return None  # the first error is more informative
 
 
-def _from_sql(catalog: Any, key: Any) -> tuple[str | None, dict[str, str]]:
+def _from_sql(catalog: Catalog, key: str | tuple[str, ...]) -> tuple[str | None, dict[str, str]]:
     from pyiceberg.catalog.sql import IcebergTables
     from sqlalchemy import select
     from sqlalchemy.orm import Session
@@ -256,7 +266,7 @@ def _from_sql(catalog: Any, key: Any) -> tuple[str | None, dict[str, str]]:
     return None if row is None else row.metadata_location, {}
 
 
-def _from_rest(catalog: Any, key: Any) -> tuple[str | None, dict[str, str]]:
+def _from_rest(catalog: Catalog, key: str | tuple[str, ...]) -> tuple[str | None, dict[str, str]]:
     from pyiceberg.catalog.rest import Endpoints
 
     url = catalog.url(Endpoints.load_table, prefixed=True, **catalog._split_identifier_for_path(key))
@@ -272,12 +282,12 @@ def _from_rest(catalog: Any, key: Any) -> tuple[str | None, dict[str, str]]:
     return location, config
 
 
-def _warehouse(catalog: Any) -> str | None:
+def _warehouse(catalog: Catalog) -> str | None:
     warehouse = (getattr(catalog, "properties", None) or {}).get("warehouse")
     return warehouse if isinstance(warehouse, str) and "/" in warehouse else None
 
 
-def _name(catalog: Any) -> str:
+def _name(catalog: Catalog) -> str:
     return str(getattr(catalog, "name", type(catalog).__name__))
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeAlias
 
 from iceexplore.storage._budget import Budget
 
-__all__ = ["json_cost", "load_json"]
+__all__ = ["JsonValue", "json_cost", "load_json"]
+
+#: A part of a parsed JSON document (dict, list, str, int, float, bool or None) that someone else wrote: its reader
+#: checks the shape.
+JsonValue: TypeAlias = Any
 
 #: Bytes that CPython takes, measured with 3.11 and rounded up: a list with room for a few elements, a dictionary of
 #: up to five keys, a value in either (its slot, and a short string or a number), and a key that is not shared.
@@ -31,7 +35,7 @@ def json_cost(text: bytes | str) -> int:
     return lists * _LIST + dicts * _DICT + (commas + 1) * _VALUE + colons * _KEY + len(text)
 
 
-def load_json(text: str | bytes, budget: Budget, what: str) -> Any:
+def load_json(text: str | bytes, budget: Budget, what: str) -> JsonValue:
     """Parse a JSON text if its objects fit the budget.
 
     Parameters

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, Unchecked
+from iceexplore.storage._json import JsonValue
 from iceexplore.storage._location import (
     basename,
     canonical,
@@ -45,7 +46,7 @@ class _Move:
     shown: bool  # true if the table was really moved, false if only the spelling differs
 
 
-def _text(given: Any) -> Any:
+def _text(given: Unchecked) -> Unchecked:
     return os.fspath(given) if isinstance(given, os.PathLike) else given
 
 
@@ -334,9 +335,9 @@ def _named_files(document: Mapping[str, Any]) -> Iterator[str]:
         yield from islice((p for p in kind if isinstance(p, str) and p), _CHECKED_PER_KIND)
 
 
-def _records(value: Any) -> Iterator[dict[str, Any]]:
+def _records(value: JsonValue) -> Iterator[dict[str, Any]]:
     return (v for v in value if isinstance(v, dict)) if isinstance(value, list) else iter(())
 
 
-def _number(value: Any) -> float:
+def _number(value: JsonValue) -> float:
     return value if isinstance(value, (int, float)) else 0

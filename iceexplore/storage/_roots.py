@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from os import PathLike, fspath
-from typing import Any
+from typing import Protocol
 
-from iceexplore.errors import OptionError, OutsideRootsError
+from iceexplore.errors import OptionError, OutsideRootsError, Unchecked
 from iceexplore.storage._location import basename, dirname, within
 
-__all__ = ["admitting", "allowed_places", "outside"]
+__all__ = ["Places", "admitting", "allowed_places", "outside"]
 
 #: The folder of a partition, as Hive and Iceberg name it; the other partitions are beside it.
 _PARTITION = re.compile(r"[^=/]+=.*")
@@ -20,7 +20,7 @@ _MOST = 8
 _TOP = re.compile(r"[/.]?|[A-Za-z][A-Za-z0-9+.-]*:/*")
 
 
-def allowed_places(allow: Any) -> tuple[str, ...]:
+def allowed_places(allow: Unchecked) -> tuple[str, ...]:
     """Return the locations given as ``allow=`` (one or several) as a tuple of strings.
 
     Raises
@@ -43,7 +43,14 @@ def admitting(real: str) -> str:
     return real if _TOP.fullmatch(folder) else folder
 
 
-def outside(storage: Any, locations: Iterable[str]) -> tuple[int, tuple[str, ...]]:
+class Places(Protocol):
+    """The part of a `Storage` that says where a location is."""
+
+    def resolve(self, location: str) -> str:
+        """Return where a location is now; raise `OutsideRootsError` if it may not be read."""
+
+
+def outside(storage: Places, locations: Iterable[str]) -> tuple[int, tuple[str, ...]]:
     """Return the number of locations that a storage refuses, and the fewest ``allow=`` locations that admit them."""
     count = 0
     places: set[str] = set()

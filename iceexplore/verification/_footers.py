@@ -170,7 +170,9 @@ def _read(state: TableState, location: str, opened: RangeFile) -> FileFacts:
     return known.facts(DataFile(state.storage, location, opened, "data-footer"))
 
 
-def _check_offsets(place: Place, offsets: Any, found: FileFacts, size: int | None, out: Checked) -> None:
+def _check_offsets(
+    place: Place, offsets: Sequence[int] | None, found: FileFacts, size: int | None, out: Checked
+) -> None:
     """Check 132 ``split_offsets``: ascending, within the file, and each where a known row group begins."""
     if not offsets:
         return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError
 from iceexplore.metadata import NestedField, TableMetadata, apply_transform, is_known_transform
 from iceexplore.planning import comparable
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["OrderCheck", "SortColumn", "sort_columns"]
 
@@ -86,12 +89,13 @@ class OrderCheck:
             after |= more | _other_zero(array)
 
 
-def _other_zero(array: AnyArray) -> Any:
+def _other_zero(array: AnyArray) -> npt.NDArray[Any] | bool:
     """Return, for each row after the first, whether it and the previous row are 0 and -0, in either order."""
     if not pa.types.is_floating(array.type):
         return False
     plain = np.asarray(pc.fill_null(array, 1.0))
-    return (plain[1:] == 0) & (plain[:-1] == 0) & (np.signbit(plain[1:]) != np.signbit(plain[:-1]))
+    found: npt.NDArray[Any] = (plain[1:] == 0) & (plain[:-1] == 0) & (np.signbit(plain[1:]) != np.signbit(plain[:-1]))
+    return found
 
 
 def _ranks(array: AnyArray, column: SortColumn) -> tuple[Any, Any]:

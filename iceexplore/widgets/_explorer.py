@@ -7,10 +7,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import traitlets
+from traitlets import Bunch
 
 from iceexplore.widgets.commit_lab._panel import CommitPanel
 from iceexplore.widgets.commit_lab._step_panel import StepPanel
 from iceexplore.widgets.core._bundle import later_script, packed, script
+from iceexplore.widgets.core._panel import TableLike
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.deletes._panel import DeletesPanel
 from iceexplore.widgets.detail._panel import DetailPanel
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from iceexplore.graph import TreeNode
     from iceexplore.planning import ScanPlan
+    from iceexplore.widgets.commit_lab._session import Simulation
     from iceexplore.widgets.saved_page._content import SavedPage
 
 __all__ = ["Explorer", "explore"]
@@ -111,7 +114,7 @@ class Explorer(TableWidget):
     # The commit lab ---------------------------------------------------------------------------------------------------
 
     @property
-    def simulation(self) -> Any:
+    def simulation(self) -> Simulation:
         """The simulation at the step shown in the tab Commit; see `iceexplore.widgets.CommitLab.simulation`."""
         return self._panel(CommitPanel).simulation
 
@@ -181,12 +184,12 @@ class Explorer(TableWidget):
 
     # Tabs -------------------------------------------------------------------------------------------------------------
 
-    def _on_problems(self, change: Any) -> None:
+    def _on_problems(self, change: Bunch) -> None:
         found = sum(self.problems.get("counts", {}).values())
         words = {**_PARTS, "problems": f"Problems ({found:,})"} if found else _PARTS
         self.parts = [[key, title] for key, title in words.items()]
 
-    def _on_tab(self, change: Any) -> None:
+    def _on_tab(self, change: Bunch) -> None:
         self._host.shown(self._load_script)
 
     def _load_script(self) -> None:
@@ -194,6 +197,6 @@ class Explorer(TableWidget):
             self.scripts = {**self.scripts, self.tab: packed(later_script(_LATER[self.tab], _VIEW))}
 
 
-def explore(table: Any) -> Explorer:
+def explore(table: TableLike) -> Explorer:
     """Return the explorer of a table or a table's state."""
     return Explorer(table)

@@ -9,8 +9,8 @@ from iceexplore.writing._column_metrics import (
     truncate_lower,
     truncate_upper,
 )
-from iceexplore.writing._foreign_frames import foreign_frame
-from iceexplore.writing._foreign_schemas import given_schema
+from iceexplore.writing._foreign_frames import RowsLike, foreign_frame
+from iceexplore.writing._foreign_schemas import SchemaLike, given_schema
 from iceexplore.writing._frames import (
     arrow_frame,
     columns_at,
@@ -28,6 +28,8 @@ from iceexplore.writing._type_strings import checked_type, type_of
 
 __all__ = [
     "DataFile",
+    "RowsLike",
+    "SchemaLike",
     "StatColumn",
     "arrow_frame",
     "bounds_as",

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyColumn, AnyScalar, build
+from iceexplore.arrow import AnyArray, AnyColumn, AnyScalar, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.manifests import stats_type
 from iceexplore.metadata import (
@@ -147,7 +147,7 @@ def truncate_upper(values: AnyArray, length: int) -> AnyArray:
     return build.array(short, values.type).take(encoded.indices)
 
 
-def _raised(value: Any) -> Any:
+def _raised(value: PlainValue) -> PlainValue:
     """Return the shortest value, up to this length, that is above all values with this prefix; None if none is."""
     if isinstance(value, bytes):
         for i in range(len(value) - 1, -1, -1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 import numpy as np
@@ -17,6 +17,7 @@ from iceexplore.arrow import (
     AnyExtensionArray,
     AnyListType,
     AnyMapType,
+    PlainValue,
     build,
 )
 from iceexplore.arrow import compute as pc
@@ -229,7 +230,7 @@ def _fit(column: AnyChunkedArray, f: NestedField, kind: pa.DataType) -> AnyChunk
         raise error if row is None else OptionError(f"{error} (row {row}, counted from 0)") from None
 
 
-def _first_wrong(column: AnyChunkedArray, fit: Any) -> int | None:
+def _first_wrong(column: AnyChunkedArray, fit: Callable[[AnyChunkedArray], object]) -> int | None:
     """Return the first row that does not fit, found by bisection; None if the type itself does not fit."""
 
     def fails(first: int, rows: int) -> bool:
@@ -311,7 +312,7 @@ def default_of(f: NestedField, target: pa.DataType) -> AnyArray:
     return with_required(fitted(plain, f.type, target, f.name), f.type, f.name)
 
 
-def _named(kind: Type, value: Any) -> Any:
+def _named(kind: Type, value: PlainValue) -> PlainValue:
     """Return a default as Arrow accepts it, with structs by name; missing fields get their own defaults."""
     if value is None:
         return None

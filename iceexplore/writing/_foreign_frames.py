@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from iceexplore.errors import OptionError
 
-__all__ = ["collected", "foreign_frame", "is_lazy"]
+__all__ = ["RowsLike", "collected", "foreign_frame", "is_lazy"]
+
+#: Rows as users give them: an Arrow table, a data frame of any library, or columns of Python values by name. The
+#: libraries have no class in common, and none but Arrow is imported here.
+RowsLike: TypeAlias = Any
 
 _STREAM = "__arrow_c_stream__"
 
 
-def is_lazy(given: Any) -> bool:
+def is_lazy(given: object) -> bool:
     """Return whether this is a frame that is not computed yet, such as a LazyFrame of Polars or Narwhals."""
     # Check the class: a Spark Column returns something for any attribute. Spark's frames have no collect_schema.
     kind = type(given)
     return all(hasattr(kind, name) for name in ("collect", "collect_schema")) and not hasattr(kind, _STREAM)
 
 
-def collected(given: Any) -> Any:
+def collected(given: RowsLike) -> RowsLike:
     """Compute a lazy frame; return anything else unchanged.
 
     Raises
@@ -36,7 +40,7 @@ def collected(given: Any) -> Any:
         raise OptionError(f"the rows cannot be computed: {type(given).__name__}.collect() failed: {error}") from error
 
 
-def foreign_frame(given: Any) -> Any:
+def foreign_frame(given: RowsLike) -> RowsLike:
     """Return an Arrow table for an object with ``__arrow_c_stream__``; lazy frames are collected, others unchanged.
 
     pandas frames are returned unchanged, because their nulls and index need special handling.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -24,7 +24,13 @@ from iceexplore.metadata import (
 )
 from iceexplore.writing._foreign_frames import collected, is_lazy
 
-__all__ = ["foreign_type", "given_schema"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SchemaLike", "foreign_type", "given_schema"]
+
+#: A schema as users give it: see `given_schema`, or types by column name. Its libraries have no class in common.
+SchemaLike: TypeAlias = Any
 
 #: Arrow types with one equivalent in Iceberg. Unsigned types map to a type that contains all of their values.
 _SAME = {
@@ -42,7 +48,7 @@ _INSTEAD = {
 }
 
 
-def given_schema(given: Any, format_version: int) -> Schema | None:
+def given_schema(given: SchemaLike, format_version: int) -> Schema | None:
     """Return the schema that an object has; None if its kind is unknown.
 
     Its field ids are not final and are assigned again later. Column names are not split at dots.
@@ -71,7 +77,7 @@ def given_schema(given: Any, format_version: int) -> Schema | None:
     return Schema(0, tuple(_fields(arrow, "", micros=is_pandas and not has_nanosecond_timestamps(format_version))))
 
 
-def foreign_type(given: Any) -> Type | None:
+def foreign_type(given: SchemaLike) -> Type | None:
     """Return the equivalent of a PyArrow or PyIceberg type; None if it is neither.
 
     Raises
@@ -86,13 +92,13 @@ def foreign_type(given: Any) -> Type | None:
     return None
 
 
-def _is_of(given: Any, module: str, name: str) -> bool:
+def _is_of(given: object, module: str, name: str) -> bool:
     """Return whether this is an instance of the class, without importing the class's library."""
     kind = getattr(sys.modules.get(module), name, None)
     return kind is not None and isinstance(given, kind)
 
 
-def _arrow_schema(given: Any) -> pa.Schema | None:
+def _arrow_schema(given: SchemaLike) -> pa.Schema | None:
     if isinstance(given, pa.Schema):
         return given
     is_pandas = _is_of(given, "pandas", "DataFrame")
@@ -113,7 +119,7 @@ def _arrow_schema(given: Any) -> pa.Schema | None:
     return None
 
 
-def _check_index(frame: Any) -> None:
+def _check_index(frame: pd.DataFrame) -> None:
     named = [name for name in frame.index.names if name is not None]
     if named:
         raise OptionError(f"{named[0]!r} is in the data frame's index, which is left out: give frame.reset_index()")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,14 @@ from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import NestedField, Schema, StructType, arrow_type
 from iceexplore.planning import PartitionColumn, partition_columns
 from iceexplore.writing._fit_schema import fit_columns
-from iceexplore.writing._foreign_frames import foreign_frame
+from iceexplore.writing._foreign_frames import RowsLike, foreign_frame
 from iceexplore.writing._from_python import list_given, python_column
 from iceexplore.writing._parquet import DataFile, file_schema, write_data_files
 from iceexplore.writing._sink import FileSink
 from iceexplore.writing._sort import default_order, sorted_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "arrow_frame",
@@ -37,7 +40,9 @@ __all__ = [
 _TARGET_BYTES = 512 << 20
 
 
-def files_of_frame(state: TableState, frame: Any, sink: FileSink, *, lineage: pa.Table | None = None) -> EntryBatch:
+def files_of_frame(
+    state: TableState, frame: RowsLike, sink: FileSink, *, lineage: pa.Table | None = None
+) -> EntryBatch:
     """Write a frame's rows to one Parquet file per partition, or several if one would get too large.
 
     The rows of a partition are in the table's sort order, if it has one.
@@ -77,7 +82,7 @@ def files_of_frame(state: TableState, frame: Any, sink: FileSink, *, lineage: pa
     return write_data_files(state, sink, made, columns)
 
 
-def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
+def arrow_frame(frame: RowsLike, schema: Schema) -> pa.Table:
     """Return a pandas data frame (without its index), a dictionary of columns or an Arrow object as an Arrow table.
 
     Parameters
@@ -119,7 +124,7 @@ def arrow_frame(frame: Any, schema: Schema) -> pa.Table:
         raise OptionError(f"the columns cannot be combined to a table: {error}") from None
 
 
-def _check_index(frame: Any, names: Sequence[str], columns: Collection[str]) -> None:
+def _check_index(frame: pd.DataFrame, names: Sequence[str], columns: Collection[str]) -> None:
     """Refuse an index with the name of a column, because without the index the column would be all null."""
     lost = [name for name in frame.index.names if name in columns and name not in names]
     if lost:

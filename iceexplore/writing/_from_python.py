@@ -16,10 +16,11 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import AnyArray, AnyColumn, DynamicType, build
 from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, arrow_type, type_base
 from iceexplore.writing._fit_schema import default_of, fitted
+from iceexplore.writing._foreign_frames import RowsLike
 from iceexplore.writing._required_fields import list_of, map_of
 
 __all__ = ["list_given", "plain_values", "python_column"]
@@ -30,7 +31,7 @@ _PANDAS_NULLS = frozenset(("NaTType", "NAType"))
 _WRONG = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
-def list_given(values: Any, name: str) -> list[Any]:
+def list_given(values: object, name: str) -> list[Any]:
     """Return the values of one column of a dictionary of columns.
 
     Raises
@@ -49,7 +50,7 @@ def list_given(values: Any, name: str) -> list[Any]:
 
 def python_column(
     values: Sequence[Any], kind: Type | None, target: pa.DataType | None, where: str, *, from_pandas: bool
-) -> Any:
+) -> AnyArray:
     """Return an array of the values, which still needs `fitted`.
 
     Parameters
@@ -82,7 +83,7 @@ def python_column(
         raise OptionError(f"column {where!r} has values that Arrow cannot represent: {error}") from None
 
 
-def _with_none(values: Any) -> Any:
+def _with_none(values: RowsLike) -> RowsLike:
     """Return Python values with None instead of ``NaT`` or ``NA``, the nulls of pandas and NumPy. NaN is a number."""
     if not (isinstance(values, list) or (hasattr(values, "dtype") and values.dtype == object)):
         return values  # pandas and Arrow types mark their own nulls
@@ -103,7 +104,9 @@ def _rows(values: Iterable[Any], from_pandas: bool) -> list[Any]:
     return [None if pd.api.types.is_scalar(v) and pd.isna(v) else v for v in out]
 
 
-def _structs(rows: list[Any], fields: tuple[NestedField, ...], target: Any, where: str, from_pandas: bool) -> AnyArray:
+def _structs(
+    rows: list[Any], fields: tuple[NestedField, ...], target: DynamicType, where: str, from_pandas: bool
+) -> AnyArray:
     there = [v for v in rows if v is not None]
     for v in there:
         if not isinstance(v, Mapping):
@@ -134,7 +137,7 @@ def _bare(mask: pa.BooleanArray) -> AnyArray:
     return pa.array([None if null else {} for null in mask.to_pylist()], pa.struct([]))
 
 
-def _lists(rows: list[Any], element: NestedField, target: Any, where: str, from_pandas: bool) -> AnyArray:
+def _lists(rows: list[Any], element: NestedField, target: DynamicType, where: str, from_pandas: bool) -> AnyArray:
     there = [v for v in rows if v is not None]
     for v in there:
         if not _is_list(v):
@@ -150,7 +153,7 @@ def _lists(rows: list[Any], element: NestedField, target: Any, where: str, from_
 
 
 def _maps(
-    rows: list[Any], key: NestedField, value: NestedField, target: Any, where: str, from_pandas: bool
+    rows: list[Any], key: NestedField, value: NestedField, target: DynamicType, where: str, from_pandas: bool
 ) -> AnyArray:
     pairs = [None if v is None else list(v.items()) if isinstance(v, Mapping) else v for v in rows]
     for v in pairs:
@@ -168,19 +171,19 @@ def _maps(
     return map_of(lengths, keys, values, pa.map_(keys.type, values.type))
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes, bytearray, memoryview))
 
 
-def _misshaped(value: Any, wanted: str, where: str) -> OptionError:
+def _misshaped(value: object, wanted: str, where: str) -> OptionError:
     return OptionError(f"column {where!r}: {str(value)[:60]!r} is of type {type(value).__name__}; expected {wanted}")
 
 
-def _whole(array: Any) -> AnyArray:
+def _whole(array: AnyColumn) -> AnyArray:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bool) -> Any:
+def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bool) -> AnyArray:
     base = None if kind is None else type_base(kind)
     if base == "uuid":  # pyarrow supports them from version 22 on
         values = [v.bytes if isinstance(v, UUID) else v for v in values]
@@ -196,7 +199,7 @@ def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bo
     return found
 
 
-def plain_values(values: Any, *, from_pandas: bool) -> AnyArray:
+def plain_values(values: RowsLike, *, from_pandas: bool) -> AnyArray:
     """Convert values with `pyarrow.array`, handling the nulls of pandas and NumPy, and pandas' nanoseconds.
 
     Without a type, Arrow treats pandas' timestamps like Python's. Raises Arrow's errors.

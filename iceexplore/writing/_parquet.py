@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -36,6 +36,9 @@ from iceexplore.writing._required_fields import file_rows, pairs_of
 from iceexplore.writing._sink import FileSink
 
 __all__ = ["DataFile", "column_values", "file_schema", "parquet_path", "write_data_files"]
+
+#: pyarrow's ``FileMetaData``: its stubs lack attributes of the statistics in it.
+_Footer: TypeAlias = Any
 
 #: Limits of a folder's name in bytes: the maximum that file systems allow, and the length kept of a longer name.
 _LONGEST_NAME, _SHORT_NAME = 255, 120
@@ -192,7 +195,7 @@ def _leaf_paths(fields: Iterable[AnyField], above: str = "") -> Iterator[str]:
             yield f"{above}{f.name}"
 
 
-def _split_offsets(info: Any) -> list[int] | None:
+def _split_offsets(info: _Footer) -> list[int] | None:
     """Return where each row group begins, at the first page of its first column; None if the file has no columns."""
     offsets = []
     for i in range(info.num_row_groups):
@@ -204,7 +207,7 @@ def _split_offsets(info: Any) -> list[int] | None:
     return sorted(offsets)
 
 
-def _stats(table: pa.Table, wanted: Sequence[StatColumn], info: Any, schema: Schema) -> dict[int, dict[str, Any]]:
+def _stats(table: pa.Table, wanted: Sequence[StatColumn], info: _Footer, schema: Schema) -> dict[int, dict[str, Any]]:
     by_path: dict[str, int] = {}
     for i, column in enumerate(wanted):
         by_path[parquet_path(column, schema)] = i

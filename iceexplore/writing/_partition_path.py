@@ -7,7 +7,7 @@ from urllib.parse import quote_plus
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyScalar
+from iceexplore.arrow import AnyScalar, PlainValue
 from iceexplore.arrow import compute as pc
 from iceexplore.manifests import EntryBatch
 from iceexplore.metadata import TableMetadata, human_value, partition_type
@@ -29,7 +29,7 @@ def partition_path(batch: EntryBatch, row: int, metadata: TableMetadata) -> str:
     return "/".join(parts)
 
 
-def _stored(value: AnyScalar) -> Any:
+def _stored(value: AnyScalar) -> PlainValue:
     """Return the integer of a date, time or timestamp, because Python's types end at the year 9999."""
     return cast(Any, value).value if pa.types.is_temporal(value.type) else value.as_py()
 

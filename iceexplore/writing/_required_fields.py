@@ -194,7 +194,7 @@ def _never_null(array: AnyArray) -> AnyArray:
     return pa.Array.from_buffers(kind, len(array), buffers, null_count=0, offset=array.offset)
 
 
-def entries_of(array: Any) -> tuple[AnyArray, AnyArray]:
+def entries_of(array: Any) -> tuple[AnyArray, AnyArray]:  # noqa: ANN401  a list array of any class
     """Return the length of each list (null for a null list), and the elements of all lists.
 
     Elements under null lists or outside a slice are left out.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from iceexplore.errors import FormatError, OptionError
 from iceexplore.metadata import (
@@ -50,7 +49,7 @@ _PARAMETERS = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\])")
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s:`<>,()\[\]]+))")
 
 
-def type_of(given: Any) -> Type:
+def type_of(given: object) -> Type:
     """Return the type for a string, a type's JSON, or a type object (also PyArrow's or PyIceberg's); ids are ignored.
 
     In a string every field, element and value is optional; JSON can make them required.
@@ -77,7 +76,7 @@ def type_of(given: Any) -> Type:
 
 
 class _Parser:
-    def __init__(self, text: Any) -> None:
+    def __init__(self, text: object) -> None:
         if not isinstance(text, str):
             raise OptionError(f"{text!r} is not a type: give a string such as 'decimal(10, 2)' or 'list<string>'")
         self.text = text

@@ -367,5 +367,5 @@ def test_rollback_takes_what_branch_takes(tmp_path: Path) -> None:
     for at, goes_to in ((lab.snapshots[0], one), (np.int64(one), one), ("newest", None), (str(one), one), (one, one)):
         lab.branch("main", two)
         lab.tag("newest", two)
-        lab.rollback(at)
+        lab.rollback(at)  # type: ignore[arg-type]  # NumPy's integers too
         assert lab.snapshot is not None and lab.snapshot.snapshot_id == (goes_to or two)

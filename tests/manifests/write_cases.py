@@ -267,7 +267,7 @@ def read_leaf(data: bytes, table: TableMetadata, entry: EntryBatch, dialect: str
     storage = Memory()
     location = entry.entries["location"][0].as_py()
     storage.files[location] = data
-    reader = ManifestReader(storage, table, Problems())
+    reader = ManifestReader(storage, table, Problems())  # type: ignore[arg-type]  # has what it uses
     root = Manifest("memory://t/root", entry.entries, dialect=dialect, is_root=True)
     leaf = reader.leaf(root, 0, {"entries", "partition", "stats"})
     assert {p.code for p in (*leaf.problems, *reader.problems)} <= CONTRADICTIONS
@@ -278,7 +278,7 @@ def read_root(data: bytes, table: TableMetadata, snapshot_id: int = 7) -> Manife
     """What our reader makes of a manifest list's or root manifest's bytes."""
     storage = Memory()
     storage.files["memory://t/metadata/root"] = data
-    reader = ManifestReader(storage, table, Problems(strict=True))
+    reader = ManifestReader(storage, table, Problems(strict=True))  # type: ignore[arg-type]  # has what it uses
     root = reader.root(
         Snapshot(snapshot_id, None, 9, 1, "memory://t/metadata/root", None, None, None, None, None, None, {})
     )

@@ -10,7 +10,7 @@ from urllib.parse import unquote_plus
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import AnyArray, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._from_records import refuse_twice
 from iceexplore.commits.live_files._find import refuse_duplicates
@@ -176,7 +176,7 @@ def _bounds(kind: Type, low: str | None, high: str | None, logical: str | None) 
         return None
 
 
-def _value(base: str, text: str) -> Any:
+def _value(base: str, text: str) -> PlainValue:
     match base:
         case "boolean":
             return {"True": True, "False": False}[text] if text in ("True", "False") else text
@@ -217,7 +217,7 @@ def _partition(
     return pa.StructArray.from_arrays(arrays, fields=fields)
 
 
-def _folder_value(column: PartitionColumn, text: str) -> Any:
+def _folder_value(column: PartitionColumn, text: str) -> PlainValue:
     import base64
 
     base = type_base(column.type)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.commits.live_files._find import refuse_duplicates
-from iceexplore.errors import OptionError, RuleError, nearest
+from iceexplore.errors import OptionError, RuleError, Unchecked, nearest
 from iceexplore.formats import DATA_FILE_FORMATS, DEFAULT_FORMAT, format_named, format_of_suffix
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch
@@ -120,7 +120,7 @@ def refuse_twice(locations: Sequence[str]) -> None:
         seen[place] = location
 
 
-def _check(record: Any, where: str) -> None:
+def _check(record: object, where: str) -> None:
     if not isinstance(record, Mapping):
         raise OptionError(f"{where} is {record!r}: give either dictionaries or paths")
     for key in record:
@@ -146,7 +146,7 @@ def _check(record: Any, where: str) -> None:
             raise OptionError(f"{where}: {key} is {record[key]!r}: give a dictionary by column name")
 
 
-def _count(value: Any, where: str) -> None:
+def _count(value: Unchecked, where: str) -> None:
     if isinstance(value, bool) or not hasattr(value, "__index__") or not 0 <= value < 2**63:
         raise OptionError(f"{where} is {value!r}: expected an integer of at least 0")
 

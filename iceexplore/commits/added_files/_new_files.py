@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,15 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.writing import foreign_frame
 
-__all__ = ["new_files"]
+__all__ = ["FilesLike", "new_files"]
+
+#: New data files as users give them: see `new_files`. Data frames of other libraries have no class in common.
+FilesLike: TypeAlias = Any
 
 
 def new_files(
     state: TableState,
-    files: Any,
+    files: FilesLike,
     *,
     writer: CommitWriter,
     rows: int | Sequence[int] | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from iceexplore.storage import canonical
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyroaring import BitMap
 
 __all__ = ["Changes", "MetadataRead", "bare_leaves", "changes_between", "changes_of", "is_at"]
 
@@ -292,7 +293,7 @@ def _of_leaf(reading: RootReading, row: int, leaf: Manifest) -> Iterator[pa.Tabl
             yield file_changes(change, entries.filter(pa.array(alive & is_at(ordinals, positions))))
 
 
-def is_at(ordinals: np.ndarray, positions: Any) -> np.ndarray:
+def is_at(ordinals: np.ndarray, positions: BitMap | None) -> np.ndarray:
     """Return a mask of the ordinals that are in the positions; positions may be far larger than the leaf."""
     mask = np.zeros(len(ordinals), np.bool_)
     if positions is None or not len(ordinals):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,9 @@ from iceexplore.graph import Removals, TableState
 from iceexplore.manifests import ContentType, Manifest, Status, read_manifest_dv
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import canonical
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 __all__ = ["RootReading", "read_root"]
 
@@ -171,7 +174,7 @@ class _Reader:
         prior = self.positions(list(before.rows), previous)
         self.changed(row, self.positions(vectors), prior)
 
-    def changed(self, row: int, now: Any, before: Any) -> None:
+    def changed(self, row: int, now: BitMap, before: BitMap | None) -> None:
         gone = now if before is None else now - before
         if gone:
             self.out.gone[row] = gone
@@ -223,7 +226,7 @@ class _Reader:
         assert self.previous is not None
         return Removals(self.previous)
 
-    def positions(self, rows: Iterable[int], root: Manifest | None = None) -> Any:
+    def positions(self, rows: Iterable[int], root: Manifest | None = None) -> BitMap:
         """Return the union of the positions that some manifest DVs remove."""
         from pyroaring import BitMap
 

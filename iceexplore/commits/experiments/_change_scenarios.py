@@ -39,6 +39,7 @@ from iceexplore.render import Card, CardTable, card_html, card_text
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyroaring import BitMap
 
 __all__ = ["ChangeScenarios", "change_scenarios"]
 
@@ -352,7 +353,7 @@ def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> 
     return came, went - kept, len(opened)
 
 
-def _removed(state: TableState, root: Manifest, row: int) -> Any:
+def _removed(state: TableState, root: Manifest, row: int) -> BitMap:
     """Return the positions that a manifest's DVs in a root remove, regardless of their status."""
     from pyroaring import BitMap
 

@@ -13,13 +13,16 @@ DV, the delta) keep separate rows. That breaks the rules `VIOLATED_BY_ATTACHING`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iceexplore.commits.layouts._root_builder import DROPPED, Draft, NewDv
 from iceexplore.deletes import new_dv_blob, write_puffin
 from iceexplore.manifests import ContentType, EntryBatch, Status, encode_manifest_dv, read_manifest_dv
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 __all__ = ["VIOLATED_BY_ATTACHING", "change_dvs", "place_dvs"]
 
@@ -98,7 +101,7 @@ def _merged(draft: Draft, leaf: int) -> NewDv:
     return NewDv(leaf, state, Status.EXISTING, snapshot_id, sequence, draft.writer.options.dv_attached)
 
 
-def _state(draft: Draft, leaf: int) -> Any:
+def _state(draft: Draft, leaf: int) -> BitMap:
     from pyroaring import BitMap
 
     out = BitMap()
@@ -107,7 +110,8 @@ def _state(draft: Draft, leaf: int) -> Any:
     return out
 
 
-def _read(draft: Draft, row: int) -> Any:
+def _read(draft: Draft, row: int) -> BitMap:
+    assert draft.root is not None
     return read_manifest_dv(draft.writer.base.storage, draft.root, row)
 
 

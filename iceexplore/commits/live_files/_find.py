@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from iceexplore.storage import canonical, path_only
 from iceexplore.writing import foreign_frame
 
 __all__ = [
+    "LocationsLike",
     "applied_deletes",
     "files_of_vectors",
     "find_files",
@@ -101,7 +102,11 @@ def live_leaves(
 
 
 def live_files(
-    state: TableState, contents: Iterable[ContentType] = _DATA, *, stats: bool = False, keep: Any = None
+    state: TableState,
+    contents: Iterable[ContentType] = _DATA,
+    *,
+    stats: bool = False,
+    keep: Callable[[Manifest], Any] | None = None,
 ) -> EntryBatch:
     """Return the live files of these types; ``keep`` returns a mask that narrows a leaf's live files."""
     found = []
@@ -206,7 +211,11 @@ def refuse_duplicates(state: TableState, locations: Iterable[str]) -> None:
         raise RuleError("duplicate-file", f"already in the table: {', '.join(names[:5])}{more}")
 
 
-def locations_of(paths: Any, what: str = "paths") -> list[str]:
+#: Locations as users give them: one, several, or a data frame of any library with a column of them.
+LocationsLike: TypeAlias = Any
+
+
+def locations_of(paths: LocationsLike, what: str = "paths") -> list[str]:
     """Return locations given as one path, several, or a column of a data frame, without duplicates.
 
     Raises

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits.live_files._locate import live_manifests, readable
 from iceexplore.errors import RuleError
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches, live
 from iceexplore.planning import Filter, make_filter, may_hold
@@ -49,7 +51,9 @@ class Selection:
         return self.filter.text
 
 
-def select(state: TableState, where: Any = None, partition: Any = None) -> Selection:
+def select(
+    state: TableState, where: FilterLike | Filter | None = None, partition: Mapping[str, Any] | None = None
+) -> Selection:
     """Select the data files that match a filter, as far as metadata shows.
 
     Parameters

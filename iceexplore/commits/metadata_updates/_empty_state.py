@@ -15,7 +15,7 @@ from iceexplore.commits.metadata_updates._spec_and_sort_order import evolve_spec
 from iceexplore.errors import OptionError, items_of, mapping_of, texts_of, version_of
 from iceexplore.graph import TableState, open_state
 from iceexplore.storage import TemporaryFolder, temporary_room
-from iceexplore.writing import given_schema
+from iceexplore.writing import SchemaLike, given_schema
 
 __all__ = ["empty_state", "new_table"]
 
@@ -24,7 +24,7 @@ _CREATED_MS = 1_767_225_600_000
 
 
 def empty_state(
-    schema: Any,
+    schema: SchemaLike,
     *,
     partition_by: str | Iterable[str] | None = (),
     format_version: int = 4,
@@ -78,7 +78,7 @@ def empty_state(
 
 
 def new_table(
-    schema: Any,
+    schema: SchemaLike,
     *,
     partition_by: str | Iterable[str] | None = (),
     sort_by: str | Iterable[str] | None = (),

@@ -301,6 +301,6 @@ def _time_of_change(document: Mapping[str, Any], timestamp_ms: int | None) -> in
     return max(now_or(timestamp_ms), whole_number(log[-1], "timestamp-ms", 0) if log else 0)
 
 
-def _known_ref(refs: Mapping[str, Json], name: Any) -> None:
+def _known_ref(refs: Mapping[str, Json], name: object) -> None:
     if not isinstance(name, str) or name not in refs:
         raise SnapshotNotFoundError(f"the table has no ref {name!r}; refs: {', '.join(refs) or 'none'}")

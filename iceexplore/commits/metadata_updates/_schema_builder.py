@@ -8,6 +8,7 @@ from typing import Any
 
 from iceexplore.errors import RuleError
 from iceexplore.metadata import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
+from iceexplore.storage import JsonValue
 
 __all__ = [
     "SchemaDraft",
@@ -30,11 +31,11 @@ Place = tuple[int | None, ...]
 Unknown = dict[Place, dict[str, Any]]
 
 
-def unknown_keys(json: Any) -> Unknown:
+def unknown_keys(json: JsonValue) -> Unknown:
     """Return the unknown keys of each object of a schema, by its place."""
     out: Unknown = {}
 
-    def collect(item: Any, above: Place) -> None:
+    def collect(item: JsonValue, above: Place) -> None:
         if isinstance(item, list):
             for part in item:
                 collect(part, above)
@@ -50,7 +51,7 @@ def unknown_keys(json: Any) -> Unknown:
     return out
 
 
-def with_unknown_keys(item: Any, unknown: Unknown, above: Place = ()) -> Any:
+def with_unknown_keys(item: JsonValue, unknown: Unknown, above: Place = ()) -> JsonValue:
     """Return a schema's JSON with the unknown keys that its fields had before."""
     if isinstance(item, list):
         return [with_unknown_keys(part, unknown, above) for part in item]

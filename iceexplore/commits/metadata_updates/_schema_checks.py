@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from iceexplore.arrow import PlainValue
 from iceexplore.errors import FormatError, OptionError, RuleError
 from iceexplore.graph import TableState
 from iceexplore.metadata import (
@@ -24,6 +23,7 @@ from iceexplore.metadata import (
     type_base,
 )
 from iceexplore.reading import CHANGE_FIELDS, METADATA_COLUMNS
+from iceexplore.storage import JsonValue
 
 __all__ = [
     "check_promotion",
@@ -186,7 +186,7 @@ def check_promotion(name: str, field: NestedField, new: Type, metadata: TableMet
                 )
 
 
-def default_value(name: str, type_: Type, json: Any) -> Any:
+def default_value(name: str, type_: Type, json: JsonValue) -> PlainValue:
     """Return the value of a default from its JSON (spec, Appendix D), checked against the column's type.
 
     Raises
@@ -204,7 +204,7 @@ def default_value(name: str, type_: Type, json: Any) -> Any:
         raise RuleError("default-values", f"{name!r}: {error.reason}") from None
 
 
-def promoted_default(value: Any, old: Type, new: Type) -> Any:
+def promoted_default(value: PlainValue, old: Type, new: Type) -> PlainValue:
     """Return a default as a value of the promoted type: a date becomes its midnight."""
     if value is None or type_base(old) != "date" or type_base(new) == "date":
         return value

@@ -90,7 +90,7 @@ def evolve_spec(
     return _with_spec(document, metadata, new, [json or _field_json(f) for f, json in parts], last_id)
 
 
-def _field_of(item: Any) -> tuple[str, str | None]:
+def _field_of(item: object) -> tuple[str, str | None]:
     """Return the term of a partition field to add, and its name (None for the default name)."""
     if isinstance(item, str):
         return item, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias, cast
 
@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._synthetic_merge import merged_files
 from iceexplore.commits.live_files._find import (
+    LocationsLike,
     applied_deletes,
     find_files,
     find_named,
@@ -29,10 +30,11 @@ from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.commits.operations._whole_files import base_id
 from iceexplore.deletes import PositionSet
 from iceexplore.errors import FormatError, OptionError, UnsupportedError, whole_number_of
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.metadata import type_base
-from iceexplore.planning import FileTasks, MatchedDeletes, live_places, partition_columns
+from iceexplore.planning import FileTasks, Filter, MatchedDeletes, live_places, partition_columns
 from iceexplore.reading import (
     LAST_UPDATED,
     ROW_ID,
@@ -60,10 +62,10 @@ _MOST_BYTES = 2 << 30
 def compact(
     state: TableState,
     writer: CommitWriter,
-    paths: Any = None,
+    paths: LocationsLike | None = None,
     *,
-    where: Any = None,
-    partition: Any = None,
+    where: FilterLike | Filter | None = None,
+    partition: Mapping[str, Any] | None = None,
     small_than: int | None = None,
     files: int = 1,
     read: bool | None = None,
@@ -165,7 +167,11 @@ def _change(state: TableState, matched: MatchedDeletes, chosen: EntryBatch, adde
 
 
 def _chosen(
-    state: TableState, paths: Any, where: Any, partition: Any, small_than: int | None
+    state: TableState,
+    paths: LocationsLike | None,
+    where: FilterLike | Filter | None,
+    partition: Mapping[str, Any] | None,
+    small_than: int | None,
 ) -> tuple[EntryBatch, bool]:
     if paths is not None and (where is not None or partition is not None):
         raise OptionError("give either paths or where= and partition=, not both")
@@ -183,7 +189,7 @@ def _chosen(
     return chosen, paths is not None
 
 
-def _flat(mask: Any) -> pa.BooleanArray:
+def _flat(mask: AnyColumn) -> pa.BooleanArray:
     filled = pc.fill_null(mask, False)
     return cast(pa.BooleanArray, filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled)
 

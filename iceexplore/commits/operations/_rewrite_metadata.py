@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
-from iceexplore.commits.live_files._find import applied_deletes, find_files, live_leaves, locations_of, must_be_live
+from iceexplore.commits.live_files._find import (
+    LocationsLike,
+    applied_deletes,
+    find_files,
+    live_leaves,
+    locations_of,
+    must_be_live,
+)
 from iceexplore.commits.live_files._locate import live_manifests, readable
 from iceexplore.commits.metadata_updates._refs import cherry_pick_summary
 from iceexplore.commits.model._change import Change, NothingToDo
@@ -17,7 +22,7 @@ from iceexplore.commits.operations._row_delta import delete_groups, position_fil
 from iceexplore.commits.operations._whole_files import base_id, partitions_of
 from iceexplore.commits.validation._conflicts import steps_between
 from iceexplore.errors import OptionError, RuleError
-from iceexplore.graph import TableState, resolve_state, travel
+from iceexplore.graph import SnapshotLike, TableState, resolve_state, travel
 from iceexplore.manifests import ContentType, EntryBatch, Status, bool_array, concat_batches, whole
 from iceexplore.metadata import Snapshot
 from iceexplore.planning import partition_keys
@@ -28,7 +33,7 @@ __all__ = ["cherry_pick", "rewrite_manifests", "rewrite_position_deletes"]
 _DELETES_FROM, _DVS_FROM = 2, 3
 
 
-def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Any = None) -> Change:
+def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: LocationsLike | None = None) -> Change:
     """Rewrite leaf manifests without changing the data.
 
     Parameters
@@ -58,7 +63,7 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Any = 
     return Change("replace", rewrite_manifests=wanted, base_snapshot_id=base_id(state), isolation="snapshot")
 
 
-def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Any = None) -> Change:
+def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: LocationsLike | None = None) -> Change:
     """Merge position delete files in version 2; from version 3 on, convert them to deletion vectors. Reads them.
 
     Like those of commits, merged files are written per data file or per partition (``write.delete.granularity``).
@@ -134,7 +139,7 @@ def _position_files(state: TableState) -> EntryBatch:
     return concat_batches(found)
 
 
-def cherry_pick(state: TableState, writer: CommitWriter, snapshot: Any) -> Change:
+def cherry_pick(state: TableState, writer: CommitWriter, snapshot: SnapshotLike) -> Change:
     """Apply the changes of a snapshot that is not in the branch's history (Java: ``CherryPickOperation``).
 
     An append is picked by adding its data files again; an overwrite of whole partitions
@@ -184,7 +189,7 @@ def cherry_pick(state: TableState, writer: CommitWriter, snapshot: Any) -> Chang
     )
 
 
-def bool_mask(mask: Any) -> pa.BooleanArray:
+def bool_mask(mask: AnyColumn) -> pa.BooleanArray:
     """Return a mask as one array; null becomes false."""
     made: pa.BooleanArray = pa.array(bool_array(mask))
     return made

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
-from iceexplore.commits.added_files._new_files import new_files
+from iceexplore.commits.added_files._new_files import FilesLike, new_files
 from iceexplore.commits.added_files._vector_entries import entries_of_vectors
 from iceexplore.commits.live_files._find import applied_deletes, files_of_vectors, locations_of, must_be_live, scoped_to
 from iceexplore.commits.model._change import Change, Isolation, Operation
@@ -32,6 +32,7 @@ from iceexplore.metadata import ListType, MapType, PrimitiveType, Schema, Struct
 from iceexplore.planning import MatchedDeletes, partition_columns, tuples_of
 from iceexplore.reading import deleted_positions
 from iceexplore.writing import (
+    RowsLike,
     StatColumn,
     arrow_frame,
     bounds_of,
@@ -41,6 +42,9 @@ from iceexplore.writing import (
     stat_columns,
     stats_arrays,
 )
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
 
 __all__ = [
     "delete_groups",
@@ -93,7 +97,7 @@ class EqualityDeletes:
         return out
 
 
-def equality_deletes(state: TableState, given: Any, partition: Mapping[str, Any] | None) -> EqualityDeletes:
+def equality_deletes(state: TableState, given: RowsLike, partition: Mapping[str, Any] | None) -> EqualityDeletes:
     """Validate equality deletes, and determine the partitions in which they apply.
 
     Parameters
@@ -149,10 +153,10 @@ _DVS_FROM = 3
 def row_delta(
     state: TableState,
     writer: CommitWriter,
-    files: Any = None,
+    files: FilesLike | None = None,
     *,
     deletes: Mapping[Any, Any] | None = None,
-    equality: Any = None,
+    equality: RowsLike | None = None,
     equality_partition: Mapping[str, Any] | None = None,
     isolation: Isolation = "serializable",
     **how: Any,
@@ -276,7 +280,7 @@ def _refuse_newer(targets: EntryBatch, sequence_number: int) -> None:
         )
 
 
-def _bitmap(path: str, positions: Any) -> Any:
+def _bitmap(path: str, positions: object) -> BitMap64:
     from pyroaring import BitMap64
 
     if isinstance(positions, (str, bytes, Mapping)) or not hasattr(positions, "__iter__"):

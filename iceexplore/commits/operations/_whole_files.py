@@ -6,23 +6,25 @@ the change. It runs once per commit; its change is applied again on a retry.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from iceexplore.arrow import build
-from iceexplore.commits.added_files._new_files import new_files
-from iceexplore.commits.live_files._find import locations_of, must_be_live
+from iceexplore.commits.added_files._new_files import FilesLike, new_files
+from iceexplore.commits.live_files._find import LocationsLike, locations_of, must_be_live
 from iceexplore.commits.live_files._selection import Selection, refuse_straddling, select
 from iceexplore.commits.model._change import Change, Isolation, Operation
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.errors import OptionError, RuleError
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
-from iceexplore.planning import partition_keys
+from iceexplore.planning import Filter, partition_keys
 
 __all__ = ["append", "base_id", "checked_isolation", "delete_files", "delete_where", "overwrite", "partitions_of"]
 
 
-def append(state: TableState, writer: CommitWriter, files: Any, **how: Any) -> Change:
+def append(state: TableState, writer: CommitWriter, files: FilesLike, **how: Any) -> Change:
     """Add data files. An append reads nothing of the table, so it never conflicts.
 
     Parameters
@@ -33,7 +35,7 @@ def append(state: TableState, writer: CommitWriter, files: Any, **how: Any) -> C
     return Change("append", new_files(state, files, writer=writer, **how), base_snapshot_id=base_id(state))
 
 
-def delete_files(state: TableState, writer: CommitWriter, paths: Any) -> Change:
+def delete_files(state: TableState, writer: CommitWriter, paths: LocationsLike) -> Change:
     """Remove data files and their DVs.
 
     Parameters
@@ -53,11 +55,11 @@ def delete_files(state: TableState, writer: CommitWriter, paths: Any) -> Change:
 def overwrite(
     state: TableState,
     writer: CommitWriter,
-    files: Any = None,
+    files: FilesLike | None = None,
     *,
-    delete: Any = None,
-    where: Any = None,
-    partition: Any = None,
+    delete: LocationsLike | None = None,
+    where: FilterLike | Filter | None = None,
+    partition: Mapping[str, Any] | None = None,
     isolation: Isolation = "serializable",
     **how: Any,
 ) -> Change:
@@ -117,7 +119,13 @@ def overwrite(
     )
 
 
-def delete_where(state: TableState, writer: CommitWriter, where: Any = None, *, partition: Any = None) -> Change:
+def delete_where(
+    state: TableState,
+    writer: CommitWriter,
+    where: FilterLike | Filter | None = None,
+    *,
+    partition: Mapping[str, Any] | None = None,
+) -> Change:
     """Remove data files whose rows all match; decided from metadata, without reading data.
 
     Deletes by expression always apply: a retry repeats the selection on the new base (``reapply``).
@@ -162,7 +170,7 @@ def checked_isolation(isolation: str) -> None:
         raise OptionError(f"isolation={isolation!r}: choose 'serializable' or 'snapshot'")
 
 
-def _live(state: TableState, paths: Any) -> tuple[str, ...]:
+def _live(state: TableState, paths: LocationsLike) -> tuple[str, ...]:
     """Return the locations of live files as the table spells them."""
     found, _ = must_be_live(state, locations_of(paths), tuples=False)
     names = build.to_pylist(found.entries["location"])

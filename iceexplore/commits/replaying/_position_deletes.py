@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import AnyArray, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._synthetic import synthetic_folder
 from iceexplore.commits.added_files._vector_entries import entries_of_vectors
@@ -141,7 +141,7 @@ def _bounds(batch: EntryBatch) -> list[tuple[str | None, str | None]]:
     return [(_text(low), _text(high)) for low, high in zip(*both, strict=True)]
 
 
-def _text(value: Any) -> str | None:
+def _text(value: PlainValue) -> str | None:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 

@@ -21,6 +21,7 @@ from iceexplore.commits.replaying._check import differences_of
 from iceexplore.commits.replaying._result import LEFT_OUT, NO_EFFECT, REWRITTEN, START, Replay, ReplayedSnapshot, Side
 from iceexplore.commits.replaying._step import Plan, Planner
 from iceexplore.commits.saving._reachable import MetadataFile, tree_files
+from iceexplore.commits.transaction._committer import MakeChange
 from iceexplore.commits.transaction._sandbox import Sandbox
 from iceexplore.errors import IceexploreError, OptionError, renamed_arguments, whole_number
 from iceexplore.graph import TableState
@@ -155,7 +156,13 @@ class _Run:
 
     @classmethod
     def begin(
-        cls, state: TableState, history: list[Snapshot], options: LayoutOptions, *, overlay: Any, seed: int | str | None
+        cls,
+        state: TableState,
+        history: list[Snapshot],
+        options: LayoutOptions,
+        *,
+        overlay: str | PathLike[str] | None,
+        seed: int | str | None,
     ) -> _Run:
         first = history[0]
         document = _empty_document(state, first)
@@ -197,7 +204,7 @@ class _Run:
         self._note(snapshot, made, moves, note, plan)
         self.parent = snapshot
 
-    def _commit(self, snapshot: Snapshot, make: Any) -> Snapshot | None:
+    def _commit(self, snapshot: Snapshot, make: MakeChange | None) -> Snapshot | None:
         metadata = self.sandbox.state.metadata
         known = {s.schema_id for s in metadata.schemas}
         wanted = snapshot.schema_id

@@ -21,6 +21,7 @@ from iceexplore.render import shown_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 __all__ = [
     "LEFT_OUT",
@@ -42,7 +43,7 @@ _PANELS = (
 )
 
 
-def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Any:
+def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Figure:
     """Plot four panels over the snapshots; logarithmic if values differ by more than a factor of a hundred.
 
     Raises
@@ -274,7 +275,7 @@ class Replay(Generic[T]):
             text += f" The replay differs from the table: {'; '.join(self.differences[:3])}."
         return text
 
-    def plot(self) -> Any:
+    def plot(self) -> Figure:
         """Plot the bytes and files that each commit writes and planning reads, before and after, with matplotlib.
 
         Raises

@@ -222,7 +222,7 @@ def _with_vector(state: TableState, names: Mapping[str, Any]) -> set[str]:
     return set(build.to_pylist(found["referenced_file"]))
 
 
-def _operation(snapshot: Snapshot, added: EntryBatch, removes: Any) -> Operation:
+def _operation(snapshot: Snapshot, added: EntryBatch, removes: object) -> Operation:
     operation = snapshot.operation
     for known in get_args(Operation):
         if operation == known:

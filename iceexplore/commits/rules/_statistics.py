@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import AnyArray, AnyScalar, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits.rules._entries import RuleBreak, flagged
 from iceexplore.commits.rules._view import LeafView
-from iceexplore.manifests import Manifest
+from iceexplore.manifests import ColumnStats, Manifest
 from iceexplore.manifests.rules import Rows, lowest_sequence_number, stored_counts
 from iceexplore.metadata import PartitionField, TableMetadata, parse_transform
 
@@ -104,14 +103,20 @@ def _exact_bounds(
     return lows, highs
 
 
-def _empty(below: Any, counted: AnyArray) -> AnyArray:
+def _empty(below: ColumnStats, counted: AnyArray) -> AnyArray:
     """Return a mask of the counted entries that are known to have no value that a bound could describe."""
     nulls, nans = below.null_count, pc.coalesce(below.nan_count, build.scalar(0, pa.int64()))
     known: AnyArray = pc.fill_null(pc.equal(pc.add(nulls, nans), below.value_count), False)
     return known.filter(counted)
 
 
-def _uncovered(bound: Any, kind: pa.DataType, held: AnyArray, empty: AnyArray, wrong: Any) -> str | None:
+def _uncovered(
+    bound: PlainValue,
+    kind: pa.DataType,
+    held: AnyArray,
+    empty: AnyArray,
+    wrong: Callable[[AnyArray, AnyScalar], AnyArray],
+) -> str | None:
     if bound is None or not len(held):
         return None
     if pc.any(pc.and_(held.is_null(), pc.invert(empty))).as_py():

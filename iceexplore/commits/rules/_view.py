@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,9 @@ from iceexplore.arrow import compute as pc
 from iceexplore.manifests import ContentType, Manifest, ManifestReader, Status, live, read_manifest_dv, whole
 from iceexplore.manifests.rules import MANIFESTS, Rows
 from iceexplore.metadata import Snapshot
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 __all__ = ["LeafView", "TreeView", "keys_of", "view_tree"]
 
@@ -47,7 +50,7 @@ class LeafView:
     statuses: frozenset[int]
     removed: dict[int, Any]
 
-    def positions(self) -> Any:
+    def positions(self) -> BitMap:
         """Return all positions that its manifest DVs remove."""
         from pyroaring import BitMap
 

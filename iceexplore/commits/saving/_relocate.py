@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyMapArray, Binaries, build
+from iceexplore.arrow import AnyMapArray, Binaries, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_footer
 from iceexplore.errors import FormatError, MemoryLimitError
@@ -30,7 +30,7 @@ from iceexplore.formats import (
     sniff,
 )
 from iceexplore.manifests import slow_work, whole
-from iceexplore.storage import Storage
+from iceexplore.storage import JsonValue, Storage
 
 __all__ = [
     "relocated_deletes",
@@ -205,7 +205,7 @@ def _avro(
 
 
 def _record_change(
-    schema: Any, moved: Mapping[str, str], lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
+    schema: JsonValue, moved: Mapping[str, str], lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
 ) -> Callable[[Any], None]:
     """Return a function that replaces the locations in a record of this schema, and in nested records."""
     ids = {f.get("field-id"): f["name"] for f in schema.get("fields", ())}
@@ -219,7 +219,7 @@ def _record_change(
         if record is not None and f.get("field-id") != 102:  # the partition tuple has values, not locations
             inside.append((f["name"], _record_change(record, moved, lengths, paths)))
 
-    def change(record: Any) -> None:
+    def change(record: PlainValue) -> None:
         for name, beside in here:
             new = moved.get(record[name])
             if new is not None:
@@ -237,7 +237,7 @@ def _record_change(
     return change
 
 
-def _bound(pair: Any, path: str) -> Any:
+def _bound(pair: PlainValue, path: str) -> PlainValue:
     if not isinstance(pair, dict) or pair.get("key") != FILE_PATH_ID:
         return pair
     return {**pair, "value": path.encode("utf-8", "surrogatepass")}

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from iceexplore.commits.saving._relocate import (
 from iceexplore.errors import FileMissingError, IceexploreError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType
+from iceexplore.metadata import Snapshot
 from iceexplore.reading import is_synthetic
 from iceexplore.storage import (
     OverlayStorage,
@@ -272,7 +273,7 @@ class _Saver:
         for path in (*paths, *(s.statistics_path for s in metadata.partition_statistics)):
             self._metadata_file(path, "puffin", strict=False, rewrite=False)
 
-    def _leaves(self, snapshot: Any, *, strict: bool, rewrite: bool) -> None:
+    def _leaves(self, snapshot: Snapshot, *, strict: bool, rewrite: bool) -> None:
         files = tree_files(self.state, snapshot)
         for f in files:
             if f.kind != "manifest":
@@ -408,7 +409,7 @@ def _copy_bytes(original: BinaryIO, copy: BinaryIO) -> str | None:
         copy.write(block)
 
 
-def _texts(state: TableState, snapshots: Any, among: set[str] | None) -> dict[str, int]:
+def _texts(state: TableState, snapshots: Iterable[Snapshot], among: set[str] | None) -> dict[str, int]:
     found = files_of_leaves(state, snapshots, among=among)
     pairs = zip(build.to_pylist(found["location"]), build.to_pylist(found["content_type"]), strict=True)
     return {name: content for name, content in pairs if name}

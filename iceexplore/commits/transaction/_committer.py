@@ -476,7 +476,7 @@ class Committer:
     # Hooks for subclasses
     # ----------------------------------------------------------------------------------------------
 
-    def notes(self, location: Any) -> tuple[str, ...]:
+    def notes(self, location: object) -> tuple[str, ...]:
         """Return the notes on a state's card; ``location`` is the table's."""
         return self._first_notes
 

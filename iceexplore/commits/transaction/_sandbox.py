@@ -75,13 +75,13 @@ class Sandbox(Committer):
         other.state = other._shown(self.state.opened, strict=self.state.problems.strict)
         return other
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         raise TypeError(
             "a simulation cannot be pickled: its files are in a folder of this process. Save it with "
             "s.save(folder) and open that folder in the other process; s.copy() makes a copy in this one"
         )
 
-    def notes(self, location: Any) -> tuple[str, ...]:
+    def notes(self, location: object) -> tuple[str, ...]:
         """Return notes: that this is a simulation, where its files are, and how many are synthetic."""
         note = f"{_NOTE}nothing is written to {location}; new files are in {self.storage.overlay_folder}."
         synthetic = self.shared.synthetic

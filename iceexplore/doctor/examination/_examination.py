@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -215,7 +215,7 @@ def engine_of(snapshot: Snapshot) -> str | None:
     return None if name is None else f"{name} {version}" if version else name
 
 
-def attempt(examination: Examination, check: str, run: Any) -> None:
+def attempt(examination: Examination, check: str, run: Callable[[Examination], object]) -> None:
     """Run a check; if it raises an error of this library, record that the check could not be done."""
     try:
         run(examination)

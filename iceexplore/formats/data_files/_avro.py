@@ -20,7 +20,7 @@ from iceexplore.formats.data_files._facts import FileFacts
 from iceexplore.formats.data_files._format import DataFileFormat
 from iceexplore.formats.data_files._paths import PathRewrite, Rewritten
 from iceexplore.formats.data_files._reading import ColumnRequest, CountedRows, DataFile, plain_batch
-from iceexplore.storage import DATA_RATIO, Budget
+from iceexplore.storage import DATA_RATIO, Budget, JsonValue
 
 if TYPE_CHECKING:
     from iceexplore.storage import Storage
@@ -133,7 +133,7 @@ def _check_objects(data: bytes, location: str) -> None:
         budget.reserve(_OBJECT * batch.num_rows + _OBJECTS_PER_BYTE * batch.nbytes, "the rows")
 
 
-def _ids(schema: Any) -> Iterator[int]:
+def _ids(schema: JsonValue) -> Iterator[int]:
     waiting = [schema]
     while waiting:
         item = waiting.pop()
@@ -153,10 +153,10 @@ def _shape(found: dict[str, Any]) -> Shape:
     return Shape(_whole_number(found.get("field-id")), str(found.get("name")), children)
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: JsonValue) -> list[Any]:
     """Return a list in a header; an empty one if a damaged header has something else in its place."""
     return value if isinstance(value, list) else []
 
 
-def _whole_number(value: Any) -> int | None:
+def _whole_number(value: JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None

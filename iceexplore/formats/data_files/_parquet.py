@@ -23,6 +23,8 @@ from iceexplore.formats.data_files._paths import PathRewrite, Rewritten
 from iceexplore.formats.data_files._reading import ColumnRequest, CountedRows, DataFile
 
 if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
     from iceexplore.storage import Budget, RangeFile, Storage
 
 __all__ = ["Parquet"]
@@ -153,7 +155,7 @@ def _shape(found: AnyField) -> Shape:
     return Shape(field_id(found), found.name, [(field_id(c), c.name) for c in children])
 
 
-def _start(group: Any) -> int:
+def _start(group: pq.RowGroupMetaData) -> int:
     """Return the offset of a row group's first column; 0 for one without columns."""
     if not group.num_columns:
         return 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore.errors import IceexploreError
 from iceexplore.graph._state import TableState
@@ -35,6 +35,9 @@ from iceexplore.render import (
     tables_svg,
     tables_text,
 )
+
+if TYPE_CHECKING:
+    from graphviz import Digraph
 
 __all__ = ["ProposalDiagram", "build_proposal_diagram", "seed_diagram"]
 
@@ -72,14 +75,14 @@ class ProposalDiagram:
         """Return the diagram as Mermaid, in the proposal's own notation."""
         return tables_mermaid(self.diagram)
 
-    def to_graphviz(self) -> Any:
+    def to_graphviz(self) -> Digraph:
         """Return the diagram as a ``graphviz.Digraph``."""
         return tables_graphviz(self.diagram)
 
     def __repr__(self) -> str:
         return self.to_text()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         plain = self.to_text()
         image = svg_image(self.to_svg(), f"{self.diagram.title}: {self.diagram.caption}")
         pre = html_lines(plain)

@@ -28,6 +28,7 @@ from iceexplore.graph.redaction._words import (
     is_setting,
 )
 from iceexplore.metadata import TRANSFORM_PATTERN
+from iceexplore.storage import JsonValue
 
 __all__ = ["DocumentRedactor", "to_json"]
 
@@ -112,7 +113,7 @@ class DocumentRedactor:
         return made, it.text(value)
 
 
-def to_json(value: Any) -> str:
+def to_json(value: JsonValue) -> str:
     """Return a value as JSON text, also where it is nested deeper than the stack of Python's own writer."""
     try:
         return json.dumps(value, ensure_ascii=False)
@@ -144,7 +145,7 @@ class _Written(str):
     __slots__ = ()
 
 
-def _record(self: DocumentRedactor, value: Any, fields: Mapping[str, Step]) -> Walk:
+def _record(self: DocumentRedactor, value: JsonValue, fields: Mapping[str, Step]) -> Walk:
     """Redact an object with known keys; values of unknown keys may be anything."""
     if not isinstance(value, dict):
         return (yield _anything(self, value))
@@ -158,7 +159,7 @@ def _record(self: DocumentRedactor, value: Any, fields: Mapping[str, Step]) -> W
     return out
 
 
-def _anything(self: DocumentRedactor, value: Any, secret: bool = False) -> Walk:
+def _anything(self: DocumentRedactor, value: JsonValue, secret: bool = False) -> Walk:
     """Redact a value that no spec defines."""
     it = self.redaction
     if isinstance(value, dict):
@@ -179,7 +180,7 @@ def _anything(self: DocumentRedactor, value: Any, secret: bool = False) -> Walk:
 
 
 def _leaf(keep: Callable[[DocumentRedactor, str], str]) -> Step:
-    def step(self: DocumentRedactor, value: Any) -> Walk:
+    def step(self: DocumentRedactor, value: JsonValue) -> Walk:
         if isinstance(value, str):
             return keep(self, value)
         return (yield _anything(self, value))
@@ -187,7 +188,7 @@ def _leaf(keep: Callable[[DocumentRedactor, str], str]) -> Step:
     return step
 
 
-def _number(self: DocumentRedactor, value: Any) -> Walk:
+def _number(self: DocumentRedactor, value: JsonValue) -> Walk:
     if value is None or isinstance(value, int | float):
         return value
     if isinstance(value, str) and WHOLE.fullmatch(value):
@@ -207,14 +208,14 @@ def _transform(self: DocumentRedactor, value: str) -> str:
     return value if TRANSFORM_PATTERN.fullmatch(value) else self.redaction.token(value)
 
 
-def _secret(self: DocumentRedactor, value: Any) -> Walk:
+def _secret(self: DocumentRedactor, value: JsonValue) -> Walk:
     """Redact a file's encryption key or a wrapped key: removed with any redaction."""
     yield from ()  # makes this function a generator, like every step
     return None if value is None else BLANK
 
 
 def _list(step: Step) -> Step:
-    def steps(self: DocumentRedactor, value: Any) -> Walk:
+    def steps(self: DocumentRedactor, value: JsonValue) -> Walk:
         if not isinstance(value, list):
             return (yield _anything(self, value))
         out = []
@@ -232,7 +233,7 @@ def _of(fields: Mapping[str, Step]) -> Step:
 def _named(step: Step) -> Step:
     """Return a step for an object whose keys are names."""
 
-    def steps(self: DocumentRedactor, value: Any) -> Walk:
+    def steps(self: DocumentRedactor, value: JsonValue) -> Walk:
         if not isinstance(value, dict):
             return (yield _anything(self, value))
         out = {}
@@ -243,7 +244,7 @@ def _named(step: Step) -> Step:
     return steps
 
 
-def _type(self: DocumentRedactor, value: Any) -> Walk:
+def _type(self: DocumentRedactor, value: JsonValue) -> Walk:
     if isinstance(value, str):
         it = self.redaction
         if TYPE.fullmatch(value):
@@ -254,7 +255,7 @@ def _type(self: DocumentRedactor, value: Any) -> Walk:
     return (yield _record(self, value, _TYPE))
 
 
-def _field(self: DocumentRedactor, value: Any) -> Walk:
+def _field(self: DocumentRedactor, value: JsonValue) -> Walk:
     out = yield _record(self, value, _FIELD)
     if not isinstance(value, dict) or not isinstance(out, dict):
         return out
@@ -286,7 +287,7 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
-def _blank_default(kind: Any) -> Any:
+def _blank_default(kind: JsonValue) -> JsonValue:
     """Return a neutral default value of a type; None if the type has none, so that the field gets no default."""
     if not isinstance(kind, str):
         return None
@@ -297,16 +298,16 @@ def _blank_default(kind: Any) -> Any:
     return _DEFAULTS.get(kind)
 
 
-def _spec_or_fields(self: DocumentRedactor, value: Any) -> Walk:
+def _spec_or_fields(self: DocumentRedactor, value: JsonValue) -> Walk:
     """Redact a partition spec as manifests store it: a list of its fields, or the whole object."""
     return (yield (_list(_of(_SPEC_FIELD)) if isinstance(value, list) else _of(_SPEC))(self, value))
 
 
-def _schema(self: DocumentRedactor, value: Any) -> Walk:
+def _schema(self: DocumentRedactor, value: JsonValue) -> Walk:
     return (yield _record(self, value, _SCHEMA))
 
 
-def _properties(self: DocumentRedactor, value: Any) -> Walk:
+def _properties(self: DocumentRedactor, value: JsonValue) -> Walk:
     if not isinstance(value, Mapping):
         return (yield _anything(self, value))
     out = {}
@@ -319,7 +320,7 @@ def _properties(self: DocumentRedactor, value: Any) -> Walk:
     return out
 
 
-def _summary(self: DocumentRedactor, value: Any) -> Walk:
+def _summary(self: DocumentRedactor, value: JsonValue) -> Walk:
     if not isinstance(value, dict):
         return (yield _anything(self, value))
     out: dict[str, Any] = {}
@@ -334,7 +335,7 @@ def _summary(self: DocumentRedactor, value: Any) -> Walk:
     return out
 
 
-def _statistics(self: DocumentRedactor, value: Any) -> Walk:
+def _statistics(self: DocumentRedactor, value: JsonValue) -> Walk:
     """Redact a statistics file's entry and update the lengths if the file was rewritten."""
     out = yield _record(self, value, _STATISTICS)
     if isinstance(value, dict) and isinstance(path := value.get("statistics-path"), str):
@@ -342,7 +343,7 @@ def _statistics(self: DocumentRedactor, value: Any) -> Walk:
     return out
 
 
-def _mapping(self: DocumentRedactor, value: Any) -> Walk:
+def _mapping(self: DocumentRedactor, value: JsonValue) -> Walk:
     return (yield _list(_of(_MAPPED))(self, value))
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable
 from typing import Any
 from urllib.parse import unquote
 
 from iceexplore.errors import OptionError, warn_caller
 from iceexplore.graph.redaction._secrets import BLANK, blank_secrets, is_secret_name
+from iceexplore.storage import JsonValue
 
 __all__ = ["REDACTIONS", "Redaction", "Walk", "redactions", "walked"]
 
@@ -96,7 +97,7 @@ _MOST_KEPT = 100_000
 Walk = Generator[Any, Any, Any]
 
 
-def walked(walk: Walk) -> Any:
+def walked(walk: Walk) -> JsonValue:
     """Run a walk whose steps are generators, as documents may be nested deeper than Python's stack."""
     stack, value = [walk], None
     while True:
@@ -222,7 +223,7 @@ class Redaction:
         self._names[name] = out
         return out
 
-    def number(self, of: Any, value: Any) -> int:
+    def number(self, of: Hashable, value: Hashable) -> int:
         """Return a number as the placeholder of a value; equal values of one field get the same number."""
         numbers = self._numbers.setdefault(of, {})
         return numbers.setdefault(value, len(numbers))

@@ -19,7 +19,7 @@ from iceexplore.graph.tree._labels import Labels, file_lines, kind_of_entry, man
 from iceexplore.graph.tree._nodes import TreeNode
 from iceexplore.graph.tree._ranges import partition_ranges, plain, range_text
 from iceexplore.manifests import ContentType, Manifest, Status, whole
-from iceexplore.metadata import PartitionSpec, Snapshot, human_value, parse_transform, result_type
+from iceexplore.metadata import PartitionSpec, Snapshot, Type, human_value, parse_transform, result_type
 from iceexplore.render import Mark
 
 __all__ = ["EntryNodes", "ProblemIndex", "Rows", "is_manifest"]
@@ -288,7 +288,7 @@ class EntryNodes:
             return None
         return values.take(direct_places(manifest, direct).take(take))
 
-    def _result_type(self, transform: str, source_ids: Sequence[int]) -> Any:
+    def _result_type(self, transform: str, source_ids: Sequence[int]) -> Type:
         column = self._columns.get(source_ids[0]) if source_ids else None
         return result_type(transform, column[1].type if column else None)
 

@@ -196,7 +196,7 @@ def _scope(entry: Mapping[str, Any], metadata: TableMetadata, *, equality: bool)
     return f"in files of sequence {'<' if equality else '≤'} {_text(entry['sequence_number'])}{where}"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "?" if value is None else f"{value}"
 
 

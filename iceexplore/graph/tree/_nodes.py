@@ -9,8 +9,10 @@ from datetime import date, datetime, time
 from typing import Any
 from urllib.parse import quote, unquote
 
+from iceexplore.arrow import PlainValue
 from iceexplore.errors import Problem
 from iceexplore.render import Mark, SceneNode, style
+from iceexplore.storage import JsonValue
 
 __all__ = ["NodeId", "TreeNode", "json_safe"]
 
@@ -138,7 +140,7 @@ class TreeNode:
         }
 
 
-def json_safe(value: Any, *, key: str = "") -> Any:
+def json_safe(value: PlainValue, *, key: str = "") -> JsonValue:
     """Return a value that any JSON reader accepts, and JavaScript without losing digits."""
     match value:
         case None | bool():

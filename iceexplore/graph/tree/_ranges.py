@@ -7,13 +7,14 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyScalar, build
+from iceexplore.arrow import AnyArray, AnyScalar, PlainValue, build
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import (
     Expression,
     PartitionField,
     PartitionSpec,
     TableMetadata,
+    Type,
     decode_values,
     human_value,
     parse_transform,
@@ -66,7 +67,7 @@ def stats_id(field: PartitionField, expressions: Sequence[Expression]) -> int | 
 
 
 def _aggregated(
-    root: Manifest, field: PartitionField, rows: AnyArray, kind: Any, expressions: Sequence[Expression]
+    root: Manifest, field: PartitionField, rows: AnyArray, kind: Type, expressions: Sequence[Expression]
 ) -> list[dict[str, Any] | None]:
     found = stats_id(field, expressions)
     if parse_transform(field.transform).is_void or found is None:
@@ -91,7 +92,7 @@ def _aggregated(
     return out
 
 
-def _kind(field: PartitionField, columns: Mapping[int, Any]) -> Any:
+def _kind(field: PartitionField, columns: Mapping[int, Any]) -> Type:
     column = columns.get(field.source_ids[0]) if field.source_ids else None
     return result_type(field.transform, column[1].type if column else None)
 
@@ -137,7 +138,7 @@ def range_text(summary: Mapping[str, Any]) -> str:
     return f"{summary['name']}={lower}{nulls}" if lower == upper else f"{summary['name']} {lower} – {upper}{nulls}"
 
 
-def plain(value: AnyScalar) -> Any:
+def plain(value: AnyScalar) -> PlainValue:
     """Return the scalar as a Python value; the stored number for dates outside Python's calendar."""
     try:
         return value.as_py()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from iceexplore.metadata import MetadataLogEntry, Ref, Snapshot, in_order
 from iceexplore.render import Mark, style
 
 __all__ = ["NodeSource"]
+
+T = TypeVar("T")
 
 
 class NodeSource:
@@ -350,5 +352,5 @@ class NodeSource:
         return self.entries.nodes(node_id, manifest, snapshot, rows, self.problems(), at)
 
 
-def _bind(make: Callable[[Any], TreeNode], argument: Any) -> Callable[[], TreeNode]:
+def _bind(make: Callable[[T], TreeNode], argument: T) -> Callable[[], TreeNode]:
     return lambda: make(argument)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from iceexplore.errors import OptionError, whole_number
 from iceexplore.graph._state import TableState
@@ -27,6 +27,9 @@ from iceexplore.render import (
     svg_image,
     text,
 )
+
+if TYPE_CHECKING:
+    from graphviz import Digraph
 
 __all__ = ["Tree", "build_tree", "chosen_snapshots"]
 
@@ -154,14 +157,14 @@ class Tree:
         """Return the tree as a Mermaid flowchart, within Mermaid's limits."""
         return mermaid(self.scene(), max_nodes=max_nodes)
 
-    def to_graphviz(self) -> Any:
+    def to_graphviz(self) -> Digraph:
         """Return a ``graphviz.Digraph``; its ``.source`` is DOT text, ``.render()`` needs the program dot."""
         return graphviz(self.scene())
 
     def __repr__(self) -> str:
         return self.to_text()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         scene = self.scene()
         plain = text(scene)
         image = svg_image(svg(scene), f"{scene.title}: {scene.description}")
@@ -239,7 +242,7 @@ def chosen_snapshots(source: NodeSource, snapshots: object) -> tuple[int, ...]:
     )
 
 
-def _id(given: Any) -> str:
+def _id(given: object) -> str:
     if not isinstance(given, str):
         raise OptionError(f"{given!r} is not a node id: give a text such as 'table'; .nodes lists the shown nodes")
     return given

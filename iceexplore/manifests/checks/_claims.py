@@ -11,14 +11,14 @@ that cannot be decoded, and bounds of a type for which engines use different ord
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyListArray, AnyScalar, build
+from iceexplore.arrow import AnyArray, AnyListArray, AnyScalar, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.column_stats._maps import ColumnStats
@@ -257,7 +257,9 @@ def _untrue(
         return None
 
 
-def _outside(lower: AnyArray, upper: AnyArray, values: AnyArray, words: Any) -> tuple[str, str] | None:
+def _outside(
+    lower: AnyArray, upper: AnyArray, values: AnyArray, words: Callable[[PlainValue], str]
+) -> tuple[str, str] | None:
     low, high = _comparable(lower), _comparable(upper)
     if pa.types.is_floating(low.type):
         low, high = (pc.if_else(pc.is_nan(b), pa.scalar(None, b.type), b) for b in (low, high))
@@ -280,5 +282,5 @@ def _comparable(values: AnyArray) -> AnyArray:
     return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values
 
 
-def _begins(value: Any, bound: Any) -> bool:
+def _begins(value: PlainValue, bound: PlainValue) -> bool:
     return isinstance(value, (str, bytes)) and len(bound) > 0 and value.startswith(bound)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
@@ -24,6 +23,7 @@ from iceexplore.metadata import (
     parse_transform,
     result_type,
 )
+from iceexplore.storage import JsonValue
 
 __all__ = ["conform", "find_column", "from_file", "typed_partition"]
 
@@ -121,7 +121,7 @@ def _avro_name(name: str) -> str:
     return f"_{text}" if text[:1].isdigit() else text
 
 
-def from_file(array: AnyArray, logical: Any) -> AnyArray:
+def from_file(array: AnyArray, logical: JsonValue) -> AnyArray:
     """Convert values by the file's own (logical) type. Avro: spec, Appendix A; None means Parquet, already typed."""
     kind = logical.get("type") if isinstance(logical, dict) else logical
     name = logical.get("logicalType") if isinstance(logical, dict) else None

@@ -21,10 +21,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from iceexplore.arrow import PlainValue
 from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
 from iceexplore.formats import AvroHeader, BlockIndex, Records, container, decompress_block, index_blocks
 from iceexplore.manifests.model._reader_schema import ReaderSchema
-from iceexplore.storage import Budget
+from iceexplore.storage import Budget, JsonValue
 
 __all__ = [
     "DECODERS",
@@ -321,7 +322,12 @@ def _groups(
 
 
 def _decode_group(
-    reader_schema: ReaderSchema, columns: list[str], wanted: pa.Schema, rows: int, plain: list[bytes] | None, mark: Any
+    reader_schema: ReaderSchema,
+    columns: list[str],
+    wanted: pa.Schema,
+    rows: int,
+    plain: list[bytes] | None,
+    mark: PlainValue,
 ) -> pa.Table | None:
     import datafusion
     import fastavro
@@ -353,7 +359,7 @@ _TOKEN = os.urandom(16)
 _NUMBER = int.from_bytes(_TOKEN[:3], "little") + 1
 
 
-def _sentinel(avro: Any) -> Any:
+def _sentinel(avro: JsonValue) -> PlainValue:
     """Return a record, for an Avro schema, that no file contains."""
     if isinstance(avro, list):
         return _sentinel(next(branch for branch in avro if branch != "null"))
@@ -453,7 +459,7 @@ def decode_blocks(
     return Decoded(pa.Table.from_batches(chunks, schema=wanted).combine_chunks(), tuple(faults), lost)
 
 
-def _read_one(records: Records, offset: int, location: str) -> Any:
+def _read_one(records: Records, offset: int, location: str) -> PlainValue:
     try:
         return records.read()
     except Exception as error:  # fastavro raises EOFError, IndexError, ValueError, OverflowError, MemoryError, ...
@@ -472,7 +478,7 @@ def _to_batch(rows: list[Any], wanted: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 
-def _fits(value: Any, kind: pa.DataType) -> Any:
+def _fits(value: PlainValue, kind: pa.DataType) -> PlainValue:
     try:
         pa.scalar(value, kind)
         return value

@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -31,7 +30,7 @@ from iceexplore.manifests.model._field_ids import STAT_COLUMNS
 from iceexplore.manifests.model._header import ManifestHeader
 from iceexplore.manifests.model._reader_schema import ReaderSchema, reader_schema_of
 from iceexplore.metadata import Dialect
-from iceexplore.storage import CACHE, allowed
+from iceexplore.storage import CACHE, Storage, allowed
 
 __all__ = ["Head", "Loader", "PARTS", "Part", "Source"]
 
@@ -85,7 +84,7 @@ class Source:
         fine.
     """
 
-    def __init__(self, storage: Any, location: str, *, kind: str, version: object = None) -> None:
+    def __init__(self, storage: Storage, location: str, *, kind: str, version: object = None) -> None:
         self.storage = storage
         self.location = location
         self.kind = kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterable
 from typing import IO, Any, cast
 
 import pyarrow as pa
@@ -115,7 +116,7 @@ class ParquetManifest:
             raise FormatError(f"a Parquet page cannot be decoded: {error}", location=self.location) from None
         return pa.table(arrays, names=columns)
 
-    def _walk(self, fields: Any, parent: str, path: tuple[str, ...]) -> None:
+    def _walk(self, fields: Iterable[AnyField], parent: str, path: tuple[str, ...]) -> None:
         for position, field in enumerate(fields):
             field_id = _field_id(field)
             if field_id is None and not self.has_ids:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray, AnyField, AnyListArray, build
 from iceexplore.manifests.encode._fields import id_of
 from iceexplore.manifests.model._arrow import whole
+from iceexplore.storage import JsonValue
 
 __all__ = [
     "avro_file",
@@ -70,7 +71,7 @@ class _Maker:
             out.append(made | {"field-id": id_of(field)})
         return out
 
-    def kind(self, field: AnyField) -> Any:
+    def kind(self, field: AnyField) -> JsonValue:
         arrow, field_id = field.type, id_of(field)
         if arrow in _PLAIN:
             return _PLAIN[arrow]
@@ -99,7 +100,7 @@ class _Maker:
             return self.fixed(f"fixed_{arrow.byte_width}", arrow.byte_width)
         raise ValueError(f"{arrow} has no Avro type")  # this would be a bug: all types come from this package
 
-    def fixed(self, name: str, size: int, **more: Any) -> Any:
+    def fixed(self, name: str, size: int, **more: Any) -> JsonValue:
         if name in self.named:  # Avro defines a named type once and then refers to it
             return name
         self.named.add(name)

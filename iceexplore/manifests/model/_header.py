@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from iceexplore.errors import MemoryLimitError
-from iceexplore.storage import Budget, load_json
+from iceexplore.storage import Budget, JsonValue, load_json
 
 __all__ = ["ManifestHeader"]
 
@@ -49,7 +48,7 @@ class ManifestHeader:
         """Return a key's value as a number, such as ``snapshot-id`` or ``schema-id``; None if missing or malformed."""
         return _number(self.metadata, key)
 
-    def json(self, key: str) -> Any:
+    def json(self, key: str) -> JsonValue:
         """Return a key's value as parsed JSON, such as ``partition-spec``; None if missing or malformed."""
         text = self.metadata.get(key)
         if text is None:

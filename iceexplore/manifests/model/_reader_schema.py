@@ -19,6 +19,7 @@ import pyarrow as pa
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.manifests.model._field_ids import STAT_COLUMNS
 from iceexplore.manifests.model._record_shape import TOP, Peek, Shape, shape_of
+from iceexplore.storage import JsonValue
 
 __all__ = ["PartitionColumn", "ReaderSchema", "StatsColumn", "reader_schema_of"]
 
@@ -103,7 +104,7 @@ class ReaderSchema:
         return f"f{field_id}" in self.columns
 
 
-def reader_schema_of(schema: Any, location: str) -> ReaderSchema:
+def reader_schema_of(schema: JsonValue, location: str) -> ReaderSchema:
     """Build the reader schema of a writer's Avro schema.
 
     Raises
@@ -120,7 +121,7 @@ def reader_schema_of(schema: Any, location: str) -> ReaderSchema:
     return builder.build(schema)
 
 
-def _carries_ids(schema: Any) -> bool:
+def _carries_ids(schema: JsonValue) -> bool:
     stack = [schema]
     while stack:
         node = stack.pop()
@@ -133,7 +134,7 @@ def _carries_ids(schema: Any) -> bool:
     return False
 
 
-def _number(value: Any) -> int | None:
+def _number(value: JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
@@ -183,7 +184,7 @@ class _Builder:
         names = frozenset(str(c.get("name")) for c in children)
         return Peek(field_id, name, True, ids, names, any(self.children(c.get("type")) is not None for c in children))
 
-    def children(self, node: Any) -> list[dict[str, Any]] | None:
+    def children(self, node: JsonValue) -> list[dict[str, Any]] | None:
         """Return the fields of a (nullable) record; None for any other type."""
         try:
             inner = self.split_union(node)[2]
@@ -200,7 +201,7 @@ class _Builder:
             if isinstance(namespace, str):
                 self.named[f"{namespace}.{name}"] = node
 
-    def resolve(self, node: Any) -> Any:
+    def resolve(self, node: JsonValue) -> JsonValue:
         """Return a type's definition: follow references by name, and unwrap ``{"type": {...}}``."""
         for _ in range(MAX_DEPTH):
             if isinstance(node, str) and node not in _PRIMITIVES and node != "null":
@@ -270,7 +271,7 @@ class _Builder:
             avro = ["null", avro] if null_first else [avro, "null"]
         yield column, avro, arrow
 
-    def note(self, column: str, parent: str, field_id: int | None, name: str, inner: Any) -> None:
+    def note(self, column: str, parent: str, field_id: int | None, name: str, inner: JsonValue) -> None:
         """Record a partition or statistics column, whose name alone does not identify its field."""
         if column[0] == "p":
             self.partition.append(PartitionColumn(column, field_id, name, inner))
@@ -278,7 +279,7 @@ class _Builder:
             number, offset = column[1:].split("_")
             self.stats.append(StatsColumn(column, int(number), int(offset), inner))
 
-    def split_union(self, node: Any) -> tuple[bool, bool, Any]:
+    def split_union(self, node: JsonValue) -> tuple[bool, bool, Any]:
         node = self.resolve(node)
         if not isinstance(node, list):
             return False, False, node
@@ -297,7 +298,7 @@ class _Builder:
         avro = {"type": "record", "name": f"r{self.nodes}", "fields": [{"name": n, "type": t} for n, t, _ in fields]}
         return avro, pa.struct([pa.field(n, t) for n, _, t in fields])
 
-    def convert(self, node: Any, field_id: int, depth: int) -> tuple[Any, pa.DataType] | None:
+    def convert(self, node: JsonValue, field_id: int, depth: int) -> tuple[Any, pa.DataType] | None:
         """Return the Avro and Arrow type of a value; None if it takes no bytes."""
         self.nodes += 1
         if self.nodes > MAX_NODES or depth > MAX_DEPTH:

@@ -6,14 +6,16 @@ A function per field is built from the schema; most fields need none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+from iceexplore.arrow import PlainValue
 from iceexplore.errors import UnsupportedError
 from iceexplore.manifests.redaction._places import (
     FIELD_NAMES,
     FORMATS,
     PATH_ID,
+    AvroType,
     Kind,
     Place,
     ids_by_name,
@@ -65,7 +67,7 @@ _DEPTH, _TYPES = 100, 1_000_000
 class Schema:
     """A schema: how its records are decoded and changed, and how it is shown."""
 
-    def __init__(self, redactor: Redactor, schema: Any, lengths: Mapping[str, int]) -> None:
+    def __init__(self, redactor: Redactor, schema: AvroType, lengths: Mapping[str, int]) -> None:
         self.redactor = redactor
         self.terms = redactor.terms
         self.lengths = lengths
@@ -75,7 +77,7 @@ class Schema:
         #: The schema with every name resolved.
         self.plain = self._plain(schema, 0)
 
-    def _plain(self, schema: Any, depth: int) -> Any:
+    def _plain(self, schema: AvroType, depth: int) -> AvroType:
         self.count += 1
         if depth > _DEPTH or self.count > _TYPES:
             raise UnsupportedError("the Avro schema is nested too deeply to be redacted")
@@ -112,7 +114,7 @@ class Schema:
             return {"type": "enum", "symbols": len(schema["symbols"])}
         return {"type": "fixed", "size": int(schema["size"]), "logical": schema.get("logicalType")}
 
-    def decode(self, plain: Any) -> Any:
+    def decode(self, plain: AvroType) -> AvroType:
         """Return the schema to decode with, without names, documentation, defaults and logical types."""
         if isinstance(plain, list):
             return [self.decode(p) for p in plain]
@@ -134,7 +136,7 @@ class Schema:
 
     # Records -------------------------------------------------------------------------------------------------------
 
-    def change(self, plain: Any, place: Place, key: Any = None) -> Change | None:
+    def change(self, plain: AvroType, place: Place, key: Hashable = None) -> Change | None:
         """Return the function that redacts a value of this type in this place; None if it stays as it is."""
         if isinstance(plain, list):
             return self._union(plain, place, key)
@@ -164,7 +166,7 @@ class Schema:
             return self._summaries(plain)
         return self._any(plain)
 
-    def _union(self, plain: list[Any], place: Place, key: Any) -> Change | None:
+    def _union(self, plain: list[Any], place: Place, key: Hashable) -> Change | None:
         nullable = any(p == {"type": "null"} or (isinstance(p, dict) and p["type"] == "null") for p in plain)
         rest = [p for p in plain if not (isinstance(p, dict) and p["type"] == "null")]
         if len(rest) != 1:
@@ -180,14 +182,14 @@ class Schema:
             return None
         return lambda v: None if v is None else inner(v)
 
-    def _gone(self, blank: Any) -> Change:
-        def change(value: Any) -> Any:
+    def _gone(self, blank: PlainValue) -> Change:
+        def change(value: PlainValue) -> PlainValue:
             self.terms.touched += value not in (None, blank)
             return blank
 
         return change
 
-    def _record(self, plain: Any) -> Change | None:
+    def _record(self, plain: AvroType) -> Change | None:
         changes: list[tuple[str, Change]] = []
         for i, field in enumerate(plain["fields"]):
             place = inside(Place.RECORD, self.id(field), kind_of_avro(field["type"]))
@@ -211,7 +213,7 @@ class Schema:
 
         return change_record if changes or (sized and lengths) else None
 
-    def places(self, plain: Any) -> dict[int, int]:
+    def places(self, plain: AvroType) -> dict[int, int]:
         """Return the positions of a record's fields by id; of a duplicate id, the first."""
         out: dict[int, int] = {}
         for i, field in enumerate(plain["fields"]):
@@ -235,12 +237,13 @@ class Schema:
             return number
         return None if self.has_ids else ids_by_name.get(str(field.get("name")))
 
-    def tuple_key(self, field: Mapping[str, Any]) -> Any:
+    def tuple_key(self, field: Mapping[str, Any]) -> Hashable:
         """Return the key that identifies a partition field's values, so that equal ones get equal placeholders."""
         number = self.id(field)
-        return self.redactor.field_keys.get(number, ("field", number, field.get("name")))  # type: ignore[arg-type]
+        key: Hashable = self.redactor.field_keys.get(number, ("field", number, field.get("name")))  # type: ignore[arg-type]
+        return key
 
-    def _tuple(self, plain: Any) -> Change | None:
+    def _tuple(self, plain: AvroType) -> Change | None:
         if plain["type"] != "record":
             return self._any(plain)
         changes = []
@@ -250,7 +253,7 @@ class Schema:
                 changes.append((f"f{i}", change))
         return _each(changes)
 
-    def _value(self, plain: Any, key: Any) -> Change | None:
+    def _value(self, plain: AvroType, key: Hashable) -> Change | None:
         """Return the change of a partition value: a placeholder of its type, or only secrets removed."""
         kind, logical = plain["type"], plain.get("logical")
         number = self.terms.number
@@ -276,7 +279,7 @@ class Schema:
         blank = _blank(plain)
         return lambda v: blank
 
-    def _secretless(self, plain: Any) -> Change | None:
+    def _secretless(self, plain: AvroType) -> Change | None:
         """Return the change of values that are kept except for secrets."""
         kind = plain["type"]
         if not self.terms.credentials or _only_numbers(plain) or kind in ("float", "double"):
@@ -289,7 +292,7 @@ class Schema:
             return lambda v: bytes(len(v)) if self.redactor.has_secret(v) else v
         return self._loose
 
-    def _bounds(self, plain: Any) -> Change | None:
+    def _bounds(self, plain: AvroType) -> Change | None:
         """Return the change of bounds by column. Those of a delete file's paths are locations and name data files."""
         items = plain.get("items")
         if plain["type"] != "array" or not isinstance(items, dict) or len(items.get("fields", ())) != 2:
@@ -312,7 +315,7 @@ class Schema:
 
         return change
 
-    def _summaries(self, plain: Any) -> Change | None:
+    def _summaries(self, plain: AvroType) -> Change | None:
         """Return the change of partition summaries: removed, as null bounds would mean that no values exist."""
         items = plain.get("items")
         if isinstance(items, list):
@@ -340,7 +343,7 @@ class Schema:
 
         return change
 
-    def _stats(self, plain: Any) -> Change | None:
+    def _stats(self, plain: AvroType) -> Change | None:
         """Return the change of V4 statistics: counts are kept, bounds removed unless they are partition values."""
         if isinstance(plain, list):
             inner = self._stats(next(p for p in plain if p["type"] == "record"))
@@ -364,7 +367,7 @@ class Schema:
 
         return change
 
-    def _column_stats(self, plain: Any, column: int) -> Callable[[Any, bool], Any]:
+    def _column_stats(self, plain: AvroType, column: int) -> Callable[[Any, bool], Any]:
         if isinstance(plain, list):
             plain = next(p for p in plain if p["type"] == "record")
         valued, rest = self.column_bounds(plain, column)
@@ -381,7 +384,7 @@ class Schema:
                 others.append((f"f{i}", change))
         values = self.terms.values
 
-        def change_column(stats: Any, is_file: bool) -> Any:
+        def change_column(stats: PlainValue, is_file: bool) -> PlainValue:
             if stats is None:
                 return None
             for name, other in others:
@@ -399,7 +402,7 @@ class Schema:
 
         return change_column
 
-    def column_bounds(self, plain: Any, column: int) -> tuple[dict[int, tuple[int, Any]], dict[int, Place | None]]:
+    def column_bounds(self, plain: AvroType, column: int) -> tuple[dict[int, tuple[int, Any]], dict[int, Place | None]]:
         """Return the positions of a column's bounds in its statistics, and the roles of the other fields.
 
         Bounds are keyed by offset: the field's position and the key of its values (see `tuple_key`); the key is None if
@@ -421,11 +424,11 @@ class Schema:
         return bounds, others
 
     @staticmethod
-    def blank(plain: Any) -> Any:
+    def blank(plain: AvroType) -> PlainValue:
         """Return a neutral value of a type."""
         return _blank(plain)
 
-    def _any(self, plain: Any) -> Change | None:
+    def _any(self, plain: AvroType) -> Change | None:
         """Return the change of a value that may be anything."""
         if isinstance(plain, list):
             return self._union(plain, Place.ANY, None)
@@ -434,7 +437,7 @@ class Schema:
             return lambda v: blank
         return None if _only_numbers(plain) or plain["type"] in ("float", "double", "null") else self._loose
 
-    def _loose(self, value: Any) -> Any:
+    def _loose(self, value: PlainValue) -> PlainValue:
         """Redact a value of any kind, by its own type."""
         if isinstance(value, str):
             return self.terms.text(value)
@@ -449,7 +452,7 @@ class Schema:
 
     # The schema ----------------------------------------------------------------------------------------------------
 
-    def shown(self, schema: Any, *, named: bool = False) -> Any:
+    def shown(self, schema: AvroType, *, named: bool = False) -> AvroType:
         """Return the schema to write: without non-format attributes, and with names and documentation redacted."""
         if isinstance(schema, str):
             return schema if schema in _PRIMITIVE else self._type_name(schema)
@@ -487,7 +490,7 @@ class Schema:
         ordered = {"name": out.pop("name"), "type": out.pop("type")}
         return {**ordered, **out}
 
-    def _plain_of(self, schema: Any) -> Any:
+    def _plain_of(self, schema: AvroType) -> AvroType:
         try:
             return self._plain(schema, 0)
         except (UnsupportedError, KeyError):
@@ -508,7 +511,7 @@ def _avro_name(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def _has_ids(schema: Any) -> bool:
+def _has_ids(schema: AvroType) -> bool:
     todo = [schema]
     while todo:
         item = todo.pop()
@@ -521,7 +524,7 @@ def _has_ids(schema: Any) -> bool:
     return False
 
 
-def _always(made: Any) -> Change:
+def _always(made: PlainValue) -> Change:
     return lambda v: made
 
 
@@ -534,7 +537,7 @@ def _each(changes: list[tuple[str, Change]]) -> Change | None:
     return change if changes else None
 
 
-def _refuse_empty(items: Any) -> None:
+def _refuse_empty(items: AvroType) -> None:
     """Refuse arrays whose items take no bytes: a few bytes could claim any number of items to create."""
     todo = [items]
     while todo:
@@ -547,7 +550,7 @@ def _refuse_empty(items: Any) -> None:
     raise UnsupportedError("the Avro schema has arrays of values that take no bytes")
 
 
-def _only_numbers(plain: Any) -> bool:
+def _only_numbers(plain: AvroType) -> bool:
     """Return whether a type holds only whole numbers."""
     if isinstance(plain, list):
         return all(_only_numbers(p) for p in plain)
@@ -559,7 +562,7 @@ def _only_numbers(plain: Any) -> bool:
     return kind in _NUMBERS or kind == "null"
 
 
-def _blank(plain: Any) -> Any:
+def _blank(plain: AvroType) -> PlainValue:
     """Return a neutral value of a type."""
     if isinstance(plain, list):
         return None if any(p["type"] == "null" for p in plain) else _blank(plain[0])
@@ -571,7 +574,7 @@ def _blank(plain: Any) -> Any:
     return [] if kind == "array" else {} if kind == "map" else "s0" if kind == "enum" else _BLANKS[kind]
 
 
-def _json_blank(plain: Any) -> Any:
+def _json_blank(plain: AvroType) -> PlainValue:
     """Return a neutral value in the form of a field's default in JSON."""
     made = _blank(plain) if plain["type"] != "union" else None
     return made.decode("latin-1") if isinstance(made, bytes) else {} if isinstance(made, dict) else made

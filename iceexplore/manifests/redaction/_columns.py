@@ -6,17 +6,20 @@ each distinct value of a column. Types that need more, such as maps and unions o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyField, build
+from iceexplore.arrow import AnyField, DynamicArray, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.manifests.model._arrow import bool_array, offsets_of
 from iceexplore.manifests.redaction._avro_schema import Schema
-from iceexplore.manifests.redaction._places import PATH_ID, Kind, Place, inside, kind_of_avro, statistic
+from iceexplore.manifests.redaction._places import PATH_ID, AvroType, Kind, Place, inside, kind_of_avro, statistic
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["ColumnChange", "Columns", "OtherWayError"]
 
@@ -50,7 +53,7 @@ class Columns:
 
     # Types ---------------------------------------------------------------------------------------------------------
 
-    def avro(self, plain: Any) -> Any:
+    def avro(self, plain: AvroType) -> AvroType:
         """Return the schema to decode and encode with: as `Schema.decode`, with bytes for strings."""
         if isinstance(plain, list):
             return [self.avro(p) for p in plain]
@@ -68,7 +71,7 @@ class Columns:
         self.schema.count += 1
         return f"C{self.schema.count}"
 
-    def arrow(self, plain: Any) -> pa.DataType:
+    def arrow(self, plain: AvroType) -> pa.DataType:
         """Return the Arrow type of a type.
 
         Raises
@@ -88,12 +91,12 @@ class Columns:
             raise OtherWayError(kind)
         return _ARROW[kind]
 
-    def field(self, number: int, plain: Any) -> AnyField:
+    def field(self, number: int, plain: AvroType) -> AnyField:
         """Return the Arrow field of a record's field."""
         return pa.field(f"f{number}", self.arrow(plain))
 
     @staticmethod
-    def _nullable(plain: Any) -> tuple[bool, Any]:
+    def _nullable(plain: AvroType) -> tuple[bool, Any]:
         """Return whether a type is nullable, and the type without null."""
         if not isinstance(plain, list):
             return False, plain
@@ -104,7 +107,7 @@ class Columns:
 
     # Changes -------------------------------------------------------------------------------------------------------
 
-    def change(self, plain: Any, place: Place, key: Any = None) -> ColumnChange | None:
+    def change(self, plain: AvroType, place: Place, key: Hashable = None) -> ColumnChange | None:
         """Return the function that redacts a column in this place; None if the column stays as it is."""
         single = self.schema.change(plain, place, key)
         if single is None:
@@ -132,7 +135,7 @@ class Columns:
     def _mapped(self, kind: str, single: Callable[[Any], Any]) -> ColumnChange:
         """Return a function that redacts a column by redacting each distinct value once."""
 
-        def change(array: Any) -> Any:
+        def change(array: DynamicArray) -> DynamicArray:
             coded = array.dictionary_encode()
             values = coded.dictionary.cast(pa.string()) if kind == "string" else coded.dictionary
             made = pa.array([single(v) for v in values.to_pylist()], values.type).cast(array.type)
@@ -140,34 +143,34 @@ class Columns:
 
         return change
 
-    def _blank(self, blank: Any) -> ColumnChange:
+    def _blank(self, blank: PlainValue) -> ColumnChange:
         """Return a function that replaces every value of a column that is not null by the same value."""
 
-        def change(array: Any) -> Any:
+        def change(array: DynamicArray) -> DynamicArray:
             one = pa.array([blank], array.type)
             rows = pa.array(np.zeros(len(array), np.int64), mask=~np.asarray(array.is_valid()))
             return one.take(rows)
 
         return change
 
-    def _list(self, plain: Any, place: Place) -> ColumnChange:
+    def _list(self, plain: AvroType, place: Place) -> ColumnChange:
         inner = self.change(plain["items"], place)
 
-        def change(array: Any) -> Any:
+        def change(array: DynamicArray) -> DynamicArray:
             if inner is None:
                 return array
             return build.list_array(offsets_of(array), inner(array.values), array.type)
 
         return change
 
-    def _struct(self, plain: Any, what: Callable[[Any], tuple[Place, Any]]) -> ColumnChange:
+    def _struct(self, plain: AvroType, what: Callable[[Any], tuple[Place, Any]]) -> ColumnChange:
         changes = {i: self.change(f["type"], *what(f)) for i, f in enumerate(plain["fields"])}
         return lambda array: _changed(array, changes)
 
-    def _tuple(self, plain: Any) -> ColumnChange:
+    def _tuple(self, plain: AvroType) -> ColumnChange:
         return self._struct(plain, lambda f: (Place.VALUE, self.schema.tuple_key(f)))
 
-    def _record(self, plain: Any) -> ColumnChange:
+    def _record(self, plain: AvroType) -> ColumnChange:
         """Return the change of a record with known fields: like `Schema.change`, with rewritten files' new lengths."""
         schema = self.schema
         at = schema.places(plain)
@@ -183,7 +186,7 @@ class Columns:
                 changes[i] = self.change(field["type"], place)
         lengths, length_of = schema.lengths, self.redactor.length_of(schema.lengths)
 
-        def change(array: Any) -> Any:
+        def change(array: DynamicArray) -> DynamicArray:
             children, made = array.flatten(), _changed(array, changes).flatten()
             if sizes and lengths:
                 where, size = sizes
@@ -199,7 +202,7 @@ class Columns:
 
         return change
 
-    def _bounds(self, array: Any) -> Any:
+    def _bounds(self, array: DynamicArray) -> DynamicArray:
         """Redact bounds by column: those of a delete file's paths are locations; from others, secrets are removed."""
         keys, bounds = array.values.flatten()
         columns = np.asarray(keys)
@@ -222,14 +225,14 @@ class Columns:
         nulls = array.is_null() if array.null_count else None
         return build.list_array(pa.array(ends, pa.int32()), pairs, array.type, mask=nulls)
 
-    def _secret(self, bounds: Any) -> Any:
+    def _secret(self, bounds: DynamicArray) -> npt.NDArray[np.bool_]:
         coded = bounds.dictionary_encode()
         secret = np.array([self.redactor.has_secret(v) for v in coded.dictionary.to_pylist()], bool)
         return secret[np.asarray(coded.indices)] if len(secret) else np.zeros(len(bounds), bool)
 
     # Statistics of V4 ----------------------------------------------------------------------------------------------
 
-    def _stats(self, plain: Any) -> Callable[[Any, Any], Any]:
+    def _stats(self, plain: AvroType) -> Callable[[Any, Any], Any]:
         _, one = self._nullable(plain)
         columns: dict[int, Callable[[Any, Any], Any]] = {}
         others: dict[int, ColumnChange | None] = {}
@@ -240,7 +243,7 @@ class Columns:
             else:
                 others[i] = self.change(field["type"], Place.ANY)
 
-        def change(array: Any, is_file: Any) -> Any:
+        def change(array: DynamicArray, is_file: npt.NDArray[np.bool_]) -> DynamicArray:
             children, made = array.flatten(), _changed(array, others).flatten()
             for i, of_column in columns.items():
                 made[i] = of_column(children[i], is_file)
@@ -248,7 +251,7 @@ class Columns:
 
         return change
 
-    def _column_stats(self, plain: Any, column: int) -> Callable[[Any, Any], Any]:
+    def _column_stats(self, plain: AvroType, column: int) -> Callable[[Any, Any], Any]:
         _, one = self._nullable(plain)
         bounds, others = self.schema.column_bounds(one, column)
         changes: dict[int, ColumnChange | None] = {}
@@ -269,7 +272,7 @@ class Columns:
             valued[offset] = i, key, self.change(field, Place.VALUE, key), blank
         values = self.terms.values
 
-        def change(array: Any, is_file: Any) -> Any:
+        def change(array: DynamicArray, is_file: npt.NDArray[np.bool_]) -> DynamicArray:
             children, made = array.flatten(), _changed(array, changes).flatten()
             lower = children[valued[1][0]] if 1 in valued else None
             for offset, (i, key, single, blank) in valued.items():
@@ -289,7 +292,7 @@ class Columns:
         return change
 
 
-def _is_bounds(plain: Any) -> bool:
+def _is_bounds(plain: AvroType) -> bool:
     """Return whether a type is an array of pairs of a column id and its bound."""
     items = plain.get("items")
     if plain["type"] != "array" or not isinstance(items, dict) or len(items.get("fields", ())) != 2:
@@ -305,11 +308,11 @@ def _location(place: Callable[[str], str], bound: bytes) -> bytes | None:
         return None
 
 
-def _nulls(array: Any) -> Any:
+def _nulls(array: DynamicArray) -> DynamicArray:
     return pa.nulls(len(array), array.type)
 
 
-def _changed(array: Any, changes: dict[int, ColumnChange | None]) -> Any:
+def _changed(array: DynamicArray, changes: dict[int, ColumnChange | None]) -> DynamicArray:
     """Return a struct with some children changed."""
     children = array.flatten()
     for i, change in changes.items():
@@ -318,6 +321,6 @@ def _changed(array: Any, changes: dict[int, ColumnChange | None]) -> Any:
     return _remade(array, children)
 
 
-def _remade(array: Any, children: list[Any]) -> Any:
+def _remade(array: DynamicArray, children: list[Any]) -> DynamicArray:
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(array.type), mask=mask)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import decimal
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyChunkedArray, AnyColumn, AnyField, build
+from iceexplore.arrow import AnyChunkedArray, AnyColumn, AnyField, DynamicArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.formats import FIELD_ID, field_id
 from iceexplore.manifests.decode._parquet import ParquetManifest
@@ -26,6 +26,9 @@ from iceexplore.manifests.redaction._places import (
 from iceexplore.manifests.redaction._redactor import Redactor
 from iceexplore.storage import Budget
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 __all__ = ["redact_parquet"]
 
 _ROWS = 8192
@@ -39,8 +42,6 @@ _STATS_NAME = re.compile(r"c?\d{1,10}", re.A)
 
 def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapping[str, int]) -> bytes:
     """Return the file with columns, names and key-value metadata redacted, without statistics and dictionaries."""
-    import pyarrow.parquet as pq
-
     opened = ParquetManifest(data, location)
     columns = _Columns(redactor, lengths, opened.has_ids)
     out = pa.BufferOutputStream()
@@ -53,12 +54,12 @@ def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapp
                 table = _redacted_group(opened, group, columns, budget)
                 if table is None:
                     continue
-                writer = writer or _writer(pq, out, table.schema, codec)
+                writer = writer or _writer(out, table.schema, codec)
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
                 budget.used = out.tell()
         if writer is None:
             schema = columns.redacted(opened.schema.empty_table()).schema
-            writer = _writer(pq, out, schema, codec)
+            writer = _writer(out, schema, codec)
         # Always rewritten: Arrow's own schema, statistics and the bytes between pages may hold anything.
         writer.add_key_value_metadata(redactor.header(opened.metadata))
     finally:
@@ -80,9 +81,11 @@ def _redacted_group(opened: ParquetManifest, group: int, columns: _Columns, budg
     return pa.concat_tables(parts) if parts else None
 
 
-def _writer(pq: Any, out: Any, schema: pa.Schema, codec: str) -> Any:
+def _writer(out: pa.BufferOutputStream, schema: pa.Schema, codec: str) -> pq.ParquetWriter:
+    import pyarrow.parquet as pq
+
     return pq.ParquetWriter(
-        out, schema, compression=codec, use_dictionary=False, write_statistics=False, store_schema=False
+        out, schema, compression=cast(Any, codec), use_dictionary=False, write_statistics=False, store_schema=False
     )
 
 
@@ -128,7 +131,7 @@ class _Columns:
         number = field_id(field)
         return number if number is not None or self.has_ids else ids_by_name.get(field.name)
 
-    def _field(self, array: Any, field: AnyField, place: Place, key: Any = None) -> tuple[Any, AnyField]:
+    def _field(self, array: DynamicArray, field: AnyField, place: Place, key: Hashable = None) -> tuple[Any, AnyField]:
         """Return a column and its field, redacted."""
         array = self._array(array, field, place, key)
         return array, self._named(field, array.type)
@@ -140,7 +143,7 @@ class _Columns:
         metadata = None if number is None else {FIELD_ID: str(number).encode()}
         return pa.field(name if known else self.terms.name(name), kind, field.nullable, metadata)
 
-    def _array(self, array: Any, field: AnyField, place: Place, key: Any) -> Any:
+    def _array(self, array: DynamicArray, field: AnyField, place: Place, key: Hashable) -> DynamicArray:
         kind = array.type
         if isinstance(kind, pa.ExtensionType):
             array, kind = array.storage, array.type.storage_type
@@ -167,7 +170,7 @@ class _Columns:
             return self._named_blank(array, field)
         return array
 
-    def _named_blank(self, array: Any, field: AnyField) -> Any:
+    def _named_blank(self, array: DynamicArray, field: AnyField) -> DynamicArray:
         """Return a blank column of the redacted type, whose nested fields may have redacted names."""
         return _blank(len(array), self._shown(array.type), field.nullable)
 
@@ -181,7 +184,7 @@ class _Columns:
             return pa.list_(self._named(kind.value_field, self._shown(kind.value_type)))
         return kind
 
-    def _struct(self, array: Any, place: Place) -> Any:
+    def _struct(self, array: DynamicArray, place: Place) -> DynamicArray:
         arrays, fields = [], []
         for child, field in zip(array.flatten(), array.type, strict=True):
             number, key = self._id(field), None
@@ -193,9 +196,9 @@ class _Columns:
             fields.append(shown)
         return _struct(arrays, fields, array)
 
-    def _list(self, array: Any, field: AnyField, place: Place) -> Any:
+    def _list(self, array: DynamicArray, field: AnyField, place: Place) -> DynamicArray:
         kind = array.type
-        mask = pc.is_null(array) if array.null_count else None
+        mask: Any = pc.is_null(array) if array.null_count else None
         if pa.types.is_map(kind):
             if place is Place.KEEP:
                 return array
@@ -210,7 +213,7 @@ class _Columns:
         values, shown = self._field(array.values, kind.value_field, inner)
         return build.list_array(array.offsets.cast(pa.int32()), values, pa.list_(shown), mask=mask)
 
-    def _bounds(self, array: Any, field: AnyField) -> Any:
+    def _bounds(self, array: DynamicArray, field: AnyField) -> DynamicArray:
         """Redact bounds by column, stored as maps."""
         if not pa.types.is_map(array.type) or not _is_bytes(array.type.item_type):
             return self._array(array, field, Place.ANY, None)
@@ -229,7 +232,7 @@ class _Columns:
             rows.append(kept)
         return pa.array(rows, array.type)
 
-    def _text(self, array: Any, place: Place, key: Any) -> Any:
+    def _text(self, array: DynamicArray, place: Place, key: Hashable) -> DynamicArray:
         terms = self.terms
         if place is Place.VALUE:
             if terms.values:
@@ -241,7 +244,7 @@ class _Columns:
             return _mapped(array, lambda v: v if v.lower() in FORMATS else terms.text(v))
         return _mapped(array, terms.text)
 
-    def _bytes(self, array: Any, field: AnyField, place: Place, key: Any) -> Any:
+    def _bytes(self, array: DynamicArray, field: AnyField, place: Place, key: Hashable) -> DynamicArray:
         redactor = self.redactor
         if place is Place.VECTOR:
             return _mapped(array, redactor.vector)
@@ -254,7 +257,7 @@ class _Columns:
             return _mapped(array, lambda v: b"" if redactor.has_secret(v) else v)
         return _mapped(array, redactor.data)
 
-    def _stand_in(self, array: Any, key: Any) -> Any:
+    def _stand_in(self, array: DynamicArray, key: Hashable) -> DynamicArray:
         """Replace values by placeholders of their type."""
         kind = array.type
         coded = array.dictionary_encode()
@@ -270,7 +273,7 @@ class _Columns:
 
     # Statistics of V4 ----------------------------------------------------------------------------------------------
 
-    def _stats(self, array: Any, field: AnyField, is_file: Any) -> tuple[Any, AnyField]:
+    def _stats(self, array: DynamicArray, field: AnyField, is_file: AnyColumn | None) -> tuple[Any, AnyField]:
         if not pa.types.is_struct(array.type):
             return self._field(array, field, Place.ANY)
         arrays, fields = [], []
@@ -286,7 +289,7 @@ class _Columns:
         made = _struct(arrays, fields, array)
         return made, self._named(field, made.type)
 
-    def _column_stats(self, array: Any, column: int, is_file: Any) -> Any:
+    def _column_stats(self, array: DynamicArray, column: int, is_file: AnyColumn | None) -> DynamicArray:
         bound_key, derived_key = self.redactor.stats_keys.get(column), self.redactor.derived_keys.get(column)
         children = array.flatten()
         offsets = []
@@ -312,7 +315,14 @@ class _Columns:
             fields.append(shown)
         return _struct(arrays, fields, array)
 
-    def _bound(self, array: Any, field: AnyField, key: Any, is_file: Any, lower: Any) -> Any:
+    def _bound(
+        self,
+        array: DynamicArray,
+        field: AnyField,
+        key: Hashable,
+        is_file: AnyColumn | None,
+        lower: DynamicArray,
+    ) -> DynamicArray:
         """Redact a bound: a placeholder if it is a file's partition value, otherwise blank."""
         nested = pa.types.is_nested(array.type)
         if key is None or is_file is None or nested:
@@ -329,23 +339,23 @@ class _Columns:
         return pc.if_else(is_file, made, _blank(len(array), array.type, field.nullable))
 
 
-def _whole(column: AnyChunkedArray) -> Any:
+def _whole(column: AnyChunkedArray) -> DynamicArray:
     array: AnyColumn = column.combine_chunks()
     return array.chunk(0) if isinstance(array, pa.ChunkedArray) and array.num_chunks else array
 
 
-def _struct(arrays: list[Any], fields: list[AnyField], like: Any) -> Any:
+def _struct(arrays: list[Any], fields: list[AnyField], like: DynamicArray) -> DynamicArray:
     mask = pc.is_null(like) if like.null_count else None
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
 
 
-def _mapped(array: Any, change: Callable[[Any], Any]) -> Any:
+def _mapped(array: DynamicArray, change: Callable[[Any], Any]) -> DynamicArray:
     """Change each distinct value once."""
     coded = array.dictionary_encode()
     return pa.array([change(v) for v in coded.dictionary.to_pylist()], array.type).take(coded.indices)
 
 
-def _typed(numbers: list[int], kind: pa.DataType) -> Any:
+def _typed(numbers: list[int], kind: pa.DataType) -> DynamicArray:
     """Return numbers as values of a type."""
     if pa.types.is_boolean(kind):
         return pa.array([bool(n % 2) for n in numbers], kind)
@@ -367,7 +377,7 @@ def _typed(numbers: list[int], kind: pa.DataType) -> Any:
     return pa.array(numbers, kind)
 
 
-def _blank(count: int, kind: pa.DataType, nullable: bool) -> Any:
+def _blank(count: int, kind: pa.DataType, nullable: bool) -> DynamicArray:
     """Return neutral values of a type: nulls where possible."""
     if nullable or pa.types.is_null(kind):
         return build.nulls(count, kind)

@@ -5,9 +5,9 @@ Some ids mean different things in different dialects (146 to 149, 520, 521): the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from iceexplore.formats import FILE_FORMATS
 from iceexplore.manifests.model._field_ids import (
@@ -19,9 +19,10 @@ from iceexplore.manifests.model._field_ids import (
     SUMMARY_NAMES,
     stats_of,
 )
-from iceexplore.metadata import parse_transform
+from iceexplore.metadata import TableMetadata, parse_transform
 
 __all__ = [
+    "AvroType",
     "FIELD_NAMES",
     "FORMATS",
     "Kind",
@@ -35,6 +36,10 @@ __all__ = [
     "statistic",
     "value_keys",
 ]
+
+#: An Avro schema as JSON, or in the plain form of `_avro_schema.Schema`: a dictionary with a ``type``, or a union as a
+#: list.
+AvroType: TypeAlias = Any
 
 #: The column of a position delete file that holds the path.
 PATH_ID = 2147483546
@@ -65,7 +70,7 @@ class Terms(Protocol):
     def location(self, location: str) -> str:
         """Redact the location of a file."""
 
-    def number(self, of: Any, value: Any) -> int:
+    def number(self, of: Hashable, value: Hashable) -> int:
         """Return a number as the placeholder of a value."""
 
 
@@ -165,7 +170,7 @@ FIELD_NAMES = frozenset(ids_by_name) | frozenset(
 )
 
 
-def one_of(plain: Any) -> Any:
+def one_of(plain: AvroType) -> AvroType:
     """Return a nullable type without null, or any other type unchanged."""
     if not isinstance(plain, list):
         return plain
@@ -173,7 +178,7 @@ def one_of(plain: Any) -> Any:
     return rest[0] if len(rest) == 1 else {"type": "union"}
 
 
-def kind_of_avro(plain: Any) -> Kind:
+def kind_of_avro(plain: AvroType) -> Kind:
     """Return the kind of an Avro type."""
     kind = one_of(plain)["type"]
     if kind in ("record", "union"):
@@ -223,7 +228,7 @@ def statistic(field_id: int | None) -> tuple[int, int] | None:
     return None if field_id is None else stats_of(field_id)
 
 
-def value_keys(metadata: Any) -> tuple[dict[int, Any], dict[int, Any], dict[int, Any]]:
+def value_keys(metadata: TableMetadata) -> tuple[dict[int, Any], dict[int, Any], dict[int, Any]]:
     """Return the keys that identify partition values, so that a value has the same placeholder everywhere.
 
     Returns

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from iceexplore.arrow import PlainValue
 from iceexplore.errors import IceexploreError
 from iceexplore.manifests._manifest_dv import decode_manifest_dv
 from iceexplore.manifests.model._locations import joined
 from iceexplore.manifests.redaction._places import Terms, value_keys
+from iceexplore.metadata import TableMetadata
 
 __all__ = ["Redactor"]
 
@@ -29,7 +31,9 @@ class Redactor:
         The table's metadata: it defines which V4 statistics hold partition values, and which columns may hold text.
     """
 
-    def __init__(self, terms: Terms, header: Callable[[Mapping[str, str]], dict[str, str]], metadata: Any) -> None:
+    def __init__(
+        self, terms: Terms, header: Callable[[Mapping[str, str]], dict[str, str]], metadata: TableMetadata
+    ) -> None:
         self.terms = terms
         self.header = header
         self.field_keys, self.stats_keys, self.derived_keys = value_keys(metadata)
@@ -41,7 +45,7 @@ class Redactor:
     def length_of(self, lengths: Mapping[str, int]) -> Callable[[Any, int], int]:
         """Return a function that returns a file's new length, given its location (in V4 maybe relative) and length."""
 
-        def now(location: Any, length: int) -> int:
+        def now(location: PlainValue, length: int) -> int:
             if location in lengths or not isinstance(location, str) or location.startswith("/") or ":" in location:
                 return lengths.get(location, length)
             return lengths.get(joined(location, self.table), length)

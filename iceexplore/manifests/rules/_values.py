@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, AnyChunkedArray
 from iceexplore.arrow import compute as pc
+from iceexplore.deletes import Bitmap
 from iceexplore.manifests.model._arrow import whole
 
 __all__ = ["above_file_sequence", "beyond_stored", "later_than", "no_items", "repeated"]
@@ -40,7 +41,7 @@ def repeated(values: AnyChunkedArray) -> AnyArray:
     return counts.filter(pc.greater(counts.field("counts"), 1))
 
 
-def beyond_stored(bitmap: Any, stored: int) -> bool:
+def beyond_stored(bitmap: Bitmap, stored: int) -> bool:
     """Return whether a manifest DV (a `pyroaring.BitMap`) removes positions that its leaf does not have.
 
     Parameters

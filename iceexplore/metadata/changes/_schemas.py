@@ -86,7 +86,7 @@ def schema_changes(old: Schema, new: Schema) -> list[SchemaChange]:
 def _field_changes(name: str, old: NestedField, new: NestedField) -> list[SchemaChange]:
     out: list[SchemaChange] = []
 
-    def change(kind: Kind, was: Any, now: Any, text: str) -> None:
+    def change(kind: Kind, was: object, now: object, text: str) -> None:
         out.append(SchemaChange(kind, new.field_id, name, was, now, text))
 
     if old.name != new.name:

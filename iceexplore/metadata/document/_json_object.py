@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iceexplore.errors import FormatError, Problems, problem
+from iceexplore.storage import JsonValue
 
 __all__ = ["JsonObjectReader", "Reporter"]
 
@@ -44,7 +45,7 @@ class Reporter:
 class JsonObjectReader:
     """A JSON object with checked access by key."""
 
-    def __init__(self, json: Any, reporter: Reporter, what: str) -> None:
+    def __init__(self, json: JsonValue, reporter: Reporter, what: str) -> None:
         self.reporter = reporter
         self.what = what
         if not isinstance(json, dict):
@@ -136,7 +137,7 @@ class JsonObjectReader:
             out[name] = value
         return out
 
-    def _wrong(self, key: str, expected: str, value: Any) -> None:
+    def _wrong(self, key: str, expected: str, value: JsonValue) -> None:
         self.reporter.error(f"{key} of {self.what} must be {expected}, found {shown(value)}", key)
 
 
@@ -145,7 +146,7 @@ def signed(value: int) -> int:
     return value - (1 << (LONG + 1)) if 1 << LONG <= value < 1 << (LONG + 1) else value
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a short text of a value of any size, for a message."""
     match value:
         case dict():

@@ -8,6 +8,7 @@ from typing import Any
 from iceexplore.errors import FormatError
 from iceexplore.metadata.document._model import TableMetadata
 from iceexplore.metadata.document._types import MAX_DEPTH
+from iceexplore.storage import JsonValue
 
 __all__ = ["NAME_MAPPING_PROPERTY", "name_mapping", "parse_name_mapping"]
 
@@ -41,14 +42,14 @@ def parse_name_mapping(text: str) -> list[dict[str, Any]]:
     return _mappings(_load(text), 0)
 
 
-def _load(text: str) -> Any:
+def _load(text: str) -> JsonValue:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _invalid(f"it is not JSON ({type(error).__name__})") from None
 
 
-def _mappings(items: Any, depth: int) -> list[dict[str, Any]]:
+def _mappings(items: JsonValue, depth: int) -> list[dict[str, Any]]:
     if not isinstance(items, list):
         raise _invalid("field mappings must be a list")
     if depth > MAX_DEPTH:

@@ -21,6 +21,7 @@ from iceexplore.metadata.document._model import (
     SortOrder,
     StatisticsFile,
 )
+from iceexplore.storage import JsonValue
 
 __all__ = ["parse_sort_order", "parse_spec"]
 
@@ -28,7 +29,7 @@ __all__ = ["parse_sort_order", "parse_spec"]
 FIRST_PARTITION_FIELD_ID = 1000
 
 
-def parse_spec(json: Any, spec_id: int = 0) -> PartitionSpec:
+def parse_spec(json: JsonValue, spec_id: int = 0) -> PartitionSpec:
     """Parse a partition spec: the object, or only its list of fields (v1's ``partition-spec``, manifest headers).
 
     Raises
@@ -39,7 +40,7 @@ def parse_spec(json: Any, spec_id: int = 0) -> PartitionSpec:
     return read_spec(json, Reporter(None, ""), spec_id)
 
 
-def parse_sort_order(json: Any) -> SortOrder:
+def parse_sort_order(json: JsonValue) -> SortOrder:
     """Parse a sort order object.
 
     Raises
@@ -51,7 +52,7 @@ def parse_sort_order(json: Any) -> SortOrder:
 
 
 def read_spec(
-    json: Any, reporter: Reporter, spec_id: int, expressions: Mapping[int, Expression] | None = None
+    json: JsonValue, reporter: Reporter, spec_id: int, expressions: Mapping[int, Expression] | None = None
 ) -> PartitionSpec:
     """Parse a spec, reporting faults; ``spec_id`` replaces a missing one."""
     raw = json
@@ -109,7 +110,7 @@ def _source_ids(keys: JsonObjectReader) -> tuple[int, ...]:
     return (-1 if one is None else one,)
 
 
-def read_expression(json: Any, reporter: Reporter) -> Expression | None:
+def read_expression(json: JsonValue, reporter: Reporter) -> Expression | None:
     """Parse an expression of the V4 proposal; its parts are in ``expr`` or beside it."""
     keys = JsonObjectReader(json, reporter, "expression")
     expr_id = keys.integer("expr-id", bits=INT, required=True)
@@ -124,7 +125,7 @@ def read_expression(json: Any, reporter: Reporter) -> Expression | None:
     return Expression(expr_id, transform, _source_ids(inner), name, partition_field_id, json)
 
 
-def read_sort_order(json: Any, reporter: Reporter) -> SortOrder:
+def read_sort_order(json: JsonValue, reporter: Reporter) -> SortOrder:
     """Parse a sort order, reporting faults."""
     keys = JsonObjectReader(json, reporter, "sort order")
     order_id = keys.integer("order-id", bits=INT, required=True)
@@ -143,7 +144,7 @@ def read_sort_order(json: Any, reporter: Reporter) -> SortOrder:
     return SortOrder(0 if order_id is None else order_id, tuple(fields))
 
 
-def read_snapshot(json: Any, reporter: Reporter) -> Snapshot | None:
+def read_snapshot(json: JsonValue, reporter: Reporter) -> Snapshot | None:
     """Parse a snapshot; None where it has no id."""
     keys = JsonObjectReader(json, reporter, "snapshot")
     snapshot_id = keys.snapshot_id("snapshot-id", required=True)
@@ -179,7 +180,7 @@ def read_snapshot(json: Any, reporter: Reporter) -> Snapshot | None:
     )
 
 
-def read_ref(name: str, json: Any, reporter: Reporter) -> Ref | None:
+def read_ref(name: str, json: JsonValue, reporter: Reporter) -> Ref | None:
     """Parse a ref; None where it has no snapshot id."""
     keys = JsonObjectReader(json, reporter.at(f"ref {name}"), f"ref {name!r}")
     if name == "main" and keys.json.get("snapshot-id") == -1:
@@ -201,21 +202,21 @@ def read_ref(name: str, json: Any, reporter: Reporter) -> Ref | None:
     )
 
 
-def read_snapshot_log_entry(json: Any, reporter: Reporter) -> SnapshotLogEntry | None:
+def read_snapshot_log_entry(json: JsonValue, reporter: Reporter) -> SnapshotLogEntry | None:
     """Parse an entry of ``snapshot-log``."""
     keys = JsonObjectReader(json, reporter, "snapshot-log entry")
     timestamp, snapshot_id = keys.integer("timestamp-ms", required=True), keys.snapshot_id("snapshot-id", required=True)
     return None if timestamp is None or snapshot_id is None else SnapshotLogEntry(timestamp, snapshot_id)
 
 
-def read_metadata_log_entry(json: Any, reporter: Reporter) -> MetadataLogEntry | None:
+def read_metadata_log_entry(json: JsonValue, reporter: Reporter) -> MetadataLogEntry | None:
     """Parse an entry of ``metadata-log``."""
     keys = JsonObjectReader(json, reporter, "metadata-log entry")
     timestamp, file = keys.integer("timestamp-ms", required=True), keys.text("metadata-file", required=True)
     return None if timestamp is None or file is None else MetadataLogEntry(timestamp, file)
 
 
-def read_statistics(json: Any, reporter: Reporter) -> StatisticsFile | None:
+def read_statistics(json: JsonValue, reporter: Reporter) -> StatisticsFile | None:
     """Parse an entry of ``statistics``."""
     keys = JsonObjectReader(json, reporter, "statistics file")
     snapshot_id, path = keys.snapshot_id("snapshot-id", required=True), keys.text("statistics-path", required=True)
@@ -237,7 +238,7 @@ def _blob(keys: JsonObjectReader) -> BlobMetadata:
     )
 
 
-def read_partition_statistics(json: Any, reporter: Reporter) -> PartitionStatisticsFile | None:
+def read_partition_statistics(json: JsonValue, reporter: Reporter) -> PartitionStatisticsFile | None:
     """Parse an entry of ``partition-statistics``."""
     keys = JsonObjectReader(json, reporter, "partition statistics file")
     snapshot_id, path = keys.snapshot_id("snapshot-id", required=True), keys.text("statistics-path", required=True)
@@ -247,7 +248,7 @@ def read_partition_statistics(json: Any, reporter: Reporter) -> PartitionStatist
     return PartitionStatisticsFile(snapshot_id, path, size or 0, json)
 
 
-def read_encryption_key(json: Any, reporter: Reporter) -> Mapping[str, Any] | None:
+def read_encryption_key(json: JsonValue, reporter: Reporter) -> Mapping[str, Any] | None:
     """Check an entry of ``encryption-keys``; return it as written."""
     keys = JsonObjectReader(json, reporter, "encryption key")
     keys.text("key-id", required=True)
@@ -255,7 +256,7 @@ def read_encryption_key(json: Any, reporter: Reporter) -> Mapping[str, Any] | No
     return keys.json or None
 
 
-def not_metadata(document: Any, location: str) -> FormatError | None:
+def not_metadata(document: JsonValue, location: str) -> FormatError | None:
     """Return the error for a document that cannot be shown as a table, None if it can."""
 
     def error(text: str) -> FormatError:

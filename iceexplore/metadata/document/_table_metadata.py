@@ -14,6 +14,7 @@ from iceexplore.metadata.document._model import Expression, PartitionSpec, Ref, 
 from iceexplore.metadata.document._name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
 from iceexplore.metadata.document._types import read_schema
 from iceexplore.metadata.types._types import Schema
+from iceexplore.storage import JsonValue
 
 __all__ = ["LATEST_FORMAT_VERSION", "parse_table_metadata"]
 
@@ -37,7 +38,7 @@ _REQUIRED = {
 }
 
 
-def parse_table_metadata(document: Any, location: str, problems: Problems) -> TableMetadata:
+def parse_table_metadata(document: JsonValue, location: str, problems: Problems) -> TableMetadata:
     """Parse table metadata; violations become problems ``metadata-invalid`` and get usable values.
 
     Parameters
@@ -159,7 +160,7 @@ def _schemas(keys: JsonObjectReader) -> tuple[tuple[Schema, ...], int]:
     return tuple(found), current
 
 
-def _schema(json: Any, default_id: int, reporter: Reporter) -> Schema | None:
+def _schema(json: JsonValue, default_id: int, reporter: Reporter) -> Schema | None:
     schema_id = json.get("schema-id") if isinstance(json, dict) else None
     part = reporter.at(f"schema {schema_id if type(schema_id) is int else default_id}")
     try:

@@ -10,6 +10,7 @@ from iceexplore.errors import FormatError
 from iceexplore.metadata.types._parameters import PLAIN_TYPES
 from iceexplore.metadata.types._types import ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type
 from iceexplore.metadata.values._defaults import default_from_json, default_to_json
+from iceexplore.storage import JsonValue
 
 __all__ = ["MAX_DEPTH", "parse_schema", "parse_type", "read_schema", "schema_to_json", "type_to_json"]
 
@@ -31,7 +32,7 @@ def _raise(text: str, key: str) -> None:
     raise FormatError(text, field=key, code="metadata-invalid")
 
 
-def parse_type(json: Any) -> Type:
+def parse_type(json: JsonValue) -> Type:
     """Parse a type from a schema's JSON.
 
     Type strings are parsed without regard to case and spacing, as in Java, and kept in the spec's canonical form. A
@@ -45,7 +46,7 @@ def parse_type(json: Any) -> Type:
     return _type(json, _raise, 0)
 
 
-def parse_schema(json: Any) -> Schema:
+def parse_schema(json: JsonValue) -> Schema:
     """Parse a schema object.
 
     Raises
@@ -56,7 +57,7 @@ def parse_schema(json: Any) -> Schema:
     return read_schema(json, _raise)
 
 
-def read_schema(json: Any, report: Report, default_id: int = 0) -> Schema:
+def read_schema(json: JsonValue, report: Report, default_id: int = 0) -> Schema:
     """Parse a schema object tolerantly: faults are passed to ``report``, valid parts are kept.
 
     ``default_id`` replaces a missing ``schema-id``, which is optional in v1.
@@ -81,7 +82,7 @@ def read_schema(json: Any, report: Report, default_id: int = 0) -> Schema:
     return Schema(schema_id, fields, tuple(identifiers), json)
 
 
-def _type(json: Any, report: Report, depth: int) -> Type:
+def _type(json: JsonValue, report: Report, depth: int) -> Type:
     if depth > MAX_DEPTH:
         raise FormatError(f"types are nested deeper than {MAX_DEPTH}", field="type", code="metadata-invalid")
     if isinstance(json, str):
@@ -123,7 +124,7 @@ def _primitive(text: str, report: Report) -> PrimitiveType:
     return PrimitiveType(lower if lower in PLAIN_TYPES else text or "?")
 
 
-def _fields(json: Any, report: Report, depth: int) -> tuple[NestedField, ...]:
+def _fields(json: JsonValue, report: Report, depth: int) -> tuple[NestedField, ...]:
     if not isinstance(json, list):
         report(f"fields of a struct must be a list, found {_show(json)}", "fields")
         return ()
@@ -131,7 +132,7 @@ def _fields(json: Any, report: Report, depth: int) -> tuple[NestedField, ...]:
     return tuple(f for f in found if f is not None)
 
 
-def _field(json: Any, report: Report, depth: int) -> NestedField | None:
+def _field(json: JsonValue, report: Report, depth: int) -> NestedField | None:
     if not isinstance(json, dict):
         report(f"a field must be an object, found {_show(json)}", "fields")
         return None
@@ -175,7 +176,7 @@ def _inner(json: dict[str, Any], part: str, report: Report, depth: int) -> Neste
     return NestedField(field_id, part, _type(json.get(part), report, depth + 1), required)
 
 
-def type_to_json(type_: Type) -> Any:
+def type_to_json(type_: Type) -> JsonValue:
     """Return the JSON of a type, as `parse_type` reads it."""
     match type_:
         case StructType(fields):
@@ -221,16 +222,16 @@ def _field_to_json(field: NestedField) -> dict[str, Any]:
     return out
 
 
-def _is_int(value: Any) -> bool:
+def _is_int(value: object) -> bool:
     return type(value) is int and -_INT_MAX - 1 <= value <= _INT_MAX
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
 
 
-def _show(value: Any) -> str:
+def _show(value: object) -> str:
     if isinstance(value, (dict, list)):
         return _kind(value)
     text = "null" if value is None else repr(value)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import AnyArray, PlainValue, build
 from iceexplore.errors import OptionError
 from iceexplore.metadata.transforms._projection import Op, Projection, distinct
 from iceexplore.metadata.transforms._transform import Transform, WidthTransform, base_in, whole_number
@@ -69,7 +69,7 @@ class BucketTransform(WidthTransform):
         scale, hashed = parameters[1], _hash_function(self.width, PrimitiveType("binary"))
         assert hashed is not None
 
-        def of_decimal(value: Decimal) -> Any:
+        def of_decimal(value: Decimal) -> PlainValue:
             # The unscaled value's minimal bytes are hashed.
             number = unscaled(value, scale)
             bits = (number if number >= 0 else ~number).bit_length()
@@ -83,11 +83,11 @@ class BucketTransform(WidthTransform):
         wanted = ("!=", "not-in") if strict else ("=", "in")
         return Projection(op, distinct(map(apply, literals)), _INT) if op in wanted else None
 
-    def to_human_string(self, type_: Type, value: Any) -> str:
+    def to_human_string(self, type_: Type, value: PlainValue) -> str:
         """Format the number of a bucket, whatever the type of the source."""
         return format_value(_INT, value)
 
-    def parse_value(self, value: Any) -> Any:
+    def parse_value(self, value: PlainValue) -> PlainValue:
         """Return the number of a bucket."""
         number = whole_number(value)
         if not 0 <= number < self.width:

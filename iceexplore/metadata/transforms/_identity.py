@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyColumn, build
+from iceexplore.arrow import AnyArray, AnyColumn, PlainValue, build
 from iceexplore.metadata.transforms._projection import Op, Projection
 from iceexplore.metadata.transforms._transform import Preimage, Transform
 from iceexplore.metadata.types._arrow import arrow_type
@@ -85,7 +85,7 @@ class VoidTransform(Transform):
     def _apply(self, source: Type, values: AnyArray) -> AnyArray:
         return build.nulls(len(values), arrow_type(source))
 
-    def parse_value(self, value: Any) -> Any:
+    def parse_value(self, value: PlainValue) -> PlainValue:
         """Refuse every value."""
         raise ValueError("a void field is always null")
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
 
-from iceexplore.arrow import AnyArray, AnyColumn
+from iceexplore.arrow import AnyArray, AnyColumn, PlainValue
 from iceexplore.metadata.transforms._bucket import BucketTransform
 from iceexplore.metadata.transforms._identity import IdentityTransform, VoidTransform
 from iceexplore.metadata.transforms._times import DayTransform, HourTransform, MonthTransform, YearTransform
@@ -95,7 +94,7 @@ def apply_transform(transform: str, source: Type, values: AnyColumn) -> AnyArray
     return parse_transform(transform).apply(source, values)
 
 
-def human_value(type_: Type, transform: str, value: Any) -> str:
+def human_value(type_: Type, transform: str, value: PlainValue) -> str:
     """Format a partition value as Java's ``toHumanString``.
 
     Parameters

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray
+from iceexplore.arrow import AnyArray, PlainValue
 from iceexplore.errors import OptionError
 from iceexplore.metadata.transforms._projection import Op, Projection, distinct, project_ordered
 from iceexplore.metadata.transforms._transform import Preimage, Transform, base_in, whole_number
@@ -57,7 +57,7 @@ class TimeTransform(Transform):
         """Format the number of a unit, as in partition paths: ``2024-01`` for a month."""
 
     @abstractmethod
-    def parse_text(self, text: str) -> Any:
+    def parse_text(self, text: str) -> PlainValue:
         """Return the stored result of such a text.
 
         Raises
@@ -89,7 +89,7 @@ class TimeTransform(Transform):
         out = project_ordered(op, literals, apply, _INT, strict=strict)
         return None if out is None else _before_1970(out, strict)
 
-    def to_human_string(self, type_: Type, value: Any) -> str:
+    def to_human_string(self, type_: Type, value: PlainValue) -> str:
         """Format a unit: ``2024-01`` for a month, ``2024-01-01-05`` for an hour."""
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             return self.number_text(int(value))
@@ -123,7 +123,7 @@ class _CalendarTransform(TimeTransform):
         size, months = _day_size(source), self.months
         return lambda value: _month_of(value // size) // months
 
-    def parse_value(self, value: Any) -> Any:
+    def parse_value(self, value: PlainValue) -> PlainValue:
         """Return the number of a unit from its text, a date, or the number itself."""
         if isinstance(value, date):
             return ((value.year - 1970) * 12 + value.month - 1) // self.months
@@ -188,7 +188,7 @@ class YearTransform(_CalendarTransform):
         """Parse ``2024``."""
         return int(text) - 1970
 
-    def parse_value(self, value: Any) -> Any:
+    def parse_value(self, value: PlainValue) -> PlainValue:
         """Return the number of years since 1970; refuse a number that is probably meant as a calendar year."""
         number = super().parse_value(value)
         if not isinstance(value, (date, str)) and 1000 <= number <= 9999:
@@ -240,11 +240,11 @@ class DayTransform(_ClockTransform):
         """Format as ``2024-05-17``."""
         return day_text(number)
 
-    def parse_text(self, text: str) -> Any:
+    def parse_text(self, text: str) -> PlainValue:
         """Return the text: dates are parsed by their type."""
         return text
 
-    def parse_value(self, value: Any) -> Any:
+    def parse_value(self, value: PlainValue) -> PlainValue:
         """Return the date of a datetime; dates, their texts and numbers are parsed by their type."""
         return value.date() if isinstance(value, datetime) else value
 
@@ -270,7 +270,7 @@ class HourTransform(_ClockTransform):
         """Parse ``2024-05-17-06`` or ``2024-05-17T06``."""
         return self._number(datetime.strptime(text, "%Y-%m-%d-%H" if "T" not in text else "%Y-%m-%dT%H"))
 
-    def parse_value(self, value: Any) -> Any:
+    def parse_value(self, value: PlainValue) -> PlainValue:
         """Return the number of an hour from its text, a datetime, or the number itself."""
         if isinstance(value, datetime):
             return self._number(value)

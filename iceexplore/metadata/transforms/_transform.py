@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyColumn
+from iceexplore.arrow import AnyArray, AnyColumn, PlainValue
 from iceexplore.errors import OptionError
 from iceexplore.metadata.transforms._projection import Op, Projection
 from iceexplore.metadata.types._arrow import arrow_type
@@ -172,7 +172,7 @@ class Transform(ABC):
         """Return the projection of a comparison; ``apply`` is the transform of a literal."""
         return None
 
-    def to_human_string(self, type_: Type, value: Any) -> str:
+    def to_human_string(self, type_: Type, value: PlainValue) -> str:
         """Format a result as Java's ``toHumanString``, which partition paths also use; None gives ``null``.
 
         Parameters
@@ -184,7 +184,7 @@ class Transform(ABC):
         """
         return format_value(type_, value)
 
-    def parse_value(self, value: Any) -> Any:
+    def parse_value(self, value: PlainValue) -> PlainValue:
         """Return the stored result that a user gave, such as ``"2024-05"`` for a month.
 
         Raises
@@ -273,7 +273,7 @@ def base_in(source: Type, accepted: frozenset[str]) -> bool:
     return isinstance(source, PrimitiveType) and type_base(source) in accepted
 
 
-def whole_number(value: Any) -> int:
+def whole_number(value: PlainValue) -> int:
     """Return a whole number that a user gave as a number or text.
 
     Raises

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 
+from iceexplore.arrow import PlainValue
 from iceexplore.errors import FormatError
 from iceexplore.metadata.types._parameters import decimal_parameters, fixed_length, type_base
-from iceexplore.metadata.types._types import ListType, MapType, StructType, Type
+from iceexplore.metadata.types._types import ListType, MapType, NestedField, StructType, Type
 from iceexplore.metadata.values import _temporal as temporal
+from iceexplore.storage import JsonValue
 
 __all__ = ["default_from_json", "default_to_json"]
 
@@ -21,7 +24,7 @@ _NULL_ONLY = frozenset(("geography", "geometry", "unknown", "variant"))
 _INT_BITS = {"int": 31, "long": 63}
 
 
-def default_from_json(type_: Type, json: Any) -> Any:
+def default_from_json(type_: Type, json: JsonValue) -> PlainValue:
     """Return the Python value of a default.
 
     Structs become dictionaries by field id, maps lists of pairs, ``fixed`` and ``binary`` bytes, nanosecond timestamps
@@ -52,7 +55,7 @@ def default_from_json(type_: Type, json: Any) -> Any:
     return _primitive(type_, json)
 
 
-def _struct(fields: Any, json: Any) -> dict[int, Any]:
+def _struct(fields: Iterable[NestedField], json: JsonValue) -> dict[int, Any]:
     if not isinstance(json, dict):
         raise FormatError("the default of a struct must be an object by field id", code="value-undecodable")
     by_id = {str(f.field_id): f for f in fields}
@@ -62,7 +65,7 @@ def _struct(fields: Any, json: Any) -> dict[int, Any]:
     return {by_id[key].field_id: default_from_json(by_id[key].type, item) for key, item in json.items()}
 
 
-def _primitive(type_: Type, json: Any) -> Any:
+def _primitive(type_: Type, json: JsonValue) -> PlainValue:
     base = type_base(type_)
     if base in _NULL_ONLY:
         raise FormatError(f"a {base} must default to null", code="value-undecodable")
@@ -89,7 +92,7 @@ def _primitive(type_: Type, json: Any) -> Any:
 _TEXT = frozenset(("binary", "date", "decimal", "fixed", "string", "time", "uuid", *temporal.TIMESTAMP_UNITS))
 
 
-def _from_text(type_: Type, base: str, text: str) -> Any:
+def _from_text(type_: Type, base: str, text: str) -> PlainValue:
     try:
         match base:
             case "string":
@@ -132,7 +135,7 @@ def _decimal(type_: Type, text: str) -> Decimal:
     return value
 
 
-def default_to_json(type_: Type, value: Any) -> Any:
+def default_to_json(type_: Type, value: PlainValue) -> JsonValue:
     """Return the JSON of a default; the inverse of `default_from_json`."""
     if value is None:
         return None
@@ -164,6 +167,6 @@ def default_to_json(type_: Type, value: Any) -> Any:
             return value
 
 
-def _misfit(type_: Type, json: Any) -> FormatError:
+def _misfit(type_: Type, json: JsonValue) -> FormatError:
     shown = repr(json) if not isinstance(json, float) or math.isfinite(json) else str(json)
     return FormatError(f"{shown[:60]} is not a {type_}", code="value-undecodable")

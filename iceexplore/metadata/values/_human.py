@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 import numpy as np
 
+from iceexplore.arrow import PlainValue
 from iceexplore.metadata.types._parameters import type_base
 from iceexplore.metadata.types._types import Type
 from iceexplore.metadata.values import _temporal as temporal
@@ -19,7 +19,7 @@ __all__ = ["day_text", "format_value", "year_text"]
 _BYTES = (bytes, bytearray, memoryview)
 
 
-def format_value(type_: Type, value: Any) -> str:
+def format_value(type_: Type, value: PlainValue) -> str:
     """Format a value as Java's ``Transform.toHumanString`` of the identity transform.
 
     Parameters
@@ -47,7 +47,7 @@ def format_value(type_: Type, value: Any) -> str:
     return _by_value(base, value)
 
 
-def _by_value(base: str, value: Any) -> str:
+def _by_value(base: str, value: PlainValue) -> str:
     match value:
         case bool() | np.bool_():
             return "true" if value else "false"
@@ -92,7 +92,7 @@ def _clock(micros: int) -> str:
     return text
 
 
-def _java_float(value: Any) -> str:
+def _java_float(value: PlainValue) -> str:
     """Format like Java's ``Double.toString`` and ``Float.toString``: plain from 0.001 to 1e7, else scientific."""
     if np.isnan(value):
         return "NaN"

@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
 
+from iceexplore.arrow import PlainValue
 from iceexplore.errors import FormatError, OptionError
 from iceexplore.metadata.types._parameters import decimal_parameters, fixed_length, type_base
 from iceexplore.metadata.types._types import Type
@@ -24,7 +25,7 @@ _PROMOTED = frozenset(("long", "double", "timestamp", "timestamp_ns"))
 _OPAQUE = frozenset(("binary", "fixed", "geography", "geometry", "variant"))
 
 
-def decode_value(type_: Type, data: bytes) -> Any:
+def decode_value(type_: Type, data: bytes) -> PlainValue:
     """Decode one value; 4-byte values of a promoted long, double, timestamp or timestamp_ns are accepted.
 
     Returns
@@ -67,7 +68,7 @@ def decode_value(type_: Type, data: bytes) -> Any:
     return bytes(data)
 
 
-def _decode_int(type_: Type, base: str, data: bytes) -> Any:
+def _decode_int(type_: Type, base: str, data: bytes) -> PlainValue:
     if len(data) != _INTS[base] and not (len(data) == 4 and base in _PROMOTED):
         raise _undecodable(type_, f"it cannot be {len(data)} bytes long")
     value = int.from_bytes(data, "little", signed=True)
@@ -84,7 +85,7 @@ def _decode_int(type_: Type, base: str, data: bytes) -> Any:
     return value
 
 
-def encode_value(type_: Type, value: Any) -> bytes:
+def encode_value(type_: Type, value: PlainValue) -> bytes:
     """Encode one value of a type that `decode_value` returns, or the stored integer of a date, time or timestamp.
 
     Raises
@@ -120,7 +121,7 @@ def encode_value(type_: Type, value: Any) -> bytes:
     raise OptionError(f"{value!r} cannot be stored as {type_}")
 
 
-def _stored_int(base: str, value: Any) -> int:
+def _stored_int(base: str, value: PlainValue) -> int:
     if base == "date":
         return temporal.days_of(value)
     if base == "time":
@@ -132,7 +133,7 @@ def _stored_int(base: str, value: Any) -> int:
     return int(value)
 
 
-def _encode_decimal(value: Any, precision: int, scale: int) -> bytes:
+def _encode_decimal(value: PlainValue, precision: int, scale: int) -> bytes:
     sign, digits, exponent = Decimal(value).as_tuple()
     if not isinstance(exponent, int):
         raise ValueError("not a finite number")

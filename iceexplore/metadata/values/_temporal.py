@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
 
 import numpy as np
 
+from iceexplore.arrow import PlainValue
 from iceexplore.errors import FormatError
 
 __all__ = [
@@ -82,7 +82,7 @@ def date_value(days: int) -> date | np.datetime64:
     return np.datetime64(days, "D")
 
 
-def days_of(value: Any) -> int:
+def days_of(value: PlainValue) -> int:
     """Return the days from 1970-01-01 of a date, ``datetime64`` or integer."""
     if isinstance(value, np.datetime64):
         return int(value.astype("datetime64[D]").astype(np.int64))
@@ -99,7 +99,7 @@ def time_value(micros: int) -> time:
     return time(seconds // 3600, seconds // 60 % 60, seconds % 60, fraction)
 
 
-def micros_of_time(value: Any) -> int:
+def micros_of_time(value: PlainValue) -> int:
     """Return the microseconds after midnight of a time or integer."""
     if isinstance(value, time):
         return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
@@ -117,7 +117,7 @@ def timestamp_value(units: int, base: str) -> datetime | np.datetime64:
     return value.replace(tzinfo=UTC) if zoned else value
 
 
-def units_of(value: Any, base: str) -> int:
+def units_of(value: PlainValue, base: str) -> int:
     """Return the stored integer of a ``datetime`` (naive is UTC), ``datetime64``, pandas Timestamp or integer."""
     per_second, _ = TIMESTAMP_UNITS[base]
     if value != value:

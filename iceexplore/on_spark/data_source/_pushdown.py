@@ -8,11 +8,15 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from iceexplore.arrow import PlainValue
 from iceexplore.expressions import Expression, Op, Predicate, any_of
 from iceexplore.metadata import NestedField, StructType, decimal_of, decimal_parameters, type_base, unscaled
 from iceexplore.reading import METADATA_COLUMNS, Output
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter as SparkFilter
 
 __all__ = ["taken_filter"]
 
@@ -31,7 +35,7 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 _RESERVED = frozenset(f.field_id for f in METADATA_COLUMNS)
 
 
-def taken_filter(pushed: Any, outputs: Sequence[Output]) -> Expression | None:
+def taken_filter(pushed: SparkFilter, outputs: Sequence[Output]) -> Expression | None:
     """Return a filter of ``pyspark.sql.datasource`` as an expression; None if Spark has to evaluate it.
 
     In Spark, NaN is greater than every number and equal to itself, and 0.0 equals -0.0. For floating-point columns, the
@@ -61,7 +65,7 @@ def _field(attribute: Sequence[str], outputs: Sequence[Output]) -> NestedField |
     return found
 
 
-def _meaning(pushed: Any, field: NestedField, negated: bool) -> Expression | None:
+def _meaning(pushed: SparkFilter, field: NestedField, negated: bool) -> Expression | None:
     kind, base = type(pushed).__name__, type_base(field.type)
     if kind in ("IsNull", "IsNotNull"):
         return _predicate(field, "is-null" if (kind == "IsNull") != negated else "not-null")
@@ -94,7 +98,7 @@ def _predicate(field: NestedField, op: Op, *literals: Any) -> Predicate:
     return Predicate(field.field_id, op, literals, field.name, field.type, text)
 
 
-def _literal(field: NestedField, value: Any) -> Any:
+def _literal(field: NestedField, value: PlainValue) -> PlainValue:
     """Return the stored value of a literal; None if its type differs or Spark compares such values differently."""
     base = type_base(field.type)
     if base == "boolean":

@@ -10,8 +10,8 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 import pyspark
@@ -28,6 +28,9 @@ from iceexplore.on_spark.transport._splits import Share, fitted, read_share, sha
 from iceexplore.on_spark.transport._state import ship
 from iceexplore.planning import Filter, make_filter, plan_scan
 from iceexplore.reading import outputs_of
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter as SparkFilter
 
 __all__ = ["IceexploreReader", "IceexploreSource", "SharePartition"]
 
@@ -206,7 +209,7 @@ class _Offer:
     def __init__(self, take: Callable[[Any], Iterable[Any]]) -> None:
         self._take = take
 
-    def __call__(self, filters: Any) -> Iterable[Any]:
+    def __call__(self, filters: Sequence[SparkFilter]) -> Iterable[Any]:
         return self._take(filters)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from iceexplore.on_spark.environment._info import SessionInfo
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["register"]
 
 
-def register(session: Any) -> None:
+def register(session: SparkSession) -> None:
     """Let a session read tables by ``spark.read.format("iceexplore")``; `iceexplore.spark` does this automatically.
 
     ``load`` takes a table's folder or metadata file, like `iceexplore.open`. All kinds of deletes are applied. Options:

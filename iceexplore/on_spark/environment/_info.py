@@ -6,9 +6,12 @@ import re
 import weakref
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import OptionError, UnsupportedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["SessionInfo", "version_of"]
 
@@ -33,7 +36,7 @@ class SessionInfo:
     _session: Any = field(repr=False)
 
     @classmethod
-    def of(cls, session: Any) -> SessionInfo:
+    def of(cls, session: SparkSession) -> SessionInfo:
         """Return the facts about a session, the same object each time.
 
         Raises
@@ -107,7 +110,7 @@ def version_of(text: str) -> tuple[int, int]:
     return int(found.group(1)), int(found.group(2))
 
 
-def _check_runs(session: Any, connect: bool) -> None:
+def _check_runs(session: SparkSession, connect: bool) -> None:
     """Raise an error if a session was stopped; in classic Spark this stops all sessions of its context."""
     stopped = getattr(session, "is_stopped", False) if connect else session.sparkContext._jsc is None
     if stopped:
@@ -117,7 +120,7 @@ def _check_runs(session: Any, connect: bool) -> None:
         )
 
 
-def _is_local(session: Any, connect: bool) -> bool:
+def _is_local(session: SparkSession, connect: bool) -> bool:
     try:
         master = session.conf.get("spark.master", "") or ""
     except Exception:  # managed Spark services do not show this setting

@@ -16,7 +16,7 @@ def in_worker() -> bool:
     return getattr(spec, "name", "") in ("pyspark.daemon", "pyspark.worker")
 
 
-def read_zips_once(cls: Any = zipimport.zipimporter) -> None:
+def read_zips_once(cls: Any = zipimport.zipimporter) -> None:  # noqa: ANN401  a method is replaced
     """Let the importers of unchanged zips keep their directory when import caches are invalidated.
 
     PySpark's worker invalidates import caches before each task and has a dozen zip importers: PySpark itself, one for
@@ -27,7 +27,7 @@ def read_zips_once(cls: Any = zipimport.zipimporter) -> None:
     plain = cls.invalidate_caches
     known: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
 
-    def invalidate_caches(self: Any) -> None:
+    def invalidate_caches(self: Any) -> None:  # noqa: ANN401  uses a private attribute
         try:
             found = os.stat(self.archive)
         except OSError:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -33,6 +33,9 @@ from iceexplore.formats import (
 from iceexplore.graph import TableState
 from iceexplore.on_spark.scans._nodes import ORC, Node
 from iceexplore.storage import CACHE, progress
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 __all__ = [
     "Footer",
@@ -183,7 +186,7 @@ class _Seen:
     def __init__(self) -> None:
         self._known: dict[tuple[str, bytes | None], tuple[Node, ...] | None] = {}
 
-    def nodes(self, metadata: Any) -> tuple[Node, ...] | None:
+    def nodes(self, metadata: pq.FileMetaData) -> tuple[Node, ...] | None:
         """Return the columns; None if plain Spark would not read them as Iceberg does."""
         schema = metadata.schema
         # The text includes field ids; ParquetSchema.equals ignores those of groups. Its first line is a memory address.
@@ -241,7 +244,7 @@ def _tail(state: TableState, location: str, size: int | None) -> bytes | None:
     return data if data.endswith(_MAGIC) and length <= near - 2 * len(_MAGIC) else None
 
 
-def _parquet(metadata: Any, seen: _Seen) -> Footer:
+def _parquet(metadata: pq.FileMetaData, seen: _Seen) -> Footer:
     rows = int(metadata.num_rows)
     about = metadata.metadata or {}
     written = about.get(b"org.apache.spark.version", b"").decode("utf-8", "replace")

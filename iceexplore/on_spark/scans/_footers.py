@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ from iceexplore.on_spark.transport._bundles import frame_of, parallelism
 from iceexplore.on_spark.transport._errors import as_ours
 from iceexplore.on_spark.transport._state import ShippedState, ship
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 __all__ = ["footers_by"]
 
 #: Maximum number of footers that the driver reads; with files nearby, this takes less time than starting workers.
@@ -29,7 +32,7 @@ _SCHEMA = build.schema([pa.field("part", pa.int64()), pa.field("footers", pa.bin
 _Bundle = tuple[int, Sequence[str], Sequence[int | None]]
 
 
-def footers_by(session: Any, info: SessionInfo) -> Footers:
+def footers_by(session: SparkSession, info: SessionInfo) -> Footers:
     """Return a function that reads footers in this process or, if very many are not cached, on the workers."""
 
     def read(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from iceexplore.errors import UnsupportedError
 from iceexplore.expressions import ALWAYS, predicates
@@ -17,7 +17,7 @@ from iceexplore.reading import LAST_UPDATED, ROW_ID, Output, with_ancestors
 from iceexplore.storage import OverlayStorage, canonical
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = ["iceberg_rows", "why_not_iceberg"]
 
@@ -103,7 +103,7 @@ def _refused(kind: Type) -> bool:
 
 
 def iceberg_rows(
-    session: Any,
+    session: SparkSession,
     info: SessionInfo,
     state: TableState,
     plan: ScanPlan,
@@ -147,7 +147,7 @@ def iceberg_rows(
     return frame.select(*[_column(o.path) for o in outputs])
 
 
-def _by_id(state: TableState) -> Any:
+def _by_id(state: TableState) -> Callable[[int], Column]:
     def column(number: int) -> Column:
         path = with_ancestors(state.schema.fields, number)
         assert path is not None

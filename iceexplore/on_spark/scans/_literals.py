@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
+from iceexplore.arrow import PlainValue
 from iceexplore.expressions import Always, And, Expression, Or, Predicate, predicates
 from iceexplore.metadata import Type, format_value, type_base
 from iceexplore.on_spark.transport._columns import spark_type
@@ -30,7 +31,7 @@ _MOST_TERMS = 64
 _NO_VALUES = frozenset(("variant", "geometry", "geography", "unknown"))
 
 
-def literal(value: Any, kind: Type, version: tuple[int, int]) -> Column:
+def literal(value: PlainValue, kind: Type, version: tuple[int, int]) -> Column:
     """Return a stored value of a primitive type as a Spark literal; None gives null.
 
     For the stored form see `iceexplore.planning.Predicate`.

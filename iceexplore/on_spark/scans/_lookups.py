@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from iceexplore.on_spark.environment._info import SessionInfo, version_of
 from iceexplore.storage import is_local
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import types as spark_types
 
 __all__ = [
@@ -75,7 +75,7 @@ def read_options(reals: Sequence[str], *, checksums: bool = False) -> dict[str, 
     return options
 
 
-def arrow_frame(session: Any, info: SessionInfo, table: pa.Table, schema: spark_types.StructType) -> DataFrame:
+def arrow_frame(session: SparkSession, info: SessionInfo, table: pa.Table, schema: spark_types.StructType) -> DataFrame:
     """Return an Arrow table as a DataFrame."""
     if info.version >= (4, 0):
         frame: DataFrame = session.createDataFrame(table, schema)
@@ -85,7 +85,7 @@ def arrow_frame(session: Any, info: SessionInfo, table: pa.Table, schema: spark_
     return frame
 
 
-def hadoop_path(session: Any, real: str) -> str:
+def hadoop_path(session: SparkSession, real: str) -> str:
     """Return a real location in the notation of Hadoop's file systems."""
     scheme, found, rest = real.partition("://")
     if not found:
@@ -106,7 +106,7 @@ def spark_reads(real: str) -> bool:
 
 
 def link_options(
-    session: Any, info: SessionInfo, reals: Sequence[str], values: Sequence[str]
+    session: SparkSession, info: SessionInfo, reals: Sequence[str], values: Sequence[str]
 ) -> tuple[dict[str, str], list[str]]:
     """Return options and paths of links to files, each in a folder whose name holds values of the file.
 
@@ -136,7 +136,7 @@ def link_options(
     return options, [base + path[1:] for path in paths]
 
 
-def _knows_patterns(session: Any, info: SessionInfo) -> bool:
+def _knows_patterns(session: SparkSession, info: SessionInfo) -> bool:
     """Return whether viewfs links may be patterns (Hadoop 3.4, HADOOP-15891); Connect does not report its Hadoop."""
     if info.connect:
         return False
@@ -148,7 +148,7 @@ def _knows_patterns(session: Any, info: SessionInfo) -> bool:
 
 
 @contextmanager
-def few_listings(session: Any, info: SessionInfo, reals: Sequence[str]) -> Iterator[None]:
+def few_listings(session: SparkSession, info: SessionInfo, reals: Sequence[str]) -> Iterator[None]:
     """Make Spark list the files of a read in few tasks and without looking up block locations.
 
     Spark lists more than 32 paths in a job with one task per path, and each task gets all read options. For links, its
@@ -180,7 +180,7 @@ class Lookups:
     Spark 3.5 has no scalar subqueries for DataFrames; there the arrays are columns of a joined one-row frame.
     """
 
-    def __init__(self, session: Any, info: SessionInfo) -> None:
+    def __init__(self, session: SparkSession, info: SessionInfo) -> None:
         self._session = session
         self._info = info
         self._joined: list[tuple[str, DataFrame]] = []

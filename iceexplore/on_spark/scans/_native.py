@@ -50,7 +50,7 @@ from iceexplore.reading import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = ["ROW_INDEX", "group_rows"]
 
@@ -61,7 +61,7 @@ _SET = "_iceexplore_set"
 
 
 def group_rows(
-    session: Any,
+    session: SparkSession,
     info: SessionInfo,
     state: TableState,
     reader: TaskReader,
@@ -75,7 +75,13 @@ def group_rows(
 
 class _GroupScan:
     def __init__(
-        self, session: Any, info: SessionInfo, state: TableState, reader: TaskReader, parts: ScanParts, group: Group
+        self,
+        session: SparkSession,
+        info: SessionInfo,
+        state: TableState,
+        reader: TaskReader,
+        parts: ScanParts,
+        group: Group,
     ) -> None:
         self.session = session
         self.info = info

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyField
+from iceexplore.arrow import AnyField, PlainValue
 from iceexplore.formats import children_of, field_id
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, type_base
 from iceexplore.on_spark.scans._literals import literal
@@ -80,7 +80,7 @@ def project(nodes: Sequence[Node], wanted: NestedField, version: Version) -> Pro
     return Projection(wanted, t.StructField(node.name, kind, True), make or _same)
 
 
-def _same(column: Any) -> Any:
+def _same(column: Column) -> Column:
     return column
 
 
@@ -144,7 +144,7 @@ def _leaf(node: Node, kind: Type, version: Version) -> tuple[spark_types.DataTyp
     return found, lambda column: column.cast(target)
 
 
-def _uuid(column: Any) -> Any:
+def _uuid(column: Column) -> Column:
     from pyspark.sql import functions as f
 
     text = f.lower(f.hex(column))
@@ -195,7 +195,7 @@ def _struct(
         return t.StructType(read), None
     target = spark_type(kind, version)
 
-    def make(column: Any) -> Any:
+    def make(column: Column) -> Column:
         children = []
         for name, field, step in steps:
             child = step(column.getField(name)) if step is not None else absent(field, version)
@@ -235,7 +235,7 @@ def absent(field: NestedField, version: Version) -> Column:
     return literal(_stored(field), field.type, version)
 
 
-def _stored(field: NestedField) -> Any:
+def _stored(field: NestedField) -> PlainValue:
     """Return a field's initial default in its stored form, a number for dates and times."""
     kind = arrow_field(field).type
     if not pa.types.is_temporal(kind):

@@ -8,7 +8,7 @@ should hold. Column selections and filters applied after the scan do not reach t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from iceexplore.planning import SplitOptions
 from iceexplore.reading import Output, TaskReader
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["worker_rows"]
 
@@ -30,7 +30,7 @@ _PARALLEL = 16
 
 
 def worker_rows(
-    session: Any,
+    session: SparkSession,
     info: SessionInfo,
     reader: TaskReader,
     outputs: Sequence[Output],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
@@ -21,6 +21,7 @@ from iceexplore.errors import (
     renamed_arguments,
     warn_caller,
 )
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.on_spark.environment._info import SessionInfo
 from iceexplore.on_spark.scans._footers import footers_by
@@ -30,11 +31,11 @@ from iceexplore.on_spark.scans._native import group_rows
 from iceexplore.on_spark.scans._python_workers import worker_rows
 from iceexplore.on_spark.transport._columns import SparkColumns
 from iceexplore.on_spark.transport._state import check_reach
-from iceexplore.planning import FileTasks, ScanPlan, SplitOptions, plan_scan
+from iceexplore.planning import FileTasks, Filter, ScanPlan, SplitOptions, plan_scan
 from iceexplore.reading import POS, Output, TaskReader, no_ids_problem, outputs_of, outside_error
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Engine", "scan", "task_rows"]
 
@@ -47,11 +48,11 @@ Engine = Literal["auto", "spark", "iceberg"]
 @renamed_arguments(filter="where")
 def scan(
     state: TableState,
-    session: Any,
-    where: Any = None,
-    columns: Any = None,
+    session: SparkSession,
+    where: FilterLike | Filter | None = None,
+    columns: str | Iterable[str] | None = None,
     *,
-    partition: Any = None,
+    partition: Mapping[str, Any] | None = None,
     strict: bool = False,
     engine: Engine = "auto",
     plan: ScanPlan | None = None,
@@ -103,7 +104,9 @@ def scan(
     return made
 
 
-def task_rows(session: Any, state: TableState, tasks: FileTasks, columns: Any = None) -> DataFrame:
+def task_rows(
+    session: SparkSession, state: TableState, tasks: FileTasks, columns: str | Iterable[str] | None = None
+) -> DataFrame:
     """Return all rows of some of a state's tasks, to be rewritten; unlike `scan`, never leave any out.
 
     Raises
@@ -123,7 +126,7 @@ def task_rows(session: Any, state: TableState, tasks: FileTasks, columns: Any = 
 
 
 def _parts(
-    session: Any, info: SessionInfo, state: TableState, reader: TaskReader, outputs: Sequence[Output]
+    session: SparkSession, info: SessionInfo, state: TableState, reader: TaskReader, outputs: Sequence[Output]
 ) -> ScanParts:
     footers, links = footers_by(session, info), _CONNECT_LINKS if info.connect else MOST_LINKS
     return scan_parts(state, reader, outputs, info.version, footers=footers, links=links)
@@ -134,7 +137,7 @@ def _whose(state: TableState) -> tuple[str, str]:
 
 
 def _united(
-    session: Any,
+    session: SparkSession,
     info: SessionInfo,
     state: TableState,
     reader: TaskReader,

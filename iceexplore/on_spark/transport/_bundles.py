@@ -16,6 +16,7 @@ from iceexplore.storage import CACHE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import types as spark_types
 
 __all__ = [
     "deal",
@@ -28,7 +29,9 @@ __all__ = [
 _Batches = Iterator[pa.RecordBatch]
 
 
-def map_in_arrow(frame: DataFrame, work: Callable[[_Batches], _Batches], schema: Any) -> DataFrame:
+def map_in_arrow(
+    frame: DataFrame, work: Callable[[_Batches], _Batches], schema: spark_types.StructType | str
+) -> DataFrame:
     """Return ``frame.mapInArrow(work, schema)`` for any column names, such as ``a.b`` or names with backquotes.
 
     PySpark resolves column names as paths, so the columns have generated names in the meantime.

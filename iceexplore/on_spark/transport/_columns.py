@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyListType, AnyMapType, build
+from iceexplore.arrow import AnyArray, AnyListType, AnyMapType, DynamicArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type, type_base
 from iceexplore.reading import Output, arrow_field
@@ -222,9 +222,9 @@ def _variant(array: AnyArray) -> AnyArray:
     return pa.StructArray.from_arrays(parts, fields=list(_VARIANT), mask=mask)
 
 
-def _unsliced(array: Any) -> Any:
+def _unsliced(array: AnyArray) -> DynamicArray:
     return pa.concat_arrays([array]) if array.offset else array
 
 
-def _mask(array: Any) -> Any:
+def _mask(array: AnyArray) -> pa.BooleanArray | None:
     return array.is_null() if array.null_count else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -24,6 +24,9 @@ from iceexplore.planning import FileTasks, SplitOptions
 from iceexplore.reading import TaskReader, outputs_of
 from iceexplore.writing import fit_columns, target_bytes
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 __all__ = ["compact_files"]
 #: Maximum total size in bytes of data files that are combined into one; a worker holds them in memory, where they take
 #: several times as much.
@@ -34,7 +37,7 @@ _MADE = build.schema([("part", pa.int64()), ("files", pa.binary())])
 
 
 def compact_files(
-    session: Any, state: TableState, groups: Sequence[FileTasks], files: int, sequence_number: int | None
+    session: SparkSession, state: TableState, groups: Sequence[FileTasks], files: int, sequence_number: int | None
 ) -> EntryBatch:
     """Rewrite files on the workers, as `iceexplore.commits.compact` does with ``rewrite``.
 

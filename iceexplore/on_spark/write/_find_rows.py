@@ -26,7 +26,8 @@ from iceexplore.planning import FileTasks, MatchedDeletes, SplitOptions
 from iceexplore.reading import POS, TaskReader, deleted_positions, outputs_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyroaring import BitMap64
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["find_positions", "gathered_positions", "only_rows", "without_rows"]
 
@@ -34,7 +35,7 @@ _FOUND = build.schema([("location", pa.string()), ("positions", pa.binary())])
 _GATHERED = "task int, rows bigint, positions binary"
 
 
-def find_positions(session: Any, state: TableState, tasks: FileTasks) -> dict[int, Any]:
+def find_positions(session: SparkSession, state: TableState, tasks: FileTasks) -> dict[int, Any]:
     """Return the positions of live rows that match the residual filter, as a `pyroaring.BitMap64` per task index.
 
     Tasks without matching rows are omitted. Python workers read only the columns of the filter.
@@ -130,11 +131,11 @@ def _packed(found: Mapping[int, Any], counts: Mapping[int, int]) -> Iterator[pa.
         yield pa.record_batch(values, names=["task", "rows", "positions"])
 
 
-def _unite(found: dict[int, Any], task: int, bitmap: Any) -> None:
+def _unite(found: dict[int, Any], task: int, bitmap: BitMap64) -> None:
     found[task] = found[task] | bitmap if task in found else bitmap
 
 
-def _bitmap(data: bytes) -> Any:
+def _bitmap(data: bytes) -> BitMap64:
     from pyroaring import BitMap64
 
     return BitMap64.deserialize(data)  # serialized by a worker of this query
@@ -173,7 +174,7 @@ def only_rows(tasks: FileTasks, positions: Mapping[int, Any]) -> FileTasks:
     return _with_vectors(tasks, {row: _every(count) - bitmap for (row, bitmap), count in pairs})
 
 
-def _every(rows: int) -> Any:
+def _every(rows: int) -> BitMap64:
     """Return all positions of a file."""
     from pyroaring import BitMap64
 

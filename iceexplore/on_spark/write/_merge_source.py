@@ -21,13 +21,13 @@ from iceexplore.planning import FileTasks
 from iceexplore.reading import FILE, POS
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = ["MergeSource", "merge_source"]
 
 
 @contextmanager
-def merge_source(session: Any, state: TableState, frame: Any) -> Iterator[MergeSource]:
+def merge_source(session: SparkSession, state: TableState, frame: DataFrame) -> Iterator[MergeSource]:
     """Yield a user's DataFrame in the table's types; Spark keeps its rows (``persist``) within the context.
 
     The rows are read several times and must be the same each time, even if the frame is not deterministic; this holds
@@ -58,7 +58,7 @@ class MergeSource:
         Their columns, in the table's order.
     """
 
-    def __init__(self, session: Any, state: TableState, rows: DataFrame) -> None:
+    def __init__(self, session: SparkSession, state: TableState, rows: DataFrame) -> None:
         self.names: list[str] = list(rows.columns)
         self._session = session
         self._state = state

@@ -6,7 +6,7 @@ two lineage columns come last (spec, "Row Lineage").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,7 +30,7 @@ from iceexplore.reading import Output, arrow_field
 from iceexplore.writing import arrow_frame, fit_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["changed_rows", "fitted_rows", "kept_rows", "lineage_columns", "moved_rows", "quoted"]
 
@@ -40,12 +40,12 @@ def lineage_columns(state: TableState) -> tuple[str, ...]:
     return tuple(f.name for f in LINEAGE) if state.metadata.has_row_lineage else ()
 
 
-def moved_rows(session: Any, state: TableState, tasks: FileTasks) -> DataFrame:
+def moved_rows(session: SparkSession, state: TableState, tasks: FileTasks) -> DataFrame:
     """Return the live rows of some tasks that match their residual filters, with lineage columns, to be rewritten."""
     return task_rows(session, state, tasks, ["*", *lineage_columns(state)])
 
 
-def kept_rows(session: Any, state: TableState, tasks: FileTasks, gone: Mapping[int, Any]) -> DataFrame | None:
+def kept_rows(session: SparkSession, state: TableState, tasks: FileTasks, gone: Mapping[int, Any]) -> DataFrame | None:
     """Return the live rows of some tasks, matching or not, except some positions; None if no row is left.
 
     Parameters
@@ -61,7 +61,7 @@ def kept_rows(session: Any, state: TableState, tasks: FileTasks, gone: Mapping[i
     return moved_rows(session, state, left.take(pa.array(rows, pa.int64()))) if rows else None
 
 
-def changed_rows(session: Any, state: TableState, tasks: FileTasks, given: Mapping[str, Any]) -> DataFrame:
+def changed_rows(session: SparkSession, state: TableState, tasks: FileTasks, given: Mapping[str, Any]) -> DataFrame:
     """Return the rows of `moved_rows` with new values in some columns, which count as changed by the commit.
 
     Parameters
@@ -115,7 +115,7 @@ def _names(state: TableState) -> list[str]:
     return [field.name for field in state.schema.fields]
 
 
-def _understood(make: Any, columns: Mapping[str, Any]) -> DataFrame:
+def _understood(make: Callable[[], DataFrame], columns: Mapping[str, Any]) -> DataFrame:
     """Let Spark resolve a DataFrame's columns and return it; raise OptionError if the user's cannot be resolved."""
     try:
         made: DataFrame = make()
@@ -131,7 +131,7 @@ def _understood(make: Any, columns: Mapping[str, Any]) -> DataFrame:
     return made
 
 
-def _in_types(session: Any, state: TableState, frame: DataFrame) -> DataFrame:
+def _in_types(session: SparkSession, state: TableState, frame: DataFrame) -> DataFrame:
     """Return the rows in the table's types, converted if a user's columns have others."""
     wanted = SparkColumns(_outputs(state, _names(state)), SessionInfo.of(session).version).schema
     kinds = [x.dataType.simpleString() for x in frame.schema.fields]  # compared without nullability
@@ -141,7 +141,7 @@ def _in_types(session: Any, state: TableState, frame: DataFrame) -> DataFrame:
     return fitted_rows(session, state, frame, lineage=bool(lineage))
 
 
-def _with_constants(session: Any, state: TableState, frame: DataFrame, given: Mapping[str, Any]) -> DataFrame:
+def _with_constants(session: SparkSession, state: TableState, frame: DataFrame, given: Mapping[str, Any]) -> DataFrame:
     """Set each constant in all rows; from version 3 on, mark the rows as last updated by this commit."""
     from pyspark.sql import functions as f
 
@@ -161,7 +161,7 @@ def _with_constants(session: Any, state: TableState, frame: DataFrame, given: Ma
     return frame.select(*out)
 
 
-def _one_row(session: Any, columns: SparkColumns, table: pa.Table) -> DataFrame:
+def _one_row(session: SparkSession, columns: SparkColumns, table: pa.Table) -> DataFrame:
     """Return a one-row table as a DataFrame, sent as Arrow, the only way that supports values of nested types."""
     sink: Any = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -178,7 +178,7 @@ def _one_row(session: Any, columns: SparkColumns, table: pa.Table) -> DataFrame:
 
 
 def fitted_rows(
-    session: Any, state: TableState, frame: DataFrame, *, complete: bool = False, lineage: bool = False
+    session: SparkSession, state: TableState, frame: DataFrame, *, complete: bool = False, lineage: bool = False
 ) -> DataFrame:
     """Return a user's rows in the table's types and column order, converted by workers.
 
@@ -230,7 +230,7 @@ class _Fit:
             yield from shown.to_batches()
 
 
-def _outputs(state: TableState, names: Any) -> list[Output]:
+def _outputs(state: TableState, names: Iterable[str]) -> list[Output]:
     return [Output(field.name, (field,)) for field in state.schema.fields if field.name in set(names)]
 
 
@@ -247,7 +247,7 @@ def _plain(table: pa.Table, columns: SparkColumns) -> pa.Table:
     return pa.Table.from_arrays(out, names=table.column_names)
 
 
-def is_column(value: Any) -> bool:
+def is_column(value: object) -> bool:
     """Return whether a value is a Spark Column, classic or of Connect."""
     return type(value).__module__.startswith("pyspark.sql.") and type(value).__name__ == "Column"
 

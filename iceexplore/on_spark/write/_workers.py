@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from iceexplore.arrow import AnyArray, AnyColumn, build
+from iceexplore.arrow import AnyArray, AnyColumn, DynamicArray, build
 from iceexplore.commits import CommitWriter, LayoutOptions, WritableStorage
 from iceexplore.graph import TableState
 from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, concat_batches
@@ -202,7 +202,7 @@ def unpacked(data: bytes) -> EntryBatch:
     """Return the entries in the bytes from `packed`."""
     table = pa.ipc.open_stream(data).read_all().combine_chunks()
 
-    def one(name: str) -> Any:
+    def one(name: str) -> DynamicArray:
         column = table[name]
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -17,11 +17,14 @@ from iceexplore.on_spark.transport._state import check_reach, ship
 from iceexplore.on_spark.write._workers import FileWriter, Keys, unpacked
 from iceexplore.writing import fit_columns
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 __all__ = ["check_columns", "check_there", "write_files"]
 
 
 def write_files(
-    session: Any, frame: Any, state: TableState, *, lineage: bool = False, may_be_empty: bool = False
+    session: SparkSession, frame: DataFrame, state: TableState, *, lineage: bool = False, may_be_empty: bool = False
 ) -> EntryBatch:
     """Write a Spark DataFrame's rows as data files of a table on the workers, without committing them.
 
@@ -89,7 +92,7 @@ def write_files(
     return made
 
 
-def check_columns(frame: Any, state: TableState, *, complete: bool = True, lineage: bool = False) -> list[str]:
+def check_columns(frame: DataFrame, state: TableState, *, complete: bool = True, lineage: bool = False) -> list[str]:
     """Return the names of a frame's columns; raise an error if their names or types do not fit the table.
 
     Raises
@@ -104,7 +107,7 @@ def check_columns(frame: Any, state: TableState, *, complete: bool = True, linea
     return list(empty.column_names)
 
 
-def _empty(frame: Any) -> pa.Table:
+def _empty(frame: DataFrame) -> pa.Table:
     """Return the frame's columns as an empty table."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -117,7 +120,7 @@ def _empty(frame: Any) -> pa.Table:
     return pa.Table.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
 
 
-def _clustered(session: Any, frame: Any, keys: Keys, state: TableState) -> Any:
+def _clustered(session: SparkSession, frame: DataFrame, keys: Keys, state: TableState) -> DataFrame:
     """Return the rows with their keys, distributed and sorted so that a partition's rows are adjacent in few tasks."""
     from pyspark.sql import types as t
 

@@ -96,7 +96,7 @@ class Advice:
     def __repr__(self) -> str:
         return advice_text(self.filter, self.now, self.suggestions, self.clustering, self.notes)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         html = advice_html(self.filter, self.now, self.suggestions, self.clustering, self.notes)
         return {"text/plain": repr(self), "text/html": html}
 

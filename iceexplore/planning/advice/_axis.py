@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, Strings, build
+from iceexplore.arrow import AnyArray, PlainValue, Strings, build
 from iceexplore.arrow import compute as pc
 from iceexplore.planning.evaluators._column_metrics import comparable
 
@@ -117,7 +117,7 @@ class Axis:
         out = ranks.astype(np.float64) @ (self.base ** np.arange(self.digits - 1, -1, -1))
         return np.where(np.asarray(known.is_null()), np.nan, out)
 
-    def number(self, value: Any) -> float:
+    def number(self, value: PlainValue) -> float:
         """Return one stored value as a number. A text without the common beginning of the bounds is outside of them."""
         if not self.ranks:
             return float(value)
@@ -125,7 +125,7 @@ class Axis:
         part = data[self.skip : self.skip + self.digits]
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
-    def seen(self, value: Any) -> tuple[float, float]:
+    def seen(self, value: PlainValue) -> tuple[float, float]:
         """Return the range of a value as far as bounds show: one point, or all texts with its beginning."""
         if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
             return self.prefix(value[: self.cut])

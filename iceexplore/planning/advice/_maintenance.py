@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -25,7 +24,7 @@ _MIN_INPUT_FILES = 5
 _DELETED = 0.3
 
 
-def small_files(table: str, properties: Any, tasks: FileTasks) -> Iterator[Suggestion]:
+def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> Iterator[Suggestion]:
     """Suggest compacting small files, as ``rewrite_data_files`` defines them, in partitions with at least five."""
     sizes = counted(tasks.files, "file_size_in_bytes")
     limit = small_limit(properties)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from iceexplore.deletes import FILE_PATH_ID
 from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, concat_batches, live, whole
-from iceexplore.metadata import PartitionSpec, decode_values, partition_type
+from iceexplore.metadata import PartitionSpec, Type, decode_values, partition_type
 from iceexplore.planning.delete_index._codes import Ints, Mask, ranks
 from iceexplore.planning.evaluators._manifest_evaluator import ManifestMetricsSources
 
@@ -118,7 +118,7 @@ def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: En
     return near
 
 
-def _has_one(summary: pa.StructArray, kind: Any, values: AnyArray) -> Mask:
+def _has_one(summary: pa.StructArray, kind: Type, values: AnyArray) -> Mask:
     """Return which summaries of one field admit one of these values."""
     low, low_damaged = decode_values(kind, pc.struct_field(summary, "lower_bound"))
     high, high_damaged = decode_values(kind, pc.struct_field(summary, "upper_bound"))

@@ -15,7 +15,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.errors import renamed_arguments
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, bool_array, whole
-from iceexplore.metadata import format_value
+from iceexplore.metadata import Type, format_value
 from iceexplore.planning.delete_index._codes import Mask
 from iceexplore.planning.delete_index._delete_files import DeleteFiles, live_deletes, path_bounds
 from iceexplore.planning.delete_index._match import DeleteIndex
@@ -76,7 +76,7 @@ class Reasons:
         return cast("dict[str, Any] | None", batch.stats[column][row].as_py()) or {}
 
     @staticmethod
-    def _range(stats: dict[str, Any], kind: Any) -> str:
+    def _range(stats: dict[str, Any], kind: Type) -> str:
         values = (stats["lower"], stats["upper"])
         return " to ".join("?" if v is None else format_value(kind, v) for v in values)
 

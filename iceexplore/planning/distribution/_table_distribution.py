@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -226,7 +227,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def small_limit(properties: Any) -> int:
+def small_limit(properties: Mapping[str, str]) -> int:
     """Return the size in bytes below which a file is small; an invalid target size counts as Iceberg's default."""
     text = str(properties.get("write.target-file-size-bytes", ""))
     target = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0

@@ -14,7 +14,7 @@ those that begin with 0 to 7.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -169,7 +169,7 @@ class ColumnMetrics:
         lower, upper = _uncrossed(lower, upper)
         return cls(lower, upper, no_null, nothing & null & no_nan, no_nan, nothing & nan & no_null, nothing)
 
-    def take(self, rows: Any) -> ColumnMetrics:
+    def take(self, rows: npt.ArrayLike) -> ColumnMetrics:
         """Return the metrics of these rows; row -1 yields unknown metrics."""
         at = np.asarray(rows)
         there = at >= 0

@@ -44,7 +44,7 @@ def term_text(p: Predicate) -> str:
 
 
 def metrics_as_text(
-    p: Predicate, source: MetricsSource, by: str, rows: Any, thing: str
+    p: Predicate, source: MetricsSource, by: str, rows: npt.ArrayLike, thing: str
 ) -> tuple[Strings, Strings, AnyArray, Strings]:
     """Return lower bound, upper bound, null count and an explanation for each row.
 
@@ -129,7 +129,7 @@ _DEPTH = ("filter", "partition", "counts", "bounds")
 _Cases: TypeAlias = npt.NDArray[np.int64]
 
 
-def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, rows: Any) -> pa.Table:
+def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, rows: npt.ArrayLike) -> pa.Table:
     """Explain why data files are pruned.
 
     Parameters
@@ -156,7 +156,7 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
     return found.table(cases)
 
 
-def explain_manifests(state: TableState, root: Manifest, rows: Any, wanted: Filter) -> pa.Table:
+def explain_manifests(state: TableState, root: Manifest, rows: npt.ArrayLike, wanted: Filter) -> pa.Table:
     """Explain why manifests of data files are pruned; ``rows`` are rows of the root. See `explain_files`."""
     picked = np.asarray(rows, np.int64)
     sources = ManifestMetricsSources(state, root, picked)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import Int32s, build
+from iceexplore.arrow import Int32s, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, nearest
 from iceexplore.expressions import (
@@ -18,6 +18,7 @@ from iceexplore.expressions import (
     NEVER,
     And,
     Expression,
+    FilterLike,
     Or,
     Predicate,
     all_of,
@@ -177,7 +178,7 @@ def same_partition(
     return same, is_known
 
 
-def tuple_predicate(column: PartitionColumn, given: Any) -> Predicate:
+def tuple_predicate(column: PartitionColumn, given: PlainValue) -> Predicate:
     """Return the predicate that a partition field has the given value."""
     found = tuples_of([column], [{column.field.name: given}], "partition")
     wanted = comparable(pc.struct_field(found, [0]))[0].as_py()
@@ -188,7 +189,12 @@ def tuple_predicate(column: PartitionColumn, given: Any) -> Predicate:
     return Predicate(0, "=", (wanted,))
 
 
-def make_filter(metadata: TableMetadata, schema: Schema, where: Any, partition: Any = None) -> Filter:
+def make_filter(
+    metadata: TableMetadata,
+    schema: Schema,
+    where: FilterLike | Filter | None,
+    partition: Mapping[str, Any] | None = None,
+) -> Filter:
     """Parse and bind a filter.
 
     Parameters
@@ -215,7 +221,7 @@ def make_filter(metadata: TableMetadata, schema: Schema, where: Any, partition: 
     return Filter(" in ".join(texts) or "every row", expression, dict(partition or {}))
 
 
-def _check_partition(metadata: TableMetadata, partition: Any) -> None:
+def _check_partition(metadata: TableMetadata, partition: Mapping[str, Any] | None) -> None:
     names = list(dict.fromkeys(f.name for s in metadata.partition_specs for f in s.fields))
     if not isinstance(partition, Mapping) or not partition:
         raise OptionError(

@@ -8,15 +8,18 @@ let nulls match ``!=``, ``not in`` and ``not starts with``, and so keep files wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyScalar, build
+from iceexplore.arrow import AnyArray, AnyScalar, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Always, And, Expression, Or, Predicate
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, Mask, aligned, known
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["all_masks", "any_mask", "bounds_deny", "counts_deny", "may_match", "must_match", "satisfied", "walk"]
 
@@ -195,7 +198,7 @@ def _scalars(p: Predicate, kind: pa.DataType) -> list[AnyScalar] | None:
         return None
 
 
-def _scalar(value: Any, kind: pa.DataType) -> AnyScalar:
+def _scalar(value: PlainValue, kind: pa.DataType) -> AnyScalar:
     if pa.types.is_int64(kind):
         value = int(value)  # also for booleans
     if pa.types.is_decimal(kind):
@@ -232,7 +235,7 @@ def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
     return _each_outside(low, high, literals)
 
 
-def _none_between(low: AnyArray, high: AnyArray, ordered: Any) -> Mask:
+def _none_between(low: AnyArray, high: AnyArray, ordered: npt.NDArray[Any]) -> Mask:
     """Return where no number is between the bounds: the first one not below the lower bound is above the upper."""
     floor = np.asarray(pc.fill_null(low, ordered[0].item()))
     first = np.searchsorted(ordered, floor)
@@ -250,11 +253,11 @@ def _each_outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> M
     return out
 
 
-def _starts(values: AnyArray, prefix: Any) -> Mask:
+def _starts(values: AnyArray, prefix: str | bytes) -> Mask:
     return known(pc.starts_with(values, prefix))
 
 
-def _apart(low: AnyArray, high: AnyArray, prefix: Any) -> Mask:
+def _apart(low: AnyArray, high: AnyArray, prefix: str | bytes) -> Mask:
     """Return where no value between the bounds begins with the prefix."""
     cut = pc.utf8_slice_codeunits if pa.types.is_string(low.type) else pc.binary_slice
     x = pa.scalar(prefix, low.type)

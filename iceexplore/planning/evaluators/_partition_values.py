@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyColumn
+from iceexplore.arrow import AnyArray, AnyColumn, PlainValue
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import (
@@ -93,7 +93,7 @@ def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str
     return pa.StructArray.from_arrays(arrays, fields=fields)
 
 
-def _stored(column: PartitionColumn, value: Any, where: str) -> Any:
+def _stored(column: PartitionColumn, value: PlainValue, where: str) -> PlainValue:
     """Return the number or value that Iceberg stores for a transform's result."""
     if value is None:
         return None
@@ -126,7 +126,7 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
     return array
 
 
-def _plain(base: str, value: Any) -> Any:
+def _plain(base: str, value: PlainValue) -> PlainValue:
     if hasattr(value, "item") and not isinstance(value, (bytes, str)):
         value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value  # unwrap numpy scalars
     match base:
@@ -171,7 +171,7 @@ def partition_keys(
     )
 
 
-def _comparable(value: Any) -> Any:
+def _comparable(value: PlainValue) -> PlainValue:
     if isinstance(value, bytes):
         return value.hex()
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

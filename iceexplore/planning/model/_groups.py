@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyDictionaryArray, AnyScalar, build
+from iceexplore.arrow import AnyArray, AnyDictionaryArray, AnyScalar, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, format_ms, human_bytes
 from iceexplore.manifests import EntryBatch, whole
-from iceexplore.metadata import TableMetadata, format_spec, human_value
+from iceexplore.metadata import TableMetadata, Type, format_spec, human_value
 from iceexplore.planning.evaluators._partition_values import partition_columns
 
 __all__ = ["GROUPINGS", "Groups", "counted", "partition_codes", "partition_texts"]
@@ -90,14 +90,14 @@ def _tuples(files: EntryBatch) -> dict[str, AnyArray]:
     return keys
 
 
-def _texts(values: AnyArray, kind: Any, transform: str) -> AnyArray:
+def _texts(values: AnyArray, kind: Type, transform: str) -> AnyArray:
     """Return the values as text."""
     encoded = pc.dictionary_encode(values, null_encoding="encode")
     words = pa.array([human_value(kind, transform, _plain(v)) for v in encoded.dictionary], pa.string())
     return words.take(encoded.indices)
 
 
-def _plain(value: AnyScalar) -> Any:
+def _plain(value: AnyScalar) -> PlainValue:
     try:
         return value.as_py()
     except (ValueError, OverflowError):  # outside the calendar's range

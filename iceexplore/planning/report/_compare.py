@@ -289,7 +289,7 @@ class PlanComparison:
         return card_html(_card(self))
 
 
-def compare_plans(a: PlannedScan, b: Any) -> PlanComparison:
+def compare_plans(a: PlannedScan, b: object) -> PlanComparison:
     """Compare two plans; see `ScanPlan.compare`."""
     if not isinstance(b, PlannedScan):
         raise OptionError(f"compare() takes another plan from t.plan(...), not {type(b).__name__}")

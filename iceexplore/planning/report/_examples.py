@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import PlainValue
 from iceexplore.arrow import compute as pc
 from iceexplore.expressions import COMPARABLE, Column, Columns, literal_sql, name_sql
 from iceexplore.graph import TableState, live_manifests
@@ -91,7 +92,7 @@ def _bounds(stats: pa.StructArray, kind: Type) -> list[Any]:
         return []
 
 
-def _text(value: Any, kind: Type) -> str | None:
+def _text(value: PlainValue, kind: Type) -> str | None:
     """Return a value as people write it in SQL; None if it is too long, not printable, or not finite."""
     base = type_base(kind)
     if isinstance(value, float):

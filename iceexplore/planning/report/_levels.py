@@ -181,5 +181,5 @@ def _total(column: AnyColumn) -> int:
     return int(pc.sum(column).as_py() or 0)
 
 
-def _number(text: Any) -> int | None:
+def _number(text: object) -> int | None:
     return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 19 else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -220,5 +220,5 @@ def _deletes(nodes: PlanNodes, task: int) -> tuple[tuple[DeleteOf, ...], int]:
     return out, len(pairs)
 
 
-def _because(text: str, why: Any) -> str:
+def _because(text: str, why: object) -> str:
     return f"{text}: {why}." if why else f"{text}."

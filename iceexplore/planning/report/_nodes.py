@@ -5,6 +5,7 @@ For views that expand nodes. `iceexplore.planning.PlanTree` draws the whole plan
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -152,7 +153,7 @@ class PlanNodes:
             return -1
         return int(manifest.entries["ordinal"][at].as_py())
 
-    def file_rows(self, row: int | None, ordinals: Any) -> list[int]:
+    def file_rows(self, row: int | None, ordinals: Iterable[Any]) -> list[int]:
         """Return the rows of data files in their manifest or in the root, by ordinal; node ids contain them.
 
         In the V4 draft, one row of the manifest file becomes two entries, a data file and its deletion vector, with one
@@ -201,7 +202,7 @@ class PlanNodes:
         records = self._pruned.slice(start, count).to_pylist()
         return [_cut(self.manifest_id(r["root_row"]), "data-manifest", r, "manifest") for r in records]
 
-    def _file_ids(self, row: int | None, ordinals: Any) -> list[str]:
+    def _file_ids(self, row: int | None, ordinals: Iterable[Any]) -> list[str]:
         assert self._scan is not None
         at = [str(self._scan.snapshot.snapshot_id), *([] if row is None else [str(row)])]
         return [":".join(("file", *at, str(n))) for n in self.file_rows(row, ordinals)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,7 @@ def _reads_table(plan: PlannedScan) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=READS_SCHEMA)
 
 
-def task_records(plan: PlannedScan, tasks: Any) -> list[dict[str, Any]]:
+def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]) -> list[dict[str, Any]]:
     """Return rows of the plan's table of tasks, for consecutive tasks, with additional columns.
 
     These are ``ordinal``; ``left``, the residual filter if it is neither the whole filter nor empty; ``row_groups`` and
@@ -203,7 +204,7 @@ def _uses(matched: MatchedDeletes) -> npt.NDArray[np.int64]:
     return out + Stretches.of(matched.positions).uses(count) + Stretches.of(matched.equality).uses(count)
 
 
-def _placed(columns: dict[str, Any], after: str, name: str, values: Any) -> dict[str, Any]:
+def _placed(columns: dict[str, Any], after: str, name: str, values: object) -> dict[str, Any]:
     out = {}
     for key, value in columns.items():
         out[key] = value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iceexplore.errors import OptionError
 from iceexplore.planning.report._tree_scene import plan_scene
@@ -23,6 +23,8 @@ from iceexplore.render import (
 )
 
 if TYPE_CHECKING:
+    from graphviz import Digraph
+
     from iceexplore.planning.scan._result import PlannedScan
 
 __all__ = ["PlanTree"]
@@ -70,14 +72,14 @@ class PlanTree:
         """Return the tree as a Mermaid flowchart, within Mermaid's limits."""
         return mermaid(self._scene, max_nodes=max_nodes)
 
-    def to_graphviz(self) -> Any:
+    def to_graphviz(self) -> Digraph:
         """Return a ``graphviz.Digraph``; ``.source`` is its DOT text, ``.render()`` needs the program dot."""
         return graphviz(self._scene)
 
     def __repr__(self) -> str:
         return self.to_text()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         plain = self.to_text()
         image = svg_image(self.to_svg(), f"{self._scene.title}: {self._scene.description}")
         pre = html_lines(plain)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyScalar, build
+from iceexplore.arrow import AnyScalar, PlainValue, build
 from iceexplore.errors import IceexploreError
 from iceexplore.expressions import Always, And, Expression, Or, Predicate
 from iceexplore.formats import ChunkBounds, ParquetLeaf, RowGroups
@@ -18,7 +18,7 @@ from iceexplore.metadata import NestedField, arrow_type, format_value
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics
 from iceexplore.planning.evaluators._metrics_evaluator import may_match
 from iceexplore.planning.row_groups._bloom_filter import read_bloom_filter
-from iceexplore.planning.row_groups._stored_values import bound_array, bound_reader, hash_inputs
+from iceexplore.planning.row_groups._stored_values import BoundReader, bound_array, bound_reader, hash_inputs
 
 __all__ = ["Column", "Judged", "Reason", "judge_groups", "lacking_column", "stored_column"]
 
@@ -76,7 +76,7 @@ def stored_column(groups: RowGroups, at: int, field: NestedField) -> Column:
     return Column(field, evidence, leaf, chunks)
 
 
-def _read(read: Any, raw: Any, up: bool) -> Any:
+def _read(read: BoundReader | None, raw: PlainValue, up: bool) -> PlainValue:
     return None if read is None or raw is None else read(raw, up)
 
 
@@ -126,7 +126,9 @@ def judge_groups(
     return found
 
 
-def _walk(expression: Expression, n: int, columns: Mapping[int, Column | None], bloom: Any) -> Judged:
+def _walk(
+    expression: Expression, n: int, columns: Mapping[int, Column | None], bloom: tuple[TableState, str] | None
+) -> Judged:
     match expression:
         case Always(value):
             never = Reason("false", "filter", None, None, None, None, "the filter matches no row")
@@ -161,7 +163,7 @@ def _all_of(reasons: Sequence[Reason | None]) -> Reason | None:
     return joined if same else replace(joined, column=None, lower=None, upper=None, null_count=None)
 
 
-def _predicate(p: Predicate, n: int, column: Column | None, bloom: Any) -> Judged:
+def _predicate(p: Predicate, n: int, column: Column | None, bloom: tuple[TableState, str] | None) -> Judged:
     if column is None or pa.types.is_null(column.evidence.lower.type):
         return Judged(np.full(n, True), [None] * n)
     may = may_match(p, column.evidence)

@@ -200,7 +200,7 @@ def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | No
     mapping = name_mapping(state.metadata)
     places: dict[int, int] = {}
 
-    def choose(leaves: Any) -> list[int]:
+    def choose(leaves: Sequence[ParquetLeaf]) -> list[int]:
         for number in wanted:
             path = struct_path(state.schema, number)
             places[number] = leaf_of(leaves, path, mapping) if path else -2

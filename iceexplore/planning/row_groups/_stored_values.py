@@ -10,11 +10,11 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray
+from iceexplore.arrow import AnyArray, PlainValue
 from iceexplore.formats import ParquetLeaf
 from iceexplore.metadata import Type, arrow_type, decimal_of, decimal_parameters, fixed_length, type_base, unscaled
 
@@ -69,7 +69,7 @@ def bound_array(values: Sequence[Any], kind: Type) -> AnyArray:
     return _fitting(values, pa.binary() if pa.types.is_fixed_size_binary(target) else target)
 
 
-def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: Any) -> list[bytes] | None:
+def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: PlainValue) -> list[bytes] | None:
     """Return the bytes that a Bloom filter hashes for a value of the column: its plain encoding without length.
 
     Returns
@@ -89,7 +89,7 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: Any) -> list[bytes] | No
         case "string":
             return [literal.encode()]
         case "binary" | "uuid" | "fixed":
-            return [getattr(literal, "bytes", literal)]
+            return [cast(bytes, getattr(literal, "bytes", literal))]
         case "decimal":
             scale = int(leaf.logical["scale"])
             number = unscaled(Decimal(literal), scale)
@@ -114,7 +114,7 @@ def _fitting(values: Sequence[Any], target: pa.DataType) -> AnyArray:
         return pa.array([v if v is not None and _fits(v, target) else None for v in values], target)
 
 
-def _fits(value: Any, target: pa.DataType) -> bool:
+def _fits(value: PlainValue, target: pa.DataType) -> bool:
     try:
         return bool(pa.scalar(value, target).is_valid)
     except (pa.ArrowException, OverflowError, ValueError):
@@ -136,7 +136,7 @@ def _unsigned(physical: str) -> BoundReader:
     return lambda raw, up: int(raw) & mask
 
 
-def _float(raw: Any, up: bool) -> float | None:
+def _float(raw: PlainValue, up: bool) -> float | None:
     """Return None for NaN; a zero bound may be either zero (parquet.thrift, ``ColumnOrder``)."""
     value = float(raw)
     if math.isnan(value):
@@ -156,7 +156,7 @@ def _decimal(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
     if parameters is None or scale != parameters[1]:
         return None
 
-    def read(raw: Any, up: bool) -> Decimal:
+    def read(raw: PlainValue, up: bool) -> Decimal:
         number = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else int(raw)
         return decimal_of(number, int(scale))
 

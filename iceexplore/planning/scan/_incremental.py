@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from iceexplore.errors import OptionError, SnapshotNotFoundError
-from iceexplore.graph import TableState, resolve_state
+from iceexplore.graph import SnapshotLike, TableState, resolve_state
 from iceexplore.metadata import Snapshot
 
 __all__ = ["Appends", "appends_between"]
@@ -35,7 +35,7 @@ class Appends:
     notes: tuple[str, ...] = ()
 
 
-def appends_between(state: TableState, after: Any, upto: Any) -> Appends | None:
+def appends_between(state: TableState, after: SnapshotLike | None, upto: SnapshotLike | None) -> Appends | None:
     """Find the appends after one snapshot, up to and including another.
 
     Parameters
@@ -83,19 +83,19 @@ def appends_between(state: TableState, after: Any, upto: Any) -> Appends | None:
     return Appends(first, last, chosen, _notes(line, first, parent))
 
 
-def _first(state: TableState, after: Any) -> int:
+def _first(state: TableState, after: SnapshotLike) -> int:
     if isinstance(after, int) and not isinstance(after, bool):
         return after  # it may have expired
     digits = after.removeprefix("-") if isinstance(after, str) and after not in state.metadata.refs else ""
     if digits.isdecimal() and len(digits) < 20:
-        return int(after)
+        return int(cast(str, after))
     found = _state(state, after, "from_snapshot").snapshot
     if found is None:
         raise SnapshotNotFoundError("from_snapshot: that state has no snapshot; leave it out to begin with the first")
     return found.snapshot_id
 
 
-def _state(state: TableState, at: Any, what: str) -> TableState:
+def _state(state: TableState, at: SnapshotLike, what: str) -> TableState:
     found = resolve_state(state, at)
     ours, theirs = state.metadata.table_uuid, found.metadata.table_uuid
     if ours and theirs and ours != theirs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.formats import DATA_FILE_FORMATS
@@ -37,7 +38,7 @@ class SplitOptions:
     open_file_cost: int = 4 * 1024 * 1024
 
     @classmethod
-    def of(cls, properties: Any, **given: int | None) -> SplitOptions:
+    def of(cls, properties: Mapping[str, str], **given: int | None) -> SplitOptions:
         """Return options from the given values, then the table's ``read.split.*``, then Iceberg's defaults.
 
         Raises
@@ -250,6 +251,6 @@ def _packed(weights: list[int], options: SplitOptions) -> _Longs:
     return places[numbers] if opened else numbers
 
 
-def _longs(values: Any) -> _Longs:
+def _longs(values: AnyColumn) -> _Longs:
     array = whole(values) if isinstance(values, pa.ChunkedArray) else values
     return np.asarray(pc.fill_null(array, 0)).astype(np.int64)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import pyarrow as pa
 
 from iceexplore.errors import OptionError, UnsupportedError
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, Snapshot
 from iceexplore.planning import Filter, make_filter
@@ -33,8 +33,8 @@ def changelog(
     before: Snapshot | None,
     after: Snapshot | None,
     *,
-    columns: Any = None,
-    where: Any = None,
+    columns: str | Iterable[str] | None = None,
+    where: FilterLike | Filter | None = None,
     identifier_columns: Iterable[str] | None = None,
     compute_updates: bool | None = None,
     net_changes: bool = False,
@@ -95,8 +95,8 @@ def changelog_batches(
     before: Snapshot | None,
     after: Snapshot | None,
     *,
-    columns: Any = None,
-    where: Any = None,
+    columns: str | Iterable[str] | None = None,
+    where: FilterLike | Filter | None = None,
     identifier_columns: Iterable[str] | None = None,
     compute_updates: bool | None = None,
 ) -> Iterator[pa.Table]:
@@ -137,8 +137,8 @@ class ChangelogOptions:
     def __init__(
         self,
         state: TableState,
-        columns: Any,
-        where: Any,
+        columns: str | Iterable[str] | None,
+        where: FilterLike | Filter | None,
         identifier_columns: Iterable[str] | None,
         compute_updates: bool | None,
         net: bool,
@@ -178,7 +178,7 @@ class ChangelogOptions:
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _own(state: TableState, columns: Any) -> list[Output]:
+def _own(state: TableState, columns: str | Iterable[str] | None) -> list[Output]:
     """Return columns of the schema by name."""
     out = chosen_columns(state.metadata, state.schema, columns)
     known = {f.field_id for _, f in state.schema.walk()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,7 @@ class ChangeFiles:
         return len(self.files)
 
 
-def is_expired_start(metadata: TableMetadata, start: Any, after: Snapshot | None) -> bool:
+def is_expired_start(metadata: TableMetadata, start: object, after: Snapshot | None) -> bool:
     """Return whether `start` is the id of the oldest ancestor's expired parent: all later snapshots are available."""
     line = lineage(metadata, after)
     number = line[0].parent_snapshot_id if line else None

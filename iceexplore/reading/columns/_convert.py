@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyField, AnyListArray, AnyListType, AnyMapArray, AnyMapType, build
+from iceexplore.arrow import AnyArray, AnyField, AnyListArray, AnyListType, AnyMapArray, AnyMapType, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats import FIELD_ID, children_of, field_id
@@ -62,7 +62,9 @@ def _held(kind: Type) -> pa.DataType:
     return _VARIANT if type_base(kind) == "variant" else arrow_type(kind)
 
 
-def constant(f: NestedField, target: pa.DataType, rows: int, constants: Mapping[int, Any], *, given: Any = None) -> Any:
+def constant(
+    f: NestedField, target: pa.DataType, rows: int, constants: Mapping[int, Any], *, given: PlainValue = None
+) -> AnyArray:
     """Return a column that the file lacks: the partition's value (``constants``, by field id), the default, or null."""
     if f.field_id in constants:  # even if it is null: defaults apply only to columns that have no value at all
         held = constants[f.field_id]
@@ -77,7 +79,9 @@ def constant(f: NestedField, target: pa.DataType, rows: int, constants: Mapping[
     return build.repeat(pa.scalar(value, target), rows)
 
 
-def _constant_struct(kind: StructType, value: Any, target: pa.DataType, rows: int, constants: Mapping[int, Any]) -> Any:
+def _constant_struct(
+    kind: StructType, value: PlainValue, target: pa.DataType, rows: int, constants: Mapping[int, Any]
+) -> AnyArray:
     """Return a struct column that the file lacks.
 
     It is null, unless the struct has a default or the partition has the value of one of its fields. Fields that the

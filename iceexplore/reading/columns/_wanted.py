@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import (
@@ -68,7 +67,7 @@ class Output:
         return self.path[-1]
 
 
-def chosen_columns(metadata: TableMetadata, schema: Schema, columns: Any = None) -> list[Output]:
+def chosen_columns(metadata: TableMetadata, schema: Schema, columns: str | Iterable[str] | None = None) -> list[Output]:
     """Resolve the columns of a result by name.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from iceexplore.arrow import (
     AnyExtensionArray,
     AnyListArray,
     AnyMapArray,
+    DynamicArray,
     build,
 )
 from iceexplore.arrow import compute as pc
@@ -67,7 +68,7 @@ def column_codes(array: AnyArray) -> Codes:
     return np.asarray(indices).astype(np.int64)
 
 
-def _list_codes(array: Any, items: Codes) -> Codes:
+def _list_codes(array: DynamicArray, items: Codes) -> Codes:
     """Return codes of lists from the codes of their items: the bytes of the items' codes represent a list."""
     raw = np.ascontiguousarray(items, dtype=np.int64)
     starts = np.asarray(array.offsets).astype(np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from iceexplore.errors import OptionError, whole_number
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, Snapshot, in_order
-from iceexplore.planning import make_filter
+from iceexplore.planning import Filter, make_filter
 from iceexplore.reading.columns._wanted import chosen_columns
 from iceexplore.reading.row_history._deletes import RowDeletes
 from iceexplore.reading.row_history._fate import commit_of
@@ -31,11 +32,11 @@ _LIMIT = 1000
 
 def find_rows(
     state: TableState,
-    where: Any,
+    where: FilterLike | Filter | None,
     *,
     columns: Iterable[str] | None = None,
     history: History = False,
-    partition: Any = None,
+    partition: Mapping[str, Any] | None = None,
     limit: int | None = _LIMIT,
 ) -> RowPlaces:
     """Find all places where a matching row is or was, and what happened to it there.

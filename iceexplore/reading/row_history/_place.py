@@ -64,7 +64,7 @@ class RowPlace:
         return f"{values}: {self.file}, position {self.position}, added in {self.added.text}; {self.fate.text}"
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """Return a value as text, shortened."""
     text = "null" if value is None else value if isinstance(value, str) else str(value)
     return text if len(text) <= _WIDE else text[: _WIDE - 1] + "…"

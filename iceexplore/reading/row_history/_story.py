@@ -79,7 +79,7 @@ class RowStory:
     def __repr__(self) -> str:
         return self.to_text()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         plain = self.to_text()
         pre = html_lines(plain)
         if not self.rows:

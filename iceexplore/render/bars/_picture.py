@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from iceexplore.render._html import details, html_lines
 from iceexplore.render._mime import Svg, svg_image
 from iceexplore.render.bars._bars import BarChart, bars_text, spoken
@@ -45,7 +43,7 @@ class BarPicture:
     def __repr__(self) -> str:
         return self.to_text()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         plain = self.to_text()
         chart = self.chart()
         pre = html_lines(plain)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 from iceexplore.errors import MissingDependencyError
 from iceexplore.render import _escape as escape
@@ -12,6 +12,9 @@ from iceexplore.render.diagrams._fold import with_children, with_newest, with_ro
 from iceexplore.render.diagrams._tables import TableDiagram, TableNode
 from iceexplore.render.scenes._mermaid import MAX_EDGES, MAX_TEXT
 from iceexplore.render.scenes._style import style
+
+if TYPE_CHECKING:
+    from graphviz import Digraph
 
 __all__ = ["tables_graphviz", "tables_mermaid", "tables_text"]
 
@@ -90,7 +93,7 @@ def _mermaid_label(node: TableNode) -> str:
     return f"{title}<table>{rows}</table>"
 
 
-def tables_graphviz(diagram: TableDiagram) -> Any:
+def tables_graphviz(diagram: TableDiagram) -> Digraph:
     """Build a ``graphviz.Digraph`` with a table per manifest; its ``.source`` is the DOT text.
 
     Raises

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from iceexplore.errors import MissingDependencyError
 from iceexplore.render import _escape as escape
 from iceexplore.render.scenes._scene import Scene, SceneNode
 from iceexplore.render.scenes._style import MARKS, PRUNED, style
 
+if TYPE_CHECKING:
+    from graphviz import Digraph
+
 __all__ = ["graphviz"]
 
 _MAX_LABEL = 90
 
 
-def graphviz(scene: Scene) -> Any:
+def graphviz(scene: Scene) -> Digraph:
     """Build a ``graphviz.Digraph``; its ``.source`` is the DOT text.
 
     Raises

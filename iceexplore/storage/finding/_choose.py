@@ -19,6 +19,7 @@ from iceexplore.errors import (
     UnsupportedError,
     problem,
 )
+from iceexplore.storage._json import JsonValue
 from iceexplore.storage._location import basename, is_local, join, same_location
 from iceexplore.storage._storage import Storage
 from iceexplore.storage.finding._document import parse_document, too_large
@@ -321,7 +322,7 @@ def _age(document: dict[str, Any]) -> tuple[float, float]:
     return _number(document.get("last-updated-ms")), _number(document.get("last-sequence-number"))
 
 
-def _number(value: Any) -> float:
+def _number(value: JsonValue) -> float:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else -1
 
 

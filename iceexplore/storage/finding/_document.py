@@ -8,7 +8,7 @@ from typing import Any
 
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.storage._budget import Budget
-from iceexplore.storage._json import load_json
+from iceexplore.storage._json import JsonValue, load_json
 
 __all__ = ["MAX_METADATA_BYTES", "is_table_metadata", "parse_document", "too_large"]
 
@@ -73,7 +73,7 @@ def parse_document(
     return document, tuple(notes)
 
 
-def is_table_metadata(document: Any) -> bool:
+def is_table_metadata(document: JsonValue) -> bool:
     """Return whether a JSON document looks like table metadata, however damaged."""
     return (
         isinstance(document, dict)
@@ -167,5 +167,5 @@ def _json(data: bytes | bytearray, location: str, budget: Budget) -> tuple[Any, 
         raise FormatError(f"invalid JSON: {e}", location=location) from e
 
 
-def _kind(value: Any) -> str:
+def _kind(value: JsonValue) -> str:
     return {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a number")

@@ -6,7 +6,6 @@ import os
 import re
 import urllib.parse
 from collections.abc import Mapping
-from typing import Any
 
 from iceexplore.errors import (
     AccessDeniedError,
@@ -17,7 +16,15 @@ from iceexplore.errors import (
     Problems,
     StorageError,
 )
-from iceexplore.storage._catalog import CatalogTable, from_catalog, from_table, is_table, version_notes
+from iceexplore.storage._catalog import (
+    CatalogLike,
+    CatalogTable,
+    SourceLike,
+    from_catalog,
+    from_table,
+    is_table,
+    version_notes,
+)
 from iceexplore.storage._location import basename, canonical, check_host, dirname, is_absolute, is_local, is_uri
 from iceexplore.storage._moved import Moves, root_properties
 from iceexplore.storage._roots import allowed_places
@@ -36,12 +43,12 @@ _EMPTY_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/*")
 
 
 def open_source(
-    source: Any,
+    source: SourceLike,
     *,
-    catalog: Any = None,
+    catalog: CatalogLike | None = None,
     moved: Mapping[str, str | os.PathLike[str]] | None = None,
     version: int | str | None = None,
-    allow: Any = (),
+    allow: object = (),
     properties: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> Opened:

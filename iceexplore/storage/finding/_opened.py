@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import OptionError, OutsideRootsError, Problem, Problems
 from iceexplore.storage._moved import find_moves
@@ -13,6 +13,9 @@ from iceexplore.storage._storage import Storage
 from iceexplore.storage.finding._choose import Pick
 from iceexplore.storage.finding._document import MAX_METADATA_BYTES
 from iceexplore.storage.finding._versions import parse_name
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as PyIcebergTable
 
 __all__ = ["Opened", "Source", "learn_moves", "make_opened", "max_metadata_bytes"]
 
@@ -72,7 +75,7 @@ def make_opened(
     problems: Problems,
     asked: Source,
     name: str | None,
-    table: Any,
+    table: PyIcebergTable | None,
 ) -> Opened:
     """Return the opened table for a chosen metadata file."""
     return Opened(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING
 
 from iceexplore.errors import FormatError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 __all__ = ["PositionedFile", "RangeFile", "TAIL_BYTES", "whole_or_tail"]
 
@@ -74,7 +77,7 @@ class PositionedFile(io.RawIOBase):
         """Return all bytes from the position."""
         return self._take(self.size - self._at)
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         """Fill a buffer from the position."""
         view = memoryview(buffer).cast("B")
         data = self._take(len(view))

@@ -6,11 +6,16 @@ import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import MissingDependencyError, StorageError, UnsupportedError
 from iceexplore.storage.stores._backend import Backend, Entry, Handle, Ranges
 from iceexplore.storage.stores._redirects import guard_session, traced_client
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+    from pyarrow.fs import FileInfo
+    from pyiceberg.io import FileIO, InputFile, InputStream
 
 __all__ = ["FileIOBackend", "FsspecBackend", "remote_backend"]
 
@@ -62,11 +67,11 @@ def remote_backend(
     return FsspecBackend(file_system, f"fsspec:{scheme}:{_digest(given)}")
 
 
-def _is_http(kind: Any) -> bool:
+def _is_http(kind: type) -> bool:
     return any(base.__name__ == "HTTPFileSystem" for base in kind.__mro__)
 
 
-def _file_io(place: str, properties: Mapping[str, str]) -> Any:
+def _file_io(place: str, properties: Mapping[str, str]) -> FileIO:
     try:
         from pyiceberg.io import load_file_io
 
@@ -77,7 +82,7 @@ def _file_io(place: str, properties: Mapping[str, str]) -> Any:
         raise StorageError(f"{place}: {e}") from e
 
 
-def _one_request(file_system: Any) -> dict[str, int]:
+def _one_request(file_system: AbstractFileSystem) -> dict[str, int]:
     """Return options to read a whole file in one request: s3fs would request its size first and split it."""
     if not hasattr(file_system, "max_concurrency"):
         return {}
@@ -88,7 +93,7 @@ def _one_request(file_system: Any) -> dict[str, int]:
 class FsspecBackend:
     """An fsspec file system."""
 
-    def __init__(self, file_system: Any, identity: str) -> None:
+    def __init__(self, file_system: AbstractFileSystem, identity: str) -> None:
         self._fs = file_system
         self._whole = _one_request(file_system)
         protocol = getattr(file_system, "protocol", ())
@@ -151,7 +156,7 @@ class FsspecBackend:
 class FileIOBackend:
     """A PyIceberg FileIO: the catalog's own, with its credentials, or one created from properties."""
 
-    def __init__(self, file_io: Any) -> None:
+    def __init__(self, file_io: FileIO) -> None:
         self._io = file_io
         self._bounded: dict[str, Any] = {}
         self._systems: dict[tuple[str, str], Any] = {}
@@ -206,7 +211,7 @@ class FileIOBackend:
             return FsspecBackend(file_system, self.identity).list(real, recursive)
         raise UnsupportedError(f"{type(self._io).__name__} cannot list files, so {real} cannot be listed")
 
-    def _file_system(self, real: str) -> Any:
+    def _file_system(self, real: str) -> AbstractFileSystem | None:
         """Return the fsspec file system of PyIceberg's FsspecFileIO; None for another FileIO."""
         get = getattr(self._io, "get_fs", None)
         if get is None:
@@ -226,7 +231,7 @@ class FileIOBackend:
             file_system = self._bounded.setdefault(netloc, _bounded_gcs(file_system))
         return file_system, path
 
-    def _input(self, real: str) -> Any:
+    def _input(self, real: str) -> InputFile:
         file_system, path = self._arrow(real)
         if getattr(file_system, "type_name", "") != "gcs":
             return self._io.new_input(real)
@@ -238,7 +243,7 @@ class FileIOBackend:
 class _ArrowFile:
     """A file that Arrow has opened."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: InputStream) -> None:
         self._stream = stream
         self.size: int | None = int(stream.size())
 
@@ -252,13 +257,13 @@ class _ArrowFile:
         self._stream.close()
 
 
-def _bounded_gcs(file_system: Any) -> Any:
+def _bounded_gcs(file_system: Any) -> Any:  # noqa: ANN401  rebuilt by its own pickling, which has no types
     """Return the file system with a limit for retries, for which PyIceberg has no property."""
     make, (given,) = file_system.__reduce__()
     return make({**given, "retry_time_limit": given["retry_time_limit"] or _GCS_PATIENCE})
 
 
-def _arrow_entry(real: str, info: Any) -> Entry:
+def _arrow_entry(real: str, info: FileInfo) -> Entry:
     if info.type.name == "Directory":
         return Entry(real, None, is_folder=True)
     return Entry(real, info.size, None, None if info.mtime_ns is None else info.mtime_ns // 1_000_000)

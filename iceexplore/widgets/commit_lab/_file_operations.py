@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from iceexplore.arrow import PlainValue
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.widgets.commit_lab._form import (
@@ -60,7 +61,7 @@ def _append(state: TableState, values: Values) -> Calls:
     return (call("append", files=values["files"], rows=values["rows"], **how, ref=values.get("ref")),)
 
 
-def _listed(partitions: Any) -> Any:
+def _listed(partitions: PlainValue) -> PlainValue:
     return [partitions] if isinstance(partitions, Mapping) else partitions
 
 

@@ -6,7 +6,7 @@ import json
 import pprint
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import pyarrow as pa
 
@@ -15,7 +15,9 @@ from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, json_safe
 from iceexplore.manifests import ContentType, live
+from iceexplore.storage import JsonValue
 from iceexplore.widgets.core._escape_text import signs
+from iceexplore.widgets.core._panel import TableLike
 
 __all__ = [
     "Call",
@@ -165,7 +167,7 @@ class Field:
             case _:
                 return {"type": "text", **plain}
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: JsonValue) -> JsonValue:
         """Return a validated value for an operation; JSON text is parsed.
 
         Raises
@@ -193,7 +195,7 @@ class Field:
                 return value.strip()
         return value
 
-    def _number(self, value: Any) -> Any:
+    def _number(self, value: JsonValue) -> JsonValue:
         whole = self.kind == "int"
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
             raise OptionError(f"{self.name}={_short(value)}: give {'an integer' if whole else 'a number'}")
@@ -203,7 +205,7 @@ class Field:
             raise OptionError(f"{self.name}={value:,}: give a number {limits}")
         return value
 
-    def _parsed(self, value: Any) -> Any:
+    def _parsed(self, value: JsonValue) -> JsonValue:
         """Return the parsed JSON text; values given in Python are returned unchanged."""
         if not isinstance(value, str):
             return value
@@ -242,7 +244,7 @@ class Call:
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
-    def run(self, table: Any) -> Any:
+    def run(self, table: TableLike) -> object:
         """Call the method of a table.
 
         Raises
@@ -274,10 +276,10 @@ class Call:
 Calls = tuple[Call, ...]
 
 
-def _refuse_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not valid JSON")
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:79] + "…"

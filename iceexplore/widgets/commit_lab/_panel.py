@@ -81,7 +81,7 @@ class CommitPanel(Panel):
     # For the notebook -------------------------------------------------------------------------------------------------
 
     @property
-    def simulation(self) -> Any:
+    def simulation(self) -> Simulation:
         """Return a copy of the simulation at the step shown; see `CommitLab.simulation`."""
         session = self._sure()
         step = session.step
@@ -249,7 +249,7 @@ class CommitLab(TableWidget):
     _esm = packed(script("commit.commitView"))
 
     @property
-    def simulation(self) -> Any:
+    def simulation(self) -> Simulation:
         """The simulation at the step shown, a copy, so that commits to it do not affect the widget.
 
         Raises

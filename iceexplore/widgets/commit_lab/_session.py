@@ -16,6 +16,7 @@ from iceexplore.errors import CommitConflictError, IceexploreError, OptionError
 from iceexplore.widgets.commit_lab._file_operations import calls_of, operation, rival_calls
 from iceexplore.widgets.commit_lab._form import Call
 from iceexplore.widgets.commit_lab._layout_form import layout_calls, start_of
+from iceexplore.widgets.core._panel import TableLike
 
 __all__ = ["Line", "RefusedError", "Session", "Step"]
 
@@ -105,9 +106,10 @@ class Session:
         The seed of every simulation, which makes them reproducible including all ids.
     """
 
-    def __init__(self, table: Any, seed: int) -> None:
+    def __init__(self, table: TableLike, seed: int) -> None:
         # For a simulation or a lab, which may change later, use its present table.
-        self.table, self.seed = getattr(table, "table", table), seed
+        self.table: TableLike = getattr(table, "table", table)
+        self.seed = seed
         self.lines = [Line("main", (None, {}))]
         self.current = 0
         self._ids = itertools.count(1)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import traitlets
+from traitlets import Bunch
 
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.widgets.commit_lab._report import Report, bars, compared, costs_sent
@@ -157,7 +158,7 @@ class StepPanel(Panel):
             self._growing = False
 
     @shown
-    def _on_expanded(self, change: Any) -> None:
+    def _on_expanded(self, change: Bunch) -> None:
         if self._growing:
             return
         side = change["name"].split("_")[1]

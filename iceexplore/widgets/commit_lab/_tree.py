@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray
+from iceexplore.arrow import AnyArray, AnyChunkedArray, AnyColumn, DynamicArray
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import Diff, TableState, Tree, TreeNode, build_tree
 from iceexplore.manifests import ContentType, whole
@@ -234,13 +234,13 @@ def _key(node: TreeNode, column: str, more: str | None) -> str:
     return f"{node.location}\n{'' if offset is None else offset}"
 
 
-def _among(keys: Any, changed: Any) -> AnyArray:
+def _among(keys: AnyColumn, changed: AnyChunkedArray) -> AnyArray:
     """Return which keys are among the changed ones."""
     found = pc.is_in(keys, value_set=whole(changed))
     return whole(found) if isinstance(found, pa.ChunkedArray) else found
 
 
-def _joined(names: Any, numbers: Any) -> Any:
+def _joined(names: DynamicArray, numbers: DynamicArray) -> DynamicArray:
     text = pc.fill_null(pc.cast(numbers, pa.string()), "")
     return pc.binary_join_element_wise(names, text, "\n")
 

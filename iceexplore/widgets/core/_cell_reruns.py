@@ -10,7 +10,10 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import anywidget
 
 __all__ = ["note_widget"]
 
@@ -18,7 +21,7 @@ __all__ = ["note_widget"]
 _made: dict[str, tuple[str, list[weakref.ReferenceType[Any]]]] = {}
 
 
-def note_widget(widget: Any) -> None:
+def note_widget(widget: anywidget.AnyWidget) -> None:
     """Record a widget as created by the running cell, and close those from the cell's earlier run."""
     for cell, run in _running():
         before = _made.get(cell)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
+
+from traitlets import Bunch
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, snapshot_of, travel
@@ -14,9 +16,12 @@ from iceexplore.metadata import Snapshot
 from iceexplore.widgets.core._error_messages import words_of
 from iceexplore.widgets.core._escape_text import signs_of_lines
 from iceexplore.widgets.core._ids import id_of
-from iceexplore.widgets.core._panel import Panel
+from iceexplore.widgets.core._panel import Panel, TableLike
 from iceexplore.widgets.core._selection import valid_selection
 from iceexplore.widgets.core._worker import Work
+
+if TYPE_CHECKING:
+    import anywidget
 
 __all__ = ["WidgetHost"]
 
@@ -37,7 +42,7 @@ class WidgetHost:
         What the widget shows.
     """
 
-    def __init__(self, widget: Any, table: Any, state: TableState) -> None:
+    def __init__(self, widget: anywidget.AnyWidget, table: TableLike, state: TableState) -> None:
         self._widget, self._table, self._state = widget, table, state
         self.work = Work(self.fail, self.finish)
         self.panels: list[Panel] = []
@@ -71,12 +76,12 @@ class WidgetHost:
     # What panels use: see `PanelHost` ---------------------------------------------------------------------------------
 
     @property
-    def widget(self) -> Any:
+    def widget(self) -> anywidget.AnyWidget:
         """The widget, whose attributes are the panels' traits."""
         return self._widget
 
     @property
-    def table(self) -> Any:
+    def table(self) -> TableLike:
         """The table or table's state that the widget was made of."""
         return self._table
 
@@ -106,7 +111,13 @@ class WidgetHost:
         tab: str | None = getattr(self._widget, "tab", None)
         return tab
 
-    def select(self, node: str | TreeNode | None = None, *, snapshot: Any = None, against: Any = None) -> None:
+    def select(
+        self,
+        node: str | TreeNode | None = None,
+        *,
+        snapshot: Snapshot | int | str | None = None,
+        against: Snapshot | int | str | None = None,
+    ) -> None:
         """Select a node or snapshots."""
         chosen = self.selection
         if node is not None:
@@ -159,7 +170,7 @@ class WidgetHost:
         """
         last = 0
 
-        def on_asked(change: Any) -> None:
+        def on_asked(change: Bunch) -> None:
             nonlocal last
             asked = dict(change["new"])
             before = asked.pop("earlier", [])
@@ -175,7 +186,7 @@ class WidgetHost:
         """Call a handler with each message from the browser."""
         self._widget.on_msg(lambda _widget, content, _buffers: handler(content))
 
-    def send(self, content: Any) -> None:
+    def send(self, content: Mapping[str, object]) -> None:
         """Send a message to the browser."""
         self._widget.send(content)
 

@@ -10,15 +10,21 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypeVar, overload
 
 import traitlets
+from traitlets import Bunch
 
 if TYPE_CHECKING:
+    import anywidget
+
     from iceexplore.graph import TableState, TreeNode
     from iceexplore.metadata import Snapshot
 
-__all__ = ["Panel", "PanelHost", "SyncedTrait", "shown"]
+__all__ = ["Panel", "PanelHost", "SyncedTrait", "TableLike", "shown"]
+
+#: A `Table`, `Simulation` or `Lab`, classes that are above this package, or the state of one.
+TableLike: TypeAlias = Any
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Panel")
@@ -38,10 +44,10 @@ class PanelHost(Protocol):
     """
 
     @property
-    def widget(self) -> Any: ...
+    def widget(self) -> anywidget.AnyWidget: ...
 
     @property
-    def table(self) -> Any: ...
+    def table(self) -> TableLike: ...
 
     @property
     def state(self) -> TableState: ...
@@ -56,7 +62,13 @@ class PanelHost(Protocol):
     def tab(self) -> str | None:
         """The key of the tab shown in the explorer; None in a widget without tabs, whose panels are all visible."""
 
-    def select(self, node: str | TreeNode | None = None, *, snapshot: Any = None, against: Any = None) -> None:
+    def select(
+        self,
+        node: str | TreeNode | None = None,
+        *,
+        snapshot: Snapshot | int | str | None = None,
+        against: Snapshot | int | str | None = None,
+    ) -> None:
         """Select a node or snapshots; see `iceexplore.widgets.TableWidget.select`."""
 
     def snapshot_of(self, text: str) -> Snapshot:
@@ -77,7 +89,7 @@ class PanelHost(Protocol):
     def on_message(self, handler: Callable[[Any], None]) -> None:
         """Call a handler with each message from the browser."""
 
-    def send(self, content: Any) -> None:
+    def send(self, content: Mapping[str, object]) -> None:
         """Send a message to the browser."""
 
     def hold_sync(self) -> AbstractContextManager[None]:
@@ -204,7 +216,7 @@ def shown(handler: Callable[[P, Any], None]) -> Callable[[P, Any], None]:
     """
 
     @wraps(handler)
-    def wrapped(self: P, change: Any) -> None:
+    def wrapped(self: P, change: Bunch) -> None:
         self.host.shown(lambda: handler(self, change))
 
     return wrapped

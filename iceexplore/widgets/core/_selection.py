@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import traitlets
 
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, Unchecked
 from iceexplore.graph import TableState
 
 __all__ = ["Selection", "first_selection", "valid_selection"]
@@ -24,7 +23,7 @@ class Selection(traitlets.Dict):
     - ``node``: the id of the selected node, `iceexplore.graph.TreeNode.id`.
     """
 
-    def validate(self, obj: Any, value: Any) -> dict[str, str]:
+    def validate(self, obj: object, value: object) -> dict[str, str]:
         """Return the selection with all keys.
 
         Raises
@@ -40,7 +39,7 @@ class Selection(traitlets.Dict):
         return {key: value.get(key, "") for key in _KEYS}
 
 
-def valid_selection(selection: Any) -> dict[str, str]:
+def valid_selection(selection: Unchecked) -> dict[str, str]:
     """Return a selection unchanged; raise OptionError if it is none."""
     try:
         Selection().validate(None, selection)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import anywidget
 import traitlets
+from traitlets import Bunch
 
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import TableState, TreeNode, card_html, card_text, table_card
@@ -16,7 +17,7 @@ from iceexplore.widgets.core._bundle import style_sheet
 from iceexplore.widgets.core._cell_reruns import note_widget
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._host import WidgetHost
-from iceexplore.widgets.core._panel import Panel
+from iceexplore.widgets.core._panel import Panel, TableLike
 from iceexplore.widgets.core._selection import Selection, first_selection, valid_selection
 from iceexplore.widgets.core._styles import styles
 
@@ -91,11 +92,13 @@ class TableWidget(anywidget.AnyWidget):
 
     if TYPE_CHECKING:  # the panels' traits, which only their classes declare
 
-        def __getattr__(self, name: str) -> Any: ...
+        def __getattr__(self, name: str) -> Any: ...  # noqa: ANN401  traits of any type
 
-        def __setattr__(self, name: str, value: Any) -> None: ...
+        def __setattr__(self, name: str, value: object) -> None: ...
 
-    def __init__(self, table: Any, *, selection: TableWidget | Mapping[str, str] | None = None, **traits: Any) -> None:
+    def __init__(
+        self, table: TableLike, *, selection: TableWidget | Mapping[str, str] | None = None, **traits: Any
+    ) -> None:
         state = _state_of(table)
         _check_names(type(self), traits)
         self._host = WidgetHost(self, table, state)
@@ -137,7 +140,13 @@ class TableWidget(anywidget.AnyWidget):
 
     # For the notebook -------------------------------------------------------------------------------------------------
 
-    def select(self, node: str | TreeNode | None = None, *, snapshot: Any = None, against: Any = None) -> None:
+    def select(
+        self,
+        node: str | TreeNode | None = None,
+        *,
+        snapshot: Snapshot | int | str | None = None,
+        against: Snapshot | int | str | None = None,
+    ) -> None:
         """Select a node, a snapshot, or a snapshot to compare with; arguments not given stay unchanged.
 
         Parameters
@@ -180,7 +189,7 @@ class TableWidget(anywidget.AnyWidget):
     # The selection ----------------------------------------------------------------------------------------------------
 
     @traitlets.validate("selection")
-    def _right_selection(self, proposal: Any) -> dict[str, str]:
+    def _right_selection(self, proposal: Bunch) -> dict[str, str]:
         """Validate a selection from the browser or a link; reject unknown snapshots, so that no link breaks."""
         try:
             self._accepted = self._host.checked(proposal["value"])
@@ -188,11 +197,11 @@ class TableWidget(anywidget.AnyWidget):
             self._host.call(partial(self._host.fail, error))
         return self._accepted
 
-    def _on_selection(self, change: Any) -> None:
+    def _on_selection(self, change: Bunch) -> None:
         if change["new"] != change["old"]:  # equal if the browser's selection was rejected: its error stays
             self._host.shown(lambda: self._host.selected(change["old"], change["new"]))
 
-    def _on_cancelled(self, change: Any) -> None:
+    def _on_cancelled(self, change: Bunch) -> None:
         self._host.shown(self._host.cancelled)
 
     def _handle_msg(self, msg: dict[str, Any]) -> None:
@@ -212,7 +221,7 @@ class TableWidget(anywidget.AnyWidget):
         first = f"{type(self).__name__} is a widget for JupyterLab and Notebook 7. Its table:"
         return f"{first}\n\n{card_text(table_card(self._host.state))}"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:  # noqa: ANN401  anywidget's, which may be None
         """Return the widget's bundle, with text and HTML for use without a kernel."""
         made: Any = super()._repr_mimebundle_(**kwargs)
         if made is None:
@@ -221,7 +230,7 @@ class TableWidget(anywidget.AnyWidget):
         return {**data, "text/plain": repr(self), "text/html": self._no_kernel_html()}, metadata
 
 
-def _state_of(table: Any) -> TableState:
+def _state_of(table: TableLike) -> TableState:
     state = table if isinstance(table, TableState) else getattr(table, "state", None)
     if not isinstance(state, TableState):
         raise OptionError(f"a widget takes a Table (ix.open(...)), not {type(table).__name__}")

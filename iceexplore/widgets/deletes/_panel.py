@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import traitlets
+from traitlets import Bunch
 
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
@@ -123,12 +124,12 @@ class DeletesPanel(Panel):
             self._tree = build_tree(self.host.state, depth="snapshots")
         return self._tree.node(node_id)
 
-    def _on_vector_of(self, change: Any) -> None:
+    def _on_vector_of(self, change: Bunch) -> None:
         if not self._taken_back:
             self._on_asked(change)
 
     @shown
-    def _on_asked(self, change: Any) -> None:
+    def _on_asked(self, change: Bunch) -> None:
         asked = {"node": self.vector_of.get("node"), "path": self.vector_of.get("path", "")}
         if not all(isinstance(text, str) for text in asked.values()):
             raise OptionError(f"vector_of={str(self.vector_of)[:200]}: give node and path as text, footer as a bool")

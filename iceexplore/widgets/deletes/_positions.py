@@ -9,7 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.deletes import MUMBLING_POSITIONS, encode_deletion_vector, encode_mumbling, write_position_deletes
+from iceexplore.deletes import (
+    MUMBLING_POSITIONS,
+    Bitmap,
+    encode_deletion_vector,
+    encode_mumbling,
+    write_position_deletes,
+)
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import amount
 from iceexplore.widgets.core._blocks import Block
@@ -97,7 +103,7 @@ _WRITTEN = 200_000
 _SAFE = 2**53
 
 
-def picture(bitmap: Any, size: int) -> dict[str, Any]:
+def picture(bitmap: Bitmap, size: int) -> dict[str, Any]:
     """Return ``cells``, the number of deleted positions in each ``width`` positions from 0 to ``size``.
 
     There are at most 4,000 cells. Numbers that JavaScript would round are text.
@@ -108,18 +114,18 @@ def picture(bitmap: Any, size: int) -> dict[str, Any]:
     return {"size": _safe(size), "width": width, "cells": [min(c, _SAFE - 1) for c in cells]}
 
 
-def groups(bitmap: Any, starts: Sequence[int], size: int) -> list[list[int]]:
+def groups(bitmap: Bitmap, starts: Sequence[int], size: int) -> list[list[int]]:
     """Return the rows and deleted rows of each row group, given the first position of each."""
     ends = [*starts[1:], size]
     return [[end - start, bitmap.range_cardinality(start, end)] for start, end in zip(starts, ends, strict=True)]
 
 
-def run_count(bitmap: Any) -> int:
+def run_count(bitmap: Bitmap) -> int:
     """Return the number of runs of consecutive positions."""
     return len(bitmap) - int(bitmap.intersection_cardinality(bitmap.shift(1)))
 
 
-def containers(bitmap: Any) -> dict[str, int]:
+def containers(bitmap: Bitmap) -> dict[str, int]:
     """Return the number of Roaring containers by kind (RoaringFormatSpec).
 
     Each holds the positions of a range of 65,536 as an array, a bitmap or runs.
@@ -131,7 +137,7 @@ def containers(bitmap: Any) -> dict[str, int]:
 _CONTAINERS = {"array": "array", "bitmap": "bitset", "run": "run"}
 
 
-def encodings(bitmap: Any, size: int, path: str) -> list[dict[str, Any]]:
+def encodings(bitmap: Bitmap, size: int, path: str) -> list[dict[str, Any]]:
     """Return the size of the positions in every encoding: ``name``, ``bytes`` (None if not encodable), ``note``.
 
     Parameters
@@ -165,7 +171,7 @@ def encodings(bitmap: Any, size: int, path: str) -> list[dict[str, Any]]:
     return found
 
 
-def listed(bitmap: Any, table: str, starts: Sequence[int]) -> pd.DataFrame:
+def listed(bitmap: Bitmap, table: str, starts: Sequence[int]) -> pd.DataFrame:
     """Return the first million positions or runs as a table.
 
     Columns: position and, if row groups are known, row_group; for runs first, last and positions.
@@ -184,7 +190,7 @@ def listed(bitmap: Any, table: str, starts: Sequence[int]) -> pd.DataFrame:
     return frame
 
 
-def _array(bitmap: Any) -> npt.NDArray[np.uint64]:
+def _array(bitmap: Bitmap) -> npt.NDArray[np.uint64]:
     return np.asarray(bitmap.to_array(), dtype=np.uint64)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from iceexplore.arrow import PlainValue
 from iceexplore.graph import TableState, TreeNode, format_ms, human_bytes, json_safe
 from iceexplore.render import style
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
@@ -129,7 +130,7 @@ def _shown(fact: _Fact) -> list[str]:
 def _facts(node: TreeNode, version: int) -> list[_Fact]:
     out: list[_Fact] = []
 
-    def add(key: str, value: Any) -> None:
+    def add(key: str, value: PlainValue) -> None:
         out.append(_Fact(key, spec_name(node.kind, key, version), _text(key, value)))
 
     for name, value in node.fields.items():
@@ -156,7 +157,7 @@ def _range(partition: Mapping[str, Any]) -> str:
     return f"{text} or null" if partition["contains_null"] else text
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: PlainValue) -> str:
     """Return a field's value formatted for display; ids and sequence numbers stay plain digits."""
     words = name.replace("_", "-")
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16:

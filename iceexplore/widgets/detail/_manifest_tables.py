@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyArray, AnyColumn, DynamicArray, DynamicScalar, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, direct_places
@@ -170,14 +170,14 @@ def _leaf(state: TableState, snapshot_id: int, row: int, parts: frozenset[str]) 
     return state.reader.leaf(root, row, parts)
 
 
-def _root_partition(state: TableState, root: Manifest) -> Any:
+def _root_partition(state: TableState, root: Manifest) -> DynamicArray | None:
     """Return the partitions of files listed directly in a V4 root; null in its other rows."""
     direct = state.reader.direct(root)
     values = None if direct is None else direct.partition()
     return None if direct is None or values is None else values.take(direct_places(root, direct))
 
 
-def _basename(location: Any) -> Any:
+def _basename(location: AnyColumn) -> AnyArray:
     """Return the part of each location after the last slash."""
     column = location.combine_chunks() if isinstance(location, pa.ChunkedArray) else location
     parts = pc.split_pattern(column, "/", max_splits=1, reverse=True)
@@ -186,7 +186,7 @@ def _basename(location: Any) -> Any:
     return parts.values.take(pa.array(last, pa.int64(), mask=gone))
 
 
-def _named(values: Any, names: dict[int, str]) -> Any:
+def _named(values: AnyColumn, names: dict[int, str]) -> AnyArray:
     """Return the names of numbers; the number itself as text if it has no name."""
     column = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     dictionary = column.dictionary_encode()
@@ -194,7 +194,7 @@ def _named(values: Any, names: dict[int, str]) -> Any:
     return pa.DictionaryArray.from_arrays(dictionary.indices, pa.array(labels, pa.string())).cast(pa.string())
 
 
-def _named_partition(state: TableState, manifest: Manifest, partition: Any) -> Any:
+def _named_partition(state: TableState, manifest: Manifest, partition: DynamicArray) -> AnyArray:
     names = {str(f.field_id): f.name for spec in state.metadata.partition_specs for f in spec.fields}
     own = None if manifest.header.spec_id is None else state.metadata.spec(manifest.header.spec_id)
     names |= {str(f.field_id): f.name for f in own.fields} if own else {}
@@ -202,7 +202,7 @@ def _named_partition(state: TableState, manifest: Manifest, partition: Any) -> A
     return pa.StructArray.from_arrays(fields, [names.get(f.name, f.name) for f in partition.type])
 
 
-def _python(value: Any) -> Any:
+def _python(value: DynamicScalar) -> PlainValue:
     try:
         return value.as_py()
     except (ValueError, OverflowError):  # beyond Python's calendar

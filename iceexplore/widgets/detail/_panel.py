@@ -209,7 +209,7 @@ class NodeTables(GridSource):
         return table_docs(self._host.state, self._node(of), table)
 
 
-def _number(query: Any) -> int:
+def _number(query: object) -> int:
     n = query.get("n", 0) if isinstance(query, Mapping) else 0
     return n if isinstance(n, int) else 0
 

@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from iceexplore.arrow import PlainValue
 from iceexplore.errors import OptionError
 from iceexplore.formats import Avro, avro_batches, container, decompress_block, index_blocks, read_header, read_rows
 from iceexplore.graph import TableState, TreeNode
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import Dialect
+from iceexplore.storage import JsonValue
 from iceexplore.widgets.grid._cells import safe_text, text_of
 
 __all__ = ["MAX_JSON", "raw_json"]
@@ -44,7 +46,7 @@ def raw_json(state: TableState, node: TreeNode) -> str:
     return f"{text[:MAX_JSON]}\n… {len(text) - MAX_JSON:,} more characters"
 
 
-def _object(state: TableState, node: TreeNode) -> Any:
+def _object(state: TableState, node: TreeNode) -> JsonValue:
     metadata = state.metadata
     kind, _, rest = node.id.partition(":")
     parts = [int(p) for p in rest.split(":") if p] if kind != "ref" else []
@@ -84,7 +86,7 @@ def _header(root: Manifest) -> dict[str, Any]:
     }
 
 
-def _record(state: TableState, manifest: Manifest, ordinal: int, *, is_root: bool) -> Any:
+def _record(state: TableState, manifest: Manifest, ordinal: int, *, is_root: bool) -> JsonValue:
     """Return a record of an Avro or Parquet file; for Avro, only the record's block is decoded."""
     location, kind = manifest.location, "manifest-list" if is_root else "manifest"
     data = state.storage.read(location, kind=kind)
@@ -105,7 +107,7 @@ def _record(state: TableState, manifest: Manifest, ordinal: int, *, is_root: boo
     raise OptionError(f"{location} has no record {ordinal}")
 
 
-def _shortened(value: Any) -> Any:
+def _shortened(value: PlainValue) -> JsonValue:
     """Return a value for JSON: bytes in hexadecimal, maps as objects, arrays cut after a thousand elements."""
     match value:
         case Mapping():

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyColumn, AnyListArray, AnyMapArray, build
+from iceexplore.arrow import AnyArray, AnyColumn, AnyListArray, AnyMapArray, DynamicScalar, PlainValue, build
 
 __all__ = ["array_values"]
 
@@ -67,7 +67,7 @@ def _or_null(array: AnyArray, values: list[Any]) -> list[Any]:
     return [value if there else None for value, there in zip(values, array.is_valid().to_pylist(), strict=True)]
 
 
-def _one_of(array: AnyArray) -> Any:
+def _one_of(array: AnyArray) -> PlainValue:
     """Return the value of a one-element array; times beyond Python's calendar become text."""
     try:
         return _boxed(array)[0]
@@ -75,7 +75,7 @@ def _one_of(array: AnyArray) -> Any:
         return _beyond(array[0])
 
 
-def _beyond(scalar: Any) -> Any:
+def _beyond(scalar: DynamicScalar) -> PlainValue:
     """Return an Arrow scalar as a Python value, with times beyond Python's calendar as text."""
     import numpy as np
 

@@ -6,7 +6,9 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from iceexplore.arrow import PlainValue
 from iceexplore.graph import json_safe
+from iceexplore.storage import JsonValue
 from iceexplore.widgets.grid._arrow_values import array_values
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ __all__ = ["cell", "nested_value", "safe_text", "text_of", "values_of"]
 _MAX_TEXT = 300
 
 
-def cell(value: Any) -> str | None:
+def cell(value: PlainValue) -> str | None:
     """Return a value as text of at most 300 characters; None for null. Numbers keep all digits."""
     text = text_of(value, most=_MAX_TEXT)
     if text is None:
@@ -26,7 +28,7 @@ def cell(value: Any) -> str | None:
     return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
 
 
-def text_of(value: Any, *, most: int | None = None) -> str | None:
+def text_of(value: PlainValue, *, most: int | None = None) -> str | None:
     """Return a value as text; None for null. Text beyond ``most`` characters may be cut."""
     if type(value) is str:  # fast path: nearly all cells are text or integers
         return safe_text(value)
@@ -53,7 +55,7 @@ def safe_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def nested_value(value: Any, *, key: str = "") -> Any:
+def nested_value(value: PlainValue, *, key: str = "") -> JsonValue:
     """Return a value for JSON with complete bytes; snapshot ids and integers beyond 2⁵³ as text, as in `json_safe`."""
     if type(value) is str:  # fast path: maps mostly hold text and integers
         return safe_text(value)
@@ -83,7 +85,7 @@ def values_of(series: pd.Series[Any]) -> list[Any]:
     return [None if isinstance(v, float) and math.isnan(v) else v for v in values]
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: PlainValue) -> bool:
     """Return whether a value is null; NaN is not."""
     import pandas as pd
 

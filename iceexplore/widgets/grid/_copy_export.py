@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iceexplore.errors import OptionError
 from iceexplore.widgets.grid._cells import nested_value, safe_text, text_of, values_of
@@ -14,6 +14,7 @@ from iceexplore.widgets.grid._cells import nested_value, safe_text, text_of, val
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    import pandas as pd
 
     from iceexplore.widgets.grid._table import GridTable
 
@@ -82,7 +83,7 @@ def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) 
     return out.getvalue(), None
 
 
-def _column(series: Any) -> list[str]:
+def _column(series: pd.Series) -> list[str]:
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
@@ -95,7 +96,7 @@ def _escaped(text: str) -> str:
     return text if len(text) <= _MAX_CELL else text[: _MAX_CELL - 1] + "…"
 
 
-def _row(table: GridTable, row: int, column: int) -> Any:
+def _row(table: GridTable, row: int, column: int) -> pd.DataFrame:
     """Return a one-row frame."""
     width = len(table.names)
     if not (0 <= row < len(table) and 0 <= column < max(1, width)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import traitlets
+from traitlets import Bunch
 
 from iceexplore.errors import OptionError
 from iceexplore.widgets.core._escape_text import signs, signs_of_page
@@ -220,7 +221,7 @@ class GridPanel(Panel):
         return {**query.sent(), **signs_of_page(made), "nodes": nodes}
 
     @shown
-    def _on_query(self, change: Any) -> None:
+    def _on_query(self, change: Bunch) -> None:
         old = change["old"] if isinstance(change["old"], Mapping) else {}
         for grid, raw in self.query.items():
             if raw != old.get(grid):
@@ -235,7 +236,7 @@ class GridPanel(Panel):
 
     # Messages ---------------------------------------------------------------------------------------------------------
 
-    def _on_message(self, content: Any) -> None:
+    def _on_message(self, content: object) -> None:
         if not isinstance(content, Mapping) or "want" not in content:
             return
         back = {"grid": content.get("grid"), "n": content.get("n")}

@@ -53,7 +53,7 @@ class GridQuery:
     node: str | None = None
 
     @classmethod
-    def parse(cls, raw: Any) -> GridQuery:
+    def parse(cls, raw: object) -> GridQuery:
         """Parse a request from the browser.
 
         Raises
@@ -120,13 +120,13 @@ def _filters(raw: Mapping[str, Any]) -> tuple[Filter, ...]:
     return tuple(found)
 
 
-def _is_text(value: Any) -> TypeGuard[str]:
+def _is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and len(value) <= _MAX_TEXT
 
 
-def _is_number(value: Any) -> TypeGuard[int]:
+def _is_number(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
-def _refused(raw: Any, rule: str) -> OptionError:
+def _refused(raw: object, rule: str) -> OptionError:
     return OptionError(f"a table's query {rule}; got {str(raw)[:200]}")

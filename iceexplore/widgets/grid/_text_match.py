@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -131,7 +132,7 @@ def _floats(column: AnyArray) -> AnyArray:
     return text
 
 
-def _clock(column: AnyArray, kind: Any) -> AnyArray:
+def _clock(column: AnyArray, kind: Callable[[Any], pa.DataType]) -> AnyArray:
     """Return times in Python's format: no fraction of a second, or six or nine digits."""
     text: AnyArray | None = None
     for unit in ("ns", "us", "s"):

@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray
+from iceexplore.arrow import AnyArray, AnyScalar
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.widgets.grid._query import Filter
@@ -103,7 +103,7 @@ def _plain(text: str) -> str:
     return text.replace(",", "")
 
 
-def _whole_number(value: Decimal | Fraction | int, op: str) -> Any:
+def _whole_number(value: Decimal | Fraction | int, op: str) -> pa.Int64Scalar | bool:
     """Return an integer to compare with, or a bool if the result is the same for all 64-bit integers."""
     if isinstance(value, Decimal):
         if value.is_nan():
@@ -118,7 +118,7 @@ def _whole_number(value: Decimal | Fraction | int, op: str) -> Any:
     return (op == "<") == (value > 0) and op != "="
 
 
-def _decimal(text: str) -> Any:
+def _decimal(text: str) -> AnyScalar:
     value = Decimal(text)
     if not value.is_finite():
         raise ValueError(text)

@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import traitlets
+from traitlets import Bunch
 
 from iceexplore.errors import Problem
 from iceexplore.graph import amount, format_ms, json_safe
@@ -167,7 +168,7 @@ class ProblemsPanel(Panel):
         }
 
     @shown
-    def _on_read_all(self, change: Any) -> None:
+    def _on_read_all(self, change: Bunch) -> None:
         state, snapshot = self.host.state, self.host.snapshot
         if snapshot is None:
             self.host.finish()

@@ -70,7 +70,7 @@ class Collected:
         """Return whether to stop reading a kind, as less space is left than the smallest rejected item needs."""
         return self.left < self.refused.get(kind, _LEAST)
 
-    def take(self, kind: str, made: Any, *, must: bool = False) -> bool:
+    def take(self, kind: str, made: object, *, must: bool = False) -> bool:
         """Return whether an item fits, and if so, count its size."""
         size = len(json.dumps(made, ensure_ascii=False).encode())
         if size > self.left and not must:

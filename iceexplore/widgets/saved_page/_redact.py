@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from iceexplore.graph import blank_secrets, is_secret_name
 from iceexplore.render import style
+from iceexplore.storage import JsonValue
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.detail._node_tables import JSON
 
@@ -182,7 +183,7 @@ class PageRedactor:
             return False
         return key != "key" or not ("title" in value or value.get("type") == "map")
 
-    def _all(self, value: Any) -> Any:
+    def _all(self, value: JsonValue) -> JsonValue:
         """Return a value whose texts have no secrets and paths."""
         if isinstance(value, dict):
             return self._dict(value)

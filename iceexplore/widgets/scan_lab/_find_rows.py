@@ -131,7 +131,7 @@ class _Nodes:
         node = None if snapshot is None else self._found[snapshot].get(place.file)
         return words if node is None else ["go", words, {"snapshot": str(snapshot), "node": node}]
 
-    def commit(self, by: Any) -> list[Part]:
+    def commit(self, by: Any) -> list[Part]:  # noqa: ANN401  a commit of a row's story, whose class is private
         """Return the time and operation of a commit, linked to its snapshot."""
         when = "" if by.timestamp_ms is None else format_ms(by.timestamp_ms).removesuffix(" UTC").removesuffix(".000")
         known = self.known(by.snapshot_id)
@@ -183,6 +183,6 @@ def _name(location: str) -> str:
     return location.rpartition("/")[2] or location
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = "null" if value is None else str(value)
     return text if len(text) <= 60 else text[:59] + "…"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import traitlets
+from traitlets import Bunch
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import json_safe
@@ -127,7 +128,7 @@ class ScanPanel(Panel):
         return self.host.tab in (None, "scan")
 
     @shown
-    def _on_tab(self, change: Any) -> None:
+    def _on_tab(self, change: Bunch) -> None:
         self._follow()
 
     def _follow(self) -> None:
@@ -192,7 +193,7 @@ class ScanPanel(Panel):
             self._applying = False
 
     @shown
-    def _on_scan(self, change: Any) -> None:
+    def _on_scan(self, change: Bunch) -> None:
         self._plan_again()
 
     def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
@@ -203,7 +204,7 @@ class ScanPanel(Panel):
             self._explain()
 
     @shown
-    def _on_expanded(self, change: Any) -> None:
+    def _on_expanded(self, change: Bunch) -> None:
         found = self._scan
         if self._applying or found is None:
             return
@@ -270,7 +271,7 @@ class ScanPanel(Panel):
             raise OptionError("there is no plan: type a filter and press Enter")
         return self._scan
 
-    def _on_scan_tab(self, change: Any) -> None:
+    def _on_scan_tab(self, change: Bunch) -> None:
         self.host.call(self._advise)
 
     def _advise(self) -> None:

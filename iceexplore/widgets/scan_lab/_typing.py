@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import traitlets
+from traitlets import Bunch
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, json_safe
@@ -77,7 +78,7 @@ class FilterBoxPanel(Panel):
             self.request_examples()
 
     @shown
-    def _on_scan_draft(self, change: Any) -> None:
+    def _on_scan_draft(self, change: Bunch) -> None:
         draft = self.scan_draft
         text, at, number = draft.get("text"), draft.get("at"), draft.get("n")
         if not isinstance(text, str) or type(at) is not int or type(number) is not int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import traitlets
 
@@ -18,6 +18,9 @@ from iceexplore.widgets.core._static_html import snapshots_html
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.timeline._lanes import lanes_of
 from iceexplore.widgets.tree._compare import in_age
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
     "MAX_SNAPSHOTS",
@@ -206,7 +209,7 @@ def _differences(found: Diff) -> list[list[Any]]:
     files = found.files_arrow
     is_data = pc.equal(files["content"], "data file")
 
-    def both(chosen: Any, column: str | None) -> list[int]:
+    def both(chosen: pa.Table, column: str | None) -> list[int]:
         parts = [chosen.filter(pc.equal(chosen["change"], change)) for change in ("added", "removed")]
         return [part.num_rows if column is None else pc.sum(part[column]).as_py() or 0 for part in parts]
 
@@ -274,7 +277,7 @@ def _name(name: str) -> str:
     return signs(name[:200])
 
 
-def _count(text: Any) -> int:
+def _count(text: object) -> int:
     """Return a count in a summary; 0 if it is missing or not a plausible number."""
     if not isinstance(text, str) or not (text.isascii() and text.isdecimal()) or len(text) > 18:
         return 0

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import traitlets
+from traitlets import Bunch
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TreeNode
@@ -147,12 +148,12 @@ class TreePanel(Panel):
         self._awaited = True
         self.host.run("tree", "Reading", read, show)
 
-    def _on_expanded(self, change: Any) -> None:
+    def _on_expanded(self, change: Bunch) -> None:
         if not self._applying:
             self._on_unfolded(change)
 
     @shown
-    def _on_unfolded(self, change: Any) -> None:
+    def _on_unfolded(self, change: Bunch) -> None:
         wanted = list(self.expanded)
         if not self._unread():
             self.host.finish()
@@ -237,7 +238,7 @@ class TreePanel(Panel):
     # Searching and files ----------------------------------------------------------------------------------------------
 
     @shown
-    def _on_search(self, change: Any) -> None:
+    def _on_search(self, change: Bunch) -> None:
         text, n = self.search.get("text", ""), self.search.get("n", 0)
         if not isinstance(text, str) or len(text) > _LONGEST:
             raise OptionError(f"search={str(self.search)[:200]}: give n, and text of at most {_LONGEST:,} characters")
@@ -247,7 +248,7 @@ class TreePanel(Panel):
             self.found = {"n": n, "hits": [], "busy": False, "more": False}
             self.host.run("search", "Reading", lambda: None, lambda _: None)  # supersedes a running search
 
-    def _search_on(self, n: Any, search: Search, text: str) -> None:
+    def _search_on(self, n: object, search: Search, text: str) -> None:
         """Search for a while, show the hits, and continue after other pending requests."""
 
         def show(_: None) -> None:
@@ -258,7 +259,7 @@ class TreePanel(Panel):
         self.host.run("search", f"Searching for {text}", search.step, show)
 
     @shown
-    def _on_wanted(self, change: Any) -> None:
+    def _on_wanted(self, change: Bunch) -> None:
         wanted = self.wanted.get("format")
         if wanted not in ("svg", "mermaid", "dot"):
             raise OptionError(f"wanted={str(self.wanted)[:200]}: the format is svg, mermaid or dot")

@@ -237,7 +237,7 @@ def test_how_it_looks() -> None:
     r = ix.sample().replay()
     text, html = repr(r), r._repr_html_()
     assert r.summary in text and "less" in r.summary and "<table" in html and "<script" not in html
-    figure = r.plot()
+    figure: Any = r.plot()
     assert len(figure.axes) == 4 and all(len(a.lines) == 2 for a in figure.axes)
     assert figure.axes[0].lines[1].get_ydata().tolist() == r.table["after_bytes"].tolist()
     assert figure._repr_png_()[:8] == b"\x89PNG\r\n\x1a\n"

@@ -306,7 +306,7 @@ def test_locations_are_all_that_changes() -> None:
             return changed if location == "changed" else data
 
     changed = relocated_manifest(data, "x", moved, sizes)
-    before, after = (build.to_pylist(open_manifest(Loose(), name).entries) for name in ("as it was", "changed"))
+    before, after = (build.to_pylist(open_manifest(Loose(), name).entries) for name in ("as it was", "changed"))  # type: ignore[arg-type]  # has what it uses
     assert after[0]["location"] == "s3://new/place"
     for a, b in zip(before, after, strict=True):
         if a["location"] == old[0]:
