@@ -15,8 +15,10 @@ from iceexplore.storage._temporary import TemporaryFolder, folder_beside, tempor
 from iceexplore.storage._zip import member_name, write_zip
 from iceexplore.storage.finding._document import parse_document
 from iceexplore.storage.finding._history import list_versions, open_version
+from iceexplore.storage.finding._list import ListedTable, TableListing, list_tables
 from iceexplore.storage.finding._open import open_source, reopen
 from iceexplore.storage.finding._opened import Opened, Source
+from iceexplore.storage.finding._survey import MetadataSurvey, survey, survey_folder
 from iceexplore.storage.finding._versions import MetadataVersion
 from iceexplore.storage.output._folder import FolderStorage, replace_file, write_new
 from iceexplore.storage.output._overlay import OverlayStorage
@@ -41,6 +43,8 @@ __all__ = [
     "FileInfo",
     "FolderStorage",
     "JsonValue",
+    "ListedTable",
+    "MetadataSurvey",
     "MetadataVersion",
     "Opened",
     "OverlayStorage",
@@ -51,6 +55,7 @@ __all__ = [
     "Source",
     "SourceLike",
     "Storage",
+    "TableListing",
     "TemporaryFolder",
     "VARIABLE",
     "Write",
@@ -61,6 +66,7 @@ __all__ = [
     "folder_beside",
     "in_order",
     "is_local",
+    "list_tables",
     "list_versions",
     "load_json",
     "member_name",
@@ -77,6 +83,8 @@ __all__ = [
     "reopen",
     "replace_file",
     "same_location",
+    "survey",
+    "survey_folder",
     "temporary_room",
     "whole_file",
     "write_new",

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table as PyIcebergTable
 
-__all__ = ["CatalogLike", "CatalogTable", "SourceLike", "from_catalog", "from_table", "is_table", "version_notes"]
+__all__ = [
+    "CatalogLike",
+    "CatalogTable",
+    "SourceLike",
+    "from_catalog",
+    "from_table",
+    "is_table",
+    "tables_of",
+    "version_notes",
+]
 
 #: A PyIceberg catalog, or the name of one in PyIceberg's configuration.
 CatalogLike: TypeAlias = "str | Catalog"
@@ -133,6 +142,45 @@ def from_catalog(identifier: object, catalog: CatalogLike, properties: Mapping[s
             f"PyIceberg could not load {shown} from catalog {_name(loaded)} ({_short(e)}); "
             "a table can also be opened by its folder or metadata file"
         ) from e
+
+
+def tables_of(
+    catalog: CatalogLike, properties: Mapping[str, str]
+) -> tuple[Catalog, list[tuple[str, ...]], dict[str, str]]:
+    """List the tables of a catalog, given as an object or by its name, through all its namespaces.
+
+    Returns
+    -------
+    catalog, tables, failed
+        The catalog, the identifiers of its tables, and by the name of each namespace that it cannot list the reason.
+
+    Raises
+    ------
+    CatalogError
+        The catalog does not exist, or cannot list its namespaces.
+    """
+    loaded = _load_catalog(catalog, properties) if isinstance(catalog, str) else catalog
+    failed: dict[str, str] = {}
+    tables: list[tuple[str, ...]] = []
+    seen: set[tuple[str, ...]] = set()
+    try:
+        waiting = [tuple(n) for n in loaded.list_namespaces()]
+    except Exception as e:
+        raise CatalogError(f"catalog {_name(loaded)} cannot list its namespaces ({_short(e)})") from e
+    while waiting:
+        namespace = waiting.pop(0)
+        if namespace in seen:
+            continue
+        seen.add(namespace)
+        try:
+            tables += [tuple(t) for t in loaded.list_tables(namespace)]
+        except Exception as e:
+            failed[".".join(namespace)] = _short(e)
+        try:
+            waiting += [n for n in map(tuple, loaded.list_namespaces(namespace)) if len(n) > len(namespace)]
+        except Exception:  # noqa: S112  (Hive and Glue have one level, and some catalogs refuse the question)
+            continue
+    return loaded, tables, failed
 
 
 def from_table(table: PyIcebergTable, *, fresh: bool = False) -> CatalogTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from iceexplore.errors import (
     AccessDeniedError,
@@ -20,7 +20,7 @@ from iceexplore.storage.finding._choose import Pick, Picker
 from iceexplore.storage.finding._versions import HINT, is_metadata_name
 from iceexplore.storage.stores._backend import Entry
 
-__all__ = ["find_table", "missing_path", "table_folder"]
+__all__ = ["find_table", "is_table_folder", "missing_path", "table_folder", "tables_below"]
 
 _MOST_LOOSE = 64
 
@@ -64,13 +64,17 @@ def find_table(storage: Storage, picker: Picker, root: str, version: int | str |
     pick = _loose(picker, entries, version)
     if pick is not None:
         return table_folder(pick.real), pick
-    tables = list(_tables_below(storage, root, entries))
+    # Listing a folder of a remote store costs a request.
+    depth, folders, most = (6, 2_000, 100) if is_local(root) else (3, 50, 20)
+    tables = list(tables_below(storage, entries, depth, folders, most))
     if len(tables) == 1:
         folder, pick = find_table(storage, picker, tables[0], version)
         note = f"{relative_to(folder, root) or basename(folder)} is the only table under the folder that was opened."
         return folder, Pick(pick.real, pick.document, (*pick.notes, note))
     inside = next((e for e in entries if e.is_folder and basename(e.real) == "metadata"), None)
-    raise MetadataNotFoundError(_what_is_there(root, entries, storage.entries(inside.real) if inside else [], tables))
+    error = MetadataNotFoundError(_what_is_there(root, entries, storage.entries(inside.real) if inside else [], tables))
+    error.tables = tuple(tables)
+    raise error
 
 
 def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> Pick | None:
@@ -90,9 +94,21 @@ def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> P
         raise
 
 
-def _tables_below(storage: Storage, root: str, entries: list[Entry]) -> Iterator[str]:
-    """Yield folders under ``root`` that look like tables, nearest first; search less where listing costs a request."""
-    depth, folders, most = (6, 2_000, 100) if is_local(root) else (3, 50, 20)
+def tables_below(
+    storage: Storage, entries: list[Entry], depth: int, folders: int, most: int
+) -> Generator[str, None, bool]:
+    """Yield folders below some entries that look like tables, nearest first.
+
+    Parameters
+    ----------
+    depth, folders, most
+        Levels to look through, folders to list, and tables to find.
+
+    Returns
+    -------
+    bool
+        True if everything was searched, False if a limit ended the search.
+    """
     level = [e for e in entries if e.is_folder]
     for _ in range(depth):
         below: list[Entry] = []
@@ -102,10 +118,10 @@ def _tables_below(storage: Storage, root: str, entries: list[Entry]) -> Iterator
                 continue
             folders -= 1
             if folders < 0 or most <= 0:
-                return
+                return False
             try:
                 inside = storage.entries(entry.real)
-                if _is_table(storage, inside):
+                if is_table_folder(storage, inside):
                     most -= 1
                     yield entry.real
                 else:
@@ -113,9 +129,11 @@ def _tables_below(storage: Storage, root: str, entries: list[Entry]) -> Iterator
             except (FileMissingError, AccessDeniedError, StorageError):
                 continue
         level = below
+    return not level
 
 
-def _is_table(storage: Storage, entries: list[Entry]) -> bool:
+def is_table_folder(storage: Storage, entries: list[Entry]) -> bool:
+    """Return whether a folder with these entries holds a table's metadata files."""
     for entry in entries:
         name = basename(entry.real)
         if not entry.is_folder and is_metadata_name(name):

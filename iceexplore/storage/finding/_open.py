@@ -37,7 +37,7 @@ from iceexplore.storage.finding._history import open_version
 from iceexplore.storage.finding._opened import Opened, Source, learn_moves, make_opened, max_metadata_bytes
 from iceexplore.storage.stores._remote import FileIOBackend
 
-__all__ = ["open_source", "reopen"]
+__all__ = ["open_source", "reopen", "spelled"]
 
 _EMPTY_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/*")
 
@@ -96,7 +96,7 @@ def open_source(
                 f"{source!r} has no folder, bucket or host; give a table folder, a metadata file or a zip, "
                 "like s3://bucket/db/table"
             )
-        source = _spelled(os.fspath(source))
+        source = spelled(os.fspath(source))
     return _open(Source(source, catalog, moved, version, allowed_places(allow), properties, strict), fresh=False)
 
 
@@ -262,7 +262,7 @@ def _unzip(storage: Storage, place: str, asked: Source) -> TemporaryFolder:
         return extract_zip(str(path), ZipLimits.of(asked.properties or {}), name=asked.source)
 
 
-def _spelled(source: str) -> str:
+def spelled(source: str) -> str:
     """Return the user's path as an absolute one, with ``~`` expanded; decode file URIs."""
     if not source.strip():
         raise OptionError("the path is empty")

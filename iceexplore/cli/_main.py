@@ -1,0 +1,349 @@
+"""The commands of ``iceexplore``, named as in Python; what is heavy is imported inside, so that help is fast."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+import iceexplore as ix
+from iceexplore.cli._options import json_option, open_table, opening, pairs, reference, state_option, table_options
+from iceexplore.cli._output import Commands, coloured, echo, echo_json, echo_rows, write_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from iceexplore.doctor import CatalogReport, Report
+
+__all__ = ["main"]
+
+_LEVELS = click.Choice(["metadata", "files", "rows"])
+_EPILOG = "Exit status: 0 clean, 1 findings or an assertion that failed, 2 could not read or a wrong call."
+
+
+@click.group(cls=Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(ix.__version__, prog_name="iceexplore")
+def main() -> None:
+    """Look into Apache Iceberg tables and find what is broken in them. Nothing is ever written to a table.
+
+    SOURCE is a table folder, a metadata file, a URI of either, a zip, or, with --catalog, a table's name.
+    """
+
+
+# Damage ---------------------------------------------------------------------------------------------------------------
+
+
+@main.command(epilog=_EPILOG)
+@table_options
+@click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
+@click.option("--snapshots", multiple=True, metavar="STATE",
+              help="current (the default), all, or a snapshot id, branch or tag. Repeatable.")  # fmt: skip
+@click.option("--only", multiple=True, metavar="CODE", help="Report this problem code alone. Repeatable.")
+@click.option("--skip", multiple=True, metavar="CODE", help="Leave out this problem code. Repeatable.")
+@click.option("--baseline", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
+              help="An earlier report of --json: its findings are left out.")  # fmt: skip
+@click.option("--html", metavar="FILE", help="Also write the report as a page.")
+@click.option("--junit", metavar="FILE", help="Also write the report as JUnit XML.")
+@json_option
+def check(
+    source: str,
+    level: Literal["metadata", "files", "rows"],
+    snapshots: tuple[str, ...],
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    baseline: str | None,
+    html: str | None,
+    junit: str | None,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Find what is broken in a table, since when, and what it means for readers."""
+    chosen: Any = [reference(one) for one in snapshots] or "current"
+    if chosen in (["current"], ["all"]):
+        (chosen,) = chosen
+    known = None if baseline is None else _baseline(baseline)
+    report = ix.check(source, level, snapshots=chosen, only=only or None, skip=skip, baseline=known, **opening(how))
+    _write(report, html, junit)
+    if as_json:
+        echo_json("check", report=report.to_dict())
+    else:
+        echo(repr(report), coloured)
+    _leave(report.exit_code)
+
+
+def _baseline(path: str) -> Report:
+    import json
+
+    from iceexplore.doctor import Report
+
+    try:
+        with open(path, "rb") as file:
+            values = json.load(file)
+        return Report.from_dict(values.get("report", values))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ix.OptionError(f"--baseline {path} is not a report of check --json: {error}") from error
+
+
+def _write(report: Report | CatalogReport, html: str | None, junit: str | None) -> None:
+    if html is not None:
+        write_file(html, report.to_html())
+    if junit is not None:
+        write_file(junit, report.to_junit())
+
+
+def _leave(status: int) -> None:
+    if status:
+        click.get_current_context().exit(status)
+
+
+@main.command(epilog=_EPILOG)
+@click.argument("source")
+@click.option("--list", "only_list", is_flag=True, help="List the tables, without checking them.")
+@click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
+@click.option("--snapshots", type=click.Choice(["current", "all"]), default="current", show_default=True)
+@click.option("--only", multiple=True, metavar="CODE", help="Report this problem code alone. Repeatable.")
+@click.option("--skip", multiple=True, metavar="CODE", help="Leave out this problem code. Repeatable.")
+@click.option("--allow", multiple=True, metavar="PLACE", help="A further place that may be read. Repeatable.")
+@click.option("--properties", multiple=True, metavar="NAME=VALUE", callback=pairs,
+              help="An option of the catalog or the storage. Repeatable.")  # fmt: skip
+@click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For each table.")
+@click.option("--resume", metavar="FILE", help="A JSON file to continue from, and to write to.")
+@click.option("--workers", type=click.IntRange(min=1), default=8, show_default=True, help="Tables at the same time.")
+@click.option("--html", metavar="FILE", help="Also write the result as a page.")
+@click.option("--junit", metavar="FILE", help="Also write the result as JUnit XML.")
+@json_option
+def catalog(
+    source: str,
+    only_list: bool,
+    properties: dict[str, str],
+    html: str | None,
+    junit: str | None,
+    as_json: bool,
+    only: tuple[str, ...],
+    allow: tuple[str, ...],
+    **how: Any,
+) -> None:
+    """Check all tables of a catalog or warehouse folder, the worst first. SOURCE is a catalog's name, or the folder."""
+    if only_list:
+        _list_tables(source, properties or None, allow, as_json)
+        return
+    found = ix.check_catalog(source, only=only or None, allow=allow, properties=properties or None, **how)
+    _write(found, html, junit)
+    if as_json:
+        echo_json("catalog", result=found.to_dict())
+    else:
+        echo(repr(found), coloured)
+    if how["time_limit"] is not None and any(one.report is None for one in found):
+        # The threads of tables that hang would be stopped somewhere in C++ when Python ends, which may crash.
+        sys.stdout.flush()
+        os._exit(found.exit_code)
+    _leave(found.exit_code)
+
+
+def _list_tables(source: str, properties: dict[str, str] | None, allow: tuple[str, ...], as_json: bool) -> None:
+    from iceexplore.storage import list_tables
+
+    listing = list_tables(source, properties=properties, allow=allow)
+    names = [table.name for table in listing.tables]
+    if as_json:
+        echo_json("catalog", source=listing.name, tables=names, unlisted=listing.failed, complete=listing.complete)
+    else:
+        echo("\n".join(names) or "no tables")
+        for name, why in listing.failed.items():
+            echo(f"ℹ Namespace {name} could not be listed: {why}")
+    _leave(2 if listing.failed or not listing.complete else 0)
+
+
+# Looking --------------------------------------------------------------------------------------------------------------
+
+
+@main.command(epilog=_EPILOG)
+@table_options
+@state_option
+@json_option
+def show(source: str, at: str | None, as_json: bool, **how: Any) -> None:
+    """Show a table's card: schema, partitioning, snapshots, refs, problems."""
+    _show("show", open_table(source, how, at), as_json)
+
+
+@main.command(epilog=_EPILOG)
+@table_options
+@click.argument("state", required=False)
+@click.option("--timestamp", metavar="TIME", help="The state at a time (ISO text, UTC) instead of STATE.")
+@json_option
+def at(source: str, state: str | None, timestamp: str | None, as_json: bool, **how: Any) -> None:
+    """Show the card of a table as of STATE, a snapshot id, branch or tag, or as of a time."""
+    table = open_table(source, how)
+    chosen = table.at(timestamp=timestamp) if state is None else table.at(reference(state), timestamp=timestamp)
+    _show("at", chosen, as_json)
+
+
+def _show(command: str, table: ix.Table, as_json: bool) -> None:
+    if not as_json:
+        echo(repr(table))
+        return
+    metadata, snapshot = table.metadata, table.snapshot
+    echo_json(
+        command,
+        table={
+            "name": table.name,
+            "location": table.location,
+            "metadata_location": table.metadata_location,
+            "format_version": table.format_version,
+            "table_uuid": metadata.table_uuid,
+            "snapshot_id": None if snapshot is None else snapshot.snapshot_id,
+            "snapshots": len(metadata.snapshots),
+            "refs": {name: {"type": ref.type, "snapshot_id": ref.snapshot_id} for name, ref in metadata.refs.items()},
+            "columns": [
+                {"id": f.field_id, "name": f.name, "type": str(f.type), "required": f.required}
+                for f in table.schema.fields
+            ],
+            "properties": dict(table.properties),
+        },
+        problems=table.problems.to_records(),
+    )
+
+
+@main.command(epilog=_EPILOG)
+@table_options
+@state_option
+@click.option("--snapshots", type=click.Choice(["current", "all"]), default="current", show_default=True)
+@click.option("--depth", type=click.Choice(["snapshots", "manifests", "files"]), default="manifests", show_default=True)
+@click.option("--labels", type=click.Choice(["short", "full", "counts"]), default="short", show_default=True)
+@click.option("--max-nodes", type=click.IntRange(min=1), default=150, show_default=True)
+@click.option("--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text", show_default=True)
+def tree(source: str, at: str | None, form: str, **how: Any) -> None:
+    """Draw the tree of metadata files, snapshots, manifest lists, manifests and files."""
+    table = open_table(source, how, at)
+    drawn: Any = table.tree(**how)
+    # A picture's own syntax is escaped by its writer.
+    click.echo({"text": drawn.to_text, "mermaid": drawn.to_mermaid, "svg": drawn.to_svg}[form]())
+
+
+@main.command(epilog=_EPILOG)
+@table_options
+@click.argument("metadata_table")
+@state_option
+@click.option("--columns", metavar="NAMES", help="Column names with commas between; all by default.")
+@click.option("--limit", type=click.IntRange(min=0), help="Rows to print; 50 by default, all with --json.")
+@json_option
+def inspect(
+    source: str, metadata_table: str, at: str | None, columns: str | None, limit: int | None, as_json: bool, **how: Any
+) -> None:
+    """Print a metadata table, such as files, manifests or snapshots."""
+    table = open_table(source, how, at)
+    names = list(table.inspect)
+    if metadata_table not in names:
+        raise ix.OptionError(f"no metadata table {metadata_table!r}: choose one of {', '.join(names)}")
+    _print_arrow("inspect", table.inspect[metadata_table].arrow(), columns, limit, as_json)
+
+
+def _print_arrow(
+    command: str, table: pa.Table, columns: str | None, limit: int | None, as_json: bool, **more: Any
+) -> None:
+    if columns is not None:
+        wanted = [name.strip() for name in columns.split(",")]
+        unknown = [name for name in wanted if name not in table.column_names]
+        if unknown:
+            raise ix.OptionError(f"no column {unknown[0]!r}: choose from {', '.join(table.column_names)}")
+        table = table.select(wanted)
+    shown = table.slice(0, len(table) if limit is None and as_json else 50 if limit is None else limit)
+    if as_json:
+        echo_json(command, columns=shown.column_names, rows=shown.to_pylist(), total=len(table), **more)
+    else:
+        echo_rows(shown.column_names, shown.to_pylist(), len(table) - len(shown))
+
+
+@main.command(epilog=_EPILOG)
+@table_options
+@click.argument("a")
+@click.argument("b", required=False)
+@json_option
+def diff(source: str, a: str, b: str | None, as_json: bool, **how: Any) -> None:
+    """Compare state A with state B of a table, by default with the current one: files, rows, schema, properties."""
+    table = open_table(source, how)
+    found = table.diff(reference(a), None if b is None else reference(b))
+    if not as_json:
+        echo(repr(found))
+        return
+    echo_json(
+        "diff",
+        title=found.title,
+        empty=found.is_empty,
+        counts=found.counts_arrow.to_pylist(),
+        files=found.files_arrow.to_pylist(),
+        manifests=found.manifests_arrow.to_pylist(),
+        schema=found.schema,
+        spec=found.spec,
+        properties=found.properties,
+    )
+
+
+@main.command(epilog=_EPILOG)
+@table_options
+@click.argument("where", required=False)
+@state_option
+@click.option("--columns", metavar="NAMES", help="Columns that the scan reads, with commas between; all by default.")
+@click.option("--row-groups", is_flag=True, help="Open the footers, and prune row groups.")
+@click.option("--bloom", is_flag=True, help="Check the row groups' Bloom filters, too.")
+@click.option("--max-files", type=click.IntRange(min=0), help="Fail (exit status 1) if more data files are read.")
+@click.option("--max-bytes", type=click.IntRange(min=0), help="Fail if the files that are read have more bytes.")
+@click.option("--max-manifests", type=click.IntRange(min=0), help="Fail if more data manifests are read.")
+@click.option("--max-deletes", type=click.IntRange(min=0), help="Fail if more deletes have to be applied.")
+@json_option
+def plan(
+    source: str,
+    where: str | None,
+    at: str | None,
+    columns: str | None,
+    row_groups: bool,
+    bloom: bool,
+    max_files: int | None,
+    max_bytes: int | None,
+    max_manifests: int | None,
+    max_deletes: int | None,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Plan a scan with the filter WHERE: which files it reads and skips, and why. The limits are assertions for CI."""
+    table = open_table(source, how, at)
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    made = table.plan(where, columns=names, row_groups=row_groups, bloom=bloom)
+    totals = made.totals
+    limits = {"files": max_files, "bytes": max_bytes, "manifests": max_manifests, "deletes": max_deletes}
+    failed = [
+        f"{name}: {found:,} are read, at most {most:,} allowed"
+        for name, most in limits.items()
+        if most is not None and (found := totals[name]) is not None and found > most
+    ]
+    if as_json:
+        echo_json("plan", where=where, totals=totals, failed=failed, tasks=made.tasks_arrow.to_pylist())
+    else:
+        echo(repr(made))
+        for one in failed:
+            echo(f"✖ {one}", coloured)
+    _leave(1 if failed else 0)
+
+
+@main.command(epilog=_EPILOG)
+@table_options
+@click.argument("where")
+@state_option
+@click.option("--columns", metavar="NAMES", help="Columns to show besides those of the filter, with commas between.")
+@click.option("--history", is_flag=True, help="Also search files that were removed since.")
+@click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Places to find.")
+@json_option
+def rows(
+    source: str, where: str, at: str | None, columns: str | None, history: bool, limit: int, as_json: bool, **how: Any
+) -> None:
+    """Find where rows that match WHERE are or were: file, position, the snapshot that added them, and their fate."""
+    table = open_table(source, how, at)
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    found = table.rows(where, columns=names, history=history, limit=limit)
+    if as_json:
+        places = found.to_arrow()
+        echo_json("rows", where=where, complete=found.complete, columns=places.column_names, rows=places.to_pylist())
+    else:
+        echo(repr(found))

@@ -1,0 +1,177 @@
+"""Check many tables: several at once in threads, each with a time limit, resumable from a JSON file."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iceexplore.doctor.report._catalog_report import CatalogReport, TableCheck
+from iceexplore.doctor.report._report import Report
+from iceexplore.errors import OptionError, whole_number
+from iceexplore.storage import ListedTable, TableListing, place_to_write, progress, whole_file
+
+__all__ = ["check_tables"]
+
+#: Seconds between two writes of the resume file, which is written whole.
+_BETWEEN_WRITES = 2.0
+
+
+def check_tables(
+    listing: TableListing,
+    check: Callable[[ListedTable], Report],
+    *,
+    options: Mapping[str, Any],
+    time_limit: float | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    workers: int = 8,
+    show_progress: bool = True,
+) -> CatalogReport:
+    """Check listed tables and return a row for each, the worst first.
+
+    Parameters
+    ----------
+    check
+        Checks one table; called in threads.
+    options
+        What the reports depend on, as plain values: a resume file of other options is refused.
+    time_limit
+        Seconds per table. A table that takes longer is a row with an error; its thread is left to itself.
+    resume
+        A JSON file: tables that it has a report of are not checked again; it is written while tables are checked.
+    workers
+        Tables that are checked at the same time.
+
+    Raises
+    ------
+    OptionError
+        An option is invalid, or the resume file is no result of this call.
+    StorageError, AccessDeniedError
+        The resume file cannot be read or written.
+    """
+    time_limit = None if time_limit is None else _seconds("time_limit", time_limit)
+    workers = whole_number("workers", workers, least=1)
+    begun = time.perf_counter()
+    plain = {"source": listing.name, **options}
+    known = {} if resume is None else _resumed(resume, plain)
+    names = {table.name for table in listing.tables}
+    checks = {name: one for name, one in known.items() if name in names}
+    waiting = [table for table in listing.tables if table.name not in checks]
+
+    def result() -> CatalogReport:
+        return CatalogReport(
+            source=listing.name,
+            options=plain,
+            tables=tuple(checks.values()),
+            unlisted=dict(listing.failed),
+            complete=listing.complete and len(checks) == len(names),
+            seconds=time.perf_counter() - begun,
+        )
+
+    written = time.perf_counter()
+    try:
+        bar = progress(len(waiting), "tables") if show_progress else nullcontext(lambda: None)
+        with bar as step:
+            for one in _checked(waiting, check, time_limit, workers):
+                checks[one.table] = one
+                step()
+                if resume is not None and time.perf_counter() - written > _BETWEEN_WRITES:
+                    _write(resume, result())
+                    written = time.perf_counter()
+    finally:  # also when somebody interrupts
+        done = result()
+        if resume is not None:
+            _write(resume, done)
+    return done
+
+
+def _seconds(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise OptionError(f"{name}={value!r}: give a number of seconds above 0, or None")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class _Running:
+    table: ListedTable
+    since: float
+
+
+def _checked(
+    tables: Sequence[ListedTable], check: Callable[[ListedTable], Report], time_limit: float | None, workers: int
+) -> Iterator[TableCheck]:
+    """Yield the check of each table when it is done or has taken too long.
+
+    The threads are daemons, not those of an executor: nothing ends a thread that hangs, and nobody shall wait for it.
+    """
+    waiting = deque(enumerate(tables))
+    running: dict[int, _Running] = {}
+    done: queue.SimpleQueue[tuple[int, Report | Exception]] = queue.SimpleQueue()
+
+    def work(number: int, table: ListedTable) -> None:
+        try:
+            done.put((number, check(table)))
+        except Exception as error:  # one table's failure, even a bug of ours, is not that of the others
+            done.put((number, error))
+
+    while waiting or running:
+        while waiting and len(running) < workers:
+            number, table = waiting.popleft()
+            running[number] = _Running(table, time.monotonic())
+            threading.Thread(target=work, args=(number, table), name=f"check {table.name}", daemon=True).start()
+        patience = None
+        if time_limit is not None:
+            patience = max(0.0, min(r.since for r in running.values()) + time_limit - time.monotonic())
+        try:
+            number, outcome = done.get(timeout=patience)
+        except queue.Empty:
+            now = time.monotonic()
+            for number in [n for n, r in running.items() if time_limit is not None and now - r.since >= time_limit]:
+                late = running.pop(number)
+                yield TableCheck.failed(late.table.name, f"took longer than {time_limit:g} s", now - late.since)
+            continue
+        if number not in running:
+            continue  # its time was over before
+        one = running.pop(number)
+        seconds = time.monotonic() - one.since
+        if isinstance(outcome, Report):
+            yield TableCheck.of(one.table.name, outcome, seconds)
+        else:
+            yield TableCheck.failed(one.table.name, f"{type(outcome).__name__}: {outcome}", seconds)
+
+
+# The resume file ------------------------------------------------------------------------------------------------------
+
+
+def _write(path: str | os.PathLike[str], result: CatalogReport) -> None:
+    with whole_file(path, overwrite=True) as file:
+        file.write(result.to_json(indent=None).encode())
+
+
+def _resumed(path: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, TableCheck]:
+    """Return the checks of a resume file by table, without those that failed; none if there is no file yet."""
+    target: Path = place_to_write(path, overwrite=True)
+    if not target.exists():
+        return {}
+    try:
+        found = CatalogReport.from_dict(json.loads(target.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise OptionError(f"resume={str(path)!r} is not a result of check_catalog: {error}") from error
+    if dict(found.options) != dict(options):
+        raise OptionError(
+            f"resume={str(path)!r} was made with other options ({_shown(found.options)}, not {_shown(options)}): "
+            "give them again, or name another file"
+        )
+    return {one.table: one for one in found.tables if one.error is None}
+
+
+def _shown(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in options.items())

@@ -1,0 +1,128 @@
+"""Report on a table that cannot be opened: why, which metadata files lie there, and which of them can be read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from iceexplore.doctor._check import check_options
+from iceexplore.doctor.checks._metadata_file import missing_metadata, other_files
+from iceexplore.doctor.examination._examination import Level
+from iceexplore.doctor.model._finding import Finding, Since, finding_of
+from iceexplore.doctor.report._report import Report
+from iceexplore.errors import (
+    CatalogError,
+    FormatError,
+    IceexploreError,
+    MetadataNotFoundError,
+    MissingDependencyError,
+    OptionError,
+    OutsideRootsError,
+    Problems,
+    SnapshotNotFoundError,
+    TemporaryFolderError,
+    problem,
+)
+from iceexplore.storage import CatalogLike, MetadataSurvey, SourceLike, same_location, survey
+
+__all__ = ["unopened"]
+
+#: Errors of the call or of this machine, not of the table: raised as they are.
+_NOT_THE_TABLES = (OptionError, SnapshotNotFoundError, MissingDependencyError, TemporaryFolderError)
+
+
+def unopened(
+    error: IceexploreError,
+    source: SourceLike,
+    *,
+    level: Level = "metadata",
+    only: Iterable[str] | None = None,
+    skip: Iterable[str] = (),
+    seconds: float = 0.0,
+    catalog: CatalogLike | None = None,
+    moved: Mapping[str, str | os.PathLike[str]] | None = None,
+    allow: object = (),
+    properties: Mapping[str, str] | None = None,
+) -> Report:
+    """Return the report on a table that could not be opened: one finding, with the reason and what to do.
+
+    Parameters
+    ----------
+    error
+        What opening raised.
+    source, catalog, moved, allow, properties
+        As opening took them.
+    level, only, skip
+        As for `examine`. They choose no finding here: why the table cannot be opened is always reported.
+
+    Raises
+    ------
+    OptionError
+        An unknown level or code.
+    OptionError, SnapshotNotFoundError, MissingDependencyError, TemporaryFolderError
+        The error is none of the table's: it is raised again.
+    """
+    check_options(level, only, skip)
+    if isinstance(error, _NOT_THE_TABLES):
+        raise error
+    name = _name(source)
+    found = survey(source, catalog=catalog, moved=moved, allow=allow, properties=properties)
+    finding = _finding(error, name, found)
+    if found is not None and found.readable is not None and not same_location(finding.where, found.readable.location):
+        finding = replace(finding, advice=_advice(found, name))
+    if isinstance(error, MetadataNotFoundError) and error.tables:
+        finding = replace(finding, advice=f"Check all tables of the warehouse: ix.check_catalog({name!r}).")
+    if isinstance(error, OutsideRootsError) and error.allow:
+        finding = replace(finding, advice=f"If you trust the table: allow={list(error.allow)!r}.")
+    return Report(
+        table=name,
+        location=finding.location,
+        format_version=None,
+        level=level,
+        snapshots=(),
+        findings=(finding,),
+        unknown={"everything in the table": "it could not be opened"},
+        seconds=seconds,
+        metadata=None,
+        opened=False,
+    )
+
+
+def _finding(error: IceexploreError, name: str, found: MetadataSurvey | None) -> Finding:
+    if isinstance(error, CatalogError):
+        return finding_of(problem("catalog-failed", name, str(error)))
+    if found is not None and found.wanted is not None and found.exists is False:
+        item = missing_metadata(found)
+        if found.files and found.readable is None:
+            item = replace(item, text=f"{item.text[:-1]}: {error}")
+        return finding_of(item, modes=(12,) if found.named_by == "hint" else (5,))
+    if isinstance(error, MetadataNotFoundError):
+        return finding_of(problem("metadata-missing", name, str(error)), modes=())
+    where = getattr(error, "location", None) or (found.wanted if found is not None and found.wanted else name)
+    item = Problems().add_error(error, where)
+    if isinstance(error, FormatError) and found is not None:
+        item = replace(item, text=f"{item.text[:1].upper()}{item.text[1:]}. {other_files(found)}")
+    return replace(finding_of(item), since=Since(metadata_file=where) if isinstance(error, FormatError) else None)
+
+
+def _advice(found: MetadataSurvey, name: str) -> str:
+    """Say how readers get the table back by its newest readable metadata file, and how to look at it meanwhile."""
+    assert found.readable is not None
+    place, number = found.readable.location, found.readable.number
+    meanwhile = f"Until then look at the table with ix.open({place!r})."
+    if found.named_by == "catalog":
+        lost = "" if not found.newer() else " (nothing is lost: it is newer than the one that the catalog names)"
+        register = f"drop the entry without purging files, then catalog.register_table({name!r}, {place!r})"
+        return f"Restore the file, or point the catalog to {found.readable.name}{lost}: {register}. {meanwhile}"
+    if found.named_by == "hint" and number is not None:
+        return f"Write {number} to version-hint.text: {found.readable.name} is the newest metadata file. {meanwhile}"
+    return f"Restore the file, or go back to {found.readable.name}, the newest that can be read. {meanwhile}"
+
+
+def _name(source: object) -> str:
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    named = getattr(source, "name", None)
+    parts = named() if callable(named) else source
+    return ".".join(map(str, parts)) if isinstance(parts, (tuple, list)) else str(parts)

@@ -1,0 +1,253 @@
+"""The result of checking many tables: a row per table, the worst first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.doctor.model._finding import EFFECTS
+from iceexplore.doctor.report._junit import junit_error, junit_page, junit_suite
+from iceexplore.doctor.report._report import Report
+from iceexplore.doctor.report._tables_text import tables_html, tables_page, tables_text
+from iceexplore.errors import Effect, nearest
+from iceexplore.render import shown_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CATALOG_JSON_VERSION", "CatalogReport", "TableCheck"]
+
+#: The version of the JSON that `CatalogReport.to_json` writes; it changes when a key is renamed or removed.
+CATALOG_JSON_VERSION = 1
+
+
+@dataclass(frozen=True)
+class TableCheck:
+    """The row of one table.
+
+    Attributes
+    ----------
+    table
+        The catalog's identifier, or the path below the folder.
+    report
+        The report; None if the check failed or took too long.
+    seconds
+        How long it took, opening included.
+    error
+        Why the table could not be opened or checked; None if it was checked.
+    """
+
+    table: str
+    report: Report | None
+    seconds: float
+    error: str | None
+
+    @classmethod
+    def of(cls, table: str, report: Report, seconds: float) -> TableCheck:
+        """Return the row of a report."""
+        return cls(table, report, seconds, None if report.opened else report.findings[0].text)
+
+    @classmethod
+    def failed(cls, table: str, why: str, seconds: float) -> TableCheck:
+        """Return the row of a check that failed."""
+        return cls(table, None, seconds, why)
+
+    @property
+    def location(self) -> str | None:
+        """The examined metadata file, None if that is unknown."""
+        return None if self.report is None else self.report.location
+
+    @property
+    def severity(self) -> Effect | None:
+        """The worst severity; ``fail`` for a table that could not be checked, None for one without findings."""
+        if self.report is None:
+            return "fail"
+        return next((name for name in EFFECTS if self.report.by_severity().get(name)), None)
+
+    @property
+    def first(self) -> str | None:
+        """The worst finding in a sentence, or the error; None without findings."""
+        if self.error is not None:
+            return self.error
+        return self.report.findings[0].text if self.report is not None and self.report.findings else None
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of findings of each severity, also of those without any."""
+        found = {} if self.report is None else self.report.by_severity()
+        return {name: found.get(name, 0) for name in EFFECTS}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain values, with its report."""
+        return {
+            "table": self.table,
+            "location": self.location,
+            "severity": self.severity,
+            "findings": self.counts(),
+            "first": self.first,
+            "seconds": round(self.seconds, 3),
+            "error": self.error,
+            "report": None if self.report is None else self.report.to_dict(),
+        }
+
+
+def _rank(one: TableCheck) -> tuple[Any, ...]:
+    severity = len(EFFECTS) if one.severity is None else EFFECTS.index(one.severity)
+    return one.error is None, severity, *(-n for n in one.counts().values()), one.table
+
+
+class CatalogReport:
+    """What the doctor found in the tables of a catalog or warehouse folder. Iterable over tables, the worst first.
+
+    Parameters
+    ----------
+    source
+        The catalog's name, or the folder.
+    options
+        The options of the call.
+    tables
+        A row per table.
+    unlisted
+        Namespaces that could not be listed, with the reasons.
+    complete
+        False if tables are missing: a limit ended the search, or the check was interrupted.
+    seconds
+        How long it took.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: str,
+        options: Mapping[str, Any],
+        tables: tuple[TableCheck, ...],
+        unlisted: Mapping[str, str],
+        complete: bool,
+        seconds: float,
+    ) -> None:
+        self.source = source
+        self.options = dict(options)
+        self.tables = tuple(sorted(tables, key=_rank))
+        self.unlisted = dict(unlisted)
+        self.complete = complete
+        self.seconds = seconds
+
+    def __iter__(self) -> Iterator[TableCheck]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __bool__(self) -> bool:
+        return True  # a catalog without tables has been checked, too
+
+    @cached_property
+    def reports(self) -> Mapping[str, Report]:
+        """The reports by the tables' names; tables whose check failed or took too long have none."""
+        return _Reports({one.table: one.report for one in self.tables if one.report is not None})
+
+    @property
+    def ok(self) -> bool:
+        """True if every table was checked and none has a finding worse than untidy."""
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """0 if all tables are fine, 2 if some could not be listed, opened or checked, 1 if others have findings."""
+        if self.unlisted or not self.complete or any(one.error is not None for one in self.tables):
+            return 2
+        return 0 if all(one.report is not None and one.report.ok for one in self.tables) else 1
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per table, the worst first: severity, number of findings of each, the first, seconds, error."""
+        import pandas as pd
+
+        rows = [
+            {
+                "table": one.table,
+                "location": one.location,
+                "severity": one.severity,
+                **one.counts(),
+                "first": one.first,
+                "seconds": one.seconds,
+                "error": one.error,
+            }
+            for one in self.tables
+        ]
+        columns = ["table", "location", "severity", *EFFECTS, "first", "seconds", "error"]
+        return shown_frame(pd.DataFrame(rows, columns=columns))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, with all reports."""
+        return {
+            "version": CATALOG_JSON_VERSION,
+            "source": self.source,
+            "options": self.options,
+            "ok": self.ok,
+            "complete": self.complete,
+            "unlisted": self.unlisted,
+            "tables": [one.to_dict() for one in self.tables],
+            "seconds": round(self.seconds, 3),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> CatalogReport:
+        """Return the result that `to_dict` wrote; its reports have no timelines.
+
+        Raises
+        ------
+        KeyError, TypeError
+            The values are something else, or of another version.
+        """
+        if values["version"] != CATALOG_JSON_VERSION:
+            raise TypeError(f"version {values['version']!r}, not {CATALOG_JSON_VERSION}")
+        tables = [
+            TableCheck(
+                one["table"],
+                None if one["report"] is None else Report.from_dict(one["report"]),
+                one["seconds"],
+                one["error"],
+            )
+            for one in values["tables"]
+        ]
+        return cls(
+            source=values["source"],
+            options=values["options"],
+            tables=tuple(tables),
+            unlisted=values["unlisted"],
+            complete=values["complete"],
+            seconds=values["seconds"],
+        )
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return everything as JSON, in ASCII; ``resume=`` reads and writes the same."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def __repr__(self) -> str:
+        return tables_text(self)
+
+    def _repr_html_(self) -> str:
+        return tables_html(self)
+
+    def to_html(self) -> str:
+        """Return a page of its own: the tables, and below each the findings; offline, without scripts."""
+        return tables_page(self)
+
+    def to_junit(self) -> str:
+        """Return JUnit XML with a test suite per table and namespace that could not be listed."""
+        suites = [
+            junit_error(one.table, one.error or "", one.seconds)
+            if one.report is None
+            else junit_suite(one.report, one.table)
+            for one in self.tables
+        ]
+        return junit_page([*suites, *(junit_error(name, why, 0.0) for name, why in self.unlisted.items())])
+
+
+class _Reports(dict[str, Report]):
+    """Reports by table; a name that is not there is answered with the nearest."""
+
+    def __missing__(self, name: str) -> Report:
+        raise KeyError(f"no report of {name!r}; {nearest(str(name), list(self))}")
