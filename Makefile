@@ -17,7 +17,7 @@ FUZZ_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long fuzz lint types format browsers interop bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs constraints check-binder dist hooks clean system
+.PHONY: help lab test test-long fuzz lint types format browsers interop bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs doctor-page constraints check-binder dist hooks clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,7 +89,10 @@ interop: $(VENV)/.dev system ## find out which readers read labs and saved simul
 samples: $(VENV)/.dev system ## rebuild the package's sample tables with Spark
 	$(BIN)/python scripts/make_samples.py
 
-docs: $(VENV)/.dev system ## redraw the pictures of README and docs in a real JupyterLab
+doctor-page: $(VENV)/.dev ## write docs/doctor.md from the registries and the doctor's tests
+	$(BIN)/python -m scripts.doctor_page
+
+docs: $(VENV)/.dev system doctor-page ## redraw the pictures of README and docs in a real JupyterLab
 	$(BIN)/python -m scripts.screenshots
 	$(BIN)/python -m scripts.widget_pictures
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from iceexplore.inspect import LooseFile, open_file
     from iceexplore.on_spark import spark
     from iceexplore.storage import memory_limit
-    from iceexplore.table import Simulation, Table, empty, open, sample
+    from iceexplore.table import Simulation, Table, check, check_catalog, empty, open, sample
 
 __all__ = [
     "AccessDeniedError",
@@ -69,6 +69,8 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "change_scenarios",
+    "check",
+    "check_catalog",
     "create",
     "empty",
     "figures",
@@ -89,6 +91,8 @@ _LAZY = {
     "Simulation": "iceexplore.table",
     "Table": "iceexplore.table",
     "change_scenarios": "iceexplore.commits",
+    "check": "iceexplore.table",
+    "check_catalog": "iceexplore.table",
     "create": "iceexplore._lab",
     "empty": "iceexplore.table",
     "figures": "iceexplore._figures",
@@ -104,6 +108,7 @@ _LAZY = {
 # whatever was used before.
 _PACKAGES = (
     "arrow",
+    "cli",
     "commits",
     "deletes",
     "doctor",

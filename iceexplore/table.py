@@ -6,6 +6,7 @@ are in one module. The package `commits` is imported with the first commit.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -16,6 +17,7 @@ import iceexplore as ix  # its packages are imported on first use
 from iceexplore import graph
 from iceexplore._samples import sample_path
 from iceexplore.errors import (
+    IceexploreError,
     OptionError,
     Problems,
     renamed_arguments,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
         Sandbox,
         Saved,
     )
-    from iceexplore.doctor import Finding, Report
+    from iceexplore.doctor import CatalogReport, Finding, Report
     from iceexplore.expressions import FilterLike
     from iceexplore.graph import SnapshotLike
     from iceexplore.inspect import Inspect
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from iceexplore.widgets import Explorer
     from iceexplore.writing import SchemaLike
 
-__all__ = ["CommittedTable", "Simulation", "Table", "empty", "open", "sample", "simulate"]
+__all__ = ["CommittedTable", "Simulation", "Table", "check", "check_catalog", "empty", "open", "sample", "simulate"]
 
 
 def open(  # noqa: A001  (ix.open is the face; the module never needs the built-in)
@@ -103,6 +105,124 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
         source, catalog=catalog, moved=moved, version=version, allow=allow, properties=properties, strict=strict
     )
     return Table(state)
+
+
+def check(
+    source: SourceLike,
+    level: Literal["metadata", "files", "rows"] = "metadata",
+    *,
+    catalog: CatalogLike | None = None,
+    moved: Mapping[str, str | PathLike[str]] | None = None,
+    version: int | str | None = None,
+    allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
+    properties: Mapping[str, str] | None = None,
+    spark: SparkSession | None = None,
+    snapshots: object = "current",
+    only: Iterable[str] | None = None,
+    skip: Iterable[str] = (),
+    baseline: Report | Iterable[Finding] | None = None,
+) -> Report:
+    """Open a table and find what is broken in it; a table that cannot be opened is a finding, too.
+
+    Parameters
+    ----------
+    source, catalog, moved, version, allow, properties
+        As for `open`.
+    level, spark, snapshots, only, skip, baseline
+        As for `iceexplore.Table.check`.
+
+    Returns
+    -------
+    Report
+        The findings, worst first. If the table cannot be opened, its only finding says why, which metadata files lie
+        there, and what to do; ``report.opened`` is then False, and ``report.exit_code`` 2.
+
+    Raises
+    ------
+    OptionError, SnapshotNotFoundError, MissingDependencyError, TemporaryFolderError
+        An argument is invalid, the table lacks the ``version``, or a package or room on the disk is missing.
+    """
+    from iceexplore.doctor import unopened
+
+    start = time.perf_counter()
+    options: dict[str, Any] = {"catalog": catalog, "moved": moved, "allow": allow, "properties": properties}
+    try:
+        table = open(source, version=version, **options)
+    except IceexploreError as error:
+        seconds = time.perf_counter() - start
+        return unopened(error, source, level=level, only=only, skip=skip, seconds=seconds, **options)
+    return table.check(level, spark=spark, snapshots=snapshots, only=only, skip=skip, baseline=baseline)
+
+
+def check_catalog(
+    catalog: CatalogLike | str | PathLike[str],
+    level: Literal["metadata", "files", "rows"] = "metadata",
+    *,
+    snapshots: Literal["current", "all"] = "current",
+    only: Iterable[str] | None = None,
+    skip: Iterable[str] = (),
+    allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
+    properties: Mapping[str, str] | None = None,
+    time_limit: float | None = None,
+    resume: str | PathLike[str] | None = None,
+    workers: int = 8,
+    progress: bool = True,
+) -> CatalogReport:
+    """Check every table of a catalog or warehouse folder, several at the same time.
+
+    Parameters
+    ----------
+    catalog
+        A PyIceberg catalog, the name of one, or a folder, which is searched for tables.
+    level, snapshots, only, skip
+        As for `iceexplore.Table.check`, for each table.
+    allow, properties
+        As for `open`, for each table.
+    time_limit
+        Seconds per table. One that takes longer is a row with an error.
+    resume
+        A JSON file: tables that it has a report of are not checked again. It is written during the check, so that an
+        interrupted one can go on.
+    workers
+        The number of tables that are checked at the same time.
+    progress
+        False: no progress bar.
+
+    Returns
+    -------
+    CatalogReport
+        A row per table, the worst first; ``.reports["db.trips"]`` is a table's report. A table that cannot be opened
+        or whose check fails is a row with an error.
+
+    Raises
+    ------
+    CatalogError, MetadataNotFoundError, AccessDeniedError, StorageError
+        The catalog or folder does not exist, or cannot be listed.
+    OptionError
+        An argument is invalid, or the file to resume from was made with other arguments.
+
+    Examples
+    --------
+    >>> fleet = ix.check_catalog("prod", time_limit=60, resume="prod.json")
+    >>> fleet.to_pandas()
+    """
+    from iceexplore.doctor import check_options, check_tables
+    from iceexplore.storage import list_tables
+
+    wanted, unwanted = check_options(level, only, skip)
+    if snapshots not in ("current", "all"):
+        raise OptionError(f"snapshots={snapshots!r}: choose 'current' or 'all'")
+    how: dict[str, Any] = {"snapshots": snapshots, "only": wanted, "skip": unwanted}
+    codes = {"only": None if wanted is None else sorted(wanted), "skip": sorted(unwanted)}
+    return check_tables(
+        list_tables(catalog, properties=properties, allow=allow),
+        lambda table: check(table.source, level, catalog=table.catalog, allow=allow, properties=properties, **how),
+        options={"level": level, "snapshots": snapshots, **codes},
+        time_limit=time_limit,
+        resume=resume,
+        workers=workers,
+        show_progress=progress,
+    )
 
 
 def sample(name: str = "trips") -> Table:

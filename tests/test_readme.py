@@ -18,7 +18,14 @@ README = "README.md"
 LABS = "docs/labs.md"
 SPARK = "docs/spark.md"
 #: Pages with code, and how many statements of each run without Spark.
-PAGES = {README: 22, "docs/explorer.md": 9, "docs/scan-plans.md": 18, "docs/simulations.md": 19, LABS: 20}
+PAGES = {
+    README: 22,
+    "docs/doctor.md": 9,
+    "docs/explorer.md": 9,
+    "docs/scan-plans.md": 18,
+    "docs/simulations.md": 19,
+    LABS: 20,
+}
 #: What needs a session.
 ON_SPARK = re.compile(r"\b(?:py)?spark\b|\bpyspark\.|\bF\.|\bfiles\b\.|\brides\b|\btable\b\.|^schema = ")
 #: So wide is a code block on a public forge, without a scroll bar.

@@ -1,7 +1,25 @@
 """The doctor: what is broken in a table, since when, and what it means for readers."""
 
-from iceexplore.doctor._check import examine
+from iceexplore.doctor._check import check_options, examine
+from iceexplore.doctor._tables import check_tables
+from iceexplore.doctor._unopened import unopened
+from iceexplore.doctor._untellable import UNTELLABLE
 from iceexplore.doctor.model._finding import Finding, Since
+from iceexplore.doctor.model._modes import MODES, Mode
+from iceexplore.doctor.report._catalog_report import CatalogReport, TableCheck
 from iceexplore.doctor.report._report import Report
 
-__all__ = ["Finding", "Report", "Since", "examine"]
+__all__ = [
+    "CatalogReport",
+    "Finding",
+    "MODES",
+    "Mode",
+    "Report",
+    "Since",
+    "TableCheck",
+    "UNTELLABLE",
+    "check_options",
+    "check_tables",
+    "examine",
+    "unopened",
+]

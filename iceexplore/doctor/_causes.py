@@ -32,11 +32,22 @@ _BY_NUMBER: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
     for pattern, codes in (
         ("metadata-invalid next-row-id", "row-ids-beyond"),
         ("metadata-invalid (last-)?sequence-number", "sequence-number"),
-        ("count-mismatch (103 )?record_count", "row-ids-twice row-ids-beyond totals-differ file-overwritten"),
+        (
+            "count-mismatch (103 )?record_count",
+            "row-ids-twice row-ids-beyond totals-differ file-overwritten puffin-blob-invalid",
+        ),
         ("count-mismatch 50[456] .*", "totals-differ"),
         ("file-overwritten .*", "file-twice totals-differ count-mismatch"),
         ("file-twice .*", "row-ids-twice totals-differ dv-twice"),
         ("dv-twice .*", "totals-differ"),
+        (
+            "(file-corrupt|entry-invalid) (134 content_type|0 status)",
+            "totals-differ changes-untrue entry-invalid delete-dangling",
+        ),
+        ("entry-invalid 147 deletion_vector", "changes-untrue"),
+        ("manifest-dv-invalid .*", "totals-differ changes-untrue delete-dangling"),
+        ("value-undecodable 102 partition", "summary-untrue value-undecodable"),
+        ("file-corrupt 102 partition", "summary-untrue"),
     )
 )
 
@@ -68,7 +79,7 @@ def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Findi
 
 
 def _is_lost_manifest(one: Finding, manifests: frozenset[str]) -> bool:
-    return one.code in _LOSS and canonical(one.location) in manifests
+    return one.code in _LOSS and "#entry" not in one.where and canonical(one.location) in manifests
 
 
 def _explained_by(one: Finding) -> frozenset[str]:
@@ -79,7 +90,7 @@ def _explained_by(one: Finding) -> frozenset[str]:
 def _is_cause(one: Finding, manifests: frozenset[str]) -> bool:
     if one.code == "manifest-salvaged":
         return False  # the check was skipped because of the fault that ended reading
-    return (_is_lost_manifest(one, manifests) and "#entry" not in one.where) or bool(_explained_by(one))
+    return _is_lost_manifest(one, manifests) or bool(_explained_by(one))
 
 
 def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:

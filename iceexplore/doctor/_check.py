@@ -8,12 +8,14 @@ from dataclasses import replace
 
 from iceexplore.doctor._causes import folded
 from iceexplore.doctor.checks._cross import check_entries
+from iceexplore.doctor.checks._deletes import check_deletes
 from iceexplore.doctor.checks._document import check_document
 from iceexplore.doctor.checks._existence import check_existence
 from iceexplore.doctor.checks._files import Verify, check_files
 from iceexplore.doctor.checks._folder import check_folder
 from iceexplore.doctor.checks._leaves import check_leaves
 from iceexplore.doctor.checks._roots import check_roots
+from iceexplore.doctor.checks._rules import check_v4_rules
 from iceexplore.doctor.examination._examination import Examination, Level, since_snapshot
 from iceexplore.doctor.model._finding import Finding, Since, rank
 from iceexplore.doctor.report._report import Report
@@ -22,7 +24,7 @@ from iceexplore.graph import TableState, resolve_state
 from iceexplore.metadata import Snapshot, in_order
 from iceexplore.storage import canonical
 
-__all__ = ["examine"]
+__all__ = ["check_options", "examine"]
 
 LEVELS: tuple[Level, ...] = ("metadata", "files", "rows")
 _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
@@ -31,6 +33,8 @@ _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
     ("manifest lists and roots", check_roots),
     ("manifests", check_leaves),
     ("entries against each other", check_entries),
+    ("rules of V4 roots", check_v4_rules),
+    ("deletes", check_deletes),
     ("referenced files exist", check_existence),
 )
 
@@ -68,9 +72,7 @@ def examine(
     SnapshotNotFoundError
         The table lacks one of the snapshots.
     """
-    if level not in LEVELS:
-        raise OptionError(f"level={level!r}: choose one of {', '.join(map(repr, LEVELS))}")
-    wanted, unwanted = _codes("only", only), _codes("skip", skip) or frozenset()
+    wanted, unwanted = check_options(level, only, skip)
     start = time.perf_counter()
     examination = Examination.of(state, _chosen(state, snapshots), level)
     for name, check in _CHECKS:
@@ -103,6 +105,21 @@ def examine(
         seconds=time.perf_counter() - start,
         metadata=state.metadata,
     )
+
+
+def check_options(
+    level: str, only: Iterable[str] | None, skip: Iterable[str]
+) -> tuple[frozenset[str] | None, frozenset[str]]:
+    """Return the codes to report alone (None for all) and those to leave out.
+
+    Raises
+    ------
+    OptionError
+        An unknown level or code.
+    """
+    if level not in LEVELS:
+        raise OptionError(f"level={level!r}: choose one of {', '.join(map(repr, LEVELS))}")
+    return _codes("only", only), _codes("skip", skip) or frozenset()
 
 
 def _dated(examination: Examination, finding: Finding) -> Finding:

@@ -65,7 +65,15 @@ def _again(kind: type[IceexploreError], args: tuple[Any, ...], state: dict[str, 
 
 
 class MetadataNotFoundError(IceexploreError, FileNotFoundError):
-    """No table metadata file was found at the given location."""
+    """No table metadata file was found at the given location.
+
+    Attributes
+    ----------
+    tables
+        The folders of tables that were found below it instead.
+    """
+
+    tables: tuple[str, ...] = ()
 
 
 class FileMissingError(IceexploreError, FileNotFoundError):

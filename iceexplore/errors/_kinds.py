@@ -22,7 +22,8 @@ class ProblemKind:
     effect
         The effect on readers of the table, which is the severity of the doctor's findings.
     modes
-        The numbers, in ``docs/doctor.md``, of the ways in which tables break that the code covers.
+        The numbers, in ``docs/doctor.md`` (`iceexplore.doctor.MODES`), of the ways in which tables break that the code
+        covers.
     advice
         The consequence for readers, and the remedy: ``Readers …; do this.``
     strict
@@ -58,7 +59,10 @@ def _kinds(*kinds: ProblemKind) -> dict[str, ProblemKind]:
 PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("access-denied", "error", "fail", (), "The storage refused access", "Check credentials and permissions (403)."),
     ProblemKind("avro-no-field-ids", "warning", "fail", (40,), "Avro fields have no field ids", "Read by name; the writer should set field-id."),
+    ProblemKind("avro-nullability", "warning", "untidy", (75,), "Required fields of a manifest may be null", "Some engines refuse the file; rewrite the manifests."),
     ProblemKind("bounds-untrue", "error", "wrong", (34, 61, 63), "A lower or upper bound excludes values of the column", "Readers that prune by it miss rows; rewrite the file or its manifest entry."),
+    ProblemKind("catalog-failed", "error", "fail", (), "The catalog could not load the table", "Readers that use the catalog cannot open the table; check the table's name, and the catalog's address and credentials."),
+    ProblemKind("changes-untrue", "warning", "wrong", (54, 57), "A V4 root misstates what its commit changed", "Incremental readers miss changes or return rows twice; rewrite the root from its parent and the files that the commit added."),
     ProblemKind("count-mismatch", "warning", "wrong", (33,), "A recorded count does not match the actual count", "Readers may skip the file or plan it wrongly."),
     ProblemKind("data-no-field-ids", "warning", "wrong", (42,), "A data file has no field ids", "Set schema.name-mapping.default, or rewrite the file."),
     ProblemKind("delete-dangling", "warning", "untidy", (45,), "A delete references a data file that does not exist", "Rewrite the delete files; if the table's paths changed, rewrite the paths in its deletes too."),
@@ -66,6 +70,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("delete-path", "warning", "wrong", (44,), "A delete spells its data file's path differently", "Most engines would not apply it; rewrite the table's paths."),
     ProblemKind("delete-position", "error", "wrong", (48,), "A deleted position is outside its data file", "Readers may fail or delete other rows; rewrite the deletes."),
     ProblemKind("delete-scope", "warning", "wrong", (48,), "A delete cannot apply to the data file it references", "Engines may refuse the table; remove or rewrite the delete."),
+    ProblemKind("deletes-dropped", "error", "wrong", (69,), "A commit removed deletes that still apply", "Deleted rows are back; delete them again, or go back to the commit's parent and compact anew."),
     ProblemKind("dv-twice", "error", "wrong", (47,), "A data file has several deletion vectors", "Readers apply one of them, or refuse the table; merge them."),
     ProblemKind("entry-invalid", "warning", "fail", (52,), "A manifest entry breaks the rules of its content type", "Readers may refuse the manifest or skip entries; rewrite it."),
     ProblemKind("equality-ids-invalid", "error", "fail", (49,), "An equality delete uses columns that do not exist", "Readers refuse the table; restore the column or rewrite the deletes."),
@@ -82,6 +87,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("hint-invalid", "warning", "fail", (12,), "The version hint names no metadata file", "Engines that use it cannot open the table; write the newest version's number to version-hint.text."),
     ProblemKind("hint-missing", "warning", "untidy", (12,), "The version hint is missing", "Some engines cannot open the table by its folder; write the newest version's number to version-hint.text."),
     ProblemKind("hint-stale", "warning", "wrong", (12, 67), "The version hint names an old metadata file", "Engines that trust it return old rows, and a commit by one of them loses newer ones; write the newest version's number to version-hint.text."),
+    ProblemKind("key-metadata-plain", "warning", "untidy", (80,), "Keys are in a file that is not encrypted", "Readers of the metadata can decrypt the files; encrypt the table anew, or rewrite the manifests without key_metadata."),
     ProblemKind("last-updated-beyond", "error", "wrong", (65,), "Rows claim an update later than their file was added", "Incremental readers that use _last_updated_sequence_number miss these rows; rewrite the file."),
     ProblemKind("location-guessed", "warning", "untidy", (11,), "A file was found only by the end of its path", "It may be a different file; compare its path with its neighbours' and pass moved= to map old locations to new ones.", strict=True),
     ProblemKind("location-invalid", "warning", "fail", (85,), "A location is invalid", "Readers may refuse the file or look for it elsewhere."),
@@ -94,16 +100,19 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("metadata-incomplete", "info", "untidy", (71,), "The metadata file lacks optional parts that writers should fill", "Most readers manage; the next commit of a correct writer fills them."),
     ProblemKind("metadata-invalid", "error", "fail", (), "Table metadata breaks the spec", "Compare with an older metadata file: t.at(version=...)."),
     ProblemKind("metadata-large", "info", "slow", (14,), "The metadata file is large", "Every reader loads it first; expire snapshots, and remove unused schemas."),
+    ProblemKind("metadata-missing", "error", "fail", (5, 12), "The table's metadata file is missing", "Readers cannot open the table; restore the metadata file, or point the catalog or the version hint to the newest one that can be read."),
     ProblemKind("metadata-newer", "warning", "wrong", (67, 5), "A newer metadata file exists", "Readers see an old state, and maintenance may remove newer files; point the catalog or the version hint to the newest file."),
     ProblemKind("metadata-times", "warning", "untidy", (82,), "Times in the metadata file contradict each other", "Time travel by time may choose the wrong snapshot; travel by snapshot id."),
     ProblemKind("metrics-missing", "info", "slow", (36, 64), "Data files lack column metrics", "Filters read every one of them; rewrite the data files."),
     ProblemKind("null-in-required", "error", "fail", (), "A required column has nulls", "Readers may fail; make the column optional, or rewrite the file."),
     ProblemKind("outside-roots", "error", "fail", (11,), "A location outside the table's roots was refused", "If you trust the table: ix.open(..., allow=[...])."),
+    ProblemKind("partition-unknown", "warning", "wrong", (58,), "A file's partition cannot be derived from its statistics", "Readers cannot match deletes to the file, or skip it; rewrite the manifest with exact values."),
     ProblemKind("partition-untrue", "error", "wrong", (38,), "Rows do not belong to the partition of their file", "Readers that prune by partition miss rows; rewrite the file."),
     ProblemKind("puffin-bare-vector", "warning", "fail", (48,), "A deletion vector is not in a Puffin file", "Most engines refuse the file; rewrite the deletes."),
     ProblemKind("puffin-blob-invalid", "warning", "fail", (48,), "A Puffin footer describes a blob wrongly", "Engines may skip or misread the blob."),
     ProblemKind("root-other-snapshot", "error", "wrong", (66,), "A snapshot names the manifest list of another one", "Readers return the rows of another commit or attempt; restore the snapshot's own list, or go back to its parent."),
     ProblemKind("row-ids-beyond", "error", "wrong", (23, 65), "Rows have row ids that the table has not assigned yet", "Future rows get the same ids; rewrite the file, or raise next-row-id."),
+    ProblemKind("row-ids-reassigned", "error", "wrong", (65,), "A rewrite gave its rows new row ids", "Readers that track rows by _row_id take all of them for deleted and inserted; compact again from the parent with an engine that keeps row ids."),
     ProblemKind("row-ids-twice", "error", "wrong", (23, 60, 65), "Several rows have the same row id", "Readers that track rows by _row_id confuse them; rewrite one of the files."),
     ProblemKind("sequence-number", "warning", "wrong", (28,), "Impossible sequence number", "Readers may apply deletes wrongly; rewrite the manifest."),
     ProblemKind("snapshot-id-rounded", "warning", "untidy", (), "Snapshot ids were rounded", "Entries of the snapshot cannot be distinguished from older ones; write the exact ids into the metadata file."),

@@ -56,6 +56,8 @@ _BY_FIELD: dict[str, tuple[tuple[str, Effect, tuple[int, ...]], ...]] = {
     ),
     "file-twice": ((r"500 .*", "wrong", (31, 2)),),
     "file-corrupt": (
+        (r"deletion-vector-v1|puffin", "fail", (48,)),
+        (r"102 partition", "wrong", (38,)),
         (r"517 content", "wrong", (41,)),
         (r"502 .*", "wrong", (38,)),
         (r"134 .*|0 status", "wrong", (50, 85)),
@@ -63,11 +65,14 @@ _BY_FIELD: dict[str, tuple[tuple[str, Effect, tuple[int, ...]], ...]] = {
         (r"partition-spec|partition-spec-id|schema-id|content|format-version", "fail", (39, 84)),
     ),
     "entry-invalid": (
+        (r"14[45] content_.*", "fail", (48,)),
         (r"147 .*", "fail", (52, 51)),
         (r"521 .*", "fail", (52,)),
         (r"143 .*", "wrong", (56,)),
         (r"134 .*", "wrong", (50, 41)),
     ),
+    "split-offsets-invalid": ((r"132 split_offsets order", "fail", (85, 37)),),
+    "value-undecodable": ((r"102 partition|\d+", "wrong", (76,)),),
     "puffin-blob-invalid": ((r"cardinality|content_offset|referenced-data-file", "fail", (48,)),),
 }
 

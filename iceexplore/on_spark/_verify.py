@@ -34,6 +34,7 @@ from iceexplore.verification import (
     check_entry,
     check_equality,
     check_footer,
+    check_kept_ids,
     check_positions,
     check_values,
     check_vector,
@@ -180,6 +181,7 @@ def _check_files(
         try:
             found = _check(calm, place, file, entry, level, puffins, out)
             if entry["content_type"] == 0 and found is not None:
+                check_kept_ids(calm, place, entry, found, out)
                 if live_ids is None:
                     claim_row_ids(calm, place, entry, found, out)
                 else:

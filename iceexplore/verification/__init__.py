@@ -4,7 +4,7 @@ from iceexplore.verification._cross_file import beside, judged, suspects
 from iceexplore.verification._deletes import Puffins, check_equality, check_positions, check_vector
 from iceexplore.verification._findings import CHECKED_SCHEMA, FINDING_SCHEMA, Checked, Place
 from iceexplore.verification._footers import check_columns, check_entry, check_footer, quiet
-from iceexplore.verification._row_lineage import LiveIds, claim_row_ids
+from iceexplore.verification._row_lineage import LiveIds, check_kept_ids, claim_row_ids
 from iceexplore.verification._values import check_values
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "check_entry",
     "check_equality",
     "check_footer",
+    "check_kept_ids",
     "check_positions",
     "check_values",
     "check_vector",

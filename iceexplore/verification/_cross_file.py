@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from iceexplore.arrow import compute as pc
-from iceexplore.errors import FileMissingError, IceexploreError
+from iceexplore.errors import FileMissingError, IceexploreError, OutsideRootsError
 from iceexplore.graph import TableState
 from iceexplore.verification._findings import CHECKED_SCHEMA, FINDING_SCHEMA, Checked, Place, Role
 from iceexplore.verification._row_lineage import first_of_each, judge_row_ids, taken_before
@@ -169,10 +169,11 @@ def _judge_dangling(state: TableState, place: Place, row: dict[str, Any], out: C
         return
     try:
         state.storage.stat(named)
-    except FileMissingError:
+    except (FileMissingError, OutsideRootsError) as error:
+        lost = "does not exist" if isinstance(error, FileMissingError) else "is neither live nor in the table's folder"
         text = (
-            f"Rows of {named} are deleted, but this file does not exist: the path is outdated or belongs to another "
-            "table, or the delete was left behind."
+            f"Rows of {named} are deleted, but this file {lost}: the path is outdated or belongs to another table, "
+            "or the delete was left behind."
         )
         out.say(place, "delete-dangling", text, field="file_path", found=named)
     except IceexploreError as error:

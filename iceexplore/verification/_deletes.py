@@ -59,7 +59,7 @@ class Puffins:
             footer = read_puffin_footer(self._state.storage, place.location, size)
         except IceexploreError as error:
             if size is None or recorded is None or size >= recorded:
-                out.fail(place, error)
+                out.fail(place, error, field="puffin")
             return error
         for item in footer.problems:
             out.add(place, item)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -112,9 +112,10 @@ class Checked:
         )
         self.add(place, made)
 
-    def fail(self, place: Place, error: IceexploreError) -> None:
-        """Add an error of this library as a finding."""
-        self.add(place, Problems().add_error(error, place.location))
+    def fail(self, place: Place, error: IceexploreError, *, field: str | None = None) -> None:
+        """Add an error of this library as a finding; ``field`` is for errors that name none."""
+        item = Problems().add_error(error, place.location)
+        self.add(place, item if item.field or field is None else replace(item, field=field))
 
     def data(self, place: Place, rows: int | None) -> None:
         """Add a live data file with its row count; None if unknown."""

@@ -24,6 +24,7 @@ from iceexplore.verification._findings import Checked, Place, Role
 __all__ = [
     "LineageCheck",
     "LiveIds",
+    "check_kept_ids",
     "claim_row_ids",
     "first_of_each",
     "judge_row_ids",
@@ -45,6 +46,27 @@ def claim_row_ids(state: TableState, place: Place, entry: Mapping[str, Any], fou
     if first is None or first < 0 or found.rows <= 0 or ROW_ID.field_id in found.ids:
         return
     claim_ranges(state, place, [(first, first + found.rows)], out)
+
+
+def check_kept_ids(state: TableState, place: Place, entry: Mapping[str, Any], found: FileFacts, out: Checked) -> None:
+    """Check that a data file of a rewrite stores row ids: its rows had some, which they must keep.
+
+    That is known where the rewrite's parent had row ids; an update may add new rows, and cannot be told from one that
+    gave old rows new ids.
+    """
+    metadata = state.metadata
+    if not metadata.has_row_lineage or entry["first_row_id"] is None or ROW_ID.field_id in found.ids or not found.rows:
+        return
+    by_id = {s.snapshot_id: s for s in metadata.snapshots}
+    added = by_id.get(entry["snapshot_id"])
+    parent = None if added is None or added.parent_snapshot_id is None else by_id.get(added.parent_snapshot_id)
+    if added is None or added.operation != "replace" or parent is None or parent.first_row_id is None:
+        return
+    text = (
+        "The file was written by a rewrite, but stores no row ids: its rows have new ones, and readers that track rows "
+        "by _row_id take them for other rows."
+    )
+    out.say(place, "row-ids-reassigned", text, field=ROW_ID.name, expected="the ids that the rows had")
 
 
 def claim_ranges(state: TableState, place: Place, ranges: Iterable[tuple[int, int]], out: Checked) -> None:

@@ -136,6 +136,8 @@ class Damage:
         Its number in ``docs/doctor.md``.
     damage
         Damages the table in the folder; returns a part of the finding's place.
+    opens
+        What is opened, from the table's folder.
     """
 
     mode: int
@@ -146,18 +148,26 @@ class Damage:
     version: int = 2
     level: str = "metadata"
     snapshots: str = "current"
+    opens: str = ""
 
 
 DAMAGES: list[Damage] = []
 
 
 def damage(
-    mode: int, code: str, severity: str, *, version: int = 2, level: str = "metadata", snapshots: str = "current"
+    mode: int,
+    code: str,
+    severity: str,
+    *,
+    version: int = 2,
+    level: str = "metadata",
+    snapshots: str = "current",
+    opens: str = "",
 ) -> Any:
     """Register a damage under its function's name."""
 
     def register(function: Callable[[Path], str]) -> Callable[[Path], str]:
-        DAMAGES.append(Damage(mode, function.__name__, code, severity, function, version, level, snapshots))
+        DAMAGES.append(Damage(mode, function.__name__, code, severity, function, version, level, snapshots, opens))
         return function
 
     return register

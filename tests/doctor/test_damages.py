@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import iceexplore as ix
+from iceexplore.doctor import UNTELLABLE
+from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
 from tests.doctor.damages import DAMAGES, Damage, healthy
 
 
@@ -28,11 +30,22 @@ def _v1(folder: Path) -> Path:
     return folder / "t"
 
 
+#: The V4 proposal's modes, and a catalog that points at a deleted metadata file, which is found while opening.
+_ELSEWHERE = {5, *range(50, 59), 85}
+
+
+def test_every_mode_is_damaged_or_untellable() -> None:
+    damaged = {one.mode for one in DAMAGES}
+    assert damaged & UNTELLABLE.keys() == set()
+    assert set(range(1, 86)) - damaged - UNTELLABLE.keys() - _ELSEWHERE == set()
+    assert all(reason.endswith(".") for reason in UNTELLABLE.values())
+
+
 @pytest.mark.parametrize("one", DAMAGES, ids=lambda d: f"{d.mode}-{d.name}")
 def test_a_damage_is_found(one: Damage, tmp_path: Path) -> None:
     folder = healthy(tmp_path, one.version)
     place = one.damage(folder)
-    report = ix.open(folder).check(level=one.level, snapshots=one.snapshots)  # type: ignore[arg-type]
+    report = ix.open(folder / one.opens).check(level=one.level, snapshots=one.snapshots)  # type: ignore[arg-type]
     found = [f for f in report if f.code == one.code and one.mode in f.modes]
     assert found, "\n".join(map(str, report))
     assert found[0].severity == one.severity

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
+from iceexplore.doctor.checks._deletes import respelled
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import Finding, finding_of
 from iceexplore.errors import problem
@@ -38,15 +39,8 @@ def check_entries(examination: Examination) -> None:
 
 
 def _each_snapshot(examination: Examination) -> Iterator[Finding]:
-    files = examination.files
-    entries = files.entries
-    leaf = np.asarray(entries["leaf"])
-    alive = np.asarray(pc.fill_null(entries["live"], False))
     for snapshot in examination.snapshots:
-        mine = np.array([snapshot.snapshot_id in of for _, of in files.leaves], bool)
-        if not len(mine):
-            continue
-        rows = np.flatnonzero(alive & mine[leaf])
+        rows = examination.rows_of(snapshot)
         yield from _twice(examination, snapshot, rows)
         yield from _vectors(examination, snapshot, rows)
         yield from _row_ids(examination, snapshot, rows)
@@ -108,6 +102,8 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
         yield finding_of(item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(again))
     data = _texts(examination, "location", _of_type(examination, rows, ContentType.DATA))
     lost = np.flatnonzero(~np.asarray(pc.is_in(named, data)))
+    if len(lost):
+        lost = lost[~np.asarray(respelled(named, data))[lost]]  # their data files are live under another path
     if len(lost):
         hit = deletes[lost]
         text = (

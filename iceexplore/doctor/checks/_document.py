@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from iceexplore.doctor.checks._metadata_file import missing_metadata
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import finding_of
-from iceexplore.errors import Problem, problem
+from iceexplore.errors import IceexploreError, Problem, problem
 from iceexplore.metadata import TableMetadata, format_ms, parse_transform
+from iceexplore.storage import same_location, survey_folder
 
 __all__ = ["check_document"]
 
@@ -19,6 +21,8 @@ _RESERVED = 2147483447
 LARGE_METADATA = 16 << 20
 #: The clocks of two writers may differ by this much.
 _CLOCKS_MS = 60_000
+#: Gzip makes text at most about a thousand times smaller: smaller files cannot hold a large document.
+_SMALL_PACKED = LARGE_METADATA >> 10
 
 
 def check_document(examination: Examination) -> None:
@@ -32,6 +36,8 @@ def check_document(examination: Examination) -> None:
         if part.startswith("ref "):
             name = part.removeprefix("ref ")
             examination.report(item, modes=(16,), snapshots=snapshots, refs=(name,))
+        elif item.code == "file-missing" and not part:  # opened from the document that the catalog sent
+            examination.report(_gone(examination), modes=(5,))
         elif item.field == "next-row-id" and not part:  # a missing key, which Java needs to read the document
             examination.report(replace(finding_of(item), severity="fail"))
         else:
@@ -39,6 +45,13 @@ def check_document(examination: Examination) -> None:
     for item in _more(examination):
         of = _snapshot_of(item.where.partition("#")[2])
         examination.report(item, snapshots=(of,) if of in known else ())
+
+
+def _gone(examination: Examination) -> Problem:
+    state = examination.state
+    place = state.storage.resolve(state.metadata_location)
+    found = survey_folder(state.storage, place.rpartition("/")[0], place, "catalog")
+    return missing_metadata(found)
 
 
 def _snapshot_of(part: str) -> int | None:
@@ -57,10 +70,25 @@ def _more(examination: Examination) -> Iterator[Problem]:
     if metadata.requires_snapshot_parts and metadata.current_snapshot_id is not None and "refs" not in raw:
         text = "The table has no refs: readers take main from current-snapshot-id."
         yield problem("metadata-incomplete", where, text, field="refs")
-    size = max((r.length for r in state.storage.reads if r.location == where), default=0)
+    size = _size(examination)
     if size >= LARGE_METADATA:
         text = f"The metadata file has {size / 2**20:,.0f} MiB: every reader loads it before it can plan a scan."
         yield problem("metadata-large", where, text, found=size, expected=f"below {LARGE_METADATA}")
+
+
+def _size(examination: Examination) -> int:
+    """Return the number of bytes of the metadata file's JSON: what readers hold in memory, also if it is compressed."""
+    state = examination.state
+    where = state.metadata_location
+    size = max((r.length for r in state.storage.reads if same_location(r.location, where)), default=0)
+    if size > _SMALL_PACKED and ".gz" in where.rpartition("/")[2]:
+        try:
+            tail = state.storage.read(where, kind="metadata", offset=size - 4, length=4)
+        except IceexploreError as error:
+            examination.cannot_know("the size of the metadata file", str(error))
+            return size
+        return max(size, int.from_bytes(bytes(tail), "little"))  # gzip's last field, ISIZE
+    return size
 
 
 def _times(metadata: TableMetadata, where: str) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import finding_of
-from iceexplore.errors import FileMissingError, IceexploreError, Problem, problem
+from iceexplore.errors import FileMissingError, IceexploreError, OutsideRootsError, Problem, Problems, problem
 from iceexplore.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata, ancestry
 from iceexplore.storage import is_local
 
@@ -56,11 +57,18 @@ def _missing(examination: Examination, names: AnyArray) -> np.ndarray[tuple[int]
     storage = examination.state.storage
     unique = pc.unique(names)
     reals: dict[str, str] = {}
+    outside: list[str] = []
+    refused: Problem | None = None
     for name in build.to_pylist(unique):
         try:
             reals[name] = storage.resolve(name)
+        except OutsideRootsError as error:
+            refused = refused or Problems().add_error(error, name)
+            outside.append(name)
         except IceexploreError:
-            continue  # outside the table's roots: reported when the file is opened
+            continue  # the location is invalid: reported when the manifest is read
+    if refused is not None:
+        _report_outside(examination, outside, refused)
     if is_local(storage.folder):
         try:
             there = {e.real for e in storage.entries(storage.folder, recursive=True, details=False) if not e.is_folder}
@@ -76,6 +84,19 @@ def _missing(examination: Examination, names: AnyArray) -> np.ndarray[tuple[int]
         return None
     mask = np.asarray(pc.is_in(names, pa.array(gone, pa.string())))
     return np.flatnonzero(mask)
+
+
+def _report_outside(examination: Examination, outside: list[str], refused: Problem) -> None:
+    """Report live files that are outside the table's roots: in a table that was copied, they are the old one's."""
+    files = examination.files
+    hit = np.flatnonzero(np.asarray(pc.is_in(files.entries["location"], pa.array(outside, pa.string()))))
+    hit = hit[np.asarray(pc.fill_null(files.entries["live"], False))[hit]]
+    examination.report(
+        replace(refused, where=files.place(int(hit[0]))),
+        snapshots=files.snapshots(hit),
+        places=examination.places(hit),
+        count=len(hit),
+    )
 
 
 def _lacks(examination: Examination, name: str) -> bool:

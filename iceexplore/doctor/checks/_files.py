@@ -7,8 +7,12 @@ from typing import Literal
 
 import pyarrow as pa
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
+from iceexplore.doctor.checks._deletes import respelled
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.errors import PROBLEM_KINDS, Problem
+from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState
 
 __all__ = ["Verify", "check_files"]
@@ -18,18 +22,28 @@ Verify = Callable[[TableState, Literal["footers", "data"]], pa.Table]
 
 #: The modes (``docs/doctor.md``) of a missing file, by the content type of its entry.
 _GONE = {0: (1,), 1: (1,), 2: (1,), None: (2,)}
+#: Codes that mean a wrong deletion vector (mode 48) where the file is a Puffin file.
+_OF_VECTORS = frozenset({"count-mismatch", "file-corrupt", "file-truncated", "memory-limit"})
 
 
 def check_files(examination: Examination, verify: Verify) -> None:
     """Report what opening the files of each examined snapshot finds; files of several snapshots are reported once."""
     level: Literal["footers", "data"] = "footers" if examination.level == "files" else "data"
     known = {(f.code, f.where) for f in examination.findings}
+    entries = examination.files.entries
+    data = entries["location"].take(build.array(examination.live_data())).combine_chunks()
+    vectors = pc.unique(entries["location"].filter(pc.fill_null(pc.equal(entries["file_format"], PUFFIN.name), False)))
     made: dict[tuple[str, str, str | None], list[int]] = {}
     rows: dict[tuple[str, str, str | None], dict[str, object]] = {}
     state = examination.state
     for snapshot in examination.snapshots:
         found = verify(state.showing(snapshot, state.schema, ref=None, travel=None), level)
-        for row in found.to_pylist():
+        of_vector = build.to_pylist(pc.is_in(found["location"], vectors))
+        moved = build.to_pylist(respelled(found["found"].combine_chunks(), data))
+        for row, is_vector, old in zip(found.to_pylist(), of_vector, moved, strict=True):
+            if old and row["code"] == "delete-dangling":  # the data file is live under another path
+                row["code"], row["text"] = "delete-path", f"{row['text']} A live file has the same name."
+            row["of_vector"] = is_vector
             place = row["location"] if row["entry"] is None else f"{row['manifest']}#entry {row['entry']}"
             key = row["code"], place, row["field"]
             if (row["code"], place) in known or row["code"] not in PROBLEM_KINDS:
@@ -42,10 +56,9 @@ def check_files(examination: Examination, verify: Verify) -> None:
         if row["location"] and str(row["location"]) not in text and row["entry"] is not None:
             text = f"{text} File: {row['location']}."
         item = Problem(code, row["severity"], place, text, field, row["found"], row["expected"])  # type: ignore[arg-type]
-        gone = code == "file-missing"
-        content = row["content"]
-        examination.report(
-            item,
-            snapshots=snapshots,
-            modes=_GONE.get(content, (1,)) if gone else None,  # type: ignore[call-overload]
-        )
+        modes: tuple[int, ...] | None = None
+        if code == "file-missing":
+            modes = _GONE.get(row["content"], (1,))  # type: ignore[call-overload]
+        elif row["of_vector"] and code in _OF_VECTORS:
+            modes = (48,)
+        examination.report(item, snapshots=snapshots, modes=modes)

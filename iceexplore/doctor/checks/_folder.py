@@ -25,27 +25,37 @@ _BY_VERSION = re.compile(r"v\d+(?:\.gz)?\.metadata\.json(?:\.gz)?")
 def check_folder(examination: Examination) -> None:
     """Report contradictions with the version hint and with other metadata files in the folder."""
     state = examination.state
-    for item in state.problems:
-        # problems of choosing a metadata file: hints, ambiguous or unreadable files
-        if item.where.partition("#")[0] != state.metadata_location and _in_folder(state, item.where):
-            examination.report(item, modes=(12,) if item.where.endswith(HINT) else None)
-    if state.storage.is_extracted:
-        return
+    # problems of choosing a metadata file: hints, ambiguous or unreadable files
+    met = [
+        p for p in state.problems if p.where.partition("#")[0] != state.metadata_location and _in_folder(state, p.where)
+    ]
+    of_hint = [p for p in met if p.where.endswith(HINT)]
+    for item in met:
+        if item not in of_hint:
+            examination.report(item)
+    versions = None
     try:
-        versions = list_versions(state.opened)
+        versions = [] if state.storage.is_extracted else list_versions(state.opened)
     except IceexploreError as error:
         examination.cannot_know("metadata files in the folder", str(error))
+    hint = list(_hint(state, versions)) if versions else []
+    for item in of_hint if not hint else ():
+        examination.report(item, modes=(12,))
+    if not versions:
         return
-    for item in (*_hint(state, versions), *_compression(state), *_moved(state)):
+    for item in (*hint, *_compression(state), *_moved(state)):
         examination.report(item)
+    reported = {state.storage.place(item.where) for item in met}
+    versions = [v for v in versions if state.storage.place(v.location) not in reported]
     documents = _documents(examination, versions)
     for item in (*_uuids(state, documents), *_newer(state, documents), *_lost(state, documents)):
         examination.report(item)
 
 
 def _in_folder(state: TableState, where: str) -> bool:
-    folder = state.metadata_location.rpartition("/")[0]
-    return where.rpartition("/")[0] == folder and (where.endswith((HINT, ".json", ".gz")))
+    # The table may have turned out to be moved only later: locations are spelled as its metadata spells them since.
+    folder = state.storage.place(state.metadata_location).rpartition("/")[0]
+    return where.endswith((HINT, ".json", ".gz")) and state.storage.place(where).rpartition("/")[0] == folder
 
 
 # The hint -------------------------------------------------------------------------------------------------------------

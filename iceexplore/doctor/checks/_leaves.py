@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
+from iceexplore.doctor.checks._avro_schema import schema_problems
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.errors import Problem, Problems, problem
-from iceexplore.manifests import ContentType, Manifest, ManifestReader, live
+from iceexplore.manifests import ColumnStats, ContentType, Manifest, ManifestReader, live, whole
+from iceexplore.metadata import PrimitiveType
 from iceexplore.storage import canonical
 
-__all__ = ["check_leaves"]
+__all__ = ["check_leaves", "plain_keys"]
 
 _PARTS = frozenset({"entries", "partition", "stats"})
 #: The modes of codes that concern a manifest as a whole.
-_OF_MANIFESTS = {"file-missing": (2,), "file-truncated": (78,)}
+_OF_MANIFESTS: dict[str, tuple[int, ...]] = {"file-missing": (2,), "file-truncated": (78,)}
 
 
 def check_leaves(examination: Examination) -> None:
@@ -33,21 +39,84 @@ def check_leaves(examination: Examination) -> None:
         listed[key] = tuple(dict.fromkeys((*listed.get(key, ()), *snapshots)))
         for item in leaf.untrue_claims():
             late.add(item)
-        for _ in leaf.stats_blocks(leaf.stat_field_ids()):
-            pass  # decoding reports bounds the wrong way round, more nulls than values, values of the wrong length
+        measured = np.zeros(len(leaf), bool)
+        for ids, stats in leaf.stats_blocks(leaf.stat_field_ids()):
+            # decoding reports bounds the wrong way round and more nulls than values
+            for item in _damaged(leaf, ids, stats):
+                late.add(item)
+            for values in (stats.value_count, stats.column_size, stats.lower_raw, stats.upper_raw):
+                measured |= np.asarray(values.is_valid()).reshape(len(ids), len(leaf)).any(axis=0)
         for item in _headers(leaf, state.metadata.requires_snapshot_parts):
             late.add(item)
-        bare.see(leaf)
+        for item in (*schema_problems(leaf, state.metadata), *plain_keys(leaf), *_unsorted(leaf)):
+            late.add(item)
+        bare.see(leaf, measured)
     roots = {canonical(root.location): (snapshot,) for snapshot, root in examination.roots.items()}
     known = {(f.code, f.where, f.field) for f in examination.findings}
+    cleaned_up = _cleaned_up(examination, {canonical(i.where) for i in late if i.code == "file-missing"})
     for item in late:
         if (item.code, item.where, item.field) in known:
             continue
         place = canonical(item.where.partition("#")[0])
         of = listed.get(place) or roots.get(place) or ()
-        examination.report(item, snapshots=of, modes=_OF_MANIFESTS.get(item.code) if place in listed else None)
+        modes = _OF_MANIFESTS.get(item.code) if place in listed else None
+        if modes is not None and item.code == "file-missing" and place in cleaned_up:
+            modes = (*modes, 6)
+        examination.report(item, snapshots=of, modes=modes)
     for item in bare.problems():
         examination.report(item, snapshots=listed.get(canonical(item.where.partition("#")[0]), ()))
+
+
+def plain_keys(manifest: Manifest) -> Iterator[Problem]:
+    """Check for 131 or 519 ``key_metadata`` in a file that is not encrypted itself, as we can read it."""
+    keys = pc.fill_null(pc.binary_length(manifest.entries["key_metadata"]), 0)
+    hit = np.flatnonzero(np.asarray(pc.greater(keys, 0)))
+    if len(hit):
+        what, field = ("manifests", 519) if manifest.is_root else ("files", 131)
+        text = (
+            f"The keys of {len(hit):,} {what} are in this file, which is not encrypted: whoever reads it can decrypt "
+            f"them, or the {what} are not encrypted at all, and readers fail."
+        )
+        place = f"{manifest.location}#entry {manifest.entries['ordinal'][int(hit[0])].as_py()}"
+        yield problem("key-metadata-plain", place, text, field=f"{field} key_metadata")
+
+
+def _cleaned_up(examination: Examination, gone: set[str]) -> set[str]:
+    """Return the missing manifests of commits whose own manifests are all missing, while older ones are there.
+
+    A commit that an engine took for failed, and whose files it removed (mode 6), looks so.
+    """
+    out: set[str] = set()
+    for snapshot_id, root in examination.roots.items() if gone else ():
+        own = pc.fill_null(pc.equal(root.entries["snapshot_id"], snapshot_id), False)
+        names, others = (
+            {canonical(name) for name in build.to_pylist(root.entries["location"].filter(mask).drop_null())}
+            for mask in (own, pc.invert(own))
+        )
+        if names and names <= gone and not others & gone:
+            out |= names
+    return out
+
+
+def _damaged(leaf: Manifest, ids: Sequence[int], stats: ColumnStats) -> Iterator[Problem]:
+    """Check for bounds that are no values of their column's type: 125 lower_bounds, 128 upper_bounds.
+
+    Some writers recorded bounds of lists, which no reader uses.
+    """
+    if not isinstance(stats.type, PrimitiveType):
+        return
+    for field, damaged, raw in (
+        ("125 lower_bounds", stats.lower_damaged, stats.lower_raw),
+        ("128 upper_bounds", stats.upper_damaged, stats.upper_raw),
+    ):
+        hit = np.flatnonzero(np.asarray(pc.fill_null(damaged, False)))
+        if not len(hit):
+            continue
+        column, entry = ids[int(hit[0]) // len(leaf)], int(hit[0]) % len(leaf)
+        place = f"{leaf.location}#entry {leaf.entries['ordinal'][entry].as_py()}"
+        text = f"A bound of column {column} cannot be decoded as {stats.type}: readers fail, or prune by a wrong value."
+        found = f"0x{(raw[int(hit[0])].as_py() or b'')[:20].hex()}"
+        yield problem("value-undecodable", place, text, field=field, found=found, expected=stats.type)
 
 
 def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
@@ -79,25 +148,39 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
         yield problem("file-corrupt", leaf.location, text, field="schema", severity="warning")
 
 
+def _unsorted(leaf: Manifest) -> Iterator[Problem]:
+    """Check for split offsets (132) that are not ascending, as the spec requires ("Data File Fields")."""
+    lists = whole(leaf.entries["split_offsets"])
+    if lists.null_count == len(lists):
+        return
+    rows, values = np.asarray(pc.list_parent_indices(lists)), pc.list_flatten(lists)
+    falls = np.flatnonzero((np.diff(np.asarray(values)) < 0) & (np.diff(rows) == 0))
+    if len(falls):
+        row = int(rows[falls[0]])
+        text = "The split offsets of an entry are not ascending: readers that split the file by them lose rows."
+        place = f"{leaf.location}#entry {leaf.entries['ordinal'][row].as_py()}"
+        found = lists[row].as_py()[:10]
+        yield problem("split-offsets-invalid", place, text, field="132 split_offsets order", found=found)
+
+
 class _Bare:
-    """Counts live data files without column bounds, to find writers that omit them in a table that has them."""
+    """Counts live data files without column metrics, to find writers that omit them in a table that has them."""
 
     def __init__(self) -> None:
         self._with = 0
-        self._first: tuple[str, int] | None = None
+        self._first: str | None = None
         self._without = 0
 
-    def see(self, leaf: Manifest) -> None:
-        """Count one manifest."""
+    def see(self, leaf: Manifest, measured: npt.NDArray[np.bool_]) -> None:
+        """Count the files of one manifest; empty files need no metrics."""
         data = pc.fill_null(pc.equal(leaf.entries["content_type"], int(ContentType.DATA)), True)
-        count = pc.sum(pc.and_(live(leaf.entries), data)).as_py() or 0
-        if not count:
-            return
-        if leaf.stat_field_ids():
-            self._with += count
-            return
-        self._without += count
-        self._first = self._first or (leaf.location, count)
+        rows = pc.greater(pc.fill_null(leaf.entries["record_count"], 1), 0)
+        counted = np.asarray(pc.fill_null(pc.and_(pc.and_(live(leaf.entries), data), rows), False))
+        bare = np.flatnonzero(counted & ~measured)
+        self._with += int((counted & measured).sum())
+        self._without += len(bare)
+        if len(bare) and self._first is None:
+            self._first = f"{leaf.location}#entry {leaf.entries['ordinal'][int(bare[0])].as_py()}"
 
     def problems(self) -> Iterator[Problem]:
         """Yield a problem if some manifests have column metrics and others have none."""
@@ -106,4 +189,4 @@ class _Bare:
                 f"{self._without:,} data files have no column metrics at all, while {self._with:,} others of the table "
                 "have: filters read every one of them."
             )
-            yield problem("metrics-missing", self._first[0], text, field="125 lower_bounds", found=self._without)
+            yield problem("metrics-missing", self._first, text, field="125 lower_bounds", found=self._without)

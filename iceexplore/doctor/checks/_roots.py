@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import compute as pc
+from iceexplore.doctor.checks._avro_schema import schema_problems
+from iceexplore.doctor.checks._leaves import plain_keys
 from iceexplore.doctor.examination._examination import Examination
-from iceexplore.errors import Problem, problem
+from iceexplore.errors import IceexploreError, Problem, problem
 from iceexplore.graph import live_manifests
 from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import Snapshot
@@ -20,6 +23,7 @@ __all__ = ["check_roots"]
 #: (``commit.manifest.min-count-to-merge``).
 _MIN_TO_MERGE = 100
 _TARGET_MANIFEST = 8 << 20
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def check_roots(examination: Examination) -> None:
@@ -31,16 +35,39 @@ def check_roots(examination: Examination) -> None:
         is_current = current is not None and snapshot.snapshot_id == current.snapshot_id
         for item in root.problems:
             gone = item.code == "file-missing" and item.where == root.location
-            examination.report(
-                item,
-                snapshots=(snapshot.snapshot_id,),
-                modes=((3,) if is_current else (4,)) if gone else None,
-            )
-        for item in (*_other_attempt(root, snapshot), *_summaries(examination, root)):
+            modes: tuple[int, ...] | None = None
+            if gone:
+                modes = (3,) if is_current else (4,)
+                modes = (*modes, 6) if _cleaned_up(examination, snapshot, root.location) else modes
+            examination.report(item, snapshots=(snapshot.snapshot_id,), modes=modes)
+        for item in (
+            *_other_attempt(root, snapshot),
+            *_summaries(examination, root),
+            *schema_problems(root, state.metadata),
+            *plain_keys(root),
+        ):
             examination.report(item, snapshots=(snapshot.snapshot_id,))
     if current is not None and current.snapshot_id in examination.roots:
         for item in _fragments(examination, examination.roots[current.snapshot_id]):
             examination.report(item, snapshots=(current.snapshot_id,))
+
+
+def _cleaned_up(examination: Examination, snapshot: Snapshot, location: str) -> bool:
+    """Return whether a missing list's commit has no file of metadata left, while its parent's list is there.
+
+    Engines that took a commit for failed removed its list and its manifests (mode 6). Writers name both by one UUID.
+    """
+    metadata, storage = examination.state.metadata, examination.state.storage
+    parent = next((s for s in metadata.snapshots if s.snapshot_id == snapshot.parent_snapshot_id), None)
+    name = _UUID.search(location.rpartition("/")[2])
+    if parent is None or parent.root_location is None or name is None:
+        return False
+    try:
+        storage.stat(parent.root_location)
+        left = storage.entries(storage.resolve(location).rpartition("/")[0], details=False)
+    except IceexploreError:
+        return False
+    return not any(name[0] in entry.real.rpartition("/")[2] for entry in left)
 
 
 def _other_attempt(root: Manifest, snapshot: Snapshot) -> Iterator[Problem]:

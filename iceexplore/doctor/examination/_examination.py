@@ -191,6 +191,31 @@ class Examination:
         kinds = pc.equal(pc.fill_null(entries["content_type"], int(ContentType.DATA)), int(ContentType.DATA))
         return np.flatnonzero(np.asarray(pc.fill_null(pc.and_(entries["live"], kinds), False)))
 
+    def rows_of(self, snapshot: Snapshot) -> npt.NDArray[np.int64]:
+        """Return the rows of `files` that are live in a snapshot."""
+        mine = np.array([snapshot.snapshot_id in of for _, of in self.files.leaves], bool)
+        if not len(mine):
+            return np.zeros(0, np.int64)
+        alive = np.asarray(pc.fill_null(self.files.entries["live"], False))
+        return np.flatnonzero(alive & mine[np.asarray(self.files.entries["leaf"])])
+
+    def partition_keys(self, rows: npt.NDArray[np.int64]) -> dict[int, str]:
+        """Return a text for the partition of some rows of `files`: spec and tuple. Their manifests are read again."""
+        leaf = np.asarray(self.files.entries["leaf"])
+        first = np.searchsorted(leaf, np.arange(len(self.files.leaves)))  # rows are in the order of their leaves
+        wanted = set(leaf[rows].tolist())
+        specs = self.files.entries["partition_spec_id"]
+        out: dict[int, str] = {}
+        for number, (manifest, _) in enumerate(self.leaves(frozenset({"entries", "partition"}))):
+            if number not in wanted:
+                continue
+            mine = rows[leaf[rows] == number]
+            tuples = manifest.partition()
+            some = None if tuples is None else tuples.take(pa.array(mine - first[number]))
+            values = [None] * len(mine) if some is None else build.to_pylist(some)
+            out |= {row: f"{specs[row].as_py()} {value}" for row, value in zip(mine.tolist(), values, strict=True)}
+        return out
+
     def places(self, rows: npt.NDArray[np.int64]) -> tuple[str, ...]:
         """Return the first places of some rows of `files`."""
         return tuple(self.files.place(int(row)) for row in rows[:MOST_PLACES])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from iceexplore.errors import PROBLEM_KINDS, Effect, Problem, narrowed, visible
@@ -118,6 +118,24 @@ class Finding:
         for name in ("modes", "places", "snapshots", "refs"):
             values[name] = list(values[name])
         return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Finding:
+        """Return the finding that `to_dict` wrote.
+
+        Raises
+        ------
+        KeyError, TypeError
+            The values are not a finding's.
+        """
+        given = {one.name: values[one.name] for one in fields(cls)}
+        for name in ("modes", "places", "snapshots", "refs"):
+            given[name] = tuple(given[name])
+        given["since"] = None if given["since"] is None else Since(**given["since"])
+        given["follows"] = tuple(map(cls.from_dict, given["follows"]))
+        if given["code"] not in PROBLEM_KINDS or given["severity"] not in EFFECTS:
+            raise TypeError(f"unknown code or severity: {given['code']!r}, {given['severity']!r}")
+        return cls(**given)
 
 
 def finding_of(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.doctor.model._finding import EFFECTS, Finding
+from iceexplore.doctor.report._junit import junit_page, junit_suite
 from iceexplore.doctor.report._text import report_html, report_page, report_text
 from iceexplore.metadata import TableMetadata, in_order
 from iceexplore.render import shown_frame
@@ -30,6 +31,8 @@ class Report:
     ----------
     table, location
         The table's name, and the metadata file that was examined.
+    format_version
+        From the metadata file; None if the table could not be opened.
     level
         ``metadata``, ``files`` or ``rows``.
     snapshots
@@ -40,17 +43,22 @@ class Report:
         Checks that could not be done, with the reasons.
     seconds
         The duration of the examination in seconds.
+    metadata
+        The examined metadata; None if the table could not be opened, and in reports that were read from JSON.
+    opened
+        False if the table could not be opened: its only finding says why.
     """
 
     table: str
     location: str
-    format_version: int
+    format_version: int | None
     level: str
     snapshots: tuple[int, ...]
     findings: tuple[Finding, ...]
     unknown: Mapping[str, str]
     seconds: float
-    metadata: TableMetadata = field(repr=False, compare=False)
+    metadata: TableMetadata | None = field(repr=False, compare=False)
+    opened: bool = True
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -68,8 +76,8 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 if `ok`, 1 otherwise: the exit status of ``iceexplore check``."""
-        return 0 if self.ok else 1
+        """0 if `ok`, 2 if the table could not be opened, 1 otherwise: the exit status of ``iceexplore check``."""
+        return 2 if not self.opened else 0 if self.ok else 1
 
     def by_severity(self) -> dict[str, int]:
         """Return the number of findings of each severity, worst first; severities without any are left out."""
@@ -102,6 +110,7 @@ class Report:
             "metadata_location": self.location,
             "format_version": self.format_version,
             "level": self.level,
+            "opened": self.opened,
             "snapshots": list(self.snapshots),
             "ok": self.ok,
             "findings": [f.to_dict() for f in self.findings],
@@ -113,12 +122,39 @@ class Report:
         """Return the report as JSON (ASCII, so that characters in names cannot affect a terminal or a page)."""
         return json.dumps(self.to_dict(), indent=indent)
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Report:
+        """Return the report that `to_dict` wrote, without the `metadata` and so without a timeline.
+
+        Raises
+        ------
+        KeyError, TypeError
+            The values are not a report's, or of another version.
+        """
+        if values["version"] != JSON_VERSION:
+            raise TypeError(f"version {values['version']!r} of the report, not {JSON_VERSION}")
+        return cls(
+            table=values["table"],
+            location=values["metadata_location"],
+            format_version=values["format_version"],
+            level=values["level"],
+            snapshots=tuple(values["snapshots"]),
+            findings=tuple(map(Finding.from_dict, values["findings"])),
+            unknown=dict(values["not_checked"]),
+            seconds=values["seconds"],
+            metadata=None,
+            opened=values["opened"],
+        )
+
     def timeline(self) -> pd.DataFrame:
-        """Return a row per snapshot, oldest first, with the codes of findings that begin there and that affect it."""
+        """Return a row per snapshot, oldest first, with the codes of findings that begin there and that affect it.
+
+        There are no rows without `metadata`.
+        """
         import pandas as pd
 
         rows = []
-        for s in in_order(self.metadata.snapshots):
+        for s in () if self.metadata is None else in_order(self.metadata.snapshots):
             begun = [f.code for f in self.findings if f.since is not None and f.since.snapshot_id == s.snapshot_id]
             here = [f.code for f in self.findings if s.snapshot_id in f.snapshots]
             rows.append((s.snapshot_id, s.timestamp_ms, s.operation, begun, here))
@@ -135,6 +171,10 @@ class Report:
     def to_html(self) -> str:
         """Return the report as a complete HTML page without scripts, whose security policy forbids requests."""
         return report_page(self)
+
+    def to_junit(self) -> str:
+        """Return JUnit XML: a failed test per finding that is worse than untidy, an error if the table did not open."""
+        return junit_page([junit_suite(self, self.table)])
 
 
 def _row(one: Finding, caused_by: int | None) -> dict[str, Any]:

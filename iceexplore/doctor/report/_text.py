@@ -10,17 +10,17 @@ from iceexplore.doctor.model._finding import Finding
 from iceexplore.metadata import TableMetadata, format_ms
 from iceexplore.render import escape
 
-__all__ = ["report_html", "report_page", "report_text"]
+__all__ = ["COLOURS", "LINE", "MONO", "SIGNS", "WORDS", "page", "report_html", "report_page", "report_text"]
 
 _SHOWN = 20
 _OPEN = 3
 _WIDTH = 100
 _LABEL = 9
-_WORDS = {"fail": "readers fail", "wrong": "wrong rows or numbers", "slow": "slow", "untidy": "untidy"}
-_SIGNS = {"fail": "✖", "wrong": "✖", "slow": "▲", "untidy": "·"}
-_COLOURS = {"fail": "#c62828", "wrong": "#c62828", "slow": "#b45309", "untidy": "#607d8b"}
-_LINE = "rgba(128,128,128,.35)"
-_MONO = "font-family:ui-monospace,monospace"
+WORDS = {"fail": "readers fail", "wrong": "wrong rows or numbers", "slow": "slow", "untidy": "untidy"}
+SIGNS = {"fail": "✖", "wrong": "✖", "slow": "▲", "untidy": "·"}
+COLOURS = {"fail": "#c62828", "wrong": "#c62828", "slow": "#b45309", "untidy": "#607d8b"}
+LINE = "rgba(128,128,128,.35)"
+MONO = "font-family:ui-monospace,monospace"
 _DEEPER = {
     "metadata": "Data and delete files were not opened: check(level='files') does.",
     "files": "Rows were not read: check(level='rows') does.",
@@ -45,26 +45,32 @@ class _Report(Protocol):
     @property
     def seconds(self) -> float: ...
     @property
-    def metadata(self) -> TableMetadata: ...
+    def metadata(self) -> TableMetadata | None: ...
+    @property
+    def opened(self) -> bool: ...
     def by_severity(self) -> dict[str, int]: ...
 
 
 def _headline(report: _Report) -> str:
+    if not report.opened:
+        return "the table cannot be opened"
     counts = report.by_severity()
-    return ", ".join(f"{n:,} × {_WORDS[name]}" for name, n in counts.items()) or "nothing found"
+    return ", ".join(f"{n:,} × {WORDS[name]}" for name, n in counts.items()) or "nothing found"
 
 
 def _scope(report: _Report) -> str:
-    total = len({s.snapshot_id for s in report.metadata.snapshots})
-    return f"level {report.level}, {len(report.snapshots):,} of {total:,} snapshots, {report.seconds:.1f} s"
+    if not report.opened:
+        return f"{report.seconds:.1f} s"
+    total = "" if report.metadata is None else f"of {len({s.snapshot_id for s in report.metadata.snapshots}):,} "
+    return f"level {report.level}, {len(report.snapshots):,} {total}snapshots, {report.seconds:.1f} s"
 
 
 def _notes(report: _Report) -> Iterator[str]:
     if len(report.findings) > _SHOWN:
         yield f"{len(report.findings) - _SHOWN:,} more findings: report.to_pandas() has all of them."
-    for name, why in report.unknown.items():
+    for name, why in report.unknown.items() if report.opened else ():
         yield f"Not checked: {name}. {why[:1].upper()}{why[1:]}"
-    if report.level in _DEEPER:
+    if report.opened and report.level in _DEEPER:
         yield _DEEPER[report.level]
 
 
@@ -97,7 +103,7 @@ def report_text(report: _Report) -> str:
     e = escape.text
     out = [f"Check of {e(report.table)}: {_headline(report)}", e(report.location), _scope(report)]
     for number, one in enumerate(report.findings[:_SHOWN], 1):
-        out += ["", f"{_SIGNS[one.severity]} {number}. {one.title}  [{one.severity}: {one.code}]"]
+        out += ["", f"{SIGNS[one.severity]} {number}. {one.title}  [{one.severity}: {one.code}]"]
         for label, text in _lines(one):
             lines = textwrap.wrap(e(text), _WIDTH - _LABEL - 4, break_on_hyphens=False, break_long_words=False)
             out += [f"    {label if i == 0 else '':<{_LABEL}}{line}" for i, line in enumerate(lines or [""])]
@@ -111,25 +117,25 @@ def report_html(report: _Report) -> str:
     """Return the report as HTML with inline styles only, for a notebook."""
     e = escape.html
     out = [
-        f'<div style="border:1px solid {_LINE};border-radius:6px;padding:12px 16px;max-width:960px;'
+        f'<div style="border:1px solid {LINE};border-radius:6px;padding:12px 16px;max-width:960px;'
         'font-family:system-ui,sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere">'
         f'<div style="font-size:16px;font-weight:600">Check of {e(report.table)}: {_headline(report)}</div>'
-        f'<div style="{_MONO};font-size:12px;opacity:.8">{e(report.location)}</div>'
+        f'<div style="{MONO};font-size:12px;opacity:.8">{e(report.location)}</div>'
         f'<div style="font-size:12px;opacity:.8;margin-bottom:6px">{e(_scope(report))}</div>'
     ]
     for number, one in enumerate(report.findings[:_SHOWN], 1):
-        colour = _COLOURS[one.severity]
+        colour = COLOURS[one.severity]
         rows = "".join(
             '<tr><td style="vertical-align:top;padding:1px 12px 1px 0;opacity:.75;white-space:nowrap;text-align:left">'
             f"{label}</td>"
-            f'<td style="text-align:left;padding:1px 0{";" + _MONO + ";font-size:12px" if label == "Where" else ""}">'
+            f'<td style="text-align:left;padding:1px 0{";" + MONO + ";font-size:12px" if label == "Where" else ""}">'
             f"{e(text)}</td></tr>"
             for label, text in _lines(one)
         )
         out.append(
             f'<details{" open" if number <= _OPEN else ""} style="border-left:4px solid {colour};padding:2px 10px;'
             f'margin:8px 0"><summary style="cursor:pointer;font-weight:600">{e(one.title)} '
-            f'<span style="font-weight:400;opacity:.8">{_WORDS[one.severity]} · {one.code}</span></summary>'
+            f'<span style="font-weight:400;opacity:.8">{WORDS[one.severity]} · {one.code}</span></summary>'
             f'<table style="border:none;border-collapse:collapse;background:none">{rows}</table></details>'
         )
     out += [f'<div style="margin-top:6px;font-size:12px;opacity:.8">ℹ {e(note)}</div>' for note in _notes(report)]
@@ -138,10 +144,15 @@ def report_html(report: _Report) -> str:
 
 def report_page(report: _Report) -> str:
     """Return a whole HTML page."""
+    return page(f"Check of {report.table}", report_html(report))
+
+
+def page(title: str, body: str) -> str:
+    """Return a whole HTML page that makes no requests and runs no scripts."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="color-scheme" content="light dark">'
-        f"<title>Check of {escape.html(report.table)}</title></head><body>{report_html(report)}</body></html>\n"
+        f"<title>{escape.html(title)}</title></head><body>{body}</body></html>\n"
     )

@@ -1,0 +1,146 @@
+"""Check the Avro schema that a manifest or manifest list was written with: readers of other engines are stricter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from iceexplore.errors import Problem, problem
+from iceexplore.manifests import Manifest
+from iceexplore.metadata import PartitionSpec, TableMetadata, partition_type, type_base
+from iceexplore.storage import JsonValue
+
+__all__ = ["schema_problems"]
+
+#: Fields that must not be null (spec, "Manifests", "Manifest Lists"), by id.
+_REQUIRED = {
+    0: "status", 2: "data_file", 100: "file_path", 101: "file_format", 102: "partition", 103: "record_count",
+    104: "file_size_in_bytes", 500: "manifest_path", 501: "manifest_length", 502: "partition_spec_id",
+}  # fmt: skip
+#: Those of lists that version 1 leaves optional.
+_REQUIRED_SINCE_V2 = {503: "added_snapshot_id", 515: "sequence_number", 516: "min_sequence_number", 517: "content"}
+
+_INTEGERS, _DECIMALS = frozenset({"int", "long"}), frozenset({"float", "double"})
+_BYTES = frozenset({"bytes", "fixed"})
+#: Avro types that hold the values of a partition field; wider ones are read, too.
+_STORED: dict[str, frozenset[str]] = {
+    "boolean": frozenset({"boolean"}),
+    **dict.fromkeys(("int", "long", "date", "time"), _INTEGERS),
+    **dict.fromkeys(("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"), _INTEGERS),
+    **dict.fromkeys(("float", "double"), _DECIMALS),
+    "string": frozenset({"string"}),
+    "uuid": frozenset({"fixed", "bytes", "string"}),  # some writers store text
+    **dict.fromkeys(("fixed", "binary", "decimal"), _BYTES),
+}
+
+
+def schema_problems(manifest: Manifest, metadata: TableMetadata) -> Iterator[Problem]:
+    """Check for required fields that may be null, and for partition fields stored with a type of another kind."""
+    if manifest.dialect.has_root_manifest:
+        return
+    nullable, partition = _read(manifest.header.schema)
+    required = _REQUIRED
+    if manifest.is_root and manifest.header.metadata.get("format-version", "1") != "1":
+        required = {**_REQUIRED, **_REQUIRED_SINCE_V2}
+    wrong = sorted(nullable & required.keys())
+    if wrong:
+        names = ", ".join(f"{required[i]} ({i})" for i in wrong)
+        text = f"The Avro schema lets required fields be null: {names}. Some engines refuse such a file."
+        field = f"{wrong[0]} {required[wrong[0]]}"
+        yield problem("avro-nullability", manifest.location, text, field=field, found="optional", expected="required")
+    spec_id = manifest.header.spec_id
+    spec = next((s for s in metadata.partition_specs if s.spec_id == spec_id), None)
+    if not manifest.is_root and spec is not None:
+        yield from _partition_problems(manifest, metadata, spec, dict(partition))
+
+
+def _partition_problems(
+    manifest: Manifest, metadata: TableMetadata, spec: PartitionSpec, stored: dict[int, tuple[str, str]]
+) -> Iterator[Problem]:
+    for field in partition_type(spec, metadata).fields:
+        base, found = type_base(field.type), stored.get(field.field_id)
+        due = _STORED.get(base)
+        if found is None or due is None:
+            continue
+        kind, logical = found
+        time = base if base in ("date", "time") else "timestamp" if base.startswith("timestamp") else ""
+        # the spec has int for day, Java writes date
+        other_time = bool(logical) and logical != time and not (logical == "date" and base == "int")
+        if kind in due and not other_time:
+            continue
+        text = (
+            f"Values of partition field {field.name!r} are stored as {logical or kind}, but are {base} by the "
+            "partition spec: readers fail, or prune by a wrong value."
+        )
+        yield problem(
+            "value-undecodable", manifest.location, text, field="102 partition", found=logical or kind, expected=base
+        )
+
+
+#: Schemas that are kept: all manifests of one writer and spec have the same.
+_MOST_KEPT = 256
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _read(schema: str) -> tuple[frozenset[int], tuple[tuple[int, tuple[str, str]], ...]]:
+    """Return the ids of nullable fields, and the Avro and logical type of each partition field by id.
+
+    The schema was parsed when the manifest was read, so its size and depth are checked.
+    """
+    try:
+        tree = json.loads(schema)
+    except (ValueError, RecursionError):
+        return frozenset(), ()
+    nullable: set[int] = set()
+    partition: dict[int, tuple[str, str]] = {}
+    data_file = None
+    for field in _fields(tree):
+        if _number(field) == 2:
+            data_file = _branch(field.get("type"))[0]
+        _note(field, nullable)
+    for field in _fields(data_file):
+        _note(field, nullable)
+        if _number(field) == 102:
+            for part in _fields(_branch(field.get("type"))[0]):
+                kind = _branch(part.get("type"))[0]
+                number = _number(part)
+                if number is not None:
+                    partition[number] = _types(kind)
+    return frozenset(nullable), tuple(partition.items())
+
+
+def _fields(record: JsonValue) -> list[dict[str, Any]]:
+    found = record.get("fields") if isinstance(record, dict) else None
+    return [f for f in found if isinstance(f, dict)] if isinstance(found, list) else []
+
+
+def _number(field: dict[str, Any]) -> int | None:
+    number = field.get("field-id")
+    return number if isinstance(number, int) else None
+
+
+def _branch(kind: JsonValue) -> tuple[Any, bool]:
+    """Return the type of a union with null, and whether it is one."""
+    if isinstance(kind, list):
+        others = [k for k in kind if k != "null"]
+        return (others[0] if len(others) == 1 else None), "null" in kind
+    return kind, False
+
+
+def _note(field: dict[str, Any], nullable: set[int]) -> None:
+    number = _number(field)
+    if number is not None and _branch(field.get("type"))[1]:
+        nullable.add(number)
+
+
+def _types(kind: JsonValue) -> tuple[str, str]:
+    """Return an Avro type's name, and which kind of time its logical type is, or empty text."""
+    if isinstance(kind, str):
+        return kind, ""
+    if not isinstance(kind, dict):
+        return "", ""
+    logical = str(kind.get("logicalType", ""))
+    time = next((t for t in ("date", "timestamp", "time") if logical.removeprefix("local-").startswith(t)), "")
+    return str(kind.get("type", "")), time

@@ -1,0 +1,45 @@
+"""Describe a metadata file that is missing or unreadable by the metadata files around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iceexplore.errors import Problem, problem
+from iceexplore.storage import MetadataSurvey, MetadataVersion
+
+__all__ = ["missing_metadata", "other_files"]
+
+_MOST_NAMED = 3
+_NAMING = {"catalog": "The catalog points to", "hint": "version-hint.text points to", "path": "You asked for"}
+
+
+def missing_metadata(found: MetadataSurvey) -> Problem:
+    """Return the problem of a metadata file that a catalog, a hint or the user names, and that is not there."""
+    wanted = found.wanted or found.folder
+    name = wanted.rpartition("/")[2]
+    text = f"{_NAMING[found.named_by or 'path']} {name}, which does not exist. {other_files(found)}"
+    readable = None if found.readable is None else found.readable.name
+    return problem("metadata-missing", wanted, text, found="no such file", expected=readable)
+
+
+def other_files(found: MetadataSurvey) -> str:
+    """Return sentences on the other metadata files in the folder: newer, older, and the newest readable one."""
+    if found.unlisted is not None:
+        return f"Its folder could not be listed: {found.unlisted}"
+    newer, older = found.newer(), found.older()
+    if not newer and not older:
+        return "There is no other metadata file in its folder."
+    parts = [
+        f"{len(files):,} {word} ({_names(files)})" for word, files in (("newer", newer), ("older", older)) if files
+    ]
+    if found.wanted is None:
+        parts = [f"{len(older):,} ({_names(older)})"]
+    text = f"Other metadata files in its folder: {', '.join(parts)}"
+    if found.readable is None:
+        return f"{text}; the newest cannot be read."
+    return f"{text}; the newest that can be read is {found.readable.name}."
+
+
+def _names(files: Sequence[MetadataVersion]) -> str:
+    newest = [f.name for f in files[::-1]]
+    return ", ".join(newest[:_MOST_NAMED]) + (", …" if len(newest) > _MOST_NAMED else "")

@@ -1,0 +1,258 @@
+"""Check snapshots with a V4 root for violations of the rules that reading does not report.
+
+Reading reports what it meets: the fields of each entry, counts, manifest DVs. The rule checker
+(`iceexplore.commits.check_rules`) reads a snapshot and its parent again and compares the two: what a commit recorded as
+its changes, statistics that must cover others, values that must be derivable. What both see is one finding: reading's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import compute as pc
+from iceexplore.commits import LayoutOptions, RuleBreak, check_rules, rules_violated_by
+from iceexplore.doctor.examination._examination import Examination
+from iceexplore.doctor.model._finding import MOST_PLACES, Finding, finding_of
+from iceexplore.errors import RULES, IceexploreError, problem
+from iceexplore.manifests import CONTENT_NAMES, ContentType, Manifest, Status, whole
+from iceexplore.manifests.rules import MANIFESTS, Rows
+from iceexplore.metadata import Snapshot
+from iceexplore.storage import canonical
+
+__all__ = ["check_v4_rules"]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How the doctor reports a violated rule.
+
+    Attributes
+    ----------
+    code
+        A key of `PROBLEM_KINDS`, which has the severity.
+    field
+        The field that the rule is about.
+    modes
+        The ways tables break, as numbered in ``docs/doctor.md``.
+    draft
+        Whether the V4 draft has the rule, too; the others are the proposal's alone.
+    """
+
+    code: str
+    field: str | None
+    modes: tuple[int, ...]
+    draft: bool = False
+
+
+_DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+_VECTOR, _STATUS = "147 deletion_vector", "0 status"
+_REFERENCED, _STATS = "143 referenced_file", "146 content_stats"
+
+#: Every rule that `check_rules` checks under a root manifest.
+_KINDS: dict[str, _Kind] = {
+    "added-is-change": _Kind("changes-untrue", _STATUS, (57,)),
+    "affinity": _Kind("entry-invalid", _REFERENCED, (56,)),
+    "compaction-existing": _Kind("changes-untrue", _STATUS, (54,)),
+    "content-fields": _Kind("entry-invalid", None, (52,)),
+    "deleted-entries": _Kind("changes-untrue", _STATUS, (57,)),
+    "duplicate-file": _Kind("file-twice", "100 location", (31,), draft=True),
+    "dv-in-range": _Kind("manifest-dv-invalid", "deletion_vector", (51,), draft=True),
+    "dv-struct": _Kind("entry-invalid", _VECTOR, (52, 51), draft=True),
+    "leaf-change-by-dv": _Kind("changes-untrue", _STATUS, (54,)),
+    "leaf-data-content": _Kind("entry-invalid", "134 content_type", (50, 41), draft=True),
+    "leaf-delete-content": _Kind("entry-invalid", "134 content_type", (50, 41), draft=True),
+    "manifest-sequence": _Kind("sequence-number", "4 file_sequence_number", (28,)),
+    "manifest-stats": _Kind("count-mismatch", "521 manifest_stats", (53,), draft=True),
+    "no-inline-data-dv": _Kind("entry-invalid", _VECTOR, (52,), draft=True),
+    "one-dv": _Kind("dv-twice", "143 referenced_data_file", (47,), draft=True),
+    "one-manifest-dv": _Kind("manifest-dv-invalid", "5 MANIFEST_DV", (51,), draft=True),
+    "one-root": _Kind("file-corrupt", "root-manifest", (50,), draft=True),
+    "orphan-dv": _Kind("manifest-dv-invalid", "5 MANIFEST_DV", (51,), draft=True),
+    "partition-rebuilds": _Kind("partition-unknown", _STATS, (58,)),
+    "referenced-file": _Kind("entry-invalid", _REFERENCED, (56, 52)),
+    "row-ids": _Kind("row-ids-twice", "142 first_row_id", (23, 60), draft=True),
+    "sequence-order": _Kind("sequence-number", "3 sequence_number", (28,), draft=True),
+    "size-with-location": _Kind("entry-invalid", "104 file_size_in_bytes", (52,)),
+    "stats-cover": _Kind("summary-untrue", _STATS, (53, 59), draft=True),
+    "two-levels": _Kind("file-corrupt", "134 content_type", (50,), draft=True),
+}
+#: Of the deletion vectors of data files, which the checker places on the vector's file.
+_OF_FILES: dict[str, _Kind] = {
+    "dv-in-range": _Kind("delete-position", "103 record_count", (48,)),
+    "orphan-dv": _Kind("delete-dangling", "143 referenced_data_file", (46, 55)),
+}
+#: Codes that other checks report for a rule, beside those that the registry names for reading.
+_ALSO: dict[str, frozenset[str]] = {
+    "duplicate-file": frozenset({"file-twice", "file-overwritten"}),
+    "one-dv": frozenset({"dv-twice"}),
+    "orphan-dv": frozenset({"delete-dangling"}),
+    "row-ids": frozenset({"row-ids-twice", "row-ids-beyond", "file-twice"}),
+}
+#: Rules that manifest DVs break on purpose if they are attached to their manifests' entries.
+_BY_ATTACHING = rules_violated_by(LayoutOptions.of(4, dv_attached=True))
+#: What a number or summary that reading found wrong is in a V4 tree: a pattern of code and field, and the modes.
+_IN_V4: tuple[tuple[re.Pattern[str], tuple[int, ...]], ...] = tuple(
+    (re.compile(pattern), modes)
+    for pattern, modes in (
+        (r"(count-mismatch|totals-differ) 5(04|05|06|12|13) .*", (53,)),
+        (r"sequence-number 516 .*", (53, 28)),
+        (r"summary-untrue .*", (53, 59)),
+    )
+)
+#: A delete in a data manifest or the reverse; the draft has no entries for deletes at all.
+_MISPLACED = "entry-invalid 134 content_type"
+
+
+def check_v4_rules(examination: Examination) -> None:
+    """Report violated rules of the examined snapshots that have a root manifest, and name the modes of V4 trees."""
+    snapshots = [s for s in examination.snapshots if examination.roots[s.snapshot_id].dialect.has_root_manifest]
+    if not snapshots:
+        return
+    _name_modes(examination, {s.snapshot_id: examination.roots[s.snapshot_id] for s in snapshots})
+    for snapshot in snapshots:
+        root = examination.roots[snapshot.snapshot_id]
+        try:
+            broken = check_rules(examination.state, snapshot, relaxed=_BY_ATTACHING if _attaches(root) else ())
+        except IceexploreError as error:
+            examination.cannot_know(f"rules of snapshot {snapshot.snapshot_id}", str(error))
+            continue
+        known = _Known(root, [f for f in examination.findings if snapshot.snapshot_id in f.snapshots])
+        for item in broken:
+            if not known.reports(item) and (_KINDS[item.rule].draft or not root.dialect.deletion_vectors_on_entries):
+                examination.report(_finding(item, root, snapshot))
+        if root.dialect.deletion_vectors_on_entries:
+            for finding in _draft_replaced(examination, snapshot):
+                examination.report(finding)
+    for finding in _draft_leaves(examination):
+        examination.report(finding)
+
+
+class _Known:
+    """What other checks reported about a snapshot, to leave out violated rules that are the same faults.
+
+    Parameters
+    ----------
+    root
+        The snapshot's root.
+    findings
+        The findings that affect the snapshot.
+    """
+
+    def __init__(self, root: Manifest, findings: list[Finding]) -> None:
+        self._root = root
+        self._codes = {one.code for one in findings}
+        self._at: dict[str, set[str]] = {}
+        self._broken: set[str] = set()
+        for one in findings:
+            for place in one.places:
+                for name in self._names(place):
+                    self._at.setdefault(name, set()).add(one.code)
+                if "#entry" in place and one.severity in ("fail", "wrong"):
+                    self._broken.add(place)
+
+    def reports(self, item: RuleBreak) -> bool:
+        """Return whether a finding reports a violated rule, or another fault of the same entry."""
+        if item.where in self._broken or _ALSO.get(item.rule, frozenset()) & self._codes:
+            return True
+        codes = RULES[item.rule].problems
+        return any(not self._at.get(name, set()).isdisjoint(codes) for name in self._names(item.where))
+
+    def _names(self, place: str) -> set[str]:
+        """Return the names of a place: an entry of the root is also the manifest that it lists or refers to."""
+        file, _, entry = place.partition("#entry ")
+        if not entry:
+            return {canonical(place)}
+        if file != self._root.location or not entry.isdigit() or int(entry) >= len(self._root):
+            return {place, canonical(file)}
+        row = self._root.entries.slice(int(entry), 1).select(["location", "referenced_file"]).to_pylist()[0]
+        return {place, *(canonical(name) for name in row.values() if name)}
+
+
+def _finding(item: RuleBreak, root: Manifest, snapshot: Snapshot) -> Finding:
+    """Return a violated rule as a finding."""
+    in_manifest = "#entry" in item.where or item.where == root.location or item.where in root.entries["location"]
+    kind = _KINDS[item.rule] if in_manifest else _OF_FILES.get(item.rule, _KINDS[item.rule])
+    where = f"{root.location}#{item.where}" if item.where.startswith("snapshot ") else item.where
+    rule = RULES[item.rule]
+    text = f"{item.text[:1].upper()}{item.text[1:]}. Rule {rule.id} ({rule.source}): {rule.text}"
+    made = problem(kind.code, where, text, field=kind.field)
+    return finding_of(made, modes=kind.modes, snapshots=(snapshot.snapshot_id,))
+
+
+def _attaches(root: Manifest) -> bool:
+    """Return whether manifest DVs are attached to their manifests' entries, a layout that the draft took over."""
+    r = Rows(root.entries, root.dialect)
+    return bool((r.is_kind(*MANIFESTS) & r.has_vector).any())
+
+
+def _name_modes(examination: Examination, roots: Mapping[int, Manifest]) -> None:
+    """Narrow the modes of what reading V4 trees found: the same codes are used in every format version."""
+    vectors = {place for root in roots.values() for place in _vector_places(root)}
+    for number, one in enumerate(examination.findings):
+        if not one.snapshots or not roots.keys() >= set(one.snapshots):
+            continue
+        if one.where in vectors and one.code in ("count-mismatch", "file-corrupt"):
+            # The numbers or the content of a manifest DV; readers that apply it return other rows.
+            examination.findings[number] = replace(one, modes=(51, 85), severity="wrong")
+            continue
+        key = f"{one.code} {one.field or ''}"
+        modes = next((modes for pattern, modes in _IN_V4 if pattern.fullmatch(key)), None)
+        if key == _MISPLACED and roots[one.snapshots[0]].dialect.deletion_vectors_on_entries:
+            modes = (50, 41, 85)
+        if modes is not None:
+            examination.findings[number] = replace(one, modes=modes)
+
+
+def _vector_places(root: Manifest) -> Iterator[str]:
+    kinds = whole(root.entries["content_type"])
+    for row in np.flatnonzero(np.asarray(pc.fill_null(pc.equal(kinds, int(ContentType.MANIFEST_DV)), False))).tolist():
+        yield f"{root.location}#entry {row}"
+
+
+def _draft_leaves(examination: Examination) -> Iterator[Finding]:
+    """Check for delete files as entries of their own; leaves that were written before V4 keep theirs."""
+    known = {place for f in examination.findings if f.code == "entry-invalid" for place in f.places}
+    for leaf, snapshots in examination.leaves():
+        if not leaf.dialect.deletion_vectors_on_entries:
+            continue
+        r = Rows(leaf.entries, leaf.dialect)
+        stray = np.flatnonzero(r.live & r.is_kind(*_DELETES) & ~r.carried)
+        if not len(stray):
+            continue
+        ordinals = leaf.entries["ordinal"]
+        places = [f"{leaf.location}#entry {ordinals[int(row)].as_py()}" for row in stray[:MOST_PLACES]]
+        text = "A delete file has an entry of its own; in the V4 draft, data files carry their deletion vectors."
+        if places[0] in known:
+            continue
+        found = CONTENT_NAMES[int(r.kind[stray[0]])]
+        item = problem("entry-invalid", places[0], text, field="134 content_type", found=found)
+        yield finding_of(item, modes=(85,), snapshots=snapshots, places=places, count=len(stray))
+
+
+def _draft_replaced(examination: Examination, snapshot: Snapshot) -> Iterator[Finding]:
+    """Check for entries that this snapshot replaced (status 3), but whose files have no other live entry."""
+    files = examination.files
+    entries = files.entries
+    mine = np.array([snapshot.snapshot_id in of for _, of in files.leaves], bool)
+    if not len(mine):
+        return
+    here = mine[np.asarray(entries["leaf"])]
+    own = pc.equal(entries["snapshot_id"], snapshot.snapshot_id)
+    gone = pc.and_(own, pc.equal(entries["status"], int(Status.REPLACED)))
+    replaced = here & np.asarray(pc.fill_null(gone, False))
+    if not replaced.any():
+        return
+    alive = here & np.asarray(pc.fill_null(entries["live"], False))
+    names = entries["location"].filter(pa.array(alive)).combine_chunks()
+    lost = np.flatnonzero(replaced & ~np.asarray(pc.is_in(entries["location"], names)))
+    if len(lost):
+        text = "An entry is REPLACED, but the tree has no live entry for its file: readers lose its rows."
+        item = problem("changes-untrue", files.place(int(lost[0])), text, field=_STATUS, found="REPLACED")
+        yield finding_of(
+            item, modes=(85,), snapshots=(snapshot.snapshot_id,), places=examination.places(lost), count=len(lost)
+        )

@@ -1,0 +1,130 @@
+"""The ways in which tables break, numbered: what breaks, and who reported it. The numbers never change their meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["MODES", "Mode"]
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One way for a table to break.
+
+    Attributes
+    ----------
+    number
+        Its number in ``docs/doctor.md`` and in `Finding.modes`.
+    text
+        What breaks, in a sentence.
+    source
+        Issues that report it: a bare ``#n`` is one of apache/iceberg, others are named by their project. Or the
+        document that has the rule.
+    """
+
+    number: int
+    text: str
+    source: str = ""
+
+
+def _modes(*modes: tuple[int, str] | tuple[int, str, str]) -> dict[int, Mode]:
+    return {mode[0]: Mode(*mode) for mode in modes}
+
+
+_PROPOSAL = "V4 proposal"
+
+#: Every mode, by its number.
+MODES: dict[int, Mode] = _modes(
+    # Missing or mispointed files
+    (1, "A live data file is gone.", "#7007, #2435"),
+    (2, "A manifest is gone.", "#6136, #10535"),
+    (3, "The manifest list of the current snapshot is gone.", "#1944, #9406"),
+    (4, "Manifest lists of old snapshots are gone, so that expiring them fails.", "#9584"),
+    (5, "The catalog points to a metadata file that was deleted after an ambiguous commit.", "#7151"),
+    (6, "Files of a committed snapshot were cleaned up after a timeout.", "#12792, #12499"),
+    (7, "Expiring snapshots deleted files that are still referenced.", "#13568"),
+    (8, "Removing orphan files deleted live files or statistics files.", "#4194"),
+    (9, "Two tables share a location.", "#17213"),
+    (10, "A data file is truncated, or is not of its format.", "#8620, #10005"),
+    (11, "The table was moved or copied, but its metadata has the old absolute paths.", "#3142, #1617"),
+    # Metadata JSON
+    (12, "The version hint is missing, stale or corrupt.", "duckdb-iceberg#29, #1443"),
+    (13, "A metadata file is compressed but not named so, or the reverse.", "#7977"),
+    (14, "The metadata file is huge.", "iceberg-python#3162"),
+    (15, "Two writers committed at once to a file-system table, and one commit was lost.", "#970, #14857"),
+    (16, "A ref names a snapshot that the table does not have."),
+    (17, "Several snapshots have the same id.", "iceberg-go#1592"),
+    (18, "last-sequence-number is below the sequence number of a snapshot.", "lakekeeper#949"),
+    (19, "The snapshot log is out of order.", "#4144"),
+    (20, "A snapshot has the parent -1, or the metadata log lists the file itself."),
+    (21, "Several columns have the same field id.", "iceberg-go#593"),
+    (22, "The source column of an old partition spec was dropped.", "#10234, #4563"),
+    (23, "A v3 table has no next-row-id, or a rewrite reassigned row ids."),
+    # Manifest lists
+    (24, "Counts of files in the manifest list are wrong, so that readers skip manifests.", "risingwave#17976"),
+    (25, "manifest_length in the manifest list is wrong.", "iceberg-go#438"),
+    (26, "Manifests have no partition summaries, and later commits carry that on.", "iceberg-go#1309"),
+    (27, "The bounds of a partition summary are the wrong way round."),
+    (28, "min_sequence_number or a sequence number is wrong, so that deletes are dropped.", "iceberg-go#1147, #4514"),
+    (29, "The totals of snapshot summaries are wrong, and the error grows.", "iceberg-rust#2576"),
+    (30, "The table has a great many small manifests.", "#16336"),
+    # Manifests and entries
+    (31, "A data file is live twice.", "#13763"),
+    (32, "Entries of one file have different sizes or row counts: it was overwritten.", "#8953, #7890, #9172"),
+    (33, "The size or row count of an entry is wrong.", "#1980"),
+    (34, "The bounds of a column are the wrong way round, so that filters drop rows."),
+    (35, "Counts are impossible, such as more nulls than rows."),
+    (36, "Column metrics were lost by a change of the spec and a rewrite of manifests.", "#5641"),
+    (37, "Split offsets are past the end of the file.", "#8834, #8860"),
+    (38, "The partition tuple of a file does not fit its spec."),
+    (39, "Keys in a manifest's Avro header are malformed.", "#13895, #17535, duckdb-iceberg#799"),
+    (40, "The fields of an Avro manifest have no field ids."),
+    (41, "Delete files are listed in a data manifest, or the reverse.", "#11981"),
+    (42, "Data files have no field ids.", "duckdb-iceberg#242"),
+    (43, "An EXISTING entry has no sequence number."),
+    # Deletes
+    (44, "Position deletes name the old path of a data file, or another scheme.", "duckdb-iceberg#685, #11645"),
+    (45, "Position or equality deletes are for no live data file.", "#6126, #4127"),
+    (46, "A deletion vector is live after its data file was compacted away.", "iceberg-go#1221, #13042"),
+    (47, "A data file has two live deletion vectors.", "#17206, iceberg-go#1372"),
+    (48, "A deletion vector is incomplete, not in a Puffin file, corrupt, or beyond its file's rows.", "#12088"),
+    (49, "An equality delete has no columns, or a column of it was dropped.", "iceberg-go#1951"),
+    # V4 trees
+    (50, "A content type is at a level where it is not allowed; there are more than two levels, or not one root.", _PROPOSAL),
+    (51, "A manifest deletion vector is for no manifest of the root, is there twice, is out of range, or is ill-formed.", _PROPOSAL),
+    (52, "An entry has deletion_vector or manifest_stats without being of their content types, or lacks them.", _PROPOSAL),
+    (53, "Counts or aggregated statistics of a manifest's entry disagree with the manifest.", _PROPOSAL),
+    (54, "A leaf was written again with changed data, or a commit's own files are in an EXISTING manifest.", _PROPOSAL),
+    (55, "A deletion vector is live, but a manifest deletion vector removes its data file.", _PROPOSAL),
+    (56, "A delete manifest is affiliated to a lost manifest, in both directions, or has deletes of other files.", _PROPOSAL),
+    (57, "Entries that a commit changed are EXISTING, or entries that it deleted are missing.", _PROPOSAL),
+    (58, "A partition value has no statistic to derive it from, or was truncated.", _PROPOSAL),
+    # Reported in 2026
+    (59, "The bounds of a partition summary are too narrow, so that readers skip manifests.", "#15128"),
+    (60, "first_row_id is negative, or ranges of row ids overlap.", "ClickHouse#118299, iceberg-go#741"),
+    (61, "Bounds of UUIDs have the wrong byte order.", "ClickHouse#118366, ClickHouse#118380"),
+    (62, "A bound has more or fewer bytes than its type allows.", "ClickHouse#118364, ClickHouse#116999"),
+    (63, "Bounds were taken from one of several row groups, and are too narrow.", "iceberg-rust#1519"),
+    (64, "All column metrics are missing because one column has an unsupported type.", "ClickHouse#112934"),
+    (65, "Rows got new row ids in an update.", "ClickHouse#119377, olake#1162, #13232, paimon#9244"),
+    (66, "A snapshot names the manifest list of another commit attempt.", "#14195, #14583"),
+    (67, "There is newer metadata than the hint or the catalog points to.", "ClickHouse#114324, ClickHouse#120165"),
+    (68, "Deletes of one partition spec never match the data files of another.", "ClickHouse#109838"),
+    (69, "Equality deletes were lost because compaction kept a starting sequence number.", "#10312"),
+    (70, "Engines answer count(*) from totals that are wrong.", "ClickHouse#111617"),
+    (71, "A snapshot has no operation or summary, or a v2 table no refs.", "duckdb-iceberg#412, ClickHouse#106896"),
+    (72, "A column has field id 0, or one of the reserved range.", "paimon#9012"),
+    (73, "A delete manifest's header does not name its version, and is taken for v1.", "duckdb-iceberg#1315, iceberg-go#1760"),
+    (74, "A manifest's header has the schema of entries under schema.", "iceberg-rust#2791, duckdb-iceberg#1020"),
+    (75, "Fields of a manifest's Avro schema are nullable that must not be, or the reverse.", "duckdb-iceberg#504, paimon#5384"),
+    (76, "A partition value has the wrong type.", "Embucket#125, seaweedfs#11090"),
+    (77, "Names that Avro does not allow were changed and not mapped back.", "iceberg-rust#2536"),
+    (78, "A manifest lacks its last block, or ends too early.", "iceberg-go#644"),
+    (79, "Old bounds of a widened column are compared in the new type.", "trino#30544"),
+    (80, "Key metadata is in plain text, or was carried on by a writer that does not encrypt.", "#17533"),
+    (81, "A snapshot's schema-id names a schema that the table does not have.", "#3849"),
+    (82, "Timestamps of snapshots and logs contradict each other.", "#1109, #17360, iceberg-python#2938"),
+    (83, "A metadata file lacks a snapshot that an older one has."),
+    (84, "A manifest's header lacks required keys."),
+    (85, "A V4 entry has an unknown status, unsorted split offsets, or another field that the draft does not allow.", "V4 draft"),
+)  # fmt: skip

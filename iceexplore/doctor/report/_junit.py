@@ -1,0 +1,77 @@
+"""Reports as JUnit XML, for the test pages of CI systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from iceexplore.doctor.model._finding import Finding
+from iceexplore.errors import visible
+
+__all__ = ["junit_error", "junit_page", "junit_suite"]
+
+
+class _Report(Protocol):
+    @property
+    def table(self) -> str: ...
+    @property
+    def findings(self) -> tuple[Finding, ...]: ...
+    @property
+    def unknown(self) -> Mapping[str, str]: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def opened(self) -> bool: ...
+
+
+def junit_suite(report: _Report, name: str) -> Element:
+    """Return the test suite of one table.
+
+    A finding is a failed test, one that is only untidy a passed test with its text; a check that could not be made is
+    a skipped test, and a table that could not be opened a test with an error.
+    """
+    suite = Element("testsuite", name=visible(name), time=f"{report.seconds:.3f}")
+    for one in report.findings:
+        case = _case(suite, name, f"{one.title} [{one.code}]")
+        body = "\n".join(
+            visible(f"{label}: {text}")
+            for label, text in (("what", one.text), ("where", one.where), ("means", one.means), ("do", one.advice))
+            if text
+        )
+        if not report.opened:
+            SubElement(case, "error", type=one.code, message=visible(one.text)).text = body
+        elif one.severity == "untidy":
+            SubElement(case, "system-out").text = body
+        else:
+            SubElement(case, "failure", type=f"{one.severity}: {one.code}", message=visible(one.text)).text = body
+    for check, why in report.unknown.items() if report.opened else ():
+        SubElement(_case(suite, name, check), "skipped", message=visible(why))
+    if not len(suite):
+        _case(suite, name, "check")
+    return _counted(suite)
+
+
+def junit_error(name: str, why: str, seconds: float) -> Element:
+    """Return the test suite of a table that could not be checked."""
+    suite = Element("testsuite", name=visible(name), time=f"{seconds:.3f}")
+    SubElement(_case(suite, name, "check"), "error", message=visible(why))
+    return _counted(suite)
+
+
+def junit_page(suites: Iterable[Element]) -> str:
+    """Return the XML document of some test suites."""
+    root = Element("testsuites", name="iceexplore")
+    root.extend(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _case(suite: Element, table: str, name: str) -> Element:
+    return SubElement(suite, "testcase", classname=visible(table), name=visible(name))
+
+
+def _counted(suite: Element) -> Element:
+    suite.set("tests", str(len(suite)))
+    for kind, plural in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(plural, str(len(suite.findall(f"testcase/{kind}"))))
+    return suite

@@ -1,0 +1,123 @@
+"""Write docs/doctor.md: what the doctor finds, made from the registries of modes and codes and from its tests.
+
+A mode counts as found if a table that is damaged in this way is a test (``tests/doctor/damages.py``,
+``tests/doctor/v4_damages.py``): its code, severity and level are then those that the test requires.
+
+Run from the root of the repository: ``python -m scripts.doctor_page``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from iceexplore.doctor import MODES
+from iceexplore.errors import PROBLEM_KINDS
+from tests.doctor.damages import DAMAGES, Damage
+from tests.doctor.v4_damages import V4_DAMAGES
+
+__all__ = ["PAGE", "page"]
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "doctor.md"
+
+_INTRODUCTION = """\
+# The doctor
+
+<!-- Written by `make doctor-page` (scripts/doctor_page.py): change the script, or the registries that it reads. -->
+
+`t.check()` looks for everything that is known to break Iceberg tables, and reports what is broken, since which commit,
+what it means for readers, and what to do. It needs no catalog, no Java and no Spark, and writes nothing.
+
+```python
+import iceexplore as ix
+
+t = ix.sample("trips")
+report = t.check()             # of the snapshot that is shown; snapshots="all" for all
+report                         # in a notebook: the findings, worst first
+report.ok                      # True: nothing is worse than untidy
+```
+
+## Levels
+
+- `"metadata"`, the default, reads the metadata file and the folder around it, manifest lists and manifests, and checks
+  that the files exist. It finds damage to metadata, and contradictions between files of metadata.
+- `"files"` also opens every data and delete file, as `verify` does: it finds truncated files, and sizes, counts and
+  bounds that disagree with the file.
+- `"rows"` also reads all rows: it finds values outside of their bounds or partition, wrong row ids, and deletes of no
+  row.
+
+`t.check("files", spark=spark)` opens the files on a cluster. `only=` and `skip=` choose codes; `baseline=` takes an
+earlier report, and leaves out what it has.
+
+## How to read a report
+
+A report is a list of findings, the worst first. One fault is one finding: what follows from it is in `follows`.
+
+```python
+rows = report.to_pandas()      # a row per finding, and per consequence
+report.by_severity()           # how many of each severity
+report.timeline()              # the snapshots, and which faults begin at which
+text = report.to_json()        # for other programs; to_html() for a page of its own
+```
+
+| severity | meaning |
+|---|---|
+| `fail` | readers fail, or refuse the table |
+| `wrong` | readers return wrong rows or figures, perhaps without an error |
+| `slow` | readers are slower than they need be |
+| `untidy` | nothing but order is lost, or only some engines mind |
+
+A finding has a `code`, which never changes its meaning, and `modes`, the numbers of the table below. `where` is a file,
+often with `#entry 3` (a row of a manifest) or `#snapshot 17` (a part of the metadata file) after it; `count` is the
+number of such places, and `places` has the first ten. `found` and `expected` are the evidence, `field` the field's id
+and name in the spec. `snapshots` and `refs` are affected, and `since` is the oldest affected commit.
+
+`report.exit_code` is 0 if `report.ok`, and 1 otherwise, for scripts and CI: `sys.exit(t.check().exit_code)`. What
+prevents the check, such as a table that cannot be opened, is an exception.
+
+## Limits
+
+- What could not be checked is in `report.unknown`, with the reason: no finding about it does not mean that it is sound.
+- By default only the snapshot that is shown is checked. Damage to older ones is found with `snapshots="all"`.
+- Two sides that contradict each other are a finding; often nothing shows which of them is wrong, and the text says so.
+- In a remote store, more than 200 data files are not looked up one by one at level `"metadata"`.
+- The rules of V4 trees are those of the proposal; of the draft, only rules that it shares. Rules about what a commit
+  changed need the parent snapshot: if that has expired, they are not checked.
+- A rule that was broken on purpose (a simulation's `relaxed` layout) is reported like any other.
+
+## What it finds
+
+"""
+_SOURCES = """
+Sources: a bare `#n` is an issue or pull request of apache/iceberg; others are named by their project. Without a source,
+the mode breaks the Iceberg spec. "Found as" and "level" come from tests: for each, a sound table is damaged in this
+way, and the doctor must report this code at the right place, with this severity, at this level, and no other fault.
+A code that is followed by "untested" covers the mode, but no damaged table proves it.
+"""
+
+
+def page() -> str:
+    """Return the text of the page."""
+    tested: dict[int, list[Damage]] = {number: [] for number in MODES}
+    for damage in (*DAMAGES, *V4_DAMAGES):
+        tested[damage.mode].append(damage)
+    lines = ["| | what breaks | reported in | found as | level |", "|---|---|---|---|---|"]
+    for number, mode in MODES.items():
+        found, level = _found(tested[number], number)
+        lines.append(f"| {number} | {mode.text} | {mode.source} | {found} | {level} |")
+    count = sum(map(bool, tested.values()))
+    total = f"Of {len(MODES)} ways in which tables break, {count} are found in tests with damaged tables.\n"
+    return _INTRODUCTION + total + _SOURCES + "\n" + "\n".join(lines) + "\n"
+
+
+def _found(damages: list[Damage], number: int) -> tuple[str, str]:
+    """Return the codes that tell a mode, and the levels at which they do."""
+    if damages:
+        codes = dict.fromkeys(f"`{d.code}` ({d.severity})" for d in damages)
+        levels = [level for level in ("metadata", "files", "rows") if any(d.level == level for d in damages)]
+        return ", ".join(codes), ", ".join(levels)
+    codes = dict.fromkeys(f"`{kind.code}`" for kind in PROBLEM_KINDS.values() if number in kind.modes)
+    return (f"{', '.join(codes)}, untested", "") if codes else ("no check yet", "")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
