@@ -44,7 +44,7 @@ _BY_NUMBER: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
             "(file-corrupt|entry-invalid) (134 content_type|0 status)",
             "totals-differ changes-untrue entry-invalid delete-dangling",
         ),
-        ("entry-invalid 147 deletion_vector", "changes-untrue"),
+        ("entry-invalid 147 deletion_vector", "changes-untrue entry-invalid"),
         ("manifest-dv-invalid .*", "totals-differ changes-untrue delete-dangling"),
         ("value-undecodable 102 partition", "summary-untrue value-undecodable"),
         ("file-corrupt 102 partition", "summary-untrue"),
