@@ -12,6 +12,7 @@ from pathlib import Path
 
 from iceexplore.doctor import MODES
 from iceexplore.errors import PROBLEM_KINDS
+from tests.doctor import file_damages, manifest_damages  # noqa: F401  (they register their damages)
 from tests.doctor.damages import DAMAGES, Damage
 from tests.doctor.v4_damages import V4_DAMAGES
 

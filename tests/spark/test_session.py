@@ -265,7 +265,7 @@ def test_spark_that_does_not_start_may_not_like_a_setting(tmp_path: Path, monkey
     monkeypatch.setattr(_session, "_end_java", lambda: None)
     for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         monkeypatch.setenv(variable, sys.executable)
-    with pytest.raises(MissingDependencyError, match=r"start on Java 17.*spark\.driver\.memory.*reduced one.*Install"):
+    with pytest.raises(MissingDependencyError, match=r"start on Java 17.*spark\.driver\.memory.*lacks modul.*Install"):
         _session._start("x", False, {"spark.driver.memory": "abc"})
 
 
