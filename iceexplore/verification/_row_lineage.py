@@ -51,7 +51,7 @@ def claim_row_ids(state: TableState, place: Place, entry: Mapping[str, Any], fou
 def check_kept_ids(state: TableState, place: Place, entry: Mapping[str, Any], found: FileFacts, out: Checked) -> None:
     """Check that a data file of a rewrite stores row ids: its rows had some, which they must keep.
 
-    That is known where the rewrite's parent had row ids; an update may add new rows, and cannot be told from one that
+    That is known where the rewrite's parent had row ids; an update that adds new rows looks the same as one that
     gave old rows new ids.
     """
     metadata = state.metadata

@@ -58,22 +58,23 @@ def _texts(examination: Examination, name: str, rows: Rows) -> AnyArray:
 
 def _twice(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
     data = _of_type(examination, rows, ContentType.DATA)
-    places = _texts(examination, "location", data)
-    counts = pc.value_counts(places.drop_null())
+    text = "{values} is live {counts} times: readers return its rows that many times."
+    yield from _repeated(examination, snapshot, data, "location", "file-twice", "100 file_path", text)
+
+
+def _repeated(
+    examination: Examination, snapshot: Snapshot, rows: Rows, name: str, code: str, field: str, text: str
+) -> Iterator[Finding]:
+    """Report entries that share a value which only one may have; ``text`` takes it and its number of entries."""
+    values = _texts(examination, name, rows)
+    counts = pc.value_counts(values.drop_null())
     again = counts.filter(pc.greater(counts.field("counts"), 1))
     if not len(again):
         return
-    hit = data[np.flatnonzero(np.asarray(pc.is_in(places, again.field("values"))))]
+    hit = rows[np.flatnonzero(np.asarray(pc.is_in(values, again.field("values"))))]
     first = build.to_pylist(again.slice(0, 1))[0]
-    text = f"{first['values']} is live {first['counts']} times: readers return its rows that many times."
-    item = problem(
-        "file-twice",
-        examination.files.place(int(hit[0])),
-        text,
-        field="100 file_path",
-        found=first["counts"],
-        expected=1,
-    )
+    place = examination.files.place(int(hit[0]))
+    item = problem(code, place, text.format(**first), field=field, found=first["counts"], expected=1)
     yield finding_of(item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(again))
 
 
@@ -85,21 +86,10 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     deletes, named = deletes[vector], named.filter(pa.array(vector))
     if not len(deletes):
         return
-    counts = pc.value_counts(named)
-    again = counts.filter(pc.greater(counts.field("counts"), 1))
-    if len(again):
-        hit = deletes[np.flatnonzero(np.asarray(pc.is_in(named, again.field("values"))))]
-        first = build.to_pylist(again.slice(0, 1))[0]
-        text = f"{first['values']} has {first['counts']} live deletion vectors (spec: at most one)."
-        item = problem(
-            "dv-twice",
-            examination.files.place(int(hit[0])),
-            text,
-            field="143 referenced_data_file",
-            found=first["counts"],
-            expected=1,
-        )
-        yield finding_of(item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(again))
+    text = "{values} has {counts} live deletion vectors (spec: at most one)."
+    yield from _repeated(
+        examination, snapshot, deletes, "referenced_file", "dv-twice", "143 referenced_data_file", text
+    )
     data = _texts(examination, "location", _of_type(examination, rows, ContentType.DATA))
     lost = np.flatnonzero(~np.asarray(pc.is_in(named, data)))
     if len(lost):

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.report._text import ReportLike
 from iceexplore.errors import visible
 
 __all__ = ["junit_error", "junit_page", "junit_suite"]
 
 
-class _Report(Protocol):
-    @property
-    def table(self) -> str: ...
-    @property
-    def findings(self) -> tuple[Finding, ...]: ...
-    @property
-    def unknown(self) -> Mapping[str, str]: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def opened(self) -> bool: ...
-
-
-def junit_suite(report: _Report, name: str) -> Element:
+def junit_suite(report: ReportLike, name: str) -> Element:
     """Return the test suite of one table.
 
     A finding is a failed test, one that is only untidy a passed test with its text; a check that could not be made is

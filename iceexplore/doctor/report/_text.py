@@ -10,7 +10,18 @@ from iceexplore.doctor.model._finding import Finding
 from iceexplore.metadata import TableMetadata, format_ms
 from iceexplore.render import escape
 
-__all__ = ["COLOURS", "LINE", "MONO", "SIGNS", "WORDS", "page", "report_html", "report_page", "report_text"]
+__all__ = [
+    "ReportLike",
+    "COLOURS",
+    "LINE",
+    "MONO",
+    "SIGNS",
+    "WORDS",
+    "page",
+    "report_html",
+    "report_page",
+    "report_text",
+]
 
 _SHOWN = 20
 _OPEN = 3
@@ -27,7 +38,7 @@ _DEEPER = {
 }
 
 
-class _Report(Protocol):
+class ReportLike(Protocol):
     """The parts of a report that are shown."""
 
     @property
@@ -51,21 +62,21 @@ class _Report(Protocol):
     def by_severity(self) -> dict[str, int]: ...
 
 
-def _headline(report: _Report) -> str:
+def _headline(report: ReportLike) -> str:
     if not report.opened:
         return "the table cannot be opened"
     counts = report.by_severity()
     return ", ".join(f"{n:,} × {WORDS[name]}" for name, n in counts.items()) or "nothing found"
 
 
-def _scope(report: _Report) -> str:
+def _scope(report: ReportLike) -> str:
     if not report.opened:
         return f"{report.seconds:.1f} s"
     total = "" if report.metadata is None else f"of {len({s.snapshot_id for s in report.metadata.snapshots}):,} "
     return f"level {report.level}, {len(report.snapshots):,} {total}snapshots, {report.seconds:.1f} s"
 
 
-def _notes(report: _Report) -> Iterator[str]:
+def _notes(report: ReportLike) -> Iterator[str]:
     if len(report.findings) > _SHOWN:
         yield f"{len(report.findings) - _SHOWN:,} more findings: report.to_pandas() has all of them."
     for name, why in report.unknown.items() if report.opened else ():
@@ -98,7 +109,7 @@ def _lines(one: Finding) -> Iterator[tuple[str, str]]:
         yield "Follows", more.text + (f" ({more.count:,} places)" if more.count > 1 else "")
 
 
-def report_text(report: _Report) -> str:
+def report_text(report: ReportLike) -> str:
     """Return the report as plain text, with control characters made visible."""
     e = escape.text
     out = [f"Check of {e(report.table)}: {_headline(report)}", e(report.location), _scope(report)]
@@ -113,7 +124,7 @@ def report_text(report: _Report) -> str:
     return "\n".join(line.rstrip() for line in out)
 
 
-def report_html(report: _Report) -> str:
+def report_html(report: ReportLike) -> str:
     """Return the report as HTML with inline styles only, for a notebook."""
     e = escape.html
     out = [
@@ -142,7 +153,7 @@ def report_html(report: _Report) -> str:
     return "".join(out) + "</div>"
 
 
-def report_page(report: _Report) -> str:
+def report_page(report: ReportLike) -> str:
     """Return a whole HTML page."""
     return page(f"Check of {report.table}", report_html(report))
 

@@ -11,7 +11,7 @@ import { copyText, formatCount, plural, randomId, saveFile } from "./dom.js";
 
 /** The number of characters from which Python may have shortened a cell. */
 const SHORTENED = 300;
-/** A visible sign that may stand in for a control character, which Python does not send for display. */
+/** A visible sign that may replace a control character, which Python does not send for display. */
 const SIGN = /[\u2400-\u2421\u27e8]/;
 /** In CSV, a cell that Python prefixed with an apostrophe, because a spreadsheet would treat it as a formula. */
 const DISARMED = /(?:^|[,\n])"?'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
