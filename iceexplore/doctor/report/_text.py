@@ -11,10 +11,10 @@ from iceexplore.metadata import TableMetadata, format_ms
 from iceexplore.render import escape
 
 __all__ = [
-    "ReportLike",
     "COLOURS",
     "LINE",
     "MONO",
+    "ReportLike",
     "SIGNS",
     "WORDS",
     "page",
