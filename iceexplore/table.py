@@ -1098,8 +1098,9 @@ class Table:
             return found
 
         return examine(
-            self._state, level=level, verify=opened, snapshots=snapshots, only=only, skip=skip, baseline=baseline
-        )
+            self._state, level=level, verify=opened, snapshots=snapshots, only=only, skip=skip, baseline=baseline,
+            show=Simulation,
+        )  # fmt: skip
 
     # Commits ---------------------------------------------------------------------------------------------------------
 

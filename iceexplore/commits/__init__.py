@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
+from iceexplore.commits.added_files._from_paths import files_of_paths
 from iceexplore.commits.added_files._new_files import FilesLike, new_files
 from iceexplore.commits.change_detection._changes import Changes, MetadataRead, changes_between, changes_of
 from iceexplore.commits.experiments._change_scenarios import ChangeScenarios, change_scenarios
@@ -142,6 +143,7 @@ __all__ = [
     "evolve_spec",
     "expire_snapshots",
     "fast_forward",
+    "files_of_paths",
     "is_synthetic",
     "locate",
     "manifest_dv_entry",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
+from iceexplore.commits import Sandbox
 from iceexplore.doctor._causes import folded
 from iceexplore.doctor.checks._cross import check_entries
 from iceexplore.doctor.checks._deletes import check_deletes
@@ -18,6 +20,7 @@ from iceexplore.doctor.checks._roots import check_roots
 from iceexplore.doctor.checks._rules import check_v4_rules
 from iceexplore.doctor.examination._examination import Examination, Level, since_snapshot
 from iceexplore.doctor.model._finding import Finding, Since, rank
+from iceexplore.doctor.repair._plan import RepairPlan, plan_repair
 from iceexplore.doctor.report._report import Report
 from iceexplore.errors import PROBLEM_KINDS, IceexploreError, OptionError, nearest
 from iceexplore.graph import TableState, resolve_state
@@ -48,6 +51,7 @@ def examine(
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
     baseline: Report | Iterable[Finding] | None = None,
+    show: Callable[[Sandbox], Any] = lambda sandbox: sandbox.state,
 ) -> Report:
     """Examine a table and return what was found.
 
@@ -64,6 +68,8 @@ def examine(
         The only codes to report, and the codes to leave out.
     baseline
         An earlier report; its findings are left out.
+    show
+        Makes a table of a simulation, for ``report.repair().table``.
 
     Raises
     ------
@@ -94,6 +100,14 @@ def examine(
     if baseline is not None:
         before = {(f.code, f.where, f.field) for f in baseline}
         found = [f for f in found if (f.code, f.where, f.field) not in before]
+
+    def again(repaired: TableState) -> Report:
+        which = snapshots if isinstance(snapshots, str) else "current"
+        return examine(repaired, level=level, verify=verify, snapshots=which, only=only, skip=skip, baseline=baseline)
+
+    def mend() -> RepairPlan:
+        return plan_repair(state, [*found, *(more for one in found for more in one.follows)], again, show)
+
     return Report(
         table=state.name,
         location=state.metadata_location,
@@ -104,6 +118,7 @@ def examine(
         unknown=dict(examination.unknown),
         seconds=time.perf_counter() - start,
         metadata=state.metadata,
+        _mend=mend,
     )
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import finding_of
-from iceexplore.errors import FileMissingError, IceexploreError, Problem, problem
+from iceexplore.errors import FileMissingError, IceexploreError, OutsideRootsError, Problem, problem
 from iceexplore.graph import TableState
 from iceexplore.metadata import format_ms
-from iceexplore.storage import MetadataVersion, list_versions, parse_document, same_location
+from iceexplore.storage import MetadataVersion, OverlayStorage, list_versions, parse_document, same_location
 
 __all__ = ["check_folder"]
 
@@ -38,6 +38,8 @@ def check_folder(examination: Examination) -> None:
         versions = [] if state.storage.is_extracted else list_versions(state.opened)
     except IceexploreError as error:
         examination.cannot_know("metadata files in the folder", str(error))
+    if _is_simulated(state):
+        of_hint = []
     hint = list(_hint(state, versions)) if versions else []
     for item in of_hint if not hint else ():
         examination.report(item, modes=(12,))
@@ -58,6 +60,11 @@ def _in_folder(state: TableState, where: str) -> bool:
     return where.endswith((HINT, ".json", ".gz")) and state.storage.place(where).rpartition("/")[0] == folder
 
 
+def _is_simulated(state: TableState) -> bool:
+    """Return whether a simulation wrote the metadata file: the hint is the table's, and saving writes another."""
+    return isinstance(state.storage, OverlayStorage) and state.storage.has(state.metadata_location)
+
+
 # The hint -------------------------------------------------------------------------------------------------------------
 
 
@@ -65,6 +72,8 @@ def _hint(state: TableState, versions: Sequence[MetadataVersion]) -> Iterator[Pr
     """Compare the version hint with the newest metadata file, for file-system tables; catalogs need no hint."""
     name = state.metadata_location.rpartition("/")[2]
     if not _BY_VERSION.fullmatch(name) or state.opened.catalog_table is not None:
+        return
+    if _is_simulated(state):
         return
     storage = state.storage
     folder = storage.folder_of(state.metadata_location)
@@ -211,6 +220,8 @@ def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]
         current = before.get("current-snapshot-id")
         if not isinstance(current, int) or current == -1 or current in _snapshot_ids(after):
             continue
+        if not _list_exists(state, before, current):
+            continue  # its manifest list is gone, too: the table was rolled back because of that, and nothing is left
         yield _lost_problem(state, location, before, current)
         return
     yield from _unlogged(state, documents, logged)
@@ -234,6 +245,8 @@ def _unlogged(state: TableState, documents: Sequence[Document], logged: Sequence
         if not isinstance(current, int) or current in known or not isinstance(when, int) or oldest is None:
             continue
         if when > oldest and len(logged) and version.number >= _first_number(logged):
+            if not _list_exists(state, document, current):
+                continue
             yield _lost_problem(state, version.location, document, current)
             return
 
@@ -252,6 +265,16 @@ def _lost_problem(state: TableState, location: str, before: dict[str, Any], curr
         "although no commit removes a current snapshot: another commit overwrote it, and its changes are lost."
     )
     return problem("snapshot-lost", location, text, field="current-snapshot-id", found=current)
+
+
+def _list_exists(state: TableState, document: dict[str, Any], snapshot_id: int) -> bool:
+    lists = [s.get("manifest-list") for s in _snapshots(document) if s.get("snapshot-id") == snapshot_id]
+    try:
+        return not lists or not isinstance(lists[0], str) or state.storage.exists(lists[0])
+    except OutsideRootsError:
+        return False  # a copy of the table without the list
+    except IceexploreError:
+        return True
 
 
 def _snapshots(document: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.doctor.model._finding import EFFECTS, Finding
+from iceexplore.doctor.repair._plan import RepairPlan
 from iceexplore.doctor.report._junit import junit_page, junit_suite
 from iceexplore.doctor.report._text import report_html, report_page, report_text
+from iceexplore.errors import OptionError
 from iceexplore.metadata import TableMetadata, in_order
 from iceexplore.render import shown_frame
 
@@ -59,6 +61,8 @@ class Report:
     seconds: float
     metadata: TableMetadata | None = field(repr=False, compare=False)
     opened: bool = True
+    #: Plans the repair; None in reports that were read from JSON, and of tables that could not be opened.
+    _mend: Callable[[], RepairPlan] | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -161,6 +165,28 @@ class Report:
         frame = pd.DataFrame(rows, columns=["snapshot_id", "committed_at", "operation", "begins", "affected_by"])
         frame["committed_at"] = pd.to_datetime(frame["committed_at"], unit="ms", utc=True)
         return shown_frame(frame)
+
+    def repair(self) -> RepairPlan:
+        """Plan how to mend the table: steps, a simulated table after them, and what they cannot mend.
+
+        The table itself is never written. The repaired manifests and metadata are written into an overlay; what they
+        bring to light is repaired as well, and findings that remain are in the plan's ``unrepaired``. Only what this
+        report found is mended: examine the table with ``snapshots="all"`` to mend older snapshots, too. Trees of
+        V4 with a root manifest are mended in the metadata file only.
+
+        Raises
+        ------
+        OptionError
+            The report was read from JSON, or the table could not be opened.
+        UnsupportedError
+            The table is encrypted.
+        """
+        if self._mend is None:
+            raise OptionError(
+                "this report cannot plan a repair, because it has no table: call check() on the opened table, and "
+                "repair() on its report"
+            )
+        return self._mend()
 
     def __repr__(self) -> str:
         return report_text(self)

@@ -1,0 +1,179 @@
+"""Repairs of the metadata file: values that follow from the rest of the document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.repair._draft import Draft
+from iceexplore.doctor.repair._step import Step
+
+__all__ = [
+    "copy_table",
+    "drop_duplicate_snapshots",
+    "drop_refs",
+    "drop_statistics",
+    "forget_parents",
+    "forget_schema_ids",
+    "raise_last_sequence_number",
+    "raise_last_updated",
+    "raise_next_row_id",
+    "sort_snapshot_log",
+    "step_of",
+    "write_document",
+    "write_hint",
+]
+
+
+def step_of(title: str, text: str, found: list[Finding], *, certain: bool = True, **values: Any) -> Step:
+    modes = tuple(sorted({m for f in found for m in f.modes}))
+    codes = tuple(dict.fromkeys(f.code for f in found))
+    return Step(title, text, codes, modes, sum(f.count for f in found), certain, **values)
+
+
+def drop_refs(draft: Draft, found: list[Finding]) -> Step:
+    """Remove branches and tags of snapshots that the table does not have."""
+    known = {s.get("snapshot-id") for s in draft.snapshots()}
+    refs = dict(draft.document.get("refs") or {})
+    gone = [name for name, ref in refs.items() if not isinstance(ref, dict) or ref.get("snapshot-id") not in known]
+    draft.document["refs"] = {name: ref for name, ref in refs.items() if name not in gone}
+    if draft.document.get("current-snapshot-id") not in known:
+        main = draft.document["refs"].get("main")
+        newest = max(draft.snapshots(), key=lambda s: s.get("timestamp-ms") or 0, default=None)
+        at = main["snapshot-id"] if main else -1 if newest is None else newest["snapshot-id"]
+        draft.document["current-snapshot-id"] = at
+        if at != -1:
+            draft.document["refs"].setdefault("main", {"snapshot-id": at, "type": "branch"})
+    text = (
+        f"Removes {', '.join(gone) or 'the current snapshot id'}: no snapshot has the id, so nothing can be read there."
+    )
+    sql = tuple(f"ALTER TABLE <table> DROP TAG IF EXISTS `{name}`" for name in gone[:3])
+    return step_of("Remove refs to snapshots that the table lacks", text, found, sql=sql)
+
+
+def drop_duplicate_snapshots(draft: Draft, found: list[Finding]) -> Step:
+    """Keep the first of several snapshots with the same id whose manifest list exists."""
+    kept: dict[object, dict[str, Any]] = {}
+    dropped = 0
+    for one in draft.snapshots():
+        key = one.get("snapshot-id")
+        if key not in kept:
+            kept[key] = one
+            continue
+        dropped += 1
+        if not _exists(draft, kept[key].get("manifest-list")) and _exists(draft, one.get("manifest-list")):
+            kept[key] = one
+    draft.document["snapshots"] = list(kept.values())
+    text = f"Removes {dropped:,} of the snapshots with equal ids, and keeps the first whose manifest list exists."
+    return step_of("Remove duplicate snapshots", text, found, certain=False, rows_back=None, rows_lost=None)
+
+
+def _exists(draft: Draft, location: object) -> bool:
+    return isinstance(location, str) and draft.state.storage.exists(location)
+
+
+def raise_last_sequence_number(draft: Draft, found: list[Finding]) -> Step:
+    """Set last-sequence-number to the highest number of a snapshot."""
+    numbers = [s.get("sequence-number") for s in draft.snapshots()]
+    highest = max((n for n in numbers if isinstance(n, int)), default=0)
+    draft.document["last-sequence-number"] = highest
+    text = f"Sets last-sequence-number to {highest}, the highest sequence number of a snapshot."
+    return step_of("Raise last-sequence-number", text, found)
+
+
+def raise_next_row_id(draft: Draft, found: list[Finding]) -> Step:
+    """Set next-row-id above all row ids that snapshots have assigned."""
+    ends = [0]
+    for one in draft.snapshots():
+        first, added = one.get("first-row-id"), one.get("added-rows")
+        if isinstance(first, int):
+            ends.append(first + (added if isinstance(added, int) else 0))
+    draft.document["next-row-id"] = max(ends)
+    text = f"Sets next-row-id to {max(ends):,}, the end of the highest range of row ids that a snapshot has assigned."
+    return step_of("Raise next-row-id", text, found)
+
+
+def sort_snapshot_log(draft: Draft, found: list[Finding]) -> Step:
+    """Sort the snapshot log and the metadata log by time."""
+    for key in ("snapshot-log", "metadata-log"):
+        log = draft.document.get(key)
+        if isinstance(log, list):
+            draft.document[key] = sorted(
+                (e for e in log if isinstance(e, dict)), key=lambda e: e.get("timestamp-ms") or 0
+            )
+    text = "Sorts the snapshot log and the metadata log by their timestamps, as time travel expects them."
+    return step_of("Sort the logs", text, found)
+
+
+def forget_parents(draft: Draft, found: list[Finding]) -> Step:
+    """Remove parent ids of -1, which stand for no parent, and entries of the metadata log that name the file itself."""
+    for one in draft.snapshots():
+        if one.get("parent-snapshot-id") == -1:
+            del one["parent-snapshot-id"]
+    own = draft.state.metadata_location
+    log = draft.document.get("metadata-log")
+    if isinstance(log, list):
+        draft.document["metadata-log"] = [e for e in log if not (isinstance(e, dict) and e.get("metadata-file") == own)]
+    text = "Removes parent-snapshot-id where it is -1: a snapshot without a parent has no such field."
+    return step_of("Remove parents of -1", text, found)
+
+
+def forget_schema_ids(draft: Draft, found: list[Finding]) -> Step:
+    """Remove schema ids of snapshots whose schema is lost; readers then use the current schema."""
+    known = {s.get("schema-id") for s in draft.document.get("schemas") or [] if isinstance(s, dict)}
+    for one in draft.snapshots():
+        if one.get("schema-id") not in known:
+            one.pop("schema-id", None)
+    text = "Removes schema-id from snapshots whose schema the table no longer has; readers use the current schema."
+    return step_of("Remove schema ids without a schema", text, found, certain=False)
+
+
+def raise_last_updated(draft: Draft, found: list[Finding]) -> Step:
+    """Set last-updated-ms to the newest time in the document."""
+    times = [draft.document.get("last-updated-ms")]
+    times += [s.get("timestamp-ms") for s in draft.snapshots()]
+    for key in ("snapshot-log", "metadata-log"):
+        times += [e.get("timestamp-ms") for e in draft.document.get(key) or [] if isinstance(e, dict)]
+    draft.document["last-updated-ms"] = max(t for t in times if isinstance(t, int))
+    return step_of("Raise last-updated-ms", "Sets last-updated-ms to the newest time in the metadata file.", found)
+
+
+def drop_statistics(draft: Draft, found: list[Finding]) -> Step:
+    """Remove statistics files that do not exist, or that belong to no snapshot, from the metadata."""
+    gone = {f.location for f in found}
+    for key in ("statistics", "partition-statistics"):
+        if isinstance(draft.document.get(key), list):
+            draft.document[key] = [e for e in draft.document[key] if e.get("statistics-path") not in gone]
+    text = "Removes the files from the metadata. Readers plan without them; analyzing the table writes new ones."
+    sql = ("CALL <catalog>.system.compute_table_stats('<table>')",)
+    return step_of("Remove statistics files", text, found, sql=sql)
+
+
+def write_hint(draft: Draft, found: list[Finding]) -> Step:
+    """Write the version hint anew, which saving does."""
+    _touch(draft)
+    text = "The saved copy gets a version-hint.text that names its metadata file."
+    number = (found[0].expected or "").strip()
+    python = (f"echo {number} > metadata/version-hint.text",) if number.isdigit() else ()
+    return step_of("Rebuild the version hint", text, found, python=python)
+
+
+def write_document(draft: Draft, found: list[Finding]) -> Step:
+    """Write the metadata file anew, under a name that says how it is compressed."""
+    _touch(draft)
+    text = "Writes the metadata file again, under a name that says whether it is compressed."
+    return step_of("Rewrite the metadata file", text, found)
+
+
+def copy_table(draft: Draft, found: list[Finding]) -> Step:
+    """Give the table a folder of its own, which saving does."""
+    _touch(draft)
+    text = "The saved copy is in a folder of its own, and its metadata has the new locations."
+    sql = ("CALL <catalog>.system.rewrite_table_path('<table>', '<old prefix>', '<new prefix>')",)
+    return step_of("Copy the table", text, found, sql=sql)
+
+
+def _touch(draft: Draft) -> None:
+    """Have the metadata file written again, although none of its values is wrong."""
+    updated = draft.document.get("last-updated-ms")
+    draft.document["last-updated-ms"] = (updated if isinstance(updated, int) else 0) + 1

@@ -1,0 +1,515 @@
+"""Repairs of manifests and manifest lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
+from iceexplore.commits import files_of_paths
+from iceexplore.deletes import read_puffin_footer
+from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.repair._document_repairs import step_of
+from iceexplore.doctor.repair._draft import ALL_PARTS, Draft, live_mask
+from iceexplore.doctor.repair._step import Step
+from iceexplore.errors import FileMissingError, IceexploreError, OptionError
+from iceexplore.graph import live_manifests
+from iceexplore.manifests import ContentType, EntryBatch, Manifest
+from iceexplore.metadata import ancestry
+from iceexplore.storage import canonical
+
+__all__ = [
+    "drop_dangling",
+    "drop_duplicate_files",
+    "drop_entries",
+    "drop_lost_manifests",
+    "drop_missing_files",
+    "drop_split_offsets",
+    "drop_surplus_vectors",
+    "fill_sequence_numbers",
+    "forget_row_ids",
+    "point_vectors_at_files",
+    "recompute_metrics",
+    "restore_snapshot",
+    "restore_vector_places",
+    "rewrite_lists",
+    "rewrite_manifests",
+    "set_contents",
+    "set_counts",
+]
+
+_DELETE_FILE = (
+    "Java: table.newDelete().deleteFile(path).commit()",
+    "PyIceberg: with tx.update_snapshot().overwrite() as o: o.delete_data_file(file)",
+)
+_ENTRY = re.compile(r"(.*)#entry (\d+)\Z", re.DOTALL)
+
+
+def _entries_of(found: list[Finding]) -> dict[str, set[int]]:
+    """Return the ordinals of the entries that findings name, by the manifest's canonical location."""
+    out: dict[str, set[int]] = {}
+    for one in found:
+        for place in (one.where, *one.places):
+            match = _ENTRY.match(place)
+            if match:
+                out.setdefault(canonical(match[1]), set()).add(int(match[2]))
+    return out
+
+
+def _manifests(draft: Draft) -> set[str]:
+    """Return the canonical locations of all manifests of all snapshots whose lists can be read."""
+    out: set[str] = set()
+    for snapshot in draft.state.metadata.snapshots:
+        root = draft.state.reader.root(snapshot)
+        out |= {canonical(n) for n in build.to_pylist(root.entries["location"]) if n}
+    return out
+
+
+def _hit(batch: EntryBatch, ordinals: set[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    wanted = pa.array(sorted(ordinals), batch.entries.schema.field("ordinal").type)
+    return np.asarray(pc.fill_null(pc.is_in(batch.entries["ordinal"], wanted), False))
+
+
+def _records(draft: Draft, places: dict[str, set[int]], contents: tuple[int, ...] = (0,)) -> int:
+    """Return the rows of the live entries at these places in the current snapshot."""
+    total = 0
+    for leaf in _current_leaves(draft):
+        if canonical(leaf.location) not in places:
+            continue
+        batch = EntryBatch.of(leaf, ())
+        mask = live_mask(batch) & _hit(batch, places[canonical(leaf.location)])
+        kind = np.asarray(pc.fill_null(batch.entries["content_type"], 0))
+        rows = np.asarray(pc.fill_null(batch.entries["record_count"], 0))
+        total += int(rows[mask & np.isin(kind, contents)].sum())
+    return total
+
+
+# Lists and whole manifests --------------------------------------------------------------------------------------------
+
+
+def rewrite_manifests(draft: Draft, found: list[Finding]) -> Step:
+    """Write manifests again as they were read: with a complete header, field ids and well-formed values."""
+    names = {canonical(f.location) for f in found} | {canonical(p.partition("#")[0]) for f in found for p in f.places}
+    mine = names & _manifests(draft)
+    for name in mine:
+        draft.edit_leaf(name)
+    roots = _roots_at(draft, names - mine)
+    draft.rewritten_roots |= roots
+    text = (
+        "Writes the files again with the entries that can be read, so that headers, field ids and values are as the "
+        "spec has them. Bounds that cannot be decoded are left out."
+    )
+    sql = ("CALL <catalog>.system.rewrite_manifests('<table>')",)
+    return step_of("Rewrite manifests", text, found, sql=sql)
+
+
+def _roots_at(draft: Draft, names: set[str]) -> set[int]:
+    return {
+        s.snapshot_id
+        for s in draft.state.metadata.snapshots
+        if s.root_location is not None and canonical(s.root_location) in names
+    }
+
+
+def rewrite_lists(draft: Draft, found: list[Finding]) -> Step:
+    """Compute the rows of manifest lists, and the totals of summaries, from the manifests."""
+    draft.rewritten_roots |= {s for f in found for s in f.snapshots}
+    draft.rewritten_roots |= _roots_at(draft, {canonical(f.location) for f in found})
+    text = (
+        "Computes counts, lengths, sequence numbers and partition summaries of manifest lists, and the totals of "
+        "snapshot summaries, from the manifests."
+    )
+    sql = ("CALL <catalog>.system.rewrite_manifests('<table>')",)
+    return step_of("Recompute manifest lists", text, found, rows_back=None, sql=sql)
+
+
+def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
+    """Remove snapshots whose manifest list is lost; branches go back to the newest ancestor that can be read."""
+    gone = _roots_at(draft, {canonical(f.location) for f in found})
+    draft.dropped_snapshots |= gone
+    current = draft.state.metadata.current_snapshot_id
+    names = ", ".join(map(str, sorted(gone)[:5]))
+    text = "The manifest list of a snapshot is lost" if len(gone) == 1 else f"{len(gone):,} manifest lists are lost"
+    lost: int | None = 0
+    if current in gone:
+        left = next(
+            (s for s in ancestry(draft.state.metadata, draft.state.snapshot) if s.snapshot_id not in gone), None
+        )
+        text += ": the table goes back to its newest ancestor that can be read, and loses the changes of later commits."
+        at = "<snapshot id>" if left is None else left.snapshot_id
+        sql = (f"CALL <catalog>.system.rollback_to_snapshot('<table>', {at})",)
+        lost = None
+    else:
+        text += ". The current snapshot is not affected; time travel to the removed ones fails already."
+        sql = (f"CALL <catalog>.system.expire_snapshots(table => '<table>', snapshot_ids => ARRAY({names}))",)
+    return step_of("Remove snapshots without a manifest list", text, found, rows_lost=lost, rows_back=None, sql=sql)
+
+
+def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
+    """Remove lost manifests from the lists, and register their data files again where these are still there."""
+    names = {canonical(f.location) for f in found}
+    draft.dropped_leaves |= names
+    lost = 0
+    root = draft.state.root()
+    deletes = False
+    for row in [] if root is None else build.to_pylist(root.entries):
+        if canonical(row["location"] or "") in names:
+            stats = row["manifest_stats"] or {}
+            deletes |= row["content_type"] == ContentType.DELETE_MANIFEST
+            if row["content_type"] != ContentType.DELETE_MANIFEST:
+                lost += (stats.get("added_rows_count") or 0) + (stats.get("existing_rows_count") or 0)
+    text = "Removes the manifests from the lists, with the files that only they listed."
+    if deletes:
+        text += " One of them listed deletes: rows that were deleted come back."
+    python = ("Iceberg's Java API: table.newAppend().appendFile(file) registers a file that is still there again",)
+    return step_of(
+        "Remove lost manifests", text, found, certain=False, rows_lost=lost, rows_back=None if deletes else 0,
+        python=python,
+    )  # fmt: skip
+
+
+# Entries --------------------------------------------------------------------------------------------------------------
+
+
+def drop_missing_files(draft: Draft, found: list[Finding]) -> Step:
+    """Remove the entries of all files that do not exist, in the manifests of the snapshots that the findings name."""
+    places = _missing(draft)
+    for name, ordinals in _entries_of(found).items():
+        places.setdefault(name, set()).update(ordinals)
+    _drop(draft, places)
+    text = "Removes the entries of files that do not exist from the manifests: their rows cannot be read any more."
+    return step_of(
+        "Remove entries of missing files", text, found, rows_lost=_records(draft, places), python=_DELETE_FILE,
+        rows_back=None if _records(draft, places, (1, 2)) else 0,
+    )  # fmt: skip
+
+
+def drop_entries(draft: Draft, found: list[Finding]) -> Step:
+    """Remove the entries of files that cannot be read."""
+    places = _entries_of(found)
+    _drop(draft, places)
+    lost = _records(draft, places)
+    back = _records(draft, places, (1, 2))
+    text = "Removes the entries of files that cannot be read."
+    if back:
+        text += " Deletes are among them: up to as many rows as they deleted come back."
+    return step_of(
+        "Remove entries of unreadable files", text, found, certain=False, rows_lost=lost, rows_back=back,
+        python=_DELETE_FILE,
+    )  # fmt: skip
+
+
+def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
+    """Remove deletes that apply to no live data file."""
+    _drop(draft, _entries_of(found))
+    options = "options => map('remove-dangling-deletes', 'true')"
+    sql = (f"CALL <catalog>.system.rewrite_data_files(table => '<table>', {options})",)
+    text = "Removes deletes that apply to no live data file; readers return the same rows."
+    return step_of("Remove dangling deletes", text, found, sql=sql)
+
+
+def _drop(draft: Draft, places: dict[str, set[int]]) -> None:
+    for name, ordinals in places.items():
+
+        def edit(batch: EntryBatch, gone: set[int] = ordinals) -> EntryBatch:
+            return batch.filter(pa.array(~_hit(batch, gone)))
+
+        draft.edit_leaf(name, edit)
+
+
+def _missing(draft: Draft) -> dict[str, set[int]]:
+    """Return the live entries of the current snapshot whose files do not exist."""
+    out: dict[str, set[int]] = {}
+    for leaf in _current_leaves(draft):
+        batch = EntryBatch.of(leaf, ())
+        alive = live_mask(batch)
+        ordinals = np.asarray(batch.entries["ordinal"])
+        for i, name in enumerate(build.to_pylist(batch.entries["location"])):
+            if alive[i] and name and _is_gone(draft, name):
+                out.setdefault(canonical(leaf.location), set()).add(int(ordinals[i]))
+    return out
+
+
+def _is_gone(draft: Draft, name: str) -> bool:
+    try:
+        draft.state.storage.stat(name)
+    except FileMissingError:
+        return True
+    except IceexploreError:
+        return False
+    return False
+
+
+def drop_duplicate_files(draft: Draft, found: list[Finding]) -> Step:
+    """Keep the first live entry of each file, and remove the others."""
+    seen: set[str] = set()
+    surplus: dict[str, set[int]] = {}
+    for leaf in _current_leaves(draft):
+        batch = EntryBatch.of(leaf, ())
+        alive = live_mask(batch)
+        ordinals = np.asarray(batch.entries["ordinal"])
+        kinds = np.asarray(pc.fill_null(batch.entries["content_type"], 0))
+        for i, name in enumerate(build.to_pylist(batch.entries["location"])):
+            if not alive[i] or not name or kinds[i] != ContentType.DATA:
+                continue
+            if canonical(name) in seen:
+                surplus.setdefault(canonical(leaf.location), set()).add(int(ordinals[i]))
+            seen.add(canonical(name))
+    _drop(draft, surplus)
+    twice = _records(draft, surplus)
+    text = f"Keeps one live entry of each file: readers that returned its rows twice return {twice:,} rows less."
+    return step_of("Remove duplicate entries", text, found, rows_lost=twice)
+
+
+def drop_surplus_vectors(draft: Draft, found: list[Finding]) -> Step:
+    """Keep the newest of several deletion vectors of a data file."""
+    best: dict[str, tuple[int, str, int]] = {}
+    surplus: dict[str, set[int]] = {}
+    for leaf in _current_leaves(draft):
+        batch = EntryBatch.of(leaf, ())
+        alive = live_mask(batch)
+        columns = batch.entries.select(["ordinal", "referenced_file", "sequence_number", "deletion_vector"])
+        for i, row in enumerate(columns.to_pylist()):
+            if not alive[i] or row["deletion_vector"] is None or not row["referenced_file"]:
+                continue
+            mine = (row["sequence_number"] or 0, canonical(leaf.location), row["ordinal"])
+            name = canonical(row["referenced_file"])
+            other = best.get(name)
+            if other is None or mine > other:
+                best[name], mine = mine, other or mine
+            if other is not None:
+                surplus.setdefault(mine[1], set()).add(mine[2])
+    _drop(draft, surplus)
+    text = (
+        "Keeps the deletion vector with the highest sequence number, which the format requires to contain the "
+        "positions of older ones, and removes the others."
+    )
+    return step_of("Remove surplus deletion vectors", text, found, certain=False, rows_back=None)
+
+
+def recompute_metrics(draft: Draft, found: list[Finding]) -> Step:
+    """Compute the metrics of entries from the footers of their Parquet files; remove them where there are none."""
+    places = _entries_of(found)
+    if any(f.code == "metrics-missing" for f in found):
+        places |= _without_metrics(draft)
+    for name, ordinals in places.items():
+
+        def edit(batch: EntryBatch, hit: set[int] = ordinals) -> EntryBatch:
+            return _with_metrics(draft, batch, np.flatnonzero(_hit(batch, hit)))
+
+        draft.edit_leaf(name, edit)
+    text = (
+        "Computes the column metrics of these files from their footers. Files of other formats than Parquet get none: "
+        "filters then always read them."
+    )
+    sql = ("CALL <catalog>.system.rewrite_data_files(table => '<table>', options => map('rewrite-all', 'true'))",)
+    return step_of("Recompute column metrics", text, found, rows_back=None, sql=sql)
+
+
+def _without_metrics(draft: Draft) -> dict[str, set[int]]:
+    """Return the live data entries of the current snapshot that have no bounds at all."""
+    out: dict[str, set[int]] = {}
+    for leaf in _current_leaves(draft):
+        batch = EntryBatch.of(leaf)
+        bare = live_mask(batch) & np.asarray(pc.equal(pc.fill_null(batch.entries["content_type"], 0), 0))
+        for array in batch.stats.values():
+            bare &= np.asarray(pc.fill_null(pc.struct_field(array, "lower").is_null(), True))
+        if bare.any():
+            out[canonical(leaf.location)] = set(np.asarray(batch.entries["ordinal"])[bare].tolist())
+    return out
+
+
+def _with_metrics(draft: Draft, batch: EntryBatch, rows: np.ndarray[Any, np.dtype[np.int64]]) -> EntryBatch:
+    """Return a batch in which these entries have the metrics of their files' footers, or none."""
+    state = draft.state
+    names = build.to_pylist(batch.entries["location"])
+    columns: dict[int, list[Any]] = {}
+    kinds: dict[int, pa.DataType] = {i: array.type for i, array in batch.stats.items()}
+    for row in rows.tolist():
+        try:
+            made = files_of_paths(state, [names[row]], check_duplicates=False)
+        except IceexploreError:
+            continue
+        for field_id, array in made.stats.items():
+            kinds.setdefault(field_id, array.type)
+            if array.type == kinds[field_id]:
+                columns.setdefault(field_id, [None] * len(batch))[row] = array[0]
+    chosen = np.zeros(len(batch), bool)
+    chosen[rows] = True
+    stats = {}
+    for field_id, kind in kinds.items():
+        fresh = pa.array([None if v is None else v.as_py() for v in columns.get(field_id, [None] * len(batch))], kind)
+        old = batch.stats.get(field_id)
+        stats[field_id] = fresh if old is None else pc.if_else(pa.array(chosen), fresh, old)
+    return EntryBatch(batch.entries, stats, batch.partition)  # type: ignore[arg-type]
+
+
+def _current_leaves(draft: Draft) -> Iterator[Manifest]:
+    """Yield the live manifests of the current snapshot that can be read."""
+    root = draft.state.root()
+    if root is not None:
+        yield from (draft.state.reader.leaf(root, row, ALL_PARTS) for row in live_manifests(root))
+
+
+def point_vectors_at_files(draft: Draft, found: list[Finding]) -> Step:
+    """Point deletion vectors at the live data file with the same name as the one that they reference."""
+    live_names: dict[str, list[str]] = {}
+    for leaf in _current_leaves(draft):
+        batch = EntryBatch.of(leaf, ())
+        mask = live_mask(batch) & np.asarray(pc.equal(pc.fill_null(batch.entries["content_type"], 0), 0))
+        for name in build.to_pylist(batch.entries["location"].filter(pa.array(mask))):
+            live_names.setdefault(str(name).rpartition("/")[2], []).append(str(name))
+
+    def right(old: str | None) -> str | None:
+        mine = live_names.get((old or "").rpartition("/")[2], [])
+        return mine[0] if len(mine) == 1 else old
+
+    for name, ordinals in _entries_of(found).items():
+
+        def edit(batch: EntryBatch, hit: set[int] = ordinals) -> EntryBatch:
+            mask = _hit(batch, hit)
+            given = build.to_pylist(batch.entries["referenced_file"])
+            made = [right(old) if m else old for old, m in zip(given, mask, strict=True)]
+            return batch.with_columns(referenced_file=pa.array(made, pa.string()))
+
+        draft.edit_leaf(name, edit)
+    text = "Points these deletes at the live data file of the same name: its deleted rows are deleted again."
+    return step_of("Point deletes at their data files", text, found, certain=False, rows_lost=None)
+
+
+def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
+    """Take offset and size of deletion vectors from the footer of their Puffin file."""
+    for name, ordinals in _entries_of(found).items():
+
+        def edit(batch: EntryBatch, hit: set[int] = ordinals) -> EntryBatch:
+            mask = _hit(batch, hit)
+            rows = build.to_pylist(batch.entries.select(["location", "referenced_file", "deletion_vector"]))
+            made = [
+                _vector_place(draft, row) if m else row["deletion_vector"] for row, m in zip(rows, mask, strict=True)
+            ]
+            kind = batch.entries.schema.field("deletion_vector").type
+            return batch.with_columns(deletion_vector=pa.array(made, kind))
+
+        draft.edit_leaf(name, edit)
+    text = "Takes the offset and size of these deletion vectors from the footers of their Puffin files."
+    return step_of("Find deletion vectors in their files", text, found)
+
+
+def _vector_place(draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    given = dict(row["deletion_vector"] or {})
+    try:
+        footer = read_puffin_footer(draft.state.storage, row["location"])
+    except IceexploreError:
+        return given
+    mine = [
+        b for b in footer.blobs
+        if b.referenced_data_file is not None and canonical(b.referenced_data_file) == canonical(row["referenced_file"])
+    ]  # fmt: skip
+    if len(mine) == 1:
+        given |= {"offset": mine[0].offset, "size_in_bytes": mine[0].length}
+    return given
+
+
+def drop_split_offsets(draft: Draft, found: list[Finding]) -> Step:
+    """Remove split offsets beyond the end of their file; readers then split by size."""
+    _set(draft, found, "split_offsets", None)
+    text = "Removes the split offsets of these files; readers then split them by size."
+    return step_of("Remove split offsets", text, found)
+
+
+def forget_row_ids(draft: Draft, found: list[Finding]) -> Step:
+    """Assign new row ids to files whose row ids are negative or assigned twice."""
+    places = _entries_of(found)
+    start = draft.document.get("next-row-id")
+    following = start if isinstance(start, int) and start >= 0 else 0
+    for name, ordinals in places.items():
+        rows = _records(draft, {name: ordinals})
+
+        def edit(batch: EntryBatch, hit: set[int] = ordinals, first: int = following) -> EntryBatch:
+            mask = _hit(batch, hit)
+            counts = np.where(mask, np.asarray(pc.fill_null(batch.entries["record_count"], 0)), 0)
+            fresh = first + np.cumsum(counts) - counts
+            column = pc.if_else(pa.array(mask), pa.array(fresh, pa.int64()), batch.entries["first_row_id"])
+            return batch.with_columns(first_row_id=column)
+
+        draft.edit_leaf(name, edit)
+        following += rows
+    draft.document["next-row-id"] = following
+    text = "Assigns new row ids to these files, above all others: readers that follow rows by id see them as new."
+    return step_of("Assign new row ids", text, found, certain=False)
+
+
+def fill_sequence_numbers(draft: Draft, found: list[Finding]) -> Step:
+    """Give entries without a sequence number that of the snapshot which added them."""
+    known = {s.snapshot_id: s.sequence_number for s in draft.state.metadata.snapshots}
+    for name, ordinals in _entries_of(found).items():
+
+        def edit(batch: EntryBatch, hit: set[int] = ordinals) -> EntryBatch:
+            mask = _hit(batch, hit)
+            ids = build.to_pylist(batch.entries["snapshot_id"])
+            columns: dict[str, Any] = {}
+            for column in ("sequence_number", "file_sequence_number"):
+                given = build.to_pylist(batch.entries[column])
+                made = [known.get(i, n) if m and n is None else n for i, n, m in zip(ids, given, mask, strict=True)]
+                columns[column] = pa.array(made, pa.int64())
+            return batch.with_columns(**columns)
+
+        draft.edit_leaf(name, edit)
+    text = "Sets the sequence number of the snapshot that added each file."
+    return step_of("Fill in sequence numbers", text, found, certain=False, rows_lost=None)
+
+
+def set_contents(draft: Draft, found: list[Finding]) -> Step:
+    """Set the content of entries to what their files are: data files have columns of the table, delete files do not."""
+    for name in {canonical(f.location) for f in found}:
+
+        def edit(batch: EntryBatch) -> EntryBatch:
+            rows = build.to_pylist(batch.entries.select(["location", "content_type", "equality_ids"]))
+            made = [_content_of(draft, row) for row in rows]
+            return batch.with_columns(content_type=pa.array(made, batch.entries.schema.field("content_type").type))
+
+        draft.edit_leaf(name, edit)
+    text = "Opens the files of these manifests, and lists each as what it is: a data file or a delete file."
+    return step_of("Correct the content of entries", text, found, rows_back=None, rows_lost=None)
+
+
+def _content_of(draft: Draft, row: dict[str, Any]) -> int:
+    try:
+        files_of_paths(draft.state, [row["location"]], check_duplicates=False)
+    except OptionError:  # no column of the table
+        return int(ContentType.EQUALITY_DELETE if row["equality_ids"] else ContentType.POSITION_DELETE)
+    except IceexploreError:
+        return int(row["content_type"])
+    return int(ContentType.EQUALITY_DELETE if row["equality_ids"] else ContentType.DATA)
+
+
+def set_counts(draft: Draft, found: list[Finding]) -> Step:
+    """Set the row count and size of entries to those of the files."""
+    for one in found:
+        column = (one.field or "").split()[-1]
+        if one.found is None or not one.found.isdigit():
+            continue
+        _set(draft, [one], column, int(one.found))
+    text = "Sets row counts and sizes of entries to what the files have."
+    return step_of("Correct counts and sizes", text, found, rows_back=None, rows_lost=None)
+
+
+def _set(draft: Draft, found: list[Finding], column: str, value: object) -> None:
+    """Set a column of the named entries."""
+    for name, ordinals in _entries_of(found).items():
+
+        def edit(batch: EntryBatch, hit: set[int] = ordinals) -> EntryBatch:
+            kind = batch.entries.schema.field(column).type
+            given = batch.entries[column].combine_chunks()
+            mask = _hit(batch, hit)
+            if value is None:
+                made = [None if m else v for m, v in zip(mask, build.to_pylist(given), strict=True)]
+                return batch.with_columns(**{column: pa.array(made, kind)})
+            return batch.with_columns(**{column: pc.if_else(pa.array(mask), pa.scalar(value, kind), given)})
+
+        draft.edit_leaf(name, edit)

@@ -1,0 +1,240 @@
+"""A repair plan: steps, a simulated table after them, and a saved copy."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from iceexplore.commits import Sandbox, Saved, save, start_sandbox
+from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.repair._document_repairs import step_of
+from iceexplore.doctor.repair._draft import Draft
+from iceexplore.doctor.repair._plan_text import plan_html, plan_text
+from iceexplore.doctor.repair._registry import COPIED, REPAIRS, UNREPAIRABLE, Repair, key_of
+from iceexplore.doctor.repair._step import Step, Unrepaired
+from iceexplore.errors import IceexploreError
+from iceexplore.graph import TableState, state_of
+from iceexplore.metadata import parse_version
+from iceexplore.reading import count_rows
+from iceexplore.render import shown_frame
+from iceexplore.storage import parse_document
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["RepairPlan", "plan_repair"]
+
+#: A repair can bring to light what it hid; after this number of rounds the rest is left to a person.
+_MOST_ROUNDS = 5
+#: The maximum number of newer metadata files to go through, each the next of the one before.
+_MOST_NEWER = 100
+_TREE = "Root manifests of V4 are not rewritten; roll back to the last snapshot without the fault."
+_REFUSED = "The repaired files cannot be written: {error}"
+
+
+@dataclass(frozen=True)
+class RepairPlan:
+    """How to mend a table, and the table after it. The table itself is never written.
+
+    Attributes
+    ----------
+    steps
+        In the order in which they are applied.
+    unrepaired
+        Findings that no step mends, each with the reason.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    unrepaired: tuple[Unrepaired, ...]
+    _damaged: TableState = field(repr=False, compare=False)
+    _sandbox: Sandbox = field(repr=False, compare=False)
+    _show: Callable[[Sandbox], Any] = field(repr=False, compare=False)
+
+    @property
+    def table(self) -> Any:  # noqa: ANN401  a Simulation, which is defined above this package
+        """The repaired table, a simulation: count it, check it, look at its tree, and commit further changes."""
+        return self._show(self._sandbox)
+
+    @cached_property
+    def rows_before(self) -> int | None:
+        """Rows of the damaged table; None if they cannot be counted."""
+        return _rows(self._damaged)
+
+    @cached_property
+    def rows_after(self) -> int | None:
+        """Rows of the repaired table; None if they cannot be counted."""
+        return _rows(self._sandbox.state)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        data: Literal["refer", "copy", "none"] = "copy",
+        location: str | None = None,
+    ) -> Saved:
+        """Write the repaired table into a new folder, with its data files, so that it opens and reads anywhere.
+
+        Parameters
+        ----------
+        path
+            A folder that is empty or does not exist.
+        data
+            ``"copy"`` copies data files; ``"refer"`` leaves them in place; ``"none"`` writes metadata only.
+        location
+            The location in the written metadata; by default ``path``.
+
+        Raises
+        ------
+        OptionError
+            The folder is not empty.
+        StorageError
+            The folder cannot be written.
+        """
+        return save(self._sandbox.state, path, data=data, location=location)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __bool__(self) -> bool:
+        return True  # true even without steps
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "table": self.name,
+            "steps": [s.to_dict() for s in self.steps],
+            "unrepaired": [u.to_dict() for u in self.unrepaired],
+            "rows_before": self.rows_before,
+            "rows_after": self.rows_after,
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per step."""
+        import pandas as pd
+
+        columns = ["title", "text", "codes", "modes", "places", "certain", "rows_back", "rows_lost", "sql", "python"]
+        frame = pd.DataFrame([s.to_dict() for s in self.steps], columns=columns)
+        for name in ("rows_back", "rows_lost"):
+            frame[name] = frame[name].astype("Int64")
+        return shown_frame(frame)
+
+    def __repr__(self) -> str:
+        return plan_text(self)
+
+    def _repr_html_(self) -> str:
+        return plan_html(self)
+
+
+def plan_repair(
+    state: TableState,
+    findings: Iterable[Finding],
+    check: Callable[[TableState], Iterable[Finding]],
+    show: Callable[[Sandbox], Any],
+) -> RepairPlan:
+    """Plan the repair of a table, apply it to a simulated table, and repair what that brings to light.
+
+    Parameters
+    ----------
+    state
+        The damaged table.
+    findings
+        What an examination found.
+    check
+        Examines a state in the same way.
+    show
+        Makes a table of the simulation.
+    """
+    now, steps = _newest(state, list(findings), check)
+    refused: dict[tuple[str, str], Unrepaired] = {}
+    sandbox = start_sandbox(now)
+    left = list(check(now) if steps else findings)
+    for _ in range(_MOST_ROUNDS):
+        todo = [f for f in left if (f.code, f.where) not in refused and _repair_of(now, f) is not None]
+        if not todo:
+            break
+        draft = Draft.of(now)
+        made = [repair.plan(draft, mine) for repair, mine in _grouped(now, todo)]
+        try:
+            draft.write(sandbox)
+        except IceexploreError as error:
+            for one in todo:
+                refused[one.code, one.where] = Unrepaired(one, _REFUSED.format(error=error))
+            sandbox = start_sandbox(now)
+            break
+        steps += made
+        now = sandbox.state
+        left = [f for f in check(now) if f.code not in COPIED]
+    unrepaired = [refused.get((f.code, f.where)) or Unrepaired(f, _reason(now, f)) for f in left]
+    return RepairPlan(state.name, tuple(_merged(steps)), tuple(unrepaired), state, sandbox, show)
+
+
+def _newest(
+    state: TableState, findings: list[Finding], check: Callable[[TableState], Iterable[Finding]]
+) -> tuple[TableState, list[Step]]:
+    """Return the state of the newest metadata file if the table was opened at an older one, and the step for that."""
+    newer = [f for f in findings if f.code == "metadata-newer" and f.found]
+    first = newer
+    name = ""
+    for _ in range(_MOST_NEWER):
+        if not newer:
+            break
+        name = str(newer[0].found)
+        location = f"{state.metadata_location.rpartition('/')[0]}/{name}"
+        document, _ = parse_document(state.storage.read(location, kind="metadata"), location)
+        state = state_of(
+            replace(state.opened, metadata_location=location, document=dict(document), version=parse_version(location))
+        )
+        newer = [f for f in check(state) if f.code == "metadata-newer" and f.found]
+    if not name:
+        return state, []
+    text = f"Takes {name}, the newest metadata file, which continues the history of the one that was opened."
+    sql = (f"CALL <catalog>.system.register_table('<table>', '{state.metadata_location}')",)
+    step = step_of("Use the newest metadata file", text, first, rows_back=None, rows_lost=None, sql=sql)
+    return state, [step]
+
+
+def _repair_of(state: TableState, finding: Finding) -> Repair | None:
+    if _in_tree(state, finding):
+        return None
+    version, key = state.metadata.format_version, key_of(finding)
+    return next((r for r in REPAIRS if r.since <= version and r.pattern.fullmatch(key)), None)
+
+
+def _in_tree(state: TableState, finding: Finding) -> bool:
+    """Return whether a finding is of a tree of manifests with a root manifest, and not of the metadata file."""
+    root = state.root()
+    return root is not None and root.dialect.has_root_manifest and not finding.location.endswith((".json", ".gz"))
+
+
+def _grouped(state: TableState, findings: list[Finding]) -> list[tuple[Repair, list[Finding]]]:
+    """Return the findings by repair, in the order of the registry."""
+    chosen = [(_repair_of(state, f), f) for f in findings]
+    return [(repair, mine) for repair in REPAIRS if (mine := [f for r, f in chosen if r is not None and r is repair])]
+
+
+def _merged(steps: list[Step]) -> list[Step]:
+    """Return the steps without those that a later round repeats without a change."""
+    return list(dict.fromkeys(steps))
+
+
+def _reason(state: TableState, finding: Finding) -> str:
+    if _in_tree(state, finding):
+        return _TREE
+    return UNREPAIRABLE.get(finding.code) or finding.advice
+
+
+def _rows(state: TableState) -> int | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of contradictions, which the report lists
+            return int(count_rows(state))
+    except IceexploreError:
+        return None

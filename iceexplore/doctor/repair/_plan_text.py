@@ -1,0 +1,96 @@
+"""A repair plan as text and as HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Protocol
+
+from iceexplore.doctor.repair._step import Step, Unrepaired
+from iceexplore.errors import visible
+from iceexplore.render import escape
+
+__all__ = ["plan_html", "plan_text"]
+
+_WIDTH = 100
+_SHOWN = 20
+
+
+class PlanLike(Protocol):
+    """The parts of a plan that are shown."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def steps(self) -> tuple[Step, ...]: ...
+    @property
+    def unrepaired(self) -> tuple[Unrepaired, ...]: ...
+    @property
+    def rows_before(self) -> int | None: ...
+    @property
+    def rows_after(self) -> int | None: ...
+
+
+def plan_text(plan: PlanLike) -> str:
+    """Return a plan as text."""
+    lines = [_heading(plan), ""]
+    for number, step in enumerate(plan.steps, 1):
+        lines += [f"{number}. {step.title}  [{', '.join(step.codes)}]"]
+        lines += textwrap.wrap(step.text, _WIDTH, initial_indent="   ", subsequent_indent="   ")
+        lines += [f"   {_effect(step)}"]
+        lines += [f"   SQL: {s}" for s in step.sql] + [f"   {p}" for p in step.python]
+    if plan.unrepaired:
+        lines += ["", "Not mended by this plan:"]
+    for one in plan.unrepaired[:_SHOWN]:
+        text = f"- {one.finding.text} [{one.finding.code}] {one.reason}"
+        lines += textwrap.wrap(text, _WIDTH, subsequent_indent="  ")
+    if len(plan.unrepaired) > _SHOWN:
+        lines += [f"- and {len(plan.unrepaired) - _SHOWN:,} more"]
+    return "\n".join(map(visible, lines))
+
+
+def plan_html(plan: PlanLike) -> str:
+    """Return a plan as an HTML card."""
+    return f'<div style="max-width:60em">{"".join(_html(plan))}</div>'
+
+
+def _html(plan: PlanLike) -> Iterator[str]:
+    yield f"<p><b>{escape.html(_heading(plan))}</b></p>"
+    if plan.steps:
+        yield "<ol>"
+    for step in plan.steps:
+        yield f"<li><b>{escape.html(step.title)}</b> <code>{escape.html(', '.join(step.codes))}</code>"
+        yield f"<br>{escape.html(step.text)}"
+        yield f"<br><i>{escape.html(_effect(step))}</i>"
+        yield from (f"<br><code>{escape.html(s)}</code>" for s in (*step.sql, *step.python))
+        yield "</li>"
+    if plan.steps:
+        yield "</ol>"
+    if plan.unrepaired:
+        yield "<p>Not mended by this plan:</p><ul>"
+        for one in plan.unrepaired[:_SHOWN]:
+            yield f"<li>{escape.html(one.finding.text)} <code>{escape.html(one.finding.code)}</code> "
+            yield f"{escape.html(one.reason)}</li>"
+        if len(plan.unrepaired) > _SHOWN:
+            yield f"<li>and {len(plan.unrepaired) - _SHOWN:,} more</li>"
+        yield "</ul>"
+
+
+def _heading(plan: PlanLike) -> str:
+    none = "no step mends anything" if plan.unrepaired else "nothing to mend"
+    steps = {0: none, 1: "1 step"}.get(len(plan.steps), f"{len(plan.steps):,} steps")
+    before, after = (("unknown" if n is None else f"{n:,}") for n in (plan.rows_before, plan.rows_after))
+    return f"Repair of {plan.name}: {steps}. Rows: {before} before, {after} after."
+
+
+def _effect(step: Step) -> str:
+    out = ["certain" if step.certain else "a guess: check the result"]
+    for count, known, unknown in (
+        (step.rows_back, "come back", "rows may come back"),
+        (step.rows_lost, "are no longer listed", "rows may no longer be listed"),
+    ):
+        if count is None:
+            out.append(unknown)
+        elif count:
+            out.append(f"rows that {known}: {count:,}")
+    return "; ".join(out)

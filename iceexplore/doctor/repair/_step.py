@@ -1,0 +1,69 @@
+"""One step of a repair plan, as data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from iceexplore.doctor.model._finding import Finding
+
+__all__ = ["Step", "Unrepaired"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a repair.
+
+    Attributes
+    ----------
+    title
+        The step in a few words.
+    text
+        What it changes, and why that is right.
+    codes, modes
+        The problem codes that it mends, and the numbers of their modes in ``docs/doctor.md``.
+    places
+        The number of places that it changes.
+    certain
+        True if the repaired values follow from other evidence in the table; False for a guess.
+    rows_back, rows_lost
+        Rows that readers return again, and rows that the repaired table no longer lists; None if that is unknown.
+    sql, python
+        The same as statements of Spark, and as calls of PyIceberg or of Iceberg's Java API, where these exist.
+    """
+
+    title: str
+    text: str
+    codes: tuple[str, ...]
+    modes: tuple[int, ...]
+    places: int
+    certain: bool
+    rows_back: int | None = 0
+    rows_lost: int | None = 0
+    sql: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        values = asdict(self)
+        for name in ("codes", "modes", "sql", "python"):
+            values[name] = list(values[name])
+        return values
+
+
+@dataclass(frozen=True)
+class Unrepaired:
+    """A finding that the plan does not mend.
+
+    Attributes
+    ----------
+    reason
+        Why, and what a person can do.
+    """
+
+    finding: Finding
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"code": self.finding.code, "where": self.finding.where, "reason": self.reason}

@@ -1,0 +1,145 @@
+"""Repair plans: each repairable damage is mended, checks clean, reads anywhere, and has the promised rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import iceexplore as ix
+from iceexplore.doctor import Report
+from iceexplore.errors import OptionError
+from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
+from tests.doctor.damages import DAMAGES, Damage, healthy
+
+#: What no plan mends, and why: the damage's name, by the reason.
+UNREPAIRABLE = {
+    "the writer alone knows the right value": {
+        "field_id_twice", "field_id_zero", "deletes_of_a_newer_spec", "equality_ids_empty", "equality_column_unknown",
+        "vector_names_no_file", "vector_past_the_rows", "update_lost", "commit_on_an_older_file",
+        "partition_value_of_the_wrong_type", "vector_without_a_puffin_file",
+    },
+    "the lost values are in no live file": {"deletes_dropped_by_a_compaction", "row_ids_lost_by_a_compaction"},
+    "data or delete files have to be rewritten": {
+        "rows_of_another_partition", "data_file_without_field_ids", "deletes_spell_another_scheme",
+        "deletes_name_the_old_place", "deletes_name_the_old_place_without_a_reference",
+    },
+    "the user has to allow the folder": {"data_file_in_another_bucket"},
+    "maintenance mends it": {"metadata_file_large", "metadata_file_large_when_unpacked", "many_small_manifests"},
+}  # fmt: skip
+#: Rows after the repair, where they are not the healthy table's 17: rows that are lost with their files, and deletes
+#: that cannot be read or apply to nothing.
+ROWS = {
+    "data_file_gone": 16,
+    "manifest_gone": 15,
+    "current_list_gone": 15,
+    "data_file_cut": 16,
+    "file_with_two_sizes": 14,
+    "vector_of_a_file_that_is_not_live": 18,
+    "manifest_closed_early": 15,
+    "live_file_gone_after_expiry": 12,
+    "uuid_bounds_in_the_wrong_byte_order": 2,
+    "deletes_name_no_file": 18,
+    "equality_deletes_older_than_the_data": 18,
+    "vector_with_another_crc": 18,
+    "vector_with_another_magic": 18,
+    "vector_in_no_puffin_file": 18,
+    "vector_that_claims_more_bitmaps_than_it_has": 18,
+    "list_and_manifests_of_a_commit_cleaned_up": 15,
+    "manifests_of_a_commit_cleaned_up": 15,
+}
+_HOPELESS = {name for names in UNREPAIRABLE.values() for name in names}
+
+
+def _checked(folder: Path, one: Damage) -> Report:
+    table = ix.open(folder if folder.name == "moved" else folder / one.opens)
+    return table.check(level=one.level, snapshots=one.snapshots)  # type: ignore[arg-type]
+
+
+def _bytes(folder: Path) -> dict[Path, bytes]:
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("one", [d for d in DAMAGES if d.name not in _HOPELESS], ids=lambda d: f"{d.mode}-{d.name}")
+def test_a_damage_is_mended(one: Damage, tmp_path: Path) -> None:
+    folder = healthy(tmp_path, one.version)
+    one.damage(folder)
+    folder = folder if folder.exists() else tmp_path / "moved"
+    before = _bytes(folder)
+    report = _checked(folder, one)
+    plan = report.repair()
+    rows = ROWS.get(one.name, 17)
+    assert plan.steps or report.ok
+    assert plan.table.check(level=one.level).ok
+    assert plan.table.count() == plan.rows_after == rows
+    plan.save(tmp_path / "fixed")
+    folder.rename(tmp_path / "away")  # the copy does not need the damaged table
+    (tmp_path / "fixed").rename(tmp_path / "elsewhere")
+    mended = ix.open(tmp_path / "elsewhere")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing contradicts itself any more
+        assert mended.count() == mended.to_arrow().num_rows == rows
+        assert mended.head(3).shape[0] == min(rows, 3)
+    assert [f for f in _checked(tmp_path / "elsewhere", replace(one, opens="")) if f.severity != "untidy"] == []
+    assert _bytes(tmp_path / "away") == before, "the damaged table was written to"
+
+
+@pytest.mark.parametrize("one", [d for d in DAMAGES if d.name in _HOPELESS], ids=lambda d: f"{d.mode}-{d.name}")
+def test_what_cannot_be_mended_is_named_with_the_reason(one: Damage, tmp_path: Path) -> None:
+    folder = healthy(tmp_path, one.version)
+    one.damage(folder)
+    plan = _checked(folder, one).repair()
+    left = [u for u in plan.unrepaired if u.finding.code == one.code]
+    assert left
+    assert left[0].reason.endswith(".")
+
+
+def test_every_damage_that_is_left_is_a_damage() -> None:
+    assert {d.name for d in DAMAGES} >= _HOPELESS | ROWS.keys()
+
+
+def test_two_faults_are_mended_together(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    by_name = {d.name: d for d in DAMAGES}
+    by_name["data_file_gone"].damage(folder)
+    by_name["summary_totals_wrong"].damage(folder)
+    plan = ix.open(folder).check().repair()
+    assert [s.title for s in plan] == ["Recompute manifest lists", "Remove entries of missing files"]
+    assert plan.table.check().ok
+    assert plan.rows_after == 16
+    assert list(plan.to_pandas()["rows_lost"]) == [0, 1]
+
+
+def test_a_plan_shows_its_steps(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    next(d for d in DAMAGES if d.name == "data_file_gone").damage(folder)
+    plan = ix.open(folder).check().repair()
+    text = repr(plan)
+    assert text.startswith("Repair of t: 1 step. Rows: 17 before, 16 after.")
+    assert "1. Remove entries of missing files  [file-missing]" in text
+    assert "rows that are no longer listed: 1" in text
+    assert "Java: table.newDelete().deleteFile(path).commit()" in text
+    assert "<b>Remove entries of missing files</b>" in plan._repr_html_()
+
+
+def test_a_healthy_table_needs_no_step(tmp_path: Path) -> None:
+    plan = ix.open(healthy(tmp_path)).check().repair()
+    assert (len(plan), plan.unrepaired, bool(plan)) == (0, (), True)
+    assert "no step mends anything" not in repr(plan)
+
+
+def test_a_report_from_json_has_no_table_to_repair(tmp_path: Path) -> None:
+    report = ix.open(healthy(tmp_path)).check()
+    with pytest.raises(OptionError, match="call check"):
+        Report.from_dict(report.to_dict()).repair()
+
+
+def test_a_tree_of_v4_is_mended_in_its_metadata_file_only(tmp_path: Path) -> None:
+    folder = healthy(tmp_path, 4)
+    gone = next(Path(p.removeprefix("file://")) for p in ix.open(folder).inspect.files()["file_path"])
+    gone.unlink()
+    plan = ix.open(folder).check().repair()
+    assert [u.finding.code for u in plan.unrepaired] == ["file-missing"]
+    assert "V4" in plan.unrepaired[0].reason
