@@ -22,7 +22,7 @@ from iceexplore.commits.live_files._selection import Selection, select
 from iceexplore.commits.metadata_updates._document import next_document, set_properties
 from iceexplore.commits.metadata_updates._empty_state import empty_state, new_table
 from iceexplore.commits.metadata_updates._expire import expire_snapshots
-from iceexplore.commits.metadata_updates._expired import Expired, KeptSnapshot
+from iceexplore.commits.metadata_updates._expired import Expired, KeptSnapshot, duration
 from iceexplore.commits.metadata_updates._new_table import new_table_document
 from iceexplore.commits.metadata_updates._refs import (
     cherry_pick_summary,
@@ -58,7 +58,7 @@ from iceexplore.commits.replaying._replay import replay
 from iceexplore.commits.replaying._result import Replay, ReplayedSnapshot, Side
 from iceexplore.commits.rules._check import check_rules, checked_rules
 from iceexplore.commits.rules._entries import RuleBreak
-from iceexplore.commits.saving._reachable import snapshot_files
+from iceexplore.commits.saving._reachable import REFERENCED_SCHEMA, referenced_files, snapshot_files
 from iceexplore.commits.saving._save import Saved, save
 from iceexplore.commits.transaction._committer import CommitRecord, Committer, DocumentChange, MakeChange
 from iceexplore.commits.transaction._pointer import (
@@ -105,6 +105,7 @@ __all__ = [
     "PartitionStorage",
     "PlanCost",
     "Pointer",
+    "REFERENCED_SCHEMA",
     "RULES",
     "Replay",
     "ReplayedSnapshot",
@@ -137,6 +138,7 @@ __all__ = [
     "cost_of",
     "delete_files",
     "delete_where",
+    "duration",
     "empty_state",
     "evolve_schema",
     "evolve_spec",
@@ -157,6 +159,7 @@ __all__ = [
     "plan_cost",
     "publish_by_rename",
     "publish_by_swap",
+    "referenced_files",
     "refuse_reserved_columns",
     "remove_ref",
     "replay",

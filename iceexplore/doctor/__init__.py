@@ -4,6 +4,9 @@ from iceexplore.doctor._check import check_options, examine
 from iceexplore.doctor._tables import check_tables
 from iceexplore.doctor._unopened import unopened
 from iceexplore.doctor._untellable import UNTELLABLE
+from iceexplore.doctor.maintenance._expire import ExpirePlan
+from iceexplore.doctor.maintenance._maintenance import Maintenance
+from iceexplore.doctor.maintenance._plan import EngineCall, MaintenanceCost, Plan, Threshold
 from iceexplore.doctor.model._finding import Finding, Since
 from iceexplore.doctor.model._modes import MODES, Mode
 from iceexplore.doctor.report._catalog_report import CatalogReport, TableCheck
@@ -11,12 +14,18 @@ from iceexplore.doctor.report._report import Report
 
 __all__ = [
     "CatalogReport",
+    "EngineCall",
+    "ExpirePlan",
     "Finding",
     "MODES",
+    "Maintenance",
+    "MaintenanceCost",
     "Mode",
+    "Plan",
     "Report",
     "Since",
     "TableCheck",
+    "Threshold",
     "UNTELLABLE",
     "check_options",
     "check_tables",

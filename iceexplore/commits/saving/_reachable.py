@@ -9,16 +9,34 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, Manifest, live
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import canonical
 
-__all__ = ["MetadataFile", "files_of_leaves", "reachable_files", "snapshot_files", "tree_files"]
+__all__ = [
+    "MetadataFile",
+    "REFERENCED_SCHEMA",
+    "files_of_leaves",
+    "reachable_files",
+    "referenced_files",
+    "snapshot_files",
+    "tree_files",
+]
 
 _LISTED = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST, ContentType.MANIFEST_DV)
+_KINDS = {
+    ContentType.DATA: "data file",
+    ContentType.POSITION_DELETE: "position delete file",
+    ContentType.EQUALITY_DELETE: "equality delete file",
+    ContentType.DATA_MANIFEST: "manifest",
+    ContentType.DELETE_MANIFEST: "manifest",
+    ContentType.MANIFEST_DV: "manifest deletion vectors",
+}
+#: What `referenced_files` returns: a file's location, its kind, and its size in bytes (null if it is not recorded).
+REFERENCED_SCHEMA = build.schema([("location", pa.string()), ("kind", pa.string()), ("bytes", pa.int64())])
 _SCHEMA = build.schema([("location", pa.string()), ("file_size_in_bytes", pa.int64()), ("content_type", pa.int32())])
 
 
@@ -89,8 +107,61 @@ def _listed(root: Manifest) -> list[dict[str, Any]]:
     return [e for e in root.entries.select(columns).take(build.array(rows)).to_pylist() if e["location"]]
 
 
+def referenced_files(
+    state: TableState,
+    snapshots: Iterable[Snapshot],
+    *,
+    seen: set[tuple[str, ...]] | None = None,
+) -> pa.Table:
+    """Return every file that snapshots need, each once: manifest lists or roots, manifests, data and delete files.
+
+    Statistics files are not included. A file that has several kinds, or is in one Puffin file with others, occurs once
+    per kind.
+
+    Parameters
+    ----------
+    seen
+        As for `files_of_leaves`.
+
+    Returns
+    -------
+    A table of `REFERENCED_SCHEMA`.
+    """
+    snapshots = list(snapshots)
+    parts = [REFERENCED_SCHEMA.empty_table(), *(_tree_table(state, s) for s in snapshots)]
+    leaves = files_of_leaves(state, snapshots, seen=seen)
+    parts.append(_with_kinds(leaves["content_type"], leaves["location"], leaves["file_size_in_bytes"]))
+    found = pa.concat_tables(parts).group_by(["location", "kind"]).aggregate([("bytes", "max")])
+    return found.rename_columns(["location", "kind", "bytes"])
+
+
+def _tree_table(state: TableState, snapshot: Snapshot) -> pa.Table:
+    root = state.root(snapshot)
+    if root is None:
+        return REFERENCED_SCHEMA.empty_table()
+    kinds = pc.is_in(root.entries["content_type"], pa.array([int(k) for k in _LISTED], pa.int32()))
+    entries = root.entries.filter(pc.fill_null(pc.and_(live(root.entries), kinds), False))
+    found = _with_kinds(entries["content_type"], entries["location"], entries["file_size_in_bytes"])
+    # A v1 snapshot that lists its manifests inline has no manifest list, an inline manifest DV no file.
+    found = found.filter(pc.fill_null(pc.greater(pc.utf8_length(found["location"]), 0), False))
+    if not root.location or root.dialect == "inline":
+        return found
+    own: dict[str, list[str | int | None]]
+    own = {"location": [root.location], "kind": ["manifest list"], "bytes": [root.length or None]}
+    return pa.concat_tables([pa.table(own, schema=REFERENCED_SCHEMA), found])
+
+
+def _with_kinds(content: AnyColumn, locations: AnyColumn, sizes: AnyColumn) -> pa.Table:
+    names = pa.array([_KINDS[ContentType(k)] for k in range(len(_KINDS))], pa.string())
+    return pa.table([locations, pc.take(names, content), sizes], schema=REFERENCED_SCHEMA)
+
+
 def files_of_leaves(
-    state: TableState, snapshots: Iterable[Snapshot], *, among: Collection[str] | None = None
+    state: TableState,
+    snapshots: Iterable[Snapshot],
+    *,
+    among: Collection[str] | None = None,
+    seen: set[tuple[str, ...]] | None = None,
 ) -> pa.Table:
     """Return the live data and delete files of snapshots: location, bytes, content type; reads each manifest once.
 
@@ -98,9 +169,12 @@ def files_of_leaves(
     ----------
     among
         The manifests to read; all by default.
+    seen
+        Keys of manifests not to read; those that are read are added. A second call with the same set reads only
+        manifests that the first did not.
     """
     parts = [_SCHEMA.empty_table()]
-    seen: set[tuple[str, ...]] = set()
+    seen = set() if seen is None else seen
     for snapshot in snapshots:
         root = state.root(snapshot)
         for manifest in () if root is None else _manifests(state, root, seen, among):
