@@ -58,8 +58,15 @@ from iceexplore.commits.replaying._replay import replay
 from iceexplore.commits.replaying._result import Replay, ReplayedSnapshot, Side
 from iceexplore.commits.rules._check import check_rules, checked_rules
 from iceexplore.commits.rules._entries import RuleBreak
-from iceexplore.commits.saving._reachable import REFERENCED_SCHEMA, referenced_files, snapshot_files
+from iceexplore.commits.saving._reachable import (
+    REFERENCED_SCHEMA,
+    metadata_files,
+    referenced_files,
+    snapshot_files,
+    statistics_files,
+)
 from iceexplore.commits.saving._save import Saved, save
+from iceexplore.commits.saving._unreferenced import file_kind, is_referenced, path_keys
 from iceexplore.commits.transaction._committer import CommitRecord, Committer, DocumentChange, MakeChange
 from iceexplore.commits.transaction._pointer import (
     FolderFiles,
@@ -144,9 +151,12 @@ __all__ = [
     "evolve_spec",
     "expire_snapshots",
     "fast_forward",
+    "file_kind",
+    "is_referenced",
     "is_synthetic",
     "locate",
     "manifest_dv_entry",
+    "metadata_files",
     "new_files",
     "new_table",
     "new_table_document",
@@ -156,6 +166,7 @@ __all__ = [
     "option_docs",
     "options_for",
     "overwrite",
+    "path_keys",
     "plan_cost",
     "publish_by_rename",
     "publish_by_swap",
@@ -181,6 +192,7 @@ __all__ = [
     "snapshot_files",
     "snapshot_json",
     "start_sandbox",
+    "statistics_files",
     "summary_of",
     "upgrade",
 ]

@@ -6,6 +6,7 @@ from iceexplore.doctor._unopened import unopened
 from iceexplore.doctor._untellable import UNTELLABLE
 from iceexplore.doctor.maintenance._expire import ExpirePlan
 from iceexplore.doctor.maintenance._maintenance import Maintenance
+from iceexplore.doctor.maintenance._orphans import OrphanPlan
 from iceexplore.doctor.maintenance._plan import EngineCall, MaintenanceCost, Plan, Threshold
 from iceexplore.doctor.model._finding import Finding, Since
 from iceexplore.doctor.model._modes import MODES, Mode
@@ -21,6 +22,7 @@ __all__ = [
     "Maintenance",
     "MaintenanceCost",
     "Mode",
+    "OrphanPlan",
     "Plan",
     "Report",
     "Since",

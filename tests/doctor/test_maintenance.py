@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import iceexplore as ix
 from iceexplore.doctor import Maintenance, Threshold
-from iceexplore.errors import FileMissingError, OptionError, RuleError
+from iceexplore.errors import FileMissingError, OptionError, OutsideRootsError, RuleError, UnsupportedError
 
 DAY = 86_400_000
 
@@ -165,3 +168,188 @@ def test_the_card_and_the_json_have_every_plan(lab: ix.Lab) -> None:
         assert plan.title in repr(plan)
         assert plan.title in plan._repr_html_()
         assert len(plan.to_pandas()) >= 0
+
+
+# Orphan files ---------------------------------------------------------------------------------------------------------
+
+
+def put(lab: ix.Lab, name: str, *, days: float = 10) -> str:
+    """Write a file under the table's folder that is some days old; return its location."""
+    path = Path(lab.state.storage.folder) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * 7)
+    old = time.time() - days * 86_400
+    os.utime(path, (old, old))
+    return f"{lab.location}/{name}"
+
+
+def places(files: pa.Table) -> set[str]:
+    return {str(place) for place in files["location"].to_pylist()}
+
+
+def age(lab: ix.Lab, days: float = 10) -> None:
+    """Make all files of a table some days old."""
+    old = time.time() - days * 86_400
+    for path in Path(lab.state.storage.folder).rglob("*"):
+        os.utime(path, (old, old))
+
+
+def test_a_healthy_table_has_no_orphans(lab: ix.Lab) -> None:
+    age(lab)
+    plan = lab.maintenance().orphan_files()
+    assert plan.nothing
+    assert plan.text == "0 orphan files"
+    assert not len(plan.young) and not len(plan.missing)
+    assert plan.notes == ()
+
+
+def test_orphans_are_old_enough_and_not_hidden(lab: ix.Lab) -> None:
+    orphans = {
+        put(lab, n)
+        for n in ("data/a.parquet", "metadata/b.avro", "data/x/y/c.puffin", "d", "metadata/v0.metadata.json")
+    }
+    young = put(lab, "data/young.parquet", days=2)
+    for hidden in ("data/.a.parquet", "_tmp/a.parquet", "data/.x/a.parquet", "_a", "data/a/_b=1/c.parquet"):
+        put(lab, hidden)
+    plan = lab.maintenance().orphan_files()
+    assert places(plan.files) == orphans
+    assert places(plan.young) == {young}
+    assert plan.hidden >= 5
+    assert {r["location"].rpartition("/")[2]: r["kind"] for r in plan.files.to_pylist()} == {
+        "a.parquet": "data",
+        "b.avro": "manifest",
+        "c.puffin": "puffin",
+        "d": "other",
+        "v0.metadata.json": "metadata",
+    }
+    assert (plan.cost.files_freed, plan.cost.bytes_freed) == (5, 35)
+    assert plan.text == "5 orphan files (35 B), 1 too young"
+    assert places(lab.maintenance().orphan_files("1d").files) == {*orphans, young}
+    assert plan.table.count() == lab.count()
+
+
+def test_folders_of_partition_fields_are_not_hidden(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"_k": "long"}, partition_by="_k", format_version=2)
+    lab.append({"_k": [1]})
+    seen = {put(lab, "data/_k=1/a.parquet"), put(lab, "data/_k=2/b.parquet")}
+    put(lab, "data/_key=1/a.parquet")
+    put(lab, "data/_k=1/_a.parquet")
+    assert places(lab.maintenance().orphan_files().files) == seen
+
+
+def test_what_snapshots_statistics_and_the_log_need_is_no_orphan(lab: ix.Lab) -> None:
+    statistics, partitions = put(lab, "metadata/s.stats"), put(lab, "metadata/p.parquet")
+    other = put(lab, "metadata/other.stats")
+    path = Path(lab.state.storage.resolve(lab.metadata_location))
+    document = json.loads(path.read_text())
+    first = document["snapshots"][0]["snapshot-id"]
+    file = {"snapshot-id": first, "file-size-in-bytes": 7}
+    more = {"file-footer-size-in-bytes": 1, "blob-metadata": []}
+    document["statistics"] = [{**file, **more, "statistics-path": statistics}]
+    document["partition-statistics"] = [{**file, "statistics-path": partitions}]
+    log = [put(lab, "metadata/v0.metadata.json")]
+    document["metadata-log"].insert(0, {"timestamp-ms": 1, "metadata-file": log[0]})
+    path.write_text(json.dumps(document))
+    age(lab)
+    plan = ix.open(lab.location).maintenance().orphan_files()
+    assert places(plan.files) == {other}
+    assert not len(plan.missing)
+
+
+def test_referenced_files_that_are_missing(lab: ix.Lab) -> None:
+    data = lab.inspect.files().sort_values("file_path")["file_path"][0]
+    path = Path(lab.state.storage.resolve(data))
+    size = path.stat().st_size
+    path.unlink()
+    plan = lab.maintenance().orphan_files()
+    assert plan.missing.to_pylist() == [{"location": data, "kind": "data file", "bytes": size}]
+    assert plan.nothing
+    assert plan.text == "0 orphan files; 1 referenced file is missing"
+    assert "1 referenced file is missing" in repr(lab.maintenance())
+
+
+def test_references_that_differ_in_scheme_only(lab: ix.Lab) -> None:
+    """As Iceberg: an error, unless the schemes are equal; ignored; or orphans."""
+    age(lab)
+    orphan = put(lab, "data/a.parquet")
+    path = Path(lab.state.storage.resolve(lab.metadata_location))
+    lists = {s.root_location for s in lab.snapshots}
+    text = path.read_text()
+    for place in lists:
+        assert place is not None
+        text = text.replace(place, "viewfs://cluster" + place.removeprefix("file://"))
+    path.write_text(text)
+    moved = {f"viewfs://cluster{Path(lab.state.storage.folder)}": lab.state.storage.folder}
+    m = ix.open(lab.location, moved=moved).maintenance()
+    plan = m.orphan_files()
+    assert plan.conflicts == (("viewfs://cluster", "file://"),)
+    assert places(plan.files) == {orphan}
+    assert any("refuses to delete" in note for note in plan.notes)
+    for same in (
+        m.orphan_files(prefix_mismatch_mode="ignore"),
+        m.orphan_files(equal_schemes={"viewfs, hdfs": "file"}, equal_authorities={"cluster": ""}),
+    ):
+        assert (places(same.files), same.conflicts, same.notes) == ({orphan}, (), ())
+    assert places(m.orphan_files(prefix_mismatch_mode="delete").files) == {orphan, *map(str, lists)}
+    with pytest.raises(OptionError, match="prefix_mismatch_mode='all'"):
+        m.orphan_files(prefix_mismatch_mode="all")  # type: ignore[arg-type]
+
+
+def test_files_of_newer_commits_are_no_orphans(lab: ix.Lab) -> None:
+    old = lab.table
+    time.sleep(0.01)
+    lab.append({"id": [9]})
+    plan = old.maintenance().orphan_files(older_than="0s")
+    assert plan.nothing
+    assert len(plan.young) >= 3  # data file, manifest, manifest list
+    assert "newer metadata file" in plan.notes[0]
+    assert lab.maintenance().orphan_files(older_than="0s").notes == ()
+
+
+def test_another_folder_can_be_listed(lab: ix.Lab) -> None:
+    inside = put(lab, "data/a.parquet")
+    put(lab, "metadata/b.avro")
+    folder = Path(lab.state.storage.folder)
+    plan = lab.maintenance().orphan_files(location=str(folder / "data"))
+    assert {lab.state.storage.resolve(place) for place in places(plan.files)} == {lab.state.storage.resolve(inside)}
+    assert not len(plan.missing)
+    assert f"location => '{folder}/data'" in plan.calls[0].code
+    with pytest.raises(FileMissingError):
+        lab.maintenance().orphan_files(location=str(folder / "none"))
+    with pytest.raises(OutsideRootsError):
+        lab.maintenance().orphan_files(location="/etc")
+
+
+def test_tables_below_the_table_are_noticed(lab: ix.Lab, tmp_path: Path) -> None:
+    inner = ix.create(tmp_path / "db" / "t" / "inner", {"id": "long"})
+    inner.append({"id": [1]})
+    age(lab)
+    assert any("another table" in note for note in lab.maintenance().orphan_files().notes)
+
+
+def test_a_simulation_has_plans_too(lab: ix.Lab) -> None:
+    s = lab.simulate(seed=1)
+    s.append(files=1, rows=10)
+    age(lab)
+    orphan = put(lab, "data/a.parquet")
+    plan = s.maintenance().orphan_files()
+    assert places(plan.files) == {orphan}
+    assert not len(plan.missing)
+    s.rollback(lab.snapshot)
+    s.expire_snapshots(older_than=time.time_ns() // 1_000_000 + DAY)
+    later = maintenance(s, days=9).orphan_files()
+    assert {place.rpartition(".")[2] for place in places(later.files) - {orphan}} == {"avro"}
+
+
+def test_a_store_that_cannot_be_listed(lab: ix.Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise UnsupportedError("this store cannot list files")
+
+    table = ix.open(lab.location)
+    data = lab.inspect.files().sort_values("file_path")["file_path"][0]
+    Path(lab.state.storage.resolve(data)).unlink()
+    monkeypatch.setattr(table.state.storage, "entries", refuse)
+    plan = table.maintenance().orphan_files()
+    assert plan.nothing
+    assert plan.missing["location"].to_pylist() == [data]
+    assert any("cannot be listed" in note for note in plan.notes)

@@ -13,16 +13,18 @@ from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, Manifest, live
-from iceexplore.metadata import Snapshot
-from iceexplore.storage import canonical
+from iceexplore.metadata import PartitionStatisticsFile, Snapshot, StatisticsFile, TableMetadata
+from iceexplore.storage import HINT, canonical
 
 __all__ = [
     "MetadataFile",
     "REFERENCED_SCHEMA",
     "files_of_leaves",
+    "metadata_files",
     "reachable_files",
     "referenced_files",
     "snapshot_files",
+    "statistics_files",
     "tree_files",
 ]
 
@@ -213,20 +215,44 @@ def _has_vectors(root: Manifest) -> bool:
     return bool(pc.any(pc.equal(root.entries["content_type"], int(ContentType.MANIFEST_DV))).as_py())
 
 
-def snapshot_files(state: TableState) -> Iterator[str]:
-    """Yield every file that some snapshot needs, and statistics files; a location may occur more than once.
+def snapshot_files(state: TableState) -> pa.Table:
+    """Return every file that some snapshot needs, and statistics files: a table of `REFERENCED_SCHEMA`.
 
     Raises
     ------
     FormatError, FileMissingError
         For a strict state: a root or manifest cannot be read, so the files that it lists are unknown.
     """
-    metadata = state.metadata
-    yield from (s.statistics_path for s in metadata.statistics)
-    yield from (s.statistics_path for s in metadata.partition_statistics)
-    for snapshot in metadata.snapshots:
-        yield from (f.location for f in tree_files(state, snapshot))
-    yield from build.to_pylist(files_of_leaves(state, metadata.snapshots)["location"])
+    snapshots = {s.snapshot_id: s for s in state.metadata.snapshots}
+    return pa.concat_tables([referenced_files(state, snapshots.values()), statistics_files(state.metadata)])
+
+
+def statistics_files(metadata: TableMetadata, snapshots: Iterable[int] | None = None) -> pa.Table:
+    """Return the statistics and partition statistics files of snapshots, by default of all: `REFERENCED_SCHEMA`."""
+    wanted = None if snapshots is None else set(snapshots)
+    files: list[StatisticsFile | PartitionStatisticsFile] = [*metadata.statistics]
+    files += metadata.partition_statistics
+    chosen = [f for f in files if wanted is None or f.snapshot_id in wanted]
+    columns: dict[str, list[str] | list[int]] = {
+        "location": [f.statistics_path for f in chosen],
+        "kind": ["statistics file"] * len(chosen),
+        "bytes": [f.file_size_in_bytes for f in chosen],
+    }
+    return pa.table(columns, schema=REFERENCED_SCHEMA)
+
+
+def metadata_files(state: TableState) -> pa.Table:
+    """Return the metadata file, those in its log, and the version hint: `REFERENCED_SCHEMA`, without sizes."""
+    log = [e.metadata_file for e in state.metadata.metadata_log]
+    hint = f"{state.metadata.location.rstrip('/')}/metadata/{HINT}"  # only file-system tables have one, and there
+    places = list(dict.fromkeys([state.metadata_location, *log]))
+    kinds = [*("metadata file" for _ in places), "version hint"]
+    columns: dict[str, list[str] | list[None]] = {
+        "location": [*places, hint],
+        "kind": kinds,
+        "bytes": [None] * len(kinds),
+    }
+    return pa.table(columns, schema=REFERENCED_SCHEMA)
 
 
 def reachable_files(state: TableState, own: Collection[str]) -> set[str]:

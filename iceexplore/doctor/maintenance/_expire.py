@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from iceexplore.arrow import compute as pc
-from iceexplore.commits import REFERENCED_SCHEMA, Expired, Sandbox, duration, expire_snapshots, referenced_files
+from iceexplore.commits import (
+    REFERENCED_SCHEMA,
+    Expired,
+    Sandbox,
+    duration,
+    expire_snapshots,
+    referenced_files,
+    statistics_files,
+)
 from iceexplore.doctor.maintenance._files import bytes_of, files_by_kind, files_frame, kind_table, strict
 from iceexplore.doctor.maintenance._plan import (
     EngineCall,
@@ -24,13 +32,13 @@ from iceexplore.doctor.maintenance._plan import (
 from iceexplore.doctor.maintenance._times import before_ms, spark_timestamp
 from iceexplore.errors import whole_number_of
 from iceexplore.graph import TableState, amount, human_bytes, to_frame
-from iceexplore.metadata import PartitionStatisticsFile, Snapshot, StatisticsFile, TableMetadata, format_ms
+from iceexplore.metadata import Snapshot, TableMetadata, format_ms
 from iceexplore.render import CardTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ExpirePlan", "plan_expire_snapshots", "statistics_files"]
+__all__ = ["ExpirePlan", "plan_expire_snapshots"]
 
 _SHOWN = 20
 #: Kinds of files by the column in which Spark's procedure counts them.
@@ -209,20 +217,6 @@ def plan_expire_snapshots(
         ),
         calls=tuple(_calls(state, expired, arguments, before, least)),
     )
-
-
-def statistics_files(metadata: TableMetadata, snapshots: Iterable[int] | None = None) -> pa.Table:
-    """Return the statistics and partition statistics files of snapshots, by default of all, as referenced files."""
-    wanted = None if snapshots is None else set(snapshots)
-    files: list[StatisticsFile | PartitionStatisticsFile] = [*metadata.statistics]
-    files += metadata.partition_statistics
-    chosen = [f for f in files if wanted is None or f.snapshot_id in wanted]
-    columns: dict[str, list[str] | list[int]] = {
-        "location": [f.statistics_path for f in chosen],
-        "kind": ["statistics file"] * len(chosen),
-        "bytes": [f.file_size_in_bytes for f in chosen],
-    }
-    return pa.table(columns, schema=REFERENCED_SCHEMA)
 
 
 def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
 from iceexplore.doctor.maintenance._expire import ExpirePlan, plan_expire_snapshots
+from iceexplore.doctor.maintenance._orphans import MismatchMode, OrphanPlan, plan_orphan_files
 from iceexplore.doctor.maintenance._plan import Plan, T, Wrap
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
@@ -77,9 +78,60 @@ class Maintenance(Generic[T]):
 
     expire = expire_snapshots
 
+    def orphan_files(
+        self,
+        older_than: object = "3d",
+        *,
+        location: str | None = None,
+        equal_schemes: Mapping[str, str] | None = None,
+        equal_authorities: Mapping[str, str] | None = None,
+        prefix_mismatch_mode: MismatchMode = "error",
+    ) -> OrphanPlan[T]:
+        """Plan ``remove_orphan_files``: unreferenced files under the table's folder, and missing referenced files.
+
+        A file is an orphan if no snapshot, statistics file, entry of the metadata log or version hint references it,
+        and if it is old enough. As in Iceberg, files and folders whose names begin with ``_`` or ``.`` are ignored,
+        except folders of partition fields, and older metadata files that the log no longer lists are orphans. The
+        folder is listed, and every manifest is read.
+
+        Parameters
+        ----------
+        older_than
+            An age (``"3d"``, a timedelta) or a time: files modified later may belong to a running commit.
+        location
+            The folder to list instead of the table's, for example its data folder.
+        equal_schemes, equal_authorities
+            What to treat as equal: ``{"s3a,s3n": "s3"}`` (the default of Iceberg), ``{"namenode1,namenode2": "ha"}``.
+        prefix_mismatch_mode
+            For referenced files that differ from listed ones only in scheme or authority: ``"error"`` makes the
+            procedure refuse and the plan list them as ``conflicts``, ``"ignore"`` keeps them, ``"delete"`` takes them
+            as orphans.
+
+        Raises
+        ------
+        OptionError
+            An argument is invalid.
+        OutsideRootsError
+            ``location`` is outside the places that may be read: see ``allow=`` of `iceexplore.open`.
+        FormatError, FileMissingError
+            A manifest list or manifest is damaged or missing, so that it is unknown which files are needed.
+        """
+        return plan_orphan_files(
+            self.state,
+            self._wrap,
+            now_ms=self.now_ms,
+            older_than=older_than,
+            location=location,
+            equal_schemes=equal_schemes,
+            equal_authorities=equal_authorities,
+            prefix_mismatch_mode=prefix_mismatch_mode,
+        )
+
+    remove_orphan_files = orphan_files
+
     def _makers(self) -> Mapping[str, Callable[[], Plan[T]]]:
         """Return the method of each plan, in the order in which Iceberg recommends to run the procedures."""
-        return {"expire_snapshots": self.expire_snapshots}
+        return {"expire_snapshots": self.expire_snapshots, "remove_orphan_files": self.orphan_files}
 
     @cached_property
     def plans(self) -> Mapping[str, Plan[T]]:
