@@ -21,7 +21,7 @@ from iceexplore.commits.live_files._locate import LOCATED_SCHEMA, locate
 from iceexplore.commits.live_files._selection import Selection, select
 from iceexplore.commits.metadata_updates._document import next_document, set_properties
 from iceexplore.commits.metadata_updates._empty_state import empty_state, new_table
-from iceexplore.commits.metadata_updates._expire import expire_snapshots
+from iceexplore.commits.metadata_updates._expire import expire_snapshots, remove_schemas_and_specs
 from iceexplore.commits.metadata_updates._expired import Expired, KeptSnapshot, duration
 from iceexplore.commits.metadata_updates._new_table import new_table_document
 from iceexplore.commits.metadata_updates._refs import (
@@ -173,6 +173,7 @@ __all__ = [
     "referenced_files",
     "refuse_reserved_columns",
     "remove_ref",
+    "remove_schemas_and_specs",
     "replay",
     "retained",
     "rewrite_manifests",

@@ -6,8 +6,10 @@ from iceexplore.doctor._unopened import unopened
 from iceexplore.doctor._untellable import UNTELLABLE
 from iceexplore.doctor.maintenance._expire import ExpirePlan
 from iceexplore.doctor.maintenance._maintenance import Maintenance
+from iceexplore.doctor.maintenance._metadata_files import MetadataFilesPlan
 from iceexplore.doctor.maintenance._orphans import OrphanPlan
 from iceexplore.doctor.maintenance._plan import EngineCall, MaintenanceCost, Plan, Threshold
+from iceexplore.doctor.maintenance._unused import UnusedPlan
 from iceexplore.doctor.model._finding import Finding, Since
 from iceexplore.doctor.model._modes import MODES, Mode
 from iceexplore.doctor.report._catalog_report import CatalogReport, TableCheck
@@ -21,6 +23,7 @@ __all__ = [
     "MODES",
     "Maintenance",
     "MaintenanceCost",
+    "MetadataFilesPlan",
     "Mode",
     "OrphanPlan",
     "Plan",
@@ -29,6 +32,7 @@ __all__ = [
     "TableCheck",
     "Threshold",
     "UNTELLABLE",
+    "UnusedPlan",
     "check_options",
     "check_tables",
     "examine",

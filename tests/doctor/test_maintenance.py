@@ -353,3 +353,74 @@ def test_a_store_that_cannot_be_listed(lab: ix.Lab, monkeypatch: pytest.MonkeyPa
     assert plan.nothing
     assert plan.missing["location"].to_pylist() == [data]
     assert any("cannot be listed" in note for note in plan.notes)
+
+
+# Unused parts of the metadata file, and old metadata files ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_unused_schemas_and_specs(tmp_path: Path, version: int) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=version)
+    lab.append({"id": [1]})  # schema 0, spec 0
+    lab.evolve_spec(add=["bucket(2, id)"])  # spec 1, unused
+    lab.evolve_schema(add={"a": "int"})  # schema 1, unused
+    lab.evolve_spec(add=["bucket(4, id)"], remove=["id_bucket_2"])  # spec 2
+    lab.evolve_schema(add={"b": "int"})  # schema 2
+    lab.append({"id": [2], "a": [1], "b": [1]})
+    lab.evolve_spec(add=["truncate(10, id)"])  # spec 3, unused but the default
+    lab.evolve_schema(add={"c": "int"})  # schema 3, unused but current
+    m = lab.maintenance()
+    plan = m.unused_schemas_and_specs()
+    assert (plan.schemas, plan.specs) == ((1,), (1,))
+    assert plan.text == "1 schema and 1 partition spec unused"
+    after = plan.table
+    assert {s.schema_id for s in after.metadata.schemas} == {0, 2, 3}
+    assert {s.spec_id for s in after.metadata.partition_specs} == {0, 2, 3}
+    assert after.maintenance().unused_schemas_and_specs().nothing
+    assert after.to_arrow().sort_by("id").equals(lab.to_arrow().sort_by("id"))
+    assert m.expire_snapshots("0s").schemas == ()
+    more = m.expire_snapshots("0s", clean_expired_metadata=True)
+    assert (more.schemas, more.specs) == ((0, 1), (1,))  # the first file is live, in spec 0
+    assert {s.schema_id for s in more.table.metadata.schemas} == {2, 3}
+    assert "clean_expired_metadata => true" in more.calls[0].code
+
+
+def test_a_spec_that_only_unused_schemas_explain_is_noted(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long", "k": "long"}, partition_by="k", format_version=2)
+    lab.append({"id": [1], "k": [1]})
+    lab.evolve_spec(remove=["k"])
+    lab.evolve_schema(drop=["k"])
+    lab.append({"id": [2]})
+    assert lab.maintenance().unused_schemas_and_specs().nothing
+    plan = lab.maintenance().expire_snapshots("0s", clean_expired_metadata=True)
+    assert plan.schemas == (0,)
+    assert plan.notes == (
+        "Partition spec 0 is used, and only unused schemas have the source column of its field k: engines may fail to "
+        "read old manifests without them.",
+    )
+
+
+def test_metadata_files_beyond_the_log(lab: ix.Lab) -> None:
+    plan = lab.maintenance().metadata_files()
+    assert plan.nothing
+    assert plan.text == "6 metadata files in the log"
+    lab.set_properties({"write.metadata.previous-versions-max": "3"})
+    plan = lab.maintenance().metadata_files()
+    assert not plan.nothing
+    assert places(plan.files) == {f"{lab.location}/metadata/v{n}.metadata.json" for n in range(1, 5)}
+    assert places(plan.next_commit) == {f"{lab.location}/metadata/v5.metadata.json"}
+    assert plan.text.startswith("3 metadata files in the log; 4 older ones (")
+    assert plan.text.endswith("; the next commit takes out, without deleting, 1")
+    assert plan.cost.bytes_freed == sum(
+        Path(lab.state.storage.resolve(p)).stat().st_size for p in plan.to_pandas()["location"]
+    )
+    assert plan.table.properties["write.metadata.delete-after-commit.enabled"] == "true"
+    assert [c.code.split("(")[0] for c in plan.calls] == [
+        "ALTER TABLE catalog_name.db.t SET TBLPROPERTIES ",
+        "CALL catalog_name.system.remove_orphan_files",
+    ]
+    for n in range(1, 5):
+        Path(lab.state.storage.resolve(f"{lab.location}/metadata/v{n}.metadata.json")).unlink()
+    lab.set_properties({"write.metadata.delete-after-commit.enabled": "true"})
+    plan = lab.maintenance().metadata_files()
+    assert "the next commit deletes 1" in plan.text

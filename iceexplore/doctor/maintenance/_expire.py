@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from iceexplore.commits import (
     duration,
     expire_snapshots,
     referenced_files,
+    remove_schemas_and_specs,
     statistics_files,
 )
 from iceexplore.doctor.maintenance._files import bytes_of, files_by_kind, files_frame, kind_table, strict
@@ -30,6 +31,7 @@ from iceexplore.doctor.maintenance._plan import (
     threshold,
 )
 from iceexplore.doctor.maintenance._times import before_ms, spark_timestamp
+from iceexplore.doctor.maintenance._unused import unused_schemas_and_specs
 from iceexplore.errors import whole_number_of
 from iceexplore.graph import TableState, amount, human_bytes, to_frame
 from iceexplore.metadata import Snapshot, TableMetadata, format_ms
@@ -66,6 +68,8 @@ class ExpirePlan(Plan[T]):
         stays. An Arrow table: ``location``, ``kind``, ``bytes``.
     now_ms
         The time from which ages were computed, in milliseconds since the epoch.
+    schemas, specs
+        With ``clean_expired_metadata``: the ids of schemas and partition specs that no kept snapshot uses.
     """
 
     procedure = "expire_snapshots"
@@ -76,11 +80,13 @@ class ExpirePlan(Plan[T]):
     now_ms: int
     older_than_ms: int | None = None
     retain_last: int | None = None
+    schemas: tuple[int, ...] = ()
+    specs: tuple[int, ...] = ()
 
     @property
     def nothing(self) -> bool:
-        """True if no snapshot and no ref would be removed."""
-        return not self.snapshots and not self.snapshots.refs
+        """True if no snapshot, ref, schema or spec would be removed."""
+        return not (self.snapshots or self.snapshots.refs or self.schemas or self.specs)
 
     @property
     def text(self) -> str:
@@ -89,6 +95,8 @@ class ExpirePlan(Plan[T]):
         if self.nothing:
             return "there are no snapshots" if not kept else f"no snapshot expires, {kept:,} are kept"
         refs = f", {amount(len(self.snapshots.refs), 'ref')} too old" if self.snapshots.refs else ""
+        if self.schemas or self.specs:
+            refs += f", {amount(len(self.schemas), 'schema')} and {amount(len(self.specs), 'partition spec')} go"
         freed = f"{amount(self.cost.files_freed or 0, 'file')} ({human_bytes(self.cost.bytes_freed or 0)}) freed"
         return f"{amount(len(self.snapshots), 'snapshot')} of {len(self.snapshots) + kept:,} expire{refs}; {freed}"
 
@@ -125,12 +133,13 @@ class ExpirePlan(Plan[T]):
         return files_frame(self.files)
 
     def _commit(self, sandbox: Sandbox) -> None:
-        sandbox.commit(
-            document_change=lambda document, _: expire_snapshots(
+        def change(document: Mapping[str, Any], _: int) -> Mapping[str, Any]:
+            document, _expired = expire_snapshots(
                 document, older_than_ms=self.older_than_ms, retain_last=self.retain_last, now_ms=self.now_ms
-            )[0],
-            what=self.procedure,
-        )
+            )
+            return remove_schemas_and_specs(document, schemas=self.schemas, specs=self.specs)
+
+        sandbox.commit(document_change=change, what=self.procedure)
 
     def _details(self) -> dict[str, Any]:
         return {
@@ -138,6 +147,8 @@ class ExpirePlan(Plan[T]):
             "expired": list(self.snapshots),
             "kept": [{"snapshot_id": k.snapshot_id, "reason": k.reason} for k in self.snapshots.kept],
             "refs": list(self.snapshots.refs),
+            "schemas": list(self.schemas),
+            "specs": list(self.specs),
             "freed": {k: {"files": n, "bytes": size} for k, (n, size) in files_by_kind(self.files).items()},
         }
 
@@ -173,6 +184,7 @@ def plan_expire_snapshots(
     now_ms: int,
     older_than: object = None,
     retain_last: int | None = None,
+    clean_expired_metadata: bool = False,
 ) -> ExpirePlan[T]:
     """Plan the expiry of snapshots.
 
@@ -180,6 +192,8 @@ def plan_expire_snapshots(
     ----------
     older_than, retain_last
         As the procedure's arguments; by default the table's properties.
+    clean_expired_metadata
+        Also remove the schemas and partition specs that no kept snapshot uses.
 
     Raises
     ------
@@ -196,8 +210,16 @@ def plan_expire_snapshots(
     _, expired = expire_snapshots(document, older_than_ms=before, retain_last=least, now_ms=now_ms)
     files, read = _freed(strict(state), set(expired))
     size = state.storage.stat(state.metadata_location).size or 0
+    schemas: tuple[int, ...] = ()
+    specs: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    if clean_expired_metadata:
+        gone = set(expired)
+        stay = [s for s in state.metadata.snapshots if s.snapshot_id not in gone]
+        schemas, specs, notes = unused_schemas_and_specs(state, stay)
     arguments = {} if before is None else {"older_than": spark_timestamp(before)}
     arguments |= {} if least is None else {"retain_last": str(least)}
+    arguments |= {"clean_expired_metadata": "true"} if clean_expired_metadata else {}
     return ExpirePlan(
         state=state,
         wrap=wrap,
@@ -206,6 +228,9 @@ def plan_expire_snapshots(
         now_ms=now_ms,
         older_than_ms=before,
         retain_last=least,
+        schemas=schemas,
+        specs=specs,
+        notes=notes,
         reasons=tuple(_thresholds(state.metadata, before, least)),
         cost=MaintenanceCost(
             files_read=len(read),

@@ -9,8 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
 from iceexplore.doctor.maintenance._expire import ExpirePlan, plan_expire_snapshots
+from iceexplore.doctor.maintenance._metadata_files import MetadataFilesPlan, plan_metadata_files
 from iceexplore.doctor.maintenance._orphans import MismatchMode, OrphanPlan, plan_orphan_files
 from iceexplore.doctor.maintenance._plan import Plan, T, Wrap
+from iceexplore.doctor.maintenance._unused import UnusedPlan, plan_unused
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.metadata import format_ms
@@ -49,7 +51,9 @@ class Maintenance(Generic[T]):
         self.now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
         self._wrap = wrap
 
-    def expire_snapshots(self, older_than: object = None, retain_last: int | None = None) -> ExpirePlan[T]:
+    def expire_snapshots(
+        self, older_than: object = None, retain_last: int | None = None, *, clean_expired_metadata: bool = False
+    ) -> ExpirePlan[T]:
         """Plan ``expire_snapshots``: which snapshots go, what keeps each other one, and which files that frees.
 
         Every manifest list is read, and the manifests if a snapshot goes.
@@ -62,6 +66,8 @@ class Maintenance(Generic[T]):
         retain_last
             Keep at least this number of snapshots of each branch, however old; by default the table's
             ``history.expire.min-snapshots-to-keep``, or 1.
+        clean_expired_metadata
+            Also remove the schemas and partition specs that no kept snapshot uses.
 
         Raises
         ------
@@ -73,7 +79,12 @@ class Maintenance(Generic[T]):
             A manifest list or manifest is damaged or missing, so that it is unknown which files are needed.
         """
         return plan_expire_snapshots(
-            self.state, self._wrap, now_ms=self.now_ms, older_than=older_than, retain_last=retain_last
+            self.state,
+            self._wrap,
+            now_ms=self.now_ms,
+            older_than=older_than,
+            retain_last=retain_last,
+            clean_expired_metadata=clean_expired_metadata,
         )
 
     expire = expire_snapshots
@@ -129,9 +140,40 @@ class Maintenance(Generic[T]):
 
     remove_orphan_files = orphan_files
 
+    def unused_schemas_and_specs(self) -> UnusedPlan[T]:
+        """Plan the removal of schemas and partition specs that no snapshot uses, without expiring any.
+
+        These are what the option ``clean_expired_metadata`` of ``expire_snapshots`` removes. If there is more than one
+        spec, every manifest list is read; of V4 trees, every leaf manifest.
+
+        Raises
+        ------
+        FormatError, FileMissingError
+            A manifest list or manifest is damaged or missing, so that it is unknown which specs are used.
+        """
+        return plan_unused(self.state, self._wrap)
+
+    def metadata_files(self) -> MetadataFilesPlan[T]:
+        """Plan the removal of metadata files that the metadata log does not list, or soon will not.
+
+        Engines delete them only if ``write.metadata.delete-after-commit.enabled`` is set, and only those that a commit
+        takes out of the log. The metadata folder is listed.
+
+        Raises
+        ------
+        AccessDeniedError, StorageError
+            The folder cannot be listed.
+        """
+        return plan_metadata_files(self.state, self._wrap)
+
     def _makers(self) -> Mapping[str, Callable[[], Plan[T]]]:
         """Return the method of each plan, in the order in which Iceberg recommends to run the procedures."""
-        return {"expire_snapshots": self.expire_snapshots, "remove_orphan_files": self.orphan_files}
+        return {
+            "expire_snapshots": self.expire_snapshots,
+            "unused_schemas_and_specs": self.unused_schemas_and_specs,
+            "metadata_files": self.metadata_files,
+            "remove_orphan_files": self.orphan_files,
+        }
 
     @cached_property
     def plans(self) -> Mapping[str, Plan[T]]:

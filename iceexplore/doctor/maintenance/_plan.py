@@ -27,6 +27,7 @@ __all__ = [
     "Threshold",
     "Wrap",
     "spark_call",
+    "spark_name",
     "sql_text",
     "threshold",
 ]
@@ -264,6 +265,11 @@ def spark_call(state: TableState, procedure: str, /, **arguments: str | None) ->
     given = {"table": sql_text(_identifier(state)), **{k: v for k, v in arguments.items() if v is not None}}
     listed = ", ".join(f"{name} => {value}" for name, value in given.items())
     return EngineCall("Spark SQL", f"CALL {_catalog(state)}.system.{procedure}({listed})")
+
+
+def spark_name(state: TableState) -> str:
+    """Return the table's name in Spark SQL, with its catalog."""
+    return f"{_catalog(state)}.{_identifier(state)}"
 
 
 def sql_text(text: str) -> str:
