@@ -424,3 +424,32 @@ def test_metadata_files_beyond_the_log(lab: ix.Lab) -> None:
     lab.set_properties({"write.metadata.delete-after-commit.enabled": "true"})
     plan = lab.maintenance().metadata_files()
     assert "the next commit deletes 1" in plan.text
+
+
+def test_a_live_file_that_is_spelled_differently_is_warned_of(tmp_path: Path) -> None:
+    """The procedure would delete it: it compares locations as they are spelled."""
+    lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=2)
+    lab.append({"id": [1]})
+    lab.append({"id": [2]})
+    old, new = sorted(lab.snapshots, key=lambda s: s.timestamp_ms)
+    path = Path(lab.state.storage.resolve(lab.metadata_location))
+    assert old.root_location is not None and new.root_location is not None
+    # Both snapshots have the older one's manifest list, under two spellings.
+    text = path.read_text().replace(new.root_location, old.root_location.replace("file:///", "file:/"))
+    path.write_text(text)
+    plan = ix.open(tmp_path / "t").maintenance().expire_snapshots("0s")
+    assert places(plan.files) == {old.root_location}
+    assert plan.notes[0].startswith(f"Do not run it: 1 file that it would delete, among them {old.root_location}, ")
+
+
+def test_contradictions_that_hide_no_file_are_noted(lab: ix.Lab) -> None:
+    """Engines do not look at the totals of a summary."""
+    lab.remove_ref("dev")
+    path = Path(lab.state.storage.resolve(lab.metadata_location))
+    text = path.read_text()
+    path.write_text(text.replace('"total-data-files":"', '"total-data-files":"7'))
+    assert path.read_text() != text
+    m = ix.open(lab.location).maintenance()
+    for plan in (m.expire_snapshots("0s"), m.orphan_files()):
+        assert "The metadata contradicts itself" in plan.notes[0]
+    assert m.expire_snapshots("0s").counts == lab.maintenance().expire_snapshots("0s").counts

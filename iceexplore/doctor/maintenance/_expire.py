@@ -15,11 +15,19 @@ from iceexplore.commits import (
     Sandbox,
     duration,
     expire_snapshots,
+    path_keys,
     referenced_files,
     remove_schemas_and_specs,
     statistics_files,
 )
-from iceexplore.doctor.maintenance._files import bytes_of, files_by_kind, files_frame, kind_table, strict
+from iceexplore.doctor.maintenance._files import (
+    bytes_of,
+    contradictions,
+    files_by_kind,
+    files_frame,
+    kind_table,
+    strict,
+)
 from iceexplore.doctor.maintenance._plan import (
     EngineCall,
     MaintenanceCost,
@@ -208,7 +216,8 @@ def plan_expire_snapshots(
     least = None if retain_last is None else whole_number_of("retain_last", retain_last, 1)
     document = state.opened.document
     _, expired = expire_snapshots(document, older_than_ms=before, retain_last=least, now_ms=now_ms)
-    files, read = _freed(strict(state), set(expired))
+    reading = strict(state)
+    files, read, shared = _freed(reading, set(expired))
     size = state.storage.stat(state.metadata_location).size or 0
     schemas: tuple[int, ...] = ()
     specs: tuple[int, ...] = ()
@@ -217,6 +226,7 @@ def plan_expire_snapshots(
         gone = set(expired)
         stay = [s for s in state.metadata.snapshots if s.snapshot_id not in gone]
         schemas, specs, notes = unused_schemas_and_specs(state, stay)
+    notes = (*(() if shared is None else (shared,)), *notes, *contradictions(reading))
     arguments = {} if before is None else {"older_than": spark_timestamp(before)}
     arguments |= {} if least is None else {"retain_last": str(least)}
     arguments |= {"clean_expired_metadata": "true"} if clean_expired_metadata else {}
@@ -244,10 +254,10 @@ def plan_expire_snapshots(
     )
 
 
-def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table]:
-    """Return the files that only the snapshots that go need, and the metadata files that are read to find out."""
+def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str | None]:
+    """Return the files that only the snapshots that go need, the metadata files that are read, and a warning."""
     if not gone:
-        return REFERENCED_SCHEMA.empty_table(), REFERENCED_SCHEMA.empty_table()
+        return REFERENCED_SCHEMA.empty_table(), REFERENCED_SCHEMA.empty_table(), None
     metadata = state.metadata
     snapshots = list({s.snapshot_id: s for s in metadata.snapshots}.values())
     seen: set[tuple[str, ...]] = set()
@@ -258,9 +268,19 @@ def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table]:
     kept = pa.concat_tables([kept, statistics_files(metadata, stay)])
     going = pa.concat_tables([going, statistics_files(metadata, gone)])
     freed = going.filter(pc.invert(pc.is_in(going["location"], value_set=kept["location"])))
+    # Iceberg compares locations as they are spelled. A file that the other side spells differently is deleted, too.
+    stored = state.storage
+    shared = freed.filter(pc.is_in(path_keys(stored, freed["location"]), path_keys(stored, kept["location"])))
     both = pa.concat_tables([kept, going])
     read = both.filter(pc.is_in(both["kind"], pa.array(["manifest list", "manifest"])))
-    return freed, read.group_by("location").aggregate([("bytes", "max")]).rename_columns(["location", "bytes"])
+    read = read.group_by("location").aggregate([("bytes", "max")]).rename_columns(["location", "bytes"])
+    if not len(shared):
+        return freed, read, None
+    note = (
+        f"Do not run it: {amount(len(shared), 'file')} that it would delete, among them {shared['location'][0]}, are "
+        "needed by snapshots that stay, which spell the location differently (another scheme or authority)."
+    )
+    return freed, read, note
 
 
 def _thresholds(metadata: TableMetadata, before: int | None, least: int | None) -> Iterator[Threshold]:

@@ -24,7 +24,14 @@ from iceexplore.commits import (
     path_keys,
     snapshot_files,
 )
-from iceexplore.doctor.maintenance._files import bytes_of, files_by_kind, files_frame, kind_table, strict
+from iceexplore.doctor.maintenance._files import (
+    bytes_of,
+    contradictions,
+    files_by_kind,
+    files_frame,
+    kind_table,
+    strict,
+)
 from iceexplore.doctor.maintenance._plan import (
     EngineCall,
     MaintenanceCost,
@@ -196,7 +203,9 @@ def plan_orphan_files(
     listed = _listed(state, base, given=location is not None, notes=notes)
     folder, entries = ("", []) if listed is None else listed
     safe = min(limit, _newer_commit(state, notes, limit))
-    references = pa.concat_tables([snapshot_files(strict(state)), metadata_files(state)])
+    reading = strict(state)
+    references = pa.concat_tables([snapshot_files(reading), metadata_files(state)])
+    notes += contradictions(reading)
     needed = is_referenced(state.storage, entries, references["location"])
     tails = _tails(state, folder, base, entries)
     seen = _visible(tails, state.metadata.partition_specs)
