@@ -1039,7 +1039,8 @@ class Table:
         1,000 ranges, all but the longest 1,000 with those of other files. A delete file that applies to no row is not
         a finding as long as the data file it references exists.
         """
-        from iceexplore.on_spark import verify, verify_local
+        from iceexplore.on_spark import verify
+        from iceexplore.verification import verify_local
 
         if spark is None:
             return graph.to_frame(verify_local(self._state, level=level))
@@ -1085,7 +1086,8 @@ class Table:
             The table lacks one of the ``snapshots``.
         """
         from iceexplore.doctor import examine
-        from iceexplore.on_spark import verify, verify_local
+        from iceexplore.on_spark import verify
+        from iceexplore.verification import verify_local
 
         known: dict[tuple[str, bytes, int | None], Any] = {}
 

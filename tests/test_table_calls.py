@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
+from iceexplore import verification
 from iceexplore.errors import OptionError, renamed_arguments
 
 
@@ -103,7 +104,6 @@ def test_old_names_of_packages_warn() -> None:
         (ix.commits, "bent_commit", "commit_violating_rules"),
         (ix.commits, "bent_dv", "manifest_dv_entry"),
         (ix.commits, "bent_rules", "rules_violated_by"),
-        (ix.on_spark, "verify_here", "verify_local"),
     ):
         with pytest.warns(DeprecationWarning, match=f"{old} is deprecated: import {new} from"):
             assert getattr(package, old) is getattr(package, new)
@@ -111,6 +111,9 @@ def test_old_names_of_packages_warn() -> None:
             _ = package.no_such_name
     with pytest.warns(DeprecationWarning, match="import it from iceexplore.expressions"):
         assert ix.planning.Predicate is ix.expressions.Predicate
+    for old in ("verify_local", "verify_here"):
+        with pytest.warns(DeprecationWarning, match=f"{old} is deprecated: import verify_local from iceexplore.verif"):
+            assert getattr(ix.on_spark, old) is verification.verify_local
     options: Any = ix.commits.LayoutOptions.of(4)
     with pytest.warns(DeprecationWarning, match=r"use replace\(\)"):
         assert options.but(leaf_entries=7) == options.replace(leaf_entries=7)

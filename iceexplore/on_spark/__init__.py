@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from iceexplore.on_spark._changelog import changelog
     from iceexplore.on_spark._metadata_tables import metadata_frame
     from iceexplore.on_spark._session import spark
-    from iceexplore.on_spark._verify import verify, verify_local
+    from iceexplore.on_spark._verify import verify
     from iceexplore.on_spark.data_source._register import register
     from iceexplore.on_spark.environment._info import SessionInfo
     from iceexplore.on_spark.scans._scan import scan
@@ -48,7 +48,6 @@ __all__ = [
     "spark_type",
     "taken",
     "verify",
-    "verify_local",
     "write_files",
 ]
 
@@ -79,11 +78,13 @@ _LAZY = {
     "spark_type": "iceexplore.on_spark.transport._columns",
     "taken": "iceexplore.on_spark.transport._state",
     "verify": "iceexplore.on_spark._verify",
-    "verify_local": "iceexplore.on_spark._verify",
     "write_files": "iceexplore.on_spark.write._write_files",
 }
 
-_deprecated = moved_names(__name__, {"verify_here": "iceexplore.on_spark:verify_local"})
+_deprecated = moved_names(
+    __name__,
+    {"verify_here": "iceexplore.verification:verify_local", "verify_local": "iceexplore.verification:verify_local"},
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.commits import CommitWriter
 from iceexplore.errors import UnsupportedError
-from iceexplore.on_spark import verify_local
+from iceexplore.verification import verify_local
 from iceexplore.verification._cross_file import beside, suspects
 from iceexplore.verification._findings import Checked, Place
 from tests.spark import tables

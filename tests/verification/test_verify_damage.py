@@ -26,7 +26,7 @@ from iceexplore.deletes import encode_deletion_vector, read_deletion_vector
 from iceexplore.errors import PROBLEM_KINDS, OptionError
 from iceexplore.inspect import ROOT
 from iceexplore.manifests import EntryBatch, write_manifest, write_manifest_list
-from iceexplore.on_spark._verify import _joined, slices_of
+from iceexplore.verification import joined, slices_of
 from tests.helpers.folders import local
 
 SCHEMA = {"id": "long", "kind": "string", "price": "double", "at": "timestamp"}
@@ -614,7 +614,7 @@ def test_synthetic_files_are_reported_as_such() -> None:
     assert "A simulation (append(files=...)) added this synthetic file" in rows["text"][0]
 
 
-def test_slices_cover_every_entry_once_and_travel_joined() -> None:
+def test_slices_cover_every_entry_once_and_traveljoined() -> None:
     s = ix.empty({"id": "long"}, format_version=2)
     for _ in range(2):
         s.append(files=70, rows=1)
@@ -628,5 +628,5 @@ def test_slices_cover_every_entry_once_and_travel_joined() -> None:
             assert mine[-1].stop is None
             assert all(a.stop == b.start for a, b in itertools.pairwise(mine))
             assert len(mine) == (2 if level == "footers" else 9)
-        assert [len(_joined(files)), len(_joined(slices))] == [2, 3]
+        assert [len(joined(files)), len(joined(slices))] == [2, 3]
     assert len(s.verify()) == 140

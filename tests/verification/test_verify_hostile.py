@@ -49,7 +49,7 @@ def test_changed_bytes_become_findings(table: Path, tmp_path: Path, data: st.Dat
 
 
 def test_a_count_of_billions_makes_no_list_of_slices() -> None:
-    from iceexplore.on_spark import _verify
+    from iceexplore.verification import _verify
 
     found = _verify._cut(1, 2**31 - 1, "data")
     assert len(found) <= _verify._MOST_SLICES and found[0].start == 0 and found[-1].stop is None
