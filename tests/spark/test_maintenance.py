@@ -25,9 +25,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWar
 
 #: Tables of the warehouse: every version, kind of delete, ref, evolution and statistics file.
 SPARK = (
-    "v1_plain", "v1_void", "v2_pos_file", "v2_pos_partition", "v3_dv", "upgraded", "refs", "fast_forward", "expired",
-    "rewritten", "overwritten", "statistics", "emptied", "equality_deletes", "dropped_source", "evolved", "v4_java",
-    "hostile_names",
+    "v1_plain", "v2_pos_file", "v3_dv", "upgraded", "refs", "expired", "rewritten", "statistics", "emptied",
+    "equality_deletes", "dropped_source", "evolved", "v4_java", "hostile_names",
 )  # fmt: skip
 LABS = ("lab_v1", "lab_retention", "lab_refs", "lab_specs", "lab_log", "lab_dvs")
 #: Files that no table references, by the place that Iceberg's rules give them: seen or hidden.
