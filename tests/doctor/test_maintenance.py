@@ -453,3 +453,68 @@ def test_contradictions_that_hide_no_file_are_noted(lab: ix.Lab) -> None:
     for plan in (m.expire_snapshots("0s"), m.orphan_files()):
         assert "The metadata contradicts itself" in plan.notes[0]
     assert m.expire_snapshots("0s").counts == lab.maintenance().expire_snapshots("0s").counts
+
+
+def test_a_newer_file_that_the_catalog_does_not_point_to_is_an_orphan(tmp_path: Path) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("mine", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "warehouse"))
+    try:
+        catalog.create_namespace("db")
+        lab = ix.create("db.t", {"id": "long"}, catalog=catalog)
+        lab.append({"id": [1]})
+        table = ix.open("db.t", catalog=catalog)
+        failed = put(lab, "metadata/00009-0.metadata.json")
+        plan = table.maintenance().orphan_files()
+        assert places(plan.files) == {failed}
+        assert plan.notes == ()
+        assert plan.calls[0].code.startswith("CALL mine.system.remove_orphan_files(table => 'db.t', ")
+        lab.append({"id": [2]})
+        old = table.maintenance().orphan_files("0s")  # the catalog has moved on
+        assert "newer metadata file" in old.notes[0]
+        assert {place.rpartition("/")[2] for place in places(old.files)} == {"00009-0.metadata.json"}
+    finally:
+        catalog.close()
+
+
+def test_names_are_quoted_for_spark(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "my db" / "it's `t`", {"id": "long"})
+    lab.append({"id": [1]})
+    code = lab.maintenance().expire_snapshots().calls[0].code
+    assert code == r"CALL catalog_name.system.expire_snapshots(table => '`my db`.`it\'s ``t```')"
+
+
+def test_a_table_at_the_root_of_a_bucket_has_no_conflict() -> None:
+    s = ix.empty({"id": "long"}, location="memory://bucket", format_version=2)
+    s.append(files=1, rows=1)
+    plan = s.maintenance().orphan_files("0s")
+    assert plan.conflicts == ()
+    assert plan.text == "0 orphan files"
+
+
+def test_a_table_in_an_object_store(lab: ix.Lab) -> None:
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    try:
+        store.put(lab.state.storage.folder, "/bucket/t", recursive=True)
+        store.pipe("/bucket/t/data/lost.parquet", b"lost")
+        store.pipe("/bucket/t/_tmp/hidden.parquet", b"hidden")
+        data = next(place for place in store.find("/bucket/t/data") if not place.endswith("lost.parquet"))
+        size = store.size(data)
+        store.rm(data)
+        plan = maintenance(ix.open("memory://bucket/t"), days=4).orphan_files()
+        assert [place.rpartition("/")[2] for place in places(plan.files)] == ["lost.parquet"]
+        assert [(r["kind"], r["bytes"]) for r in plan.missing.to_pylist()] == [("data file", size)]
+        assert maintenance(ix.open("memory://bucket/t"), days=2).orphan_files().nothing
+        expired = maintenance(ix.open("memory://bucket/t"), days=6).expire_snapshots(retain_last=1)
+        assert expired.counts == maintenance(lab, days=6).expire_snapshots(retain_last=1).counts
+    finally:
+        store.rm("/bucket", recursive=True)
+
+
+def test_folders_elsewhere_are_named(lab: ix.Lab) -> None:
+    inside, outside = f"{lab.location}/files", "s3://bucket/files"
+    lab.set_properties({"write.data.path": outside, "write.metadata.path": inside})
+    note = f"write.data.path is {outside}, which was not listed: pass it as location= to find orphan files there."
+    assert lab.maintenance().orphan_files().notes == (note,)

@@ -235,19 +235,14 @@ class Maintenance(Generic[T]):
     def _card(self) -> Card:
         rows = tuple((name, "" if plan.nothing else "yes", plan.text) for name, plan in self.plans.items())
         refused = tuple(("warning", f"{name} cannot be planned: {why}", "") for name, why in self.refused.items())
-        calls = CardTable(
-            "How to run them",
-            ("engine", "statement"),
-            tuple((c.engine, c.code) for plan in self if not plan.nothing for c in plan.calls[:1]),
-            code=frozenset({1}),
-        )
+        calls = ((c.engine, c.code) for plan in self if not plan.nothing for c in plan.calls[:1])
         plans = CardTable("Plans", ("procedure", "needed", "what it would do"), rows, code=frozenset({0}))
         return Card(
             title=f"Maintenance of {self.state.name}",
             badges=("nothing to do",) if self.nothing and not self.refused else (),
             subtitle=self.state.metadata_location,
-            facts=(("As of", format_ms(self.now_ms)),),
-            tables=tuple(t for t in (plans, calls) if t.rows),
+            facts=(("As of", format_ms(self.now_ms)), *dict.fromkeys(calls)),
+            tables=(plans,),
             problems=refused,
         )
 

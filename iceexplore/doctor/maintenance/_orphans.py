@@ -47,7 +47,7 @@ from iceexplore.errors import FileMissingError, IceexploreError, OptionError, Ou
 from iceexplore.graph import TableState, amount, human_bytes
 from iceexplore.metadata import PartitionSpec, format_ms
 from iceexplore.render import CardTable
-from iceexplore.storage import Entry, OverlayStorage, list_versions
+from iceexplore.storage import Entry, OverlayStorage, canonical, list_versions, reopen, same_location
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,6 +60,8 @@ _DAY = 86_400_000
 _SHOWN = 20
 #: The maximum number of referenced files outside the listed folder that are looked up one by one.
 _MOST_LOOKED_UP = 200
+#: Properties that place files elsewhere than under the table's folder.
+_FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path", "write.metadata.path")
 #: Schemes that Iceberg treats as equal by default.
 _EQUAL_SCHEMES = {"s3n": "s3", "s3a": "s3"}
 _ORPHAN_SCHEMA = build.schema([*REFERENCED_SCHEMA, ("modified_at", pa.timestamp("ms", "UTC"))])
@@ -228,7 +230,7 @@ def plan_orphan_files(
             "authority. Pass equal_schemes=, equal_authorities= or prefix_mismatch_mode=."
         )
     files = _table(base, tails, entries, loose & (times < safe))
-    notes += _strangers(state, files)
+    notes += [*_strangers(state, files), *_unlisted(state, base)]
     return OrphanPlan(
         state=state,
         wrap=wrap,
@@ -314,13 +316,23 @@ def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
         newer = [v for v in list_versions(state.opened) if number is not None and (v.number or 0) > number]
     except IceexploreError:
         newer = []
-    if not newer or mine is None:
+    if not newer or mine is None or _is_current(state):
         return limit
     notes.append(
         f"There is a newer metadata file ({newer[-1].name}): files since {format_ms(mine)} are counted as too young, "
         "because it may reference them. Open the newest state with refresh()."
     )
     return min(limit, mine)
+
+
+def _is_current(state: TableState) -> bool:
+    """Return whether a catalog points to this metadata file: then a newer file is that of a failed commit."""
+    if state.opened.catalog_table is None:
+        return False
+    try:
+        return same_location(reopen(state.opened.source).metadata_location, state.metadata_location)
+    except IceexploreError:
+        return False
 
 
 def _table(base: str, tails: AnyArray, entries: Sequence[Entry], mask: npt.NDArray[np.bool_]) -> pa.Table:
@@ -345,6 +357,14 @@ def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
             f"{other[0].as_py()} is the metadata file of another table below this one: the procedure would delete that "
             "table's files, too."
         )
+
+
+def _unlisted(state: TableState, base: str) -> Iterator[str]:
+    """Note folders of the table's files that are not below the listed one."""
+    for name in _FOLDERS:
+        place = state.metadata.properties.get(name)
+        if place and not f"{canonical(place)}/".startswith(f"{canonical(base)}/"):
+            yield f"{name} is {place}, which was not listed: pass it as location= to find orphan files there."
 
 
 # Prefixes -------------------------------------------------------------------------------------------------------------
@@ -386,7 +406,7 @@ def _conflicting(
     found = np.zeros(len(entries), bool)
     if not len(entries):
         return found, ()
-    actual = _prefix_of(base, default="file")
+    actual = _prefix_of(base + "/", default="file")
     pairs: list[tuple[str, str]] = []
     if state.storage.moved:  # the metadata file was opened where it is now, whatever prefix is the usual one
         own = pc.is_in(references["kind"], pa.array(["metadata file", "version hint"]))
