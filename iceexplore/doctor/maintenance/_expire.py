@@ -29,6 +29,7 @@ from iceexplore.doctor.maintenance._files import (
     strict,
 )
 from iceexplore.doctor.maintenance._plan import (
+    ARGUMENT,
     EngineCall,
     MaintenanceCost,
     Plan,
@@ -288,7 +289,7 @@ def _thresholds(metadata: TableMetadata, before: int | None, least: int | None) 
     if before is None:
         yield threshold(properties, "history.expire.max-snapshot-age-ms", 432_000_000, show=_age)
     else:
-        yield Threshold("older_than", str(before), "argument", format_ms(before))
+        yield Threshold("older_than", str(before), ARGUMENT, format_ms(before))
     name = "history.expire.min-snapshots-to-keep"
     yield threshold(properties, name, 1, given=least, argument="retain_last")
     yield threshold(properties, "history.expire.max-ref-age-ms", 2**63 - 1, show=_age)

@@ -33,6 +33,8 @@ from iceexplore.doctor.maintenance._files import (
     strict,
 )
 from iceexplore.doctor.maintenance._plan import (
+    ARGUMENT,
+    DEFAULT,
     EngineCall,
     MaintenanceCost,
     Plan,
@@ -242,11 +244,11 @@ def plan_orphan_files(
         older_than_ms=limit,
         reasons=(
             Threshold("older_than", str(limit), _source(older_than), format_ms(limit)),
-            Threshold("equal_schemes", prefixes.shown(), "default of Iceberg" if not equal_schemes else "argument"),
+            Threshold("equal_schemes", prefixes.shown(), DEFAULT if not equal_schemes else ARGUMENT),
             Threshold(
                 "prefix_mismatch_mode",
                 prefix_mismatch_mode,
-                "default of Iceberg" if prefix_mismatch_mode == "error" else "argument",
+                DEFAULT if prefix_mismatch_mode == "error" else ARGUMENT,
             ),
         ),
         cost=MaintenanceCost(files_freed=len(files), bytes_freed=bytes_of(files)),
@@ -484,7 +486,7 @@ def _lacks(state: TableState, name: str, notes: list[str]) -> bool:
 
 
 def _source(older_than: object) -> str:
-    return "default of Iceberg" if older_than == "3d" else "argument"
+    return DEFAULT if older_than == "3d" else ARGUMENT
 
 
 def _calls(
