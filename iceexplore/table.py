@@ -1109,8 +1109,9 @@ class Table:
         Returns
         -------
         Maintenance
-            A method per procedure returns its plan: ``expire_snapshots()``. A plan has its thresholds with their
-            sources, its cost, the statement that runs it, and ``table``, a simulated table after it.
+            A method per procedure returns its plan: ``expire_snapshots()``, ``orphan_files()``,
+            ``unused_schemas_and_specs()``, ``metadata_files()``. A plan has its thresholds with their sources, its
+            cost, the statement that runs it, and ``table``, a simulated table after it.
 
         Examples
         --------
