@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         Sandbox,
         Saved,
     )
-    from iceexplore.doctor import CatalogReport, Finding, Report
+    from iceexplore.doctor import CatalogReport, Finding, Maintenance, Report
     from iceexplore.expressions import FilterLike
     from iceexplore.graph import SnapshotLike
     from iceexplore.inspect import Inspect
@@ -1101,6 +1101,29 @@ class Table:
             self._state, level=level, verify=opened, snapshots=snapshots, only=only, skip=skip, baseline=baseline,
             show=Simulation,
         )  # fmt: skip
+
+    def maintenance(self) -> Maintenance[Simulation]:
+        """Plan maintenance: what each of the engines' procedures would do now, from the table's own properties.
+
+        Nothing is read before a plan is asked for; displaying the result makes all plans. The table is not changed.
+
+        Returns
+        -------
+        Maintenance
+            A method per procedure returns its plan: ``expire_snapshots()``, ``orphan_files()``,
+            ``unused_schemas_and_specs()``, ``metadata_files()``. A plan has its thresholds with their sources, its
+            cost, the statement that runs it, and ``table``, a simulated table after it.
+
+        Examples
+        --------
+        >>> m = t.maintenance()
+        >>> plan = m.expire_snapshots(older_than="7d", retain_last=3)
+        >>> plan.to_pandas()
+        >>> plan.table.tree(snapshots="all")
+        """
+        from iceexplore.doctor import Maintenance
+
+        return Maintenance(self._state, Simulation)
 
     # Commits ---------------------------------------------------------------------------------------------------------
 

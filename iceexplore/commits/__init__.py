@@ -22,8 +22,8 @@ from iceexplore.commits.live_files._locate import LOCATED_SCHEMA, locate
 from iceexplore.commits.live_files._selection import Selection, select
 from iceexplore.commits.metadata_updates._document import next_document, set_properties
 from iceexplore.commits.metadata_updates._empty_state import empty_state, new_table
-from iceexplore.commits.metadata_updates._expire import expire_snapshots
-from iceexplore.commits.metadata_updates._expired import Expired, KeptSnapshot
+from iceexplore.commits.metadata_updates._expire import expire_snapshots, remove_schemas_and_specs
+from iceexplore.commits.metadata_updates._expired import Expired, KeptSnapshot, duration
 from iceexplore.commits.metadata_updates._new_table import new_table_document
 from iceexplore.commits.metadata_updates._refs import (
     cherry_pick_summary,
@@ -59,8 +59,15 @@ from iceexplore.commits.replaying._replay import replay
 from iceexplore.commits.replaying._result import Replay, ReplayedSnapshot, Side
 from iceexplore.commits.rules._check import check_rules, checked_rules
 from iceexplore.commits.rules._entries import RuleBreak
-from iceexplore.commits.saving._reachable import snapshot_files
+from iceexplore.commits.saving._reachable import (
+    REFERENCED_SCHEMA,
+    metadata_files,
+    referenced_files,
+    snapshot_files,
+    statistics_files,
+)
 from iceexplore.commits.saving._save import Saved, save
+from iceexplore.commits.saving._unreferenced import file_kind, is_referenced, path_keys
 from iceexplore.commits.transaction._committer import CommitRecord, Committer, DocumentChange, MakeChange
 from iceexplore.commits.transaction._pointer import (
     FolderFiles,
@@ -106,6 +113,7 @@ __all__ = [
     "PartitionStorage",
     "PlanCost",
     "Pointer",
+    "REFERENCED_SCHEMA",
     "RULES",
     "Replay",
     "ReplayedSnapshot",
@@ -138,15 +146,19 @@ __all__ = [
     "cost_of",
     "delete_files",
     "delete_where",
+    "duration",
     "empty_state",
     "evolve_schema",
     "evolve_spec",
     "expire_snapshots",
     "fast_forward",
+    "file_kind",
     "files_of_paths",
+    "is_referenced",
     "is_synthetic",
     "locate",
     "manifest_dv_entry",
+    "metadata_files",
     "new_files",
     "new_table",
     "new_table_document",
@@ -156,11 +168,14 @@ __all__ = [
     "option_docs",
     "options_for",
     "overwrite",
+    "path_keys",
     "plan_cost",
     "publish_by_rename",
     "publish_by_swap",
+    "referenced_files",
     "refuse_reserved_columns",
     "remove_ref",
+    "remove_schemas_and_specs",
     "replay",
     "retained",
     "rewrite_manifests",
@@ -180,6 +195,7 @@ __all__ = [
     "snapshot_files",
     "snapshot_json",
     "start_sandbox",
+    "statistics_files",
     "summary_of",
     "upgrade",
 ]

@@ -4,6 +4,12 @@ from iceexplore.doctor._check import check_options, examine
 from iceexplore.doctor._tables import check_tables
 from iceexplore.doctor._unopened import unopened
 from iceexplore.doctor._untellable import UNTELLABLE
+from iceexplore.doctor.maintenance._expire import ExpirePlan
+from iceexplore.doctor.maintenance._maintenance import Maintenance
+from iceexplore.doctor.maintenance._metadata_files import MetadataFilesPlan
+from iceexplore.doctor.maintenance._orphans import OrphanPlan
+from iceexplore.doctor.maintenance._plan import EngineCall, MaintenanceCost, Plan, Threshold
+from iceexplore.doctor.maintenance._unused import UnusedPlan
 from iceexplore.doctor.model._finding import Finding, Since
 from iceexplore.doctor.model._modes import MODES, Mode
 from iceexplore.doctor.repair._plan import RepairPlan
@@ -13,16 +19,25 @@ from iceexplore.doctor.report._report import Report
 
 __all__ = [
     "CatalogReport",
+    "EngineCall",
+    "ExpirePlan",
     "Finding",
     "MODES",
+    "Maintenance",
+    "MaintenanceCost",
+    "MetadataFilesPlan",
     "Mode",
+    "OrphanPlan",
+    "Plan",
     "RepairPlan",
     "Report",
     "Since",
     "Step",
     "TableCheck",
+    "Threshold",
     "UNTELLABLE",
     "Unrepaired",
+    "UnusedPlan",
     "check_options",
     "check_tables",
     "examine",

@@ -9,9 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iceexplore.commits import MetadataNames, snapshot_files
+import pyarrow as pa
+
+from iceexplore.arrow import build
+from iceexplore.commits import MetadataNames, file_kind, is_referenced, snapshot_files
 from iceexplore.errors import FileMissingError, OutsideRootsError, StorageError, whole_number_of
-from iceexplore.formats import PUFFIN, Avro, Parquet, format_of_suffix
 from iceexplore.graph import TableState
 from iceexplore.labs._committer import LabCommitter
 from iceexplore.labs._pointer import HINT, numbered
@@ -68,15 +70,19 @@ def find_leftovers(lab: LabCommitter, *, running: bool = False) -> list[Leftover
     listed = [e for e in storage.entries(storage.folder, recursive=True) if not e.is_folder]
     oldest = oldest_running(lab.metadata_folder)
     state = lab.strict(lab.newest())
-    needed = needed_by_snapshots(state) | set(_metadata_files(state))
+    places = pa.array([*_metadata_files(state)], pa.string())
+    references = pa.chunked_array([*snapshot_files(state)["location"].chunks, places], pa.string())
+    needed = is_referenced(storage, listed, references)
+    reals = {entry.real for entry, mine in zip(listed, needed, strict=True) if mine}
     found = []
-    for entry in listed:
+    for entry, mine in zip(listed, needed, strict=True):
         modified = entry.modified_ms or 0
-        if entry.real in needed or (oldest is not None and modified >= oldest and not running):
+        if mine or (oldest is not None and modified >= oldest and not running):
             continue
-        if _is_checksum_of(entry.real, needed):
+        if _is_checksum_of(entry.real, reals):
             continue
-        found.append(Leftover(storage.unresolve(entry.real), entry.real, _kind(entry.real), entry.size or 0, modified))
+        kind = "mark" if is_mark(os.path.basename(entry.real)) else file_kind(entry.real)
+        found.append(Leftover(storage.unresolve(entry.real), entry.real, kind, entry.size or 0, modified))
     return found
 
 
@@ -121,9 +127,9 @@ def leftovers_frame(files: list[Leftover]) -> pd.DataFrame:
 
 
 def needed_by_snapshots(state: TableState) -> set[str]:
-    """Return the real paths of all files that some snapshot references; those outside the folder are left out."""
+    """Return the real paths of all files that some snapshot references; those outside the roots are left out."""
     found = set()
-    for location in snapshot_files(state):
+    for location in build.to_pylist(snapshot_files(state)["location"]):
         with suppress(OutsideRootsError):
             found.add(state.storage.resolve(location))
     return found
@@ -166,21 +172,6 @@ def _is_checksum_of(real: str, needed: set[str]) -> bool:
     """Return whether the file is the checksum ``.x.crc`` that Hadoop writes beside a needed file ``x``."""
     folder, name = os.path.split(real)
     return name.startswith(".") and name.endswith(".crc") and os.path.join(folder, name[1:-4]) in needed
-
-
-def _kind(real: str) -> str:
-    folder, name = os.path.split(real)
-    if is_mark(name):
-        return "mark"
-    if name.startswith(".") and name.endswith(".tmp"):
-        return "temporary"
-    if name.endswith(PUFFIN.suffixes):
-        return "puffin"
-    if os.path.basename(folder) == "metadata":
-        if name.endswith((".metadata.json", ".metadata.json.gz")):
-            return "metadata"
-        return "manifest" if name.endswith((*Avro.suffixes, *Parquet.suffixes)) else "other"
-    return "other" if format_of_suffix(name) is None else "data"
 
 
 def remove_unneeded(lab: LabCommitter, before: Collection[str]) -> None:

@@ -19,12 +19,13 @@ from iceexplore.storage.finding._list import ListedTable, TableListing, list_tab
 from iceexplore.storage.finding._open import open_source, reopen
 from iceexplore.storage.finding._opened import Opened, Source
 from iceexplore.storage.finding._survey import MetadataSurvey, survey, survey_folder
-from iceexplore.storage.finding._versions import MetadataVersion
+from iceexplore.storage.finding._versions import HINT, MetadataVersion
 from iceexplore.storage.output._folder import FolderStorage, replace_file, write_new
 from iceexplore.storage.output._overlay import OverlayStorage
 from iceexplore.storage.output._whole import path_here, place_to_write, whole_file
 from iceexplore.storage.output._writable import CommitFiles, CommitStorage, ExistsError
 from iceexplore.storage.output._writes import Write, WriteLog
+from iceexplore.storage.stores._backend import Entry
 from iceexplore.storage.stores._faults import not_written
 from iceexplore.storage.stores._range_file import PositionedFile, RangeFile
 from iceexplore.storage.stores._readers import in_order
@@ -38,10 +39,12 @@ __all__ = [
     "CommitFiles",
     "CommitStorage",
     "DATA_RATIO",
+    "Entry",
     "ExistsError",
     "FLOOR",
     "FileInfo",
     "FolderStorage",
+    "HINT",
     "JsonValue",
     "ListedTable",
     "MetadataSurvey",

@@ -19,10 +19,10 @@ from iceexplore.commits.metadata_updates._document import (
 )
 from iceexplore.commits.metadata_updates._expired import Expired, KeptSnapshot, age_reason, source_of
 from iceexplore.commits.metadata_updates._refs import read_refs
-from iceexplore.errors import FormatError, RuleError, whole_number_of, whole_numbers_of
+from iceexplore.errors import FormatError, OptionError, RuleError, whole_number_of, whole_numbers_of
 from iceexplore.render import escape
 
-__all__ = ["expire_snapshots"]
+__all__ = ["expire_snapshots", "remove_schemas_and_specs"]
 
 _MAX_AGE, _MIN_KEPT = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshots-to-keep"
 #: Java's defaults: five days, one snapshot, refs without limit.
@@ -116,6 +116,28 @@ def expire_snapshots(
     stayed = (KeptSnapshot(i, kept[i]) for i in snapshots if i in kept and i not in expired)
     too_old = [name for name in read_refs(document) if name not in refs]
     return _without(document, set(gone), refs), Expired(gone, stayed, too_old)
+
+
+def remove_schemas_and_specs(
+    document: Mapping[str, Any], *, schemas: Iterable[int] = (), specs: Iterable[int] = ()
+) -> Json:
+    """Return a document without some schemas and partition specs (Java's ``cleanExpiredMetadata``).
+
+    Raises
+    ------
+    OptionError
+        The current schema or the default spec is among them.
+    """
+    out = dict(document)
+    for key, of, current, given in (
+        ("schemas", "schema-id", "current-schema-id", set(schemas)),
+        ("partition-specs", "spec-id", "default-spec-id", set(specs)),
+    ):
+        if document.get(current) in given:
+            raise OptionError(f"{key}: {document[current]} is {current}, which cannot be removed")
+        if given:
+            out[key] = [item for item in entries(document, key) if whole_number(item, of, -1) not in given]
+    return out
 
 
 def _living_refs(

@@ -9,16 +9,36 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, Manifest, live
-from iceexplore.metadata import Snapshot
-from iceexplore.storage import canonical
+from iceexplore.metadata import PartitionStatisticsFile, Snapshot, StatisticsFile, TableMetadata
+from iceexplore.storage import HINT, canonical
 
-__all__ = ["MetadataFile", "files_of_leaves", "reachable_files", "snapshot_files", "tree_files"]
+__all__ = [
+    "MetadataFile",
+    "REFERENCED_SCHEMA",
+    "files_of_leaves",
+    "metadata_files",
+    "reachable_files",
+    "referenced_files",
+    "snapshot_files",
+    "statistics_files",
+    "tree_files",
+]
 
 _LISTED = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST, ContentType.MANIFEST_DV)
+_KINDS = {
+    ContentType.DATA: "data file",
+    ContentType.POSITION_DELETE: "position delete file",
+    ContentType.EQUALITY_DELETE: "equality delete file",
+    ContentType.DATA_MANIFEST: "manifest",
+    ContentType.DELETE_MANIFEST: "manifest",
+    ContentType.MANIFEST_DV: "manifest deletion vectors",
+}
+#: What `referenced_files` returns: a file's location, its kind, and its size in bytes (null if it is not recorded).
+REFERENCED_SCHEMA = build.schema([("location", pa.string()), ("kind", pa.string()), ("bytes", pa.int64())])
 _SCHEMA = build.schema([("location", pa.string()), ("file_size_in_bytes", pa.int64()), ("content_type", pa.int32())])
 
 
@@ -89,8 +109,61 @@ def _listed(root: Manifest) -> list[dict[str, Any]]:
     return [e for e in root.entries.select(columns).take(build.array(rows)).to_pylist() if e["location"]]
 
 
+def referenced_files(
+    state: TableState,
+    snapshots: Iterable[Snapshot],
+    *,
+    seen: set[tuple[str, ...]] | None = None,
+) -> pa.Table:
+    """Return every file that snapshots need, each once: manifest lists or roots, manifests, data and delete files.
+
+    Statistics files are not included. A file that has several kinds, or is in one Puffin file with others, occurs once
+    per kind.
+
+    Parameters
+    ----------
+    seen
+        As for `files_of_leaves`.
+
+    Returns
+    -------
+    A table of `REFERENCED_SCHEMA`.
+    """
+    snapshots = list(snapshots)
+    parts = [REFERENCED_SCHEMA.empty_table(), *(_tree_table(state, s) for s in snapshots)]
+    leaves = files_of_leaves(state, snapshots, seen=seen)
+    parts.append(_with_kinds(leaves["content_type"], leaves["location"], leaves["file_size_in_bytes"]))
+    found = pa.concat_tables(parts).group_by(["location", "kind"]).aggregate([("bytes", "max")])
+    return found.rename_columns(["location", "kind", "bytes"])
+
+
+def _tree_table(state: TableState, snapshot: Snapshot) -> pa.Table:
+    root = state.root(snapshot)
+    if root is None:
+        return REFERENCED_SCHEMA.empty_table()
+    kinds = pc.is_in(root.entries["content_type"], pa.array([int(k) for k in _LISTED], pa.int32()))
+    entries = root.entries.filter(pc.fill_null(pc.and_(live(root.entries), kinds), False))
+    found = _with_kinds(entries["content_type"], entries["location"], entries["file_size_in_bytes"])
+    # A v1 snapshot that lists its manifests inline has no manifest list, an inline manifest DV no file.
+    found = found.filter(pc.fill_null(pc.greater(pc.utf8_length(found["location"]), 0), False))
+    if not root.location or root.dialect == "inline":
+        return found
+    own: dict[str, list[str | int | None]]
+    own = {"location": [root.location], "kind": ["manifest list"], "bytes": [root.length or None]}
+    return pa.concat_tables([pa.table(own, schema=REFERENCED_SCHEMA), found])
+
+
+def _with_kinds(content: AnyColumn, locations: AnyColumn, sizes: AnyColumn) -> pa.Table:
+    names = pa.array([_KINDS[ContentType(k)] for k in range(len(_KINDS))], pa.string())
+    return pa.table([locations, pc.take(names, content), sizes], schema=REFERENCED_SCHEMA)
+
+
 def files_of_leaves(
-    state: TableState, snapshots: Iterable[Snapshot], *, among: Collection[str] | None = None
+    state: TableState,
+    snapshots: Iterable[Snapshot],
+    *,
+    among: Collection[str] | None = None,
+    seen: set[tuple[str, ...]] | None = None,
 ) -> pa.Table:
     """Return the live data and delete files of snapshots: location, bytes, content type; reads each manifest once.
 
@@ -98,9 +171,12 @@ def files_of_leaves(
     ----------
     among
         The manifests to read; all by default.
+    seen
+        Keys of manifests not to read; those that are read are added. A second call with the same set reads only
+        manifests that the first did not.
     """
     parts = [_SCHEMA.empty_table()]
-    seen: set[tuple[str, ...]] = set()
+    seen = set() if seen is None else seen
     for snapshot in snapshots:
         root = state.root(snapshot)
         for manifest in () if root is None else _manifests(state, root, seen, among):
@@ -139,20 +215,44 @@ def _has_vectors(root: Manifest) -> bool:
     return bool(pc.any(pc.equal(root.entries["content_type"], int(ContentType.MANIFEST_DV))).as_py())
 
 
-def snapshot_files(state: TableState) -> Iterator[str]:
-    """Yield every file that some snapshot needs, and statistics files; a location may occur more than once.
+def snapshot_files(state: TableState) -> pa.Table:
+    """Return every file that some snapshot needs, and statistics files: a table of `REFERENCED_SCHEMA`.
 
     Raises
     ------
     FormatError, FileMissingError
         For a strict state: a root or manifest cannot be read, so the files that it lists are unknown.
     """
-    metadata = state.metadata
-    yield from (s.statistics_path for s in metadata.statistics)
-    yield from (s.statistics_path for s in metadata.partition_statistics)
-    for snapshot in metadata.snapshots:
-        yield from (f.location for f in tree_files(state, snapshot))
-    yield from build.to_pylist(files_of_leaves(state, metadata.snapshots)["location"])
+    snapshots = {s.snapshot_id: s for s in state.metadata.snapshots}
+    return pa.concat_tables([referenced_files(state, snapshots.values()), statistics_files(state.metadata)])
+
+
+def statistics_files(metadata: TableMetadata, snapshots: Iterable[int] | None = None) -> pa.Table:
+    """Return the statistics and partition statistics files of snapshots, by default of all: `REFERENCED_SCHEMA`."""
+    wanted = None if snapshots is None else set(snapshots)
+    files: list[StatisticsFile | PartitionStatisticsFile] = [*metadata.statistics]
+    files += metadata.partition_statistics
+    chosen = [f for f in files if wanted is None or f.snapshot_id in wanted]
+    columns: dict[str, list[str] | list[int]] = {
+        "location": [f.statistics_path for f in chosen],
+        "kind": ["statistics file"] * len(chosen),
+        "bytes": [f.file_size_in_bytes for f in chosen],
+    }
+    return pa.table(columns, schema=REFERENCED_SCHEMA)
+
+
+def metadata_files(state: TableState) -> pa.Table:
+    """Return the metadata file, those in its log, and the version hint: `REFERENCED_SCHEMA`, without sizes."""
+    log = [e.metadata_file for e in state.metadata.metadata_log]
+    hint = f"{state.metadata.location.rstrip('/')}/metadata/{HINT}"  # only file-system tables have one, and there
+    places = list(dict.fromkeys([state.metadata_location, *log]))
+    kinds = [*("metadata file" for _ in places), "version hint"]
+    columns: dict[str, list[str] | list[None]] = {
+        "location": [*places, hint],
+        "kind": kinds,
+        "bytes": [None] * len(kinds),
+    }
+    return pa.table(columns, schema=REFERENCED_SCHEMA)
 
 
 def reachable_files(state: TableState, own: Collection[str]) -> set[str]:

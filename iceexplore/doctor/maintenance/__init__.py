@@ -1,0 +1,1 @@
+"""Plan maintenance: what each of an engine's procedures would do now, why, at what cost, and the table after it."""

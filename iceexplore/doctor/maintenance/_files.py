@@ -1,0 +1,82 @@
+"""Tables of files: their counts and sizes by kind, and reading that refuses to leave references out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
+from iceexplore.errors import Problem, Problems
+from iceexplore.graph import TableState, human_bytes, to_frame
+from iceexplore.manifests import ManifestReader
+from iceexplore.render import CardTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["bytes_of", "contradictions", "files_by_kind", "files_frame", "kind_table", "strict"]
+
+
+#: Problems of manifests whose entries were all read: counts, bounds and sequence numbers that contradict them. Engines
+#: that expire snapshots or delete orphan files do not look at these.
+_COMPLETE = frozenset(
+    {"bounds-untrue", "count-mismatch", "file-twice", "sequence-number", "summary-untrue", "totals-differ"}
+)
+
+
+class _ReadingProblems(Problems):
+    """Problems that are raised, except those that hide no entry."""
+
+    def __init__(self) -> None:
+        super().__init__(strict=True)
+        self.contradictions: dict[Problem, None] = {}
+
+    def add(self, item: Problem) -> None:
+        if item.code in _COMPLETE:
+            self.contradictions.setdefault(item)
+        else:
+            super().add(item)
+
+
+def strict(state: TableState) -> TableState:
+    """Return the state with a reader that raises for each manifest list or manifest that cannot be read completely.
+
+    Tolerant reading shows such a manifest without entries: the files that it lists would seem to be unreferenced.
+    """
+    problems = _ReadingProblems()
+    return replace(state, problems=problems, reader=ManifestReader(state.storage, state.metadata, problems))
+
+
+def contradictions(state: TableState) -> tuple[str, ...]:
+    """Return a note about contradictions in the metadata that `strict` reading met; empty if there were none."""
+    found = list(getattr(state.problems, "contradictions", ()))
+    if not found:
+        return ()
+    more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
+    return (f"The metadata contradicts itself: {found[0].text}{more} Run check() before you rely on the plan.",)
+
+
+def bytes_of(files: pa.Table) -> int:
+    """Return the bytes of files; a location that occurs more than once counts once."""
+    once = files.group_by("location").aggregate([("bytes", "max")])
+    return int(pc.sum(once["bytes_max"]).as_py() or 0)
+
+
+def files_by_kind(files: pa.Table) -> dict[str, tuple[int, int]]:
+    """Return the number of files and their bytes by kind, in alphabetical order."""
+    counted = files.group_by("kind").aggregate([("location", "count"), ("bytes", "sum")]).sort_by("kind")
+    return {row["kind"]: (row["location_count"], row["bytes_sum"] or 0) for row in build.to_pylist(counted)}
+
+
+def kind_table(heading: str, files: pa.Table) -> CardTable:
+    """Return a card's table of the number of files and their bytes by kind."""
+    rows = tuple((kind, f"{count:,}", human_bytes(size)) for kind, (count, size) in files_by_kind(files).items())
+    return CardTable(heading, ("kind", "files", "size"), rows, right=frozenset({1, 2}))
+
+
+def files_frame(files: pa.Table) -> pd.DataFrame:
+    """Return files as a data frame, by kind and location."""
+    return to_frame(files.sort_by([("kind", "ascending"), ("location", "ascending")]))

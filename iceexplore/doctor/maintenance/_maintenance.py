@@ -1,0 +1,253 @@
+"""Maintenance of a table: a plan for each procedure of the engines, made when it is asked for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic
+
+from iceexplore.doctor.maintenance._expire import ExpirePlan, plan_expire_snapshots
+from iceexplore.doctor.maintenance._metadata_files import MetadataFilesPlan, plan_metadata_files
+from iceexplore.doctor.maintenance._orphans import MismatchMode, OrphanPlan, plan_orphan_files
+from iceexplore.doctor.maintenance._plan import Plan, T, Wrap
+from iceexplore.doctor.maintenance._unused import UnusedPlan, plan_unused
+from iceexplore.errors import IceexploreError
+from iceexplore.graph import TableState
+from iceexplore.metadata import format_ms
+from iceexplore.render import Card, CardTable, card_html, card_text, shown_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MAINTENANCE_JSON_VERSION", "Maintenance"]
+
+#: The version of the JSON that `Maintenance.to_json` writes; it changes when a key is renamed or removed.
+MAINTENANCE_JSON_VERSION = 1
+
+
+class Maintenance(Generic[T]):
+    """What each maintenance procedure of the engines would do now, from the table's own properties.
+
+    Returned by ``t.maintenance()``. Nothing is read before a plan is asked for, and no plan changes the table. Each
+    method makes the plan of one procedure; `plans` has all of them with their defaults, and in a notebook they are
+    displayed as a card. The plans are about the newest snapshot of the metadata file, also if another one is shown.
+
+    Parameters
+    ----------
+    state
+        The table's state.
+    wrap
+        Makes a table of a simulation's writer, for ``plan.table``.
+    now_ms
+        The time from which ages are computed, in milliseconds since the epoch; by default the current time.
+    """
+
+    def __init__(self, state: TableState, wrap: Wrap[T], *, now_ms: int | None = None) -> None:
+        metadata = state.metadata
+        ref = "main" if "main" in metadata.refs else None
+        self.state = state.showing(metadata.snapshot(), metadata.schema(), ref=ref, travel=None)
+        self.now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+        self._wrap = wrap
+
+    def expire_snapshots(
+        self, older_than: object = None, retain_last: int | None = None, *, clean_expired_metadata: bool = False
+    ) -> ExpirePlan[T]:
+        """Plan ``expire_snapshots``: which snapshots go, what keeps each other one, and which files that frees.
+
+        Every manifest list is read, and the manifests if a snapshot goes.
+
+        Parameters
+        ----------
+        older_than
+            An age (``"5d"``, a timedelta) or a time (a datetime, ISO text or milliseconds); by default the table's
+            ``history.expire.max-snapshot-age-ms``, or five days.
+        retain_last
+            Keep at least this number of snapshots of each branch, however old; by default the table's
+            ``history.expire.min-snapshots-to-keep``, or 1.
+        clean_expired_metadata
+            Also remove the schemas and partition specs that no kept snapshot uses.
+
+        Raises
+        ------
+        OptionError
+            An argument is invalid.
+        RuleError
+            ``expire-gc``: ``gc.enabled`` is false, so that engines refuse.
+        FormatError, FileMissingError
+            A manifest list or manifest is damaged or missing, so that it is unknown which files are needed.
+        """
+        return plan_expire_snapshots(
+            self.state,
+            self._wrap,
+            now_ms=self.now_ms,
+            older_than=older_than,
+            retain_last=retain_last,
+            clean_expired_metadata=clean_expired_metadata,
+        )
+
+    expire = expire_snapshots
+
+    def orphan_files(
+        self,
+        older_than: object = "3d",
+        *,
+        location: str | None = None,
+        equal_schemes: Mapping[str, str] | None = None,
+        equal_authorities: Mapping[str, str] | None = None,
+        prefix_mismatch_mode: MismatchMode = "error",
+    ) -> OrphanPlan[T]:
+        """Plan ``remove_orphan_files``: unreferenced files under the table's folder, and missing referenced files.
+
+        A file is an orphan if no snapshot, statistics file, entry of the metadata log or version hint references it,
+        and if it is old enough. As in Iceberg, files and folders whose names begin with ``_`` or ``.`` are ignored,
+        except folders of partition fields, and older metadata files that the log no longer lists are orphans. The
+        folder is listed, and every manifest is read.
+
+        Parameters
+        ----------
+        older_than
+            An age (``"3d"``, a timedelta) or a time: files modified later may belong to a running commit.
+        location
+            The folder to list instead of the table's, for example its data folder.
+        equal_schemes, equal_authorities
+            What to treat as equal: ``{"s3a,s3n": "s3"}`` (the default of Iceberg), ``{"namenode1,namenode2": "ha"}``.
+        prefix_mismatch_mode
+            For referenced files that differ from listed ones only in scheme or authority: ``"error"`` makes the
+            procedure refuse and the plan list them as ``conflicts``, ``"ignore"`` keeps them, ``"delete"`` takes them
+            as orphans.
+
+        Raises
+        ------
+        OptionError
+            An argument is invalid.
+        OutsideRootsError
+            ``location`` is outside the places that may be read: see ``allow=`` of `iceexplore.open`.
+        FormatError, FileMissingError
+            A manifest list or manifest is damaged or missing, so that it is unknown which files are needed.
+        """
+        return plan_orphan_files(
+            self.state,
+            self._wrap,
+            now_ms=self.now_ms,
+            older_than=older_than,
+            location=location,
+            equal_schemes=equal_schemes,
+            equal_authorities=equal_authorities,
+            prefix_mismatch_mode=prefix_mismatch_mode,
+        )
+
+    remove_orphan_files = orphan_files
+
+    def unused_schemas_and_specs(self) -> UnusedPlan[T]:
+        """Plan the removal of schemas and partition specs that no snapshot uses, without expiring any.
+
+        These are what the option ``clean_expired_metadata`` of ``expire_snapshots`` removes. If there is more than one
+        spec, every manifest list is read; of V4 trees, every leaf manifest.
+
+        Raises
+        ------
+        FormatError, FileMissingError
+            A manifest list or manifest is damaged or missing, so that it is unknown which specs are used.
+        """
+        return plan_unused(self.state, self._wrap)
+
+    def metadata_files(self) -> MetadataFilesPlan[T]:
+        """Plan the removal of metadata files that the metadata log does not list, or soon will not.
+
+        Engines delete them only if ``write.metadata.delete-after-commit.enabled`` is set, and only those that a commit
+        takes out of the log. The metadata folder is listed.
+
+        Raises
+        ------
+        AccessDeniedError, StorageError
+            The folder cannot be listed.
+        """
+        return plan_metadata_files(self.state, self._wrap)
+
+    def _makers(self) -> Mapping[str, Callable[[], Plan[T]]]:
+        """Return the method of each plan, in the order in which Iceberg recommends to run the procedures."""
+        return {
+            "expire_snapshots": self.expire_snapshots,
+            "unused_schemas_and_specs": self.unused_schemas_and_specs,
+            "metadata_files": self.metadata_files,
+            "remove_orphan_files": self.orphan_files,
+        }
+
+    @cached_property
+    def plans(self) -> Mapping[str, Plan[T]]:
+        """The plans by procedure, with default arguments; those that cannot be made are in `refused` instead."""
+        return {name: found for name, found in self._made.items() if isinstance(found, Plan)}
+
+    @cached_property
+    def refused(self) -> Mapping[str, str]:
+        """The procedures for which no plan can be made, with the reason: engines would refuse or fail, too."""
+        return {name: str(found) for name, found in self._made.items() if not isinstance(found, Plan)}
+
+    @cached_property
+    def _made(self) -> dict[str, Plan[T] | IceexploreError]:
+        made: dict[str, Plan[T] | IceexploreError] = {}
+        for name, make in self._makers().items():
+            try:
+                made[name] = make()
+            except IceexploreError as error:
+                made[name] = error
+        return made
+
+    @property
+    def nothing(self) -> bool:
+        """True if no procedure would change anything. Unknown for those that are `refused`."""
+        return all(plan.nothing for plan in self.plans.values())
+
+    def __iter__(self) -> Iterator[Plan[T]]:
+        return iter(self.plans.values())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per procedure: whether there is something to do, what, and what it costs."""
+        import pandas as pd
+
+        costs = ("files_read", "bytes_read", "files_written", "bytes_written", "files_freed", "bytes_freed")
+        rows: list[tuple[Any, ...]] = [
+            (name, not plan.nothing, plan.text, *(getattr(plan.cost, c) for c in costs))
+            for name, plan in self.plans.items()
+        ]
+        rows += [(name, None, why, *(None for _ in costs)) for name, why in self.refused.items()]
+        frame = pd.DataFrame(rows, columns=["procedure", "needed", "text", *costs])
+        return shown_frame(frame.astype({"needed": "boolean", **dict.fromkeys(costs, "Int64")}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all plans as plain values."""
+        return {
+            "version": MAINTENANCE_JSON_VERSION,
+            "table": self.state.name,
+            "metadata_location": self.state.metadata_location,
+            "format_version": self.state.metadata.format_version,
+            "now_ms": self.now_ms,
+            "plans": {name: plan.to_dict() for name, plan in self.plans.items()},
+            "refused": dict(self.refused),
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return all plans as JSON (ASCII, so that characters in names cannot affect a terminal or a page)."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def _card(self) -> Card:
+        rows = tuple((name, "" if plan.nothing else "yes", plan.text) for name, plan in self.plans.items())
+        refused = tuple(("warning", f"{name} cannot be planned: {why}", "") for name, why in self.refused.items())
+        calls = ((c.engine, c.code) for plan in self if not plan.nothing for c in plan.calls[:1])
+        plans = CardTable("Plans", ("procedure", "needed", "what it would do"), rows, code=frozenset({0}))
+        return Card(
+            title=f"Maintenance of {self.state.name}",
+            badges=("nothing to do",) if self.nothing and not self.refused else (),
+            subtitle=self.state.metadata_location,
+            facts=(("As of", format_ms(self.now_ms)), *dict.fromkeys(calls)),
+            tables=(plans,),
+            problems=refused,
+        )
+
+    def __repr__(self) -> str:
+        return card_text(self._card())
+
+    def _repr_html_(self) -> str:
+        return card_html(self._card())

@@ -1,0 +1,523 @@
+"""Plan ``remove_orphan_files``: files under the table's folder without references, and references without files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
+from iceexplore.commits import (
+    REFERENCED_SCHEMA,
+    Sandbox,
+    duration,
+    file_kind,
+    is_referenced,
+    is_synthetic,
+    metadata_files,
+    path_keys,
+    snapshot_files,
+)
+from iceexplore.doctor.maintenance._files import (
+    bytes_of,
+    contradictions,
+    files_by_kind,
+    files_frame,
+    kind_table,
+    strict,
+)
+from iceexplore.doctor.maintenance._plan import (
+    ARGUMENT,
+    DEFAULT,
+    EngineCall,
+    MaintenanceCost,
+    Plan,
+    T,
+    Threshold,
+    Wrap,
+    spark_call,
+    sql_text,
+)
+from iceexplore.doctor.maintenance._times import before_ms, spark_timestamp
+from iceexplore.errors import FileMissingError, IceexploreError, OptionError, OutsideRootsError, mapping_of
+from iceexplore.graph import TableState, amount, human_bytes
+from iceexplore.metadata import PartitionSpec, format_ms
+from iceexplore.render import CardTable
+from iceexplore.storage import Entry, OverlayStorage, canonical, list_versions, reopen, same_location
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MismatchMode", "OrphanPlan", "plan_orphan_files"]
+
+MismatchMode = Literal["error", "ignore", "delete"]
+_MODES = ("error", "ignore", "delete")
+_DAY = 86_400_000
+_SHOWN = 20
+#: The maximum number of referenced files outside the listed folder that are looked up one by one.
+_MOST_LOOKED_UP = 200
+#: Properties that place files elsewhere than under the table's folder.
+_FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path", "write.metadata.path")
+#: Schemes that Iceberg treats as equal by default.
+_EQUAL_SCHEMES = {"s3n": "s3", "s3a": "s3"}
+_ORPHAN_SCHEMA = build.schema([*REFERENCED_SCHEMA, ("modified_at", pa.timestamp("ms", "UTC"))])
+_URI = r"^(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):)?(?://(?P<authority>[^/]*))?/"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class OrphanPlan(Plan[T]):
+    """Which files ``remove_orphan_files`` would delete now, and which referenced files are missing.
+
+    Attributes
+    ----------
+    files
+        The files that are not referenced and are old enough. An Arrow table: ``location``, ``kind`` (``data``,
+        ``manifest``, ``metadata``, ``puffin``, ``temporary``, ``other``, by its name), ``bytes``, ``modified_at``.
+    young
+        Files that are not referenced, but too young: they may belong to a commit that is still running.
+    missing
+        Referenced files that do not exist: ``location``, ``kind``, ``bytes`` as recorded. Readers fail there; no
+        procedure restores them.
+    conflicts
+        Pairs of prefixes (scheme and authority), as referenced and as listed, of files that are equal otherwise.
+        Iceberg then refuses to delete anything, unless ``equal_schemes``, ``equal_authorities`` or
+        ``prefix_mismatch_mode`` say what they mean.
+    hidden
+        The number of files that the procedure ignores, because their name or folder begins with ``_`` or ``.``.
+    older_than_ms
+        Files modified before this time, in milliseconds since the epoch, are old enough.
+    """
+
+    procedure = "remove_orphan_files"
+    title = "Remove orphan files"
+
+    files: pa.Table = field(repr=False)
+    young: pa.Table = field(repr=False)
+    missing: pa.Table = field(repr=False)
+    conflicts: tuple[tuple[str, str], ...] = ()
+    hidden: int = 0
+    older_than_ms: int = 0
+
+    @property
+    def nothing(self) -> bool:
+        """True if no file would be deleted."""
+        return not len(self.files)
+
+    @property
+    def text(self) -> str:
+        """What would be deleted, and what is missing, in a sentence."""
+        size = "" if self.nothing else f" ({human_bytes(bytes_of(self.files))})"
+        text = f"{amount(len(self.files), 'orphan file')}{size}"
+        text += f", {len(self.young):,} too young" if len(self.young) else ""
+        if len(self.missing):
+            text += f"; {amount(len(self.missing), 'referenced file is', 'referenced files are')} missing"
+        return text
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per file to delete: ``location``, ``kind``, ``bytes``, ``modified_at``."""
+        return files_frame(self.files)
+
+    def young_to_pandas(self) -> pd.DataFrame:
+        """Return a row per unreferenced file that is too young: ``location``, ``kind``, ``bytes``, ``modified_at``."""
+        return files_frame(self.young)
+
+    def missing_to_pandas(self) -> pd.DataFrame:
+        """Return a row per referenced file that does not exist: ``location``, ``kind``, ``bytes``."""
+        return files_frame(self.missing)
+
+    def _commit(self, sandbox: Sandbox) -> None:
+        """Commit nothing: the files belong to no state of the table."""
+
+    def _details(self) -> dict[str, Any]:
+        def summary(files: pa.Table) -> dict[str, dict[str, int]]:
+            return {kind: {"files": n, "bytes": size} for kind, (n, size) in files_by_kind(files).items()}
+
+        return {
+            "older_than_ms": self.older_than_ms,
+            "orphans": summary(self.files),
+            "too_young": summary(self.young),
+            "missing": build.to_pylist(self.missing),
+            "conflicts": [list(pair) for pair in self.conflicts],
+            "hidden": self.hidden,
+        }
+
+    def _tables(self) -> tuple[CardTable, ...]:
+        first = build.to_pylist(self.missing.slice(0, _SHOWN))
+        more = f"the first {_SHOWN} of {len(self.missing):,}" if len(self.missing) > _SHOWN else ""
+        return (
+            kind_table("Orphan files", self.files),
+            kind_table("Without references, but too young", self.young),
+            CardTable(
+                "Missing",
+                ("file", "kind"),
+                tuple((row["location"], row["kind"]) for row in first),
+                note=more,
+                code=frozenset({0}),
+            ),
+            CardTable("Conflicting prefixes", ("referenced", "listed"), self.conflicts, code=frozenset({0, 1})),
+        )
+
+
+def plan_orphan_files(
+    state: TableState,
+    wrap: Wrap[T],
+    *,
+    now_ms: int,
+    older_than: object = "3d",
+    location: str | None = None,
+    equal_schemes: Mapping[str, str] | None = None,
+    equal_authorities: Mapping[str, str] | None = None,
+    prefix_mismatch_mode: MismatchMode = "error",
+) -> OrphanPlan[T]:
+    """Plan the removal of orphan files.
+
+    Parameters
+    ----------
+    older_than
+        An age or a time.
+    location
+        The folder to list; by default the table's.
+    equal_schemes, equal_authorities, prefix_mismatch_mode
+        As the procedure's arguments.
+
+    Raises
+    ------
+    OptionError
+        An argument is invalid.
+    OutsideRootsError
+        ``location`` is outside the table's roots.
+    FormatError, FileMissingError
+        A manifest list or manifest is damaged or missing, so that it is unknown which files are needed.
+    """
+    if prefix_mismatch_mode not in _MODES:
+        raise OptionError(
+            f"prefix_mismatch_mode={prefix_mismatch_mode!r}: choose one of {', '.join(map(repr, _MODES))}"
+        )
+    prefixes = _Prefixes.of(equal_schemes, equal_authorities)
+    limit = before_ms(older_than, now_ms)
+    notes: list[str] = []
+    # First list the files, then read what the table references: a commit between the two only adds references.
+    base = (location or state.metadata.location).rstrip("/")
+    listed = _listed(state, base, given=location is not None, notes=notes)
+    folder, entries = ("", []) if listed is None else listed
+    safe = min(limit, _newer_commit(state, notes, limit))
+    reading = strict(state)
+    references = pa.concat_tables([snapshot_files(reading), metadata_files(state)])
+    notes += contradictions(reading)
+    needed = is_referenced(state.storage, entries, references["location"])
+    tails = _tails(state, folder, base, entries)
+    seen = _visible(tails, state.metadata.partition_specs)
+    times = np.array([-1 if e.modified_ms is None else e.modified_ms for e in entries], np.int64)
+    if undated := int(np.sum(seen & ~needed & (times < 0))):
+        notes.append(f"{amount(undated, 'file')} without a modification time: left out, because the age is unknown.")
+    doubtful, conflicts = _conflicting(state, base, entries, references, prefixes)
+    if prefix_mismatch_mode == "delete":
+        needed = needed & ~doubtful
+        conflicts = ()
+    elif prefix_mismatch_mode == "ignore":
+        conflicts = ()
+    loose = seen & ~needed & (times >= 0)
+    refused = state.metadata.properties.get("gc.enabled", "true").lower() == "false"
+    if refused:
+        notes.append("gc.enabled is false: engines refuse, because other tables may use this table's files.")
+    if conflicts:
+        notes.append(
+            "Iceberg refuses to delete anything: some referenced files differ from listed ones only in scheme or "
+            "authority. Pass equal_schemes=, equal_authorities= or prefix_mismatch_mode=."
+        )
+    files = _table(base, tails, entries, loose & (times < safe))
+    notes += [*_strangers(state, files), *_unlisted(state, base)]
+    return OrphanPlan(
+        state=state,
+        wrap=wrap,
+        files=files,
+        young=_table(base, tails, entries, loose & (times >= safe)),
+        missing=_missing(state, references, None if listed is None else entries, folder, notes),
+        conflicts=conflicts,
+        hidden=int(np.sum(~seen)),
+        older_than_ms=limit,
+        reasons=(
+            Threshold("older_than", str(limit), _source(older_than), format_ms(limit)),
+            Threshold("equal_schemes", prefixes.shown(), DEFAULT if not equal_schemes else ARGUMENT),
+            Threshold(
+                "prefix_mismatch_mode",
+                prefix_mismatch_mode,
+                DEFAULT if prefix_mismatch_mode == "error" else ARGUMENT,
+            ),
+        ),
+        cost=MaintenanceCost(files_freed=len(files), bytes_freed=bytes_of(files)),
+        calls=()
+        if refused
+        else tuple(_calls(state, limit, now_ms, location, equal_schemes, equal_authorities, prefix_mismatch_mode)),
+        notes=tuple(notes),
+    )
+
+
+# What is listed -------------------------------------------------------------------------------------------------------
+
+
+def _listed(state: TableState, base: str, *, given: bool, notes: list[str]) -> tuple[str, list[Entry]] | None:
+    """Return the real folder and the files under it; None, with a note, if it cannot be listed."""
+    storage = state.storage
+    try:
+        folder = storage.resolve(base)
+    except OutsideRootsError:
+        if given:
+            raise
+        folder = storage.folder  # a lone metadata file was opened: only its folder may be read
+        notes.append(f"Only {folder} was listed: the table's location is outside the places that may be read.")
+    try:
+        entries = storage.entries(folder, recursive=True)
+    except IceexploreError as error:
+        if given and isinstance(error, FileMissingError):
+            raise
+        notes.append(f"{folder} cannot be listed, so orphan files are unknown: {error}")
+        return None
+    return folder, [e for e in entries if not e.is_folder]
+
+
+def _tails(state: TableState, folder: str, base: str, entries: Sequence[Entry]) -> AnyArray:
+    """Return the path of each listed file below the folder, with a slash before it."""
+    start = len(folder.rstrip("/"))
+    if not isinstance(state.storage, OverlayStorage):
+        return pa.array([e.real[start:] for e in entries], pa.string())
+    below = folder.rstrip("/") + "/"
+    spelt = state.storage.unresolve
+    return pa.array(
+        [e.real[start:] if e.real.startswith(below) else spelt(e.real).removeprefix(base) for e in entries], pa.string()
+    )
+
+
+def _visible(tails: AnyArray, specs: Sequence[PartitionSpec]) -> npt.NDArray[np.bool_]:
+    """Return which files the procedure looks at: no part of the path under the folder is hidden.
+
+    Names that begin with ``_`` or ``.`` are hidden, except folders of partition fields whose names do.
+    """
+    names = sorted({f.name for spec in specs for f in spec.fields if f.name.startswith(("_", "."))})
+    if names:
+        pattern = "/(?:" + "|".join(re.escape(f"{name}=") for name in names) + ")"
+        tails = pc.replace_substring_regex(tails, pattern, "/shown")
+    return ~np.asarray(pc.match_substring_regex(tails, "/[_.]"), bool)
+
+
+def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
+    """Return the time from which files are not judged: that of the metadata file, if a newer one exists.
+
+    The files of later commits are referenced by their metadata files, which this state does not know.
+    """
+    if isinstance(state.storage, OverlayStorage):
+        return limit
+    number, mine = state.opened.version, state.metadata.last_updated_ms
+    try:
+        newer = [v for v in list_versions(state.opened) if number is not None and (v.number or 0) > number]
+    except IceexploreError:
+        newer = []
+    if not newer or mine is None or _is_current(state):
+        return limit
+    notes.append(
+        f"There is a newer metadata file ({newer[-1].name}): files since {format_ms(mine)} are counted as too young, "
+        "because it may reference them. Open the newest state with refresh()."
+    )
+    return min(limit, mine)
+
+
+def _is_current(state: TableState) -> bool:
+    """Return whether a catalog points to this metadata file: then a newer file is that of a failed commit."""
+    if state.opened.catalog_table is None:
+        return False
+    try:
+        return same_location(reopen(state.opened.source).metadata_location, state.metadata_location)
+    except IceexploreError:
+        return False
+
+
+def _table(base: str, tails: AnyArray, entries: Sequence[Entry], mask: npt.NDArray[np.bool_]) -> pa.Table:
+    """Return listed files as the table would spell them."""
+    chosen = [entries[i] for i in np.flatnonzero(mask).tolist()]
+    columns: list[AnyArray] = [
+        pc.binary_join_element_wise(base, tails.filter(pa.array(mask)), ""),
+        pa.array([file_kind(e.real) for e in chosen], pa.string()),
+        pa.array([e.size for e in chosen], pa.int64()),
+        pa.array([e.modified_ms for e in chosen], pa.timestamp("ms", "UTC")),
+    ]
+    return pa.table(columns, schema=_ORPHAN_SCHEMA)
+
+
+def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
+    """Note metadata files in other folders: those of another table below this one."""
+    own = state.metadata_location.rpartition("/")[0] + "/"
+    is_metadata = pc.equal(files["kind"], "metadata")
+    other = files.filter(pc.and_(is_metadata, pc.invert(pc.starts_with(files["location"], own))))["location"]
+    if len(other):
+        yield (
+            f"{other[0].as_py()} is the metadata file of another table below this one: the procedure would delete that "
+            "table's files, too."
+        )
+
+
+def _unlisted(state: TableState, base: str) -> Iterator[str]:
+    """Note folders of the table's files that are not below the listed one."""
+    for name in _FOLDERS:
+        place = state.metadata.properties.get(name)
+        if place and not f"{canonical(place)}/".startswith(f"{canonical(base)}/"):
+            yield f"{name} is {place}, which was not listed: pass it as location= to find orphan files there."
+
+
+# Prefixes -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Prefixes:
+    """Which schemes and authorities mean the same."""
+
+    schemes: Mapping[str, str]
+    authorities: Mapping[str, str]
+
+    @staticmethod
+    def of(schemes: Mapping[str, str] | None, authorities: Mapping[str, str] | None) -> _Prefixes:
+        given = mapping_of("equal_schemes", schemes, "{'s3a,s3n': 's3'}", values=str)
+        hosts = mapping_of("equal_authorities", authorities, "{'namenode1,namenode2': 'service'}", values=str)
+        return _Prefixes({**_EQUAL_SCHEMES, **_flat(given)}, _flat(hosts))
+
+    def same(self, valid: tuple[str, str], actual: tuple[str, str]) -> bool:
+        """Return whether a referenced prefix matches a listed one; what a reference leaves out matches all."""
+        for mapping, one, other in zip((self.schemes, self.authorities), valid, actual, strict=True):
+            mine = mapping.get(one, one)
+            if mine and mine.lower() != mapping.get(other, other).lower():
+                return False
+        return True
+
+    def shown(self) -> str:
+        return ", ".join(f"{a} = {b}" for a, b in self.schemes.items())
+
+
+def _flat(given: Mapping[str, str]) -> dict[str, str]:
+    return {part.strip(): value.strip() for key, value in given.items() for part in key.split(",")}
+
+
+def _conflicting(
+    state: TableState, base: str, entries: Sequence[Entry], references: pa.Table, prefixes: _Prefixes
+) -> tuple[npt.NDArray[np.bool_], tuple[tuple[str, str], ...]]:
+    """Return which listed files are referenced with another scheme or authority only, and the pairs of prefixes."""
+    found = np.zeros(len(entries), bool)
+    if not len(entries):
+        return found, ()
+    actual = _prefix_of(base + "/", default="file")
+    pairs: list[tuple[str, str]] = []
+    if state.storage.moved:  # the metadata file was opened where it is now, whatever prefix is the usual one
+        own = pc.is_in(references["kind"], pa.array(["metadata file", "version hint"]))
+        references = references.filter(pc.invert(own))
+    parts = pc.extract_regex(references["location"], _URI)
+    columns = [pc.fill_null(pc.struct_field(parts, name), "") for name in ("scheme", "authority")]
+    distinct = pa.table(columns, ["scheme", "authority"]).group_by(["scheme", "authority"]).aggregate([])
+    for row in build.to_pylist(distinct):
+        valid = row["scheme"], row["authority"]
+        if prefixes.same(valid, actual):
+            continue
+        mine = pc.and_(pc.equal(columns[0], valid[0]), pc.equal(columns[1], valid[1]))
+        hit = is_referenced(state.storage, entries, references["location"].filter(mine))
+        if hit.any():
+            found |= hit
+            pairs.append((_shown(valid), _shown(actual)))
+    return found, tuple(sorted(pairs))
+
+
+def _prefix_of(location: str, *, default: str = "") -> tuple[str, str]:
+    found = re.match(_URI, location)
+    return (default, "") if found is None else (found["scheme"] or default, found["authority"] or "")
+
+
+def _shown(prefix: tuple[str, str]) -> str:
+    return f"{prefix[0]}://{prefix[1]}"
+
+
+# What is missing ------------------------------------------------------------------------------------------------------
+
+
+def _missing(
+    state: TableState, references: pa.Table, entries: Sequence[Entry] | None, folder: str, notes: list[str]
+) -> pa.Table:
+    """Return the references without a file.
+
+    A missing version hint is left out, because tables of catalogs have none, and the synthetic files of a simulation.
+    """
+    storage = state.storage
+    wanted = references.filter(pc.not_equal(references["kind"], "version hint"))
+    if isinstance(storage, OverlayStorage):
+        made_up = [is_synthetic(place) for place in build.to_pylist(wanted["location"])]
+        wanted = wanted.filter(pc.invert(pa.array(made_up, pa.bool_())))
+    wanted = wanted.group_by(["location", "kind"]).aggregate([("bytes", "max")]).rename_columns(wanted.column_names)
+    keys = path_keys(storage, wanted["location"])
+    if entries is None:
+        inside = pa.array(np.zeros(len(wanted), bool))
+        there = inside
+    else:
+        listed = path_keys(storage, pa.array([e.real for e in entries], pa.string()))
+        root = build.to_pylist(path_keys(storage, pa.array([folder], pa.string())))[0]
+        inside = pc.starts_with(keys, root.rstrip("/") + "/")
+        there = pc.is_in(keys, value_set=listed)
+    gone = wanted.filter(pc.and_(inside, pc.invert(there)))
+    outside = wanted.filter(pc.and_(pc.invert(inside), pc.invert(there)))
+    names = build.to_pylist(outside["location"].slice(0, _MOST_LOOKED_UP))
+    if len(outside) > _MOST_LOOKED_UP:
+        left = len(outside) - _MOST_LOOKED_UP
+        notes.append(f"{left:,} referenced files outside the listed folder were not looked up.")
+    lacking = [_lacks(state, name, notes) for name in names]
+    return pa.concat_tables([gone, outside.slice(0, _MOST_LOOKED_UP).filter(pa.array(lacking, pa.bool_()))])
+
+
+def _lacks(state: TableState, name: str, notes: list[str]) -> bool:
+    try:
+        return not state.storage.exists(name)
+    except IceexploreError as error:
+        text = f"Referenced files outside the listed folder were not all looked up: {error}"
+        if not any(note.startswith(text[:60]) for note in notes):
+            notes.append(text)
+        return False
+
+
+# How to run it --------------------------------------------------------------------------------------------------------
+
+
+def _source(older_than: object) -> str:
+    return DEFAULT if older_than == "3d" else ARGUMENT
+
+
+def _calls(
+    state: TableState,
+    limit: int,
+    now_ms: int,
+    location: str | None,
+    schemes: Mapping[str, str] | None,
+    authorities: Mapping[str, str] | None,
+    mode: str,
+) -> Iterator[EngineCall]:
+    call = spark_call(
+        state,
+        "remove_orphan_files",
+        older_than=spark_timestamp(limit),
+        location=None if location is None else sql_text(location),
+        equal_schemes=_sql_map(schemes),
+        equal_authorities=_sql_map(authorities),
+        prefix_mismatch_mode=None if mode == "error" else sql_text(mode),
+    )
+    short = now_ms - limit < _DAY
+    note = f"refuses times less than 24 hours ago; this is {duration(now_ms - limit)}" if short else ""
+    yield EngineCall(call.engine, call.code, note)
+    yield EngineCall(
+        "iceexplore",
+        f"lab.remove_orphan_files({now_ms - limit})",
+        "for tables that are labs; keeps older metadata files",
+    )
+
+
+def _sql_map(values: Mapping[str, str] | None) -> str | None:
+    if not values:
+        return None
+    return f"map({', '.join(sql_text(text) for pair in values.items() for text in pair)})"
