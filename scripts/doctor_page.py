@@ -14,6 +14,7 @@ from iceexplore.doctor import MODES
 from iceexplore.errors import PROBLEM_KINDS
 from tests.doctor import file_damages, manifest_damages  # noqa: F401  (they register their damages)
 from tests.doctor.damages import DAMAGES, Damage
+from tests.doctor.repairs import ROWS, UNREPAIRABLE
 from tests.doctor.v4_damages import V4_DAMAGES
 
 __all__ = ["PAGE", "page"]
@@ -75,6 +76,26 @@ and name in the spec. `snapshots` and `refs` are affected, and `since` is the ol
 `report.exit_code` is 0 if `report.ok`, and 1 otherwise, for scripts and CI: `sys.exit(t.check().exit_code)`. What
 prevents the check, such as a table that cannot be opened, is an exception.
 
+## Mending
+
+`report.repair()` plans how to mend what was found, and applies the plan to a simulation; the table is never written.
+
+```python
+plan = report.repair()         # the steps, in words and in SQL
+plan.table.count()             # a simulation of the repaired table
+plan.unrepaired                # what no step mends, with the reasons
+```
+
+`plan.save("fixed")` writes the repaired table and its data files into a new folder, which opens anywhere. Each step
+says which rows come back or are lost, and whether its values follow from other evidence (`certain`) or are a guess.
+What one step brings to light is mended as well, in up to five rounds.
+
+- Only what the report found is mended: `t.check(snapshots="all").repair()` mends older snapshots, too. Other snapshots
+  that list a repaired manifest get the repaired one.
+- Data files are never rewritten. A manifest that is lost is left out with its files, and entries of lost files go.
+- Of tables with the root manifests of V4, only the metadata file is mended.
+- Encrypted tables are refused.
+
 ## Limits
 
 - What could not be checked is in `report.unknown`, with the reason: no finding about it does not mean that it is sound.
@@ -92,6 +113,7 @@ _SOURCES = """
 Sources: a bare `#n` is an issue or pull request of apache/iceberg; others are named by their project. Without a source,
 the mode breaks the Iceberg spec. "Found as" and "level" come from tests: for each, a sound table is damaged in this
 way, and the doctor must report this code at the right place, with this severity, at this level, and no other fault.
+"Mended" does, too: the saved copy of the repaired table must check clean and have the expected rows.
 A code that is followed by "untested" covers the mode, but no damaged table proves it.
 """
 
@@ -101,10 +123,10 @@ def page() -> str:
     tested: dict[int, list[Damage]] = {number: [] for number in MODES}
     for damage in (*DAMAGES, *V4_DAMAGES):
         tested[damage.mode].append(damage)
-    lines = ["| | what breaks | reported in | found as | level |", "|---|---|---|---|---|"]
+    lines = ["| | what breaks | reported in | found as | level | mended |", "|---|---|---|---|---|---|"]
     for number, mode in MODES.items():
         found, level = _found(tested[number], number)
-        lines.append(f"| {number} | {mode.text} | {mode.source} | {found} | {level} |")
+        lines.append(f"| {number} | {mode.text} | {mode.source} | {found} | {level} | {_mended(tested[number])} |")
     count = sum(map(bool, tested.values()))
     total = f"Of {len(MODES)} ways in which tables break, {count} are found in tests with damaged tables.\n"
     return _INTRODUCTION + total + _SOURCES + "\n" + "\n".join(lines) + "\n"
@@ -118,6 +140,21 @@ def _found(damages: list[Damage], number: int) -> tuple[str, str]:
         return ", ".join(codes), ", ".join(levels)
     codes = dict.fromkeys(f"`{kind.code}`" for kind in PROBLEM_KINDS.values() if number in kind.modes)
     return (f"{', '.join(codes)}, untested", "") if codes else ("no check yet", "")
+
+
+def _mended(damages: list[Damage]) -> str:
+    """Return whether repair plans mend a mode, with the reason where they do not."""
+    out = {}
+    for one in damages:
+        if one in V4_DAMAGES:
+            out["no: root manifests of V4 are not rewritten"] = None
+            continue
+        reason = next((reason for reason, names in UNREPAIRABLE.items() if one.name in names), None)
+        lossy = "yes, without what is lost" if one.name in ROWS else "yes"
+        out[lossy if reason is None else f"no: {reason}"] = None
+    if "yes" in out and "yes, without what is lost" in out:
+        del out["yes"]
+    return "; ".join(out)
 
 
 if __name__ == "__main__":

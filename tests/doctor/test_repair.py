@@ -13,44 +13,7 @@ from iceexplore.doctor import Report
 from iceexplore.errors import OptionError
 from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
 from tests.doctor.damages import DAMAGES, Damage, healthy
-
-#: What no plan mends, and why: the damage's name, by the reason.
-UNREPAIRABLE = {
-    "the writer alone knows the right value": {
-        "field_id_twice", "field_id_zero", "deletes_of_a_newer_spec", "equality_ids_empty", "equality_column_unknown",
-        "vector_names_no_file", "vector_past_the_rows", "update_lost", "commit_on_an_older_file",
-        "partition_value_of_the_wrong_type", "vector_without_a_puffin_file",
-    },
-    "the lost values are in no live file": {"deletes_dropped_by_a_compaction", "row_ids_lost_by_a_compaction"},
-    "data or delete files have to be rewritten": {
-        "rows_of_another_partition", "data_file_without_field_ids", "deletes_spell_another_scheme",
-        "deletes_name_the_old_place", "deletes_name_the_old_place_without_a_reference",
-    },
-    "the user has to allow the folder": {"data_file_in_another_bucket"},
-    "maintenance mends it": {"metadata_file_large", "metadata_file_large_when_unpacked", "many_small_manifests"},
-}  # fmt: skip
-#: Rows after the repair, where they are not the healthy table's 17: rows that are lost with their files, and deletes
-#: that cannot be read or apply to nothing.
-ROWS = {
-    "data_file_gone": 16,
-    "manifest_gone": 15,
-    "current_list_gone": 15,
-    "data_file_cut": 16,
-    "file_with_two_sizes": 14,
-    "vector_of_a_file_that_is_not_live": 18,
-    "manifest_closed_early": 15,
-    "live_file_gone_after_expiry": 12,
-    "uuid_bounds_in_the_wrong_byte_order": 2,
-    "deletes_name_no_file": 18,
-    "equality_deletes_older_than_the_data": 18,
-    "vector_with_another_crc": 18,
-    "vector_with_another_magic": 18,
-    "vector_in_no_puffin_file": 18,
-    "vector_that_claims_more_bitmaps_than_it_has": 18,
-    "list_and_manifests_of_a_commit_cleaned_up": 15,
-    "manifests_of_a_commit_cleaned_up": 15,
-}
-_HOPELESS = {name for names in UNREPAIRABLE.values() for name in names}
+from tests.doctor.repairs import HOPELESS, ROWS
 
 
 def _checked(folder: Path, one: Damage) -> Report:
@@ -62,7 +25,7 @@ def _bytes(folder: Path) -> dict[Path, bytes]:
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-@pytest.mark.parametrize("one", [d for d in DAMAGES if d.name not in _HOPELESS], ids=lambda d: f"{d.mode}-{d.name}")
+@pytest.mark.parametrize("one", [d for d in DAMAGES if d.name not in HOPELESS], ids=lambda d: f"{d.mode}-{d.name}")
 def test_a_damage_is_mended(one: Damage, tmp_path: Path) -> None:
     folder = healthy(tmp_path, one.version)
     one.damage(folder)
@@ -86,7 +49,7 @@ def test_a_damage_is_mended(one: Damage, tmp_path: Path) -> None:
     assert _bytes(tmp_path / "away") == before, "the damaged table was written to"
 
 
-@pytest.mark.parametrize("one", [d for d in DAMAGES if d.name in _HOPELESS], ids=lambda d: f"{d.mode}-{d.name}")
+@pytest.mark.parametrize("one", [d for d in DAMAGES if d.name in HOPELESS], ids=lambda d: f"{d.mode}-{d.name}")
 def test_what_cannot_be_mended_is_named_with_the_reason(one: Damage, tmp_path: Path) -> None:
     folder = healthy(tmp_path, one.version)
     one.damage(folder)
@@ -97,7 +60,7 @@ def test_what_cannot_be_mended_is_named_with_the_reason(one: Damage, tmp_path: P
 
 
 def test_every_damage_that_is_left_is_a_damage() -> None:
-    assert {d.name for d in DAMAGES} >= _HOPELESS | ROWS.keys()
+    assert {d.name for d in DAMAGES} >= HOPELESS | ROWS.keys()
 
 
 def test_two_faults_are_mended_together(tmp_path: Path) -> None:

@@ -1,0 +1,34 @@
+"""Tables that repair plans mended are read by Spark and Iceberg's runtime, with the promised rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import iceexplore as ix
+from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
+from tests.doctor.damages import DAMAGES, healthy
+from tests.doctor.repairs import HOPELESS, ROWS
+from tests.spark.conftest import Warehouse
+from tests.spark.session import arrow
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open
+
+
+def test_spark_reads_what_was_mended(warehouse: Warehouse, tmp_path: Path) -> None:
+    found, promised = {}, {}
+    for number, one in enumerate(d for d in DAMAGES if d.name not in HOPELESS):
+        (tmp_path / str(number)).mkdir()
+        folder = healthy(tmp_path / str(number), one.version)
+        one.damage(folder)
+        folder = folder if folder.exists() else folder.parent / "moved"
+        table = ix.open(folder if folder.name == "moved" else folder / one.opens)
+        plan = table.check(level=one.level, snapshots=one.snapshots).repair()  # type: ignore[arg-type]
+        saved = plan.save(tmp_path / f"fixed{number}")
+        rows = arrow(warehouse.session.read.format("iceberg").load(saved.metadata_location))
+        found[one.name] = sorted(rows["id"].to_pylist()) if "id" in rows.column_names else rows.num_rows
+        mended = ix.open(saved.path).to_arrow()
+        promised[one.name] = sorted(mended["id"].to_pylist()) if "id" in mended.column_names else mended.num_rows
+        assert mended.num_rows == ROWS.get(one.name, 17)
+    assert found == promised
