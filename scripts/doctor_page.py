@@ -144,7 +144,7 @@ def _found(damages: list[Damage], number: int) -> tuple[str, str]:
 
 def _mended(damages: list[Damage]) -> str:
     """Return whether repair plans mend a mode, with the reason where they do not."""
-    out = {}
+    out: dict[str, None] = {}
     for one in damages:
         if one in V4_DAMAGES:
             out["no: root manifests of V4 are not rewritten"] = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import iceexplore as ix
@@ -14,6 +15,10 @@ from tests.spark.conftest import Warehouse
 from tests.spark.session import arrow
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open
+
+
+def _ids(rows: pa.Table) -> list[object]:
+    return rows.sort_by("id")["id"].to_pylist() if "id" in rows.column_names else [rows.num_rows]
 
 
 def test_spark_reads_what_was_mended(warehouse: Warehouse, tmp_path: Path) -> None:
@@ -27,8 +32,7 @@ def test_spark_reads_what_was_mended(warehouse: Warehouse, tmp_path: Path) -> No
         plan = table.check(level=one.level, snapshots=one.snapshots).repair()  # type: ignore[arg-type]
         saved = plan.save(tmp_path / f"fixed{number}")
         rows = arrow(warehouse.session.read.format("iceberg").load(saved.metadata_location))
-        found[one.name] = sorted(rows["id"].to_pylist()) if "id" in rows.column_names else rows.num_rows
         mended = ix.open(saved.path).to_arrow()
-        promised[one.name] = sorted(mended["id"].to_pylist()) if "id" in mended.column_names else mended.num_rows
+        found[one.name], promised[one.name] = _ids(rows), _ids(mended)
         assert mended.num_rows == ROWS.get(one.name, 17)
     assert found == promised
