@@ -42,7 +42,15 @@ A_CHILD = 500
 #: Ways beyond counting the rows that each case goes.
 WAYS = 3
 #: Ways that take longer than others, and the share of cases that go them. A saved page takes a second.
-SELDOM = {"save_html": 0.01, "verify": 0.06, "bundle": 0.04, "simulate": 0.06, "changes": 0.06, "plan": 0.1}
+SELDOM = {
+    "save_html": 0.01,
+    "verify": 0.06,
+    "bundle": 0.04,
+    "simulate": 0.06,
+    "changes": 0.06,
+    "plan": 0.1,
+    "doctor": 0.06,
+}
 #: The shares of tables. The sample is large: its cases take three times as long as those of labs.
 TABLES = {"trips": 1, "v1": 2, "v2": 4, "v3": 4, "v4": 4}
 
@@ -110,6 +118,7 @@ def ways(table: Path, file: Path, out: Path) -> dict[str, Callable[[Any], Any]]:
         "save_html": lambda t: t.explore().save_html(out / "e.html", overwrite=True),
         "open_file": lambda t: (lambda f: (repr(f), f._repr_html_()))(ix.open_file(file)),
         "simulate": _simulate,
+        "doctor": _doctor,
     }
     for style in ("tree", "seed"):
         for kind in ("text", "svg", "mermaid", "graphviz"):
@@ -137,6 +146,13 @@ def _changes(table: Any) -> None:
 def _simulate(table: Any) -> None:
     with contextlib.closing(table.simulate()) as simulation:
         simulation.append(1, rows=10)
+
+
+def _doctor(table: Any) -> None:
+    report = table.check("files", snapshots="all")
+    (report.to_html(), report.to_json(), report.to_junit(), repr(report), report.timeline())
+    mended = report.repair()
+    (repr(mended), mended._repr_html_(), mended.to_dict())
 
 
 def _chosen(found: dict[str, Callable[[Any], Any]], rng: random.Random) -> list[str]:

@@ -99,6 +99,48 @@ def _leave(status: int) -> None:
 
 
 @main.command(epilog=_EPILOG)
+@table_options
+@click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
+@click.option("--all", "everything", is_flag=True, help="Also mend older snapshots than the current one.")
+@click.option("--save", metavar="FOLDER", help="Write the mended table and its data files into this new folder.")
+@json_option
+def repair(
+    source: str,
+    level: Literal["metadata", "files", "rows"],
+    everything: bool,
+    save: str | None,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Plan how to mend what is broken in a table; the table itself is never written.
+
+    The exit status is 1 if something remains that the plan does not mend.
+    """
+    report = open_table(source, how).check(level, snapshots="all" if everything else "current")
+    made = report.repair()
+    saved = None if save is None else made.save(save)
+    if as_json:
+        echo_json("repair", plan=made.to_dict(), saved=None if saved is None else saved.metadata_location)
+    else:
+        echo(repr(made))
+        if saved is not None:
+            echo(f"\nSaved: {saved!r}")
+    _leave(0 if made.is_complete else 1)
+
+
+@main.command(epilog=_EPILOG)
+@table_options
+@json_option
+def maintain(source: str, as_json: bool, **how: Any) -> None:
+    """Say what each maintenance procedure of the engines would do now, from the table's own properties."""
+    made = open_table(source, how).maintenance()
+    if as_json:
+        echo_json("maintain", maintenance=made.to_dict())
+    else:
+        echo(repr(made))
+
+
+@main.command(epilog=_EPILOG)
 @click.argument("source")
 @click.option("--list", "only_list", is_flag=True, help="List the tables, without checking them.")
 @click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
@@ -347,3 +389,59 @@ def rows(
         echo_json("rows", where=where, complete=found.complete, columns=places.column_names, rows=places.to_pylist())
     else:
         echo(repr(found))
+
+
+# Copies ---------------------------------------------------------------------------------------------------------------
+
+_KINDS = ("credentials", "values", "paths", "names")
+
+
+@main.command(epilog=_EPILOG)
+@table_options
+@click.option("--format-version", type=click.IntRange(1, 4), default=4, show_default=True, help="The other version.")
+@click.option("--save", metavar="FOLDER", help="Write the replayed table into this new folder.")
+@json_option
+def replay(source: str, format_version: int, save: str | None, as_json: bool, **how: Any) -> None:
+    """Commit a table's history again in another format version, and compare what each commit writes."""
+    made = open_table(source, how).replay(format_version)
+    saved = None if save is None else made.simulation.save(save)
+    if as_json:
+        rows = made.table.astype(object).where(made.table.notna(), None).to_dict("records")
+        place = None if saved is None else saved.metadata_location
+        echo_json("replay", summary=made.summary, snapshots=rows, saved=place)
+    else:
+        echo(repr(made))
+        if saved is not None:
+            echo(f"\nSaved: {saved!r}")
+
+
+@main.command(epilog=_EPILOG)
+@table_options
+@click.argument("target")
+@click.option("--redact", multiple=True, type=click.Choice([*_KINDS, "all", "none"]), metavar="KIND",
+              help="Hide credentials (the default), values, paths, names, all or none. Repeatable.")  # fmt: skip
+@click.option("--deletes", is_flag=True, help="Also pack delete files into a zip.")
+@click.option("--force", is_flag=True, help="Replace TARGET if it exists.")
+@json_option
+def export(
+    source: str, target: str, redact: tuple[str, ...], deletes: bool, force: bool, as_json: bool, **how: Any
+) -> None:
+    """Write a table's metadata into TARGET: a .zip that can be opened again, or an .html page that works offline."""
+    kinds: bool | tuple[str, ...] = redact or ("credentials",)
+    if "all" in redact or "none" in redact:
+        if len(redact) > 1:
+            raise click.UsageError("--redact all and --redact none exclude other kinds")
+        kinds = redact == ("all",)
+    table = open_table(source, how)
+    if target.endswith(".zip"):
+        made: object = table.bundle(target, redact=kinds, deletes=deletes, overwrite=force)
+    elif target.endswith((".html", ".htm")):
+        if deletes:
+            raise click.UsageError("--deletes is for zips: a page has no delete files")
+        made = table.explore().save_html(target, redact=kinds, overwrite=force)
+    else:
+        raise click.UsageError(f"{target}: give a name that ends in .zip or .html")
+    if as_json:
+        echo_json("export", target=target, bytes=os.path.getsize(target))
+    else:
+        echo(repr(made))

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 import iceexplore as ix
 from iceexplore.cli import main
-from tests.doctor.damages import healthy
+from tests.doctor.damages import DAMAGES, healthy
 
 ROOT = Path(__file__).resolve().parents[2]
 TRIPS = str(ROOT / "iceexplore" / "data" / "trips")
@@ -56,6 +56,8 @@ def broken(tmp_path: Path) -> Path:
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "check": ("check", TRIPS),
+    "repair": ("repair", TRIPS),
+    "maintain": ("maintain", TRIPS),
     "catalog": ("catalog", TRIPS),
     "catalog --list": ("catalog", TRIPS, "--list"),
     "show": ("show", TRIPS),
@@ -64,6 +66,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "diff": ("diff", TRIPS, "2024-q1-audit", "main"),
     "plan": ("plan", TRIPS, "rider = 'guest'"),
     "rows": ("rows", TRIPS, "trip_id = 95"),
+    "replay": ("replay", TRIPS),
 }
 
 
@@ -72,8 +75,43 @@ def test_the_json_of_every_command_has_the_documented_keys(name: str) -> None:
     assert set(answer(*COMMANDS[name])) == documented()[name]
 
 
+def test_a_table_is_exported_and_nothing_replaced(tmp_path: Path) -> None:
+    archive, page = tmp_path / "t.zip", tmp_path / "t.html"
+    assert set(answer("export", TRIPS, archive)) == documented()["export"]
+    assert len(ix.open(archive).snapshots) == 12
+    assert run("export", TRIPS, archive).exit_code == 2
+    before = archive.stat().st_size
+    assert run("export", TRIPS, archive, "--force", "--redact", "all").exit_code == 0
+    assert archive.stat().st_size != before
+    assert run("export", TRIPS, page).exit_code == 0
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    for wrong in (["t.txt"], [page, "--redact", "all", "--redact", "names"], [page, "--deletes"]):
+        assert run("export", TRIPS, *wrong).exit_code == 2
+
+
+def test_a_broken_table_is_mended_in_a_copy(broken: Path, tmp_path: Path) -> None:
+    done = run("repair", broken, "--save", tmp_path / "fixed")
+    assert done.exit_code == 0, done.output
+    assert "1. Remove snapshots without a manifest list" in done.stdout
+    assert run("check", tmp_path / "fixed").exit_code == 0
+    assert run("repair", broken, "--save", tmp_path / "fixed").exit_code == 2, "nothing is replaced"
+
+
+def test_what_is_not_mended_is_status_1(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    next(d for d in DAMAGES if d.name == "field_id_twice").damage(folder)
+    done = run("repair", folder)
+    assert done.exit_code == 1
+    assert "Not mended by this plan:" in done.stdout
+
+
+def test_a_replay_is_saved(tmp_path: Path) -> None:
+    assert answer("replay", healthy(tmp_path), "--save", tmp_path / "v4")["saved"]
+    assert ix.open(tmp_path / "v4").format_version == 4
+
+
 def test_every_command_is_documented() -> None:
-    assert set(documented()) == {*COMMANDS, "any, on an error"}
+    assert set(documented()) == {*COMMANDS, "export", "any, on an error"}
     guide = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert not [name for name in main.commands if f"iceexplore {name} " not in guide]
     report = answer("check", TRIPS)["report"]

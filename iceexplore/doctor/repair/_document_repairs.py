@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iceexplore.doctor.model._finding import Finding
-from iceexplore.doctor.repair._draft import Draft
+from iceexplore.doctor.repair._draft import Draft, number_in
 from iceexplore.doctor.repair._step import Step
 
 __all__ = [
@@ -33,14 +33,14 @@ def step_of(title: str, text: str, found: list[Finding], *, certain: bool = True
 
 def drop_refs(draft: Draft, found: list[Finding]) -> Step:
     """Remove branches and tags of snapshots that the table does not have."""
-    known = {s.get("snapshot-id") for s in draft.snapshots()}
-    refs = dict(draft.document.get("refs") or {})
-    gone = [name for name, ref in refs.items() if not isinstance(ref, dict) or ref.get("snapshot-id") not in known]
+    known = {number_in(s, "snapshot-id") for s in draft.snapshots()} - {None}
+    refs = draft.refs()
+    gone = [name for name, ref in refs.items() if number_in(ref, "snapshot-id") not in known]
     draft.document["refs"] = {name: ref for name, ref in refs.items() if name not in gone}
-    if draft.document.get("current-snapshot-id") not in known:
+    if number_in(draft.document, "current-snapshot-id") not in known:
         main = draft.document["refs"].get("main")
-        newest = max(draft.snapshots(), key=lambda s: s.get("timestamp-ms") or 0, default=None)
-        at = main["snapshot-id"] if main else -1 if newest is None else newest["snapshot-id"]
+        newest = max(draft.snapshots(), key=lambda s: number_in(s, "timestamp-ms") or 0, default={})
+        at = main["snapshot-id"] if main else number_in(newest, "snapshot-id") or -1
         draft.document["current-snapshot-id"] = at
         if at != -1:
             draft.document["refs"].setdefault("main", {"snapshot-id": at, "type": "branch"})
@@ -53,10 +53,10 @@ def drop_refs(draft: Draft, found: list[Finding]) -> Step:
 
 def drop_duplicate_snapshots(draft: Draft, found: list[Finding]) -> Step:
     """Keep the first of several snapshots with the same id whose manifest list exists."""
-    kept: dict[object, dict[str, Any]] = {}
+    kept: dict[int | None, dict[str, Any]] = {}
     dropped = 0
     for one in draft.snapshots():
-        key = one.get("snapshot-id")
+        key = number_in(one, "snapshot-id")
         if key not in kept:
             kept[key] = one
             continue
@@ -74,8 +74,7 @@ def _exists(draft: Draft, location: object) -> bool:
 
 def raise_last_sequence_number(draft: Draft, found: list[Finding]) -> Step:
     """Set last-sequence-number to the highest number of a snapshot."""
-    numbers = [s.get("sequence-number") for s in draft.snapshots()]
-    highest = max((n for n in numbers if isinstance(n, int)), default=0)
+    highest = max((number_in(s, "sequence-number") or 0 for s in draft.snapshots()), default=0)
     draft.document["last-sequence-number"] = highest
     text = f"Sets last-sequence-number to {highest}, the highest sequence number of a snapshot."
     return step_of("Raise last-sequence-number", text, found)
@@ -85,9 +84,7 @@ def raise_next_row_id(draft: Draft, found: list[Finding]) -> Step:
     """Set next-row-id above all row ids that snapshots have assigned."""
     ends = [0]
     for one in draft.snapshots():
-        first, added = one.get("first-row-id"), one.get("added-rows")
-        if isinstance(first, int):
-            ends.append(first + (added if isinstance(added, int) else 0))
+        ends.append((number_in(one, "first-row-id") or 0) + (number_in(one, "added-rows") or 0))
     draft.document["next-row-id"] = max(ends)
     text = f"Sets next-row-id to {max(ends):,}, the end of the highest range of row ids that a snapshot has assigned."
     return step_of("Raise next-row-id", text, found)
@@ -96,11 +93,8 @@ def raise_next_row_id(draft: Draft, found: list[Finding]) -> Step:
 def sort_snapshot_log(draft: Draft, found: list[Finding]) -> Step:
     """Sort the snapshot log and the metadata log by time."""
     for key in ("snapshot-log", "metadata-log"):
-        log = draft.document.get(key)
-        if isinstance(log, list):
-            draft.document[key] = sorted(
-                (e for e in log if isinstance(e, dict)), key=lambda e: e.get("timestamp-ms") or 0
-            )
+        if key in draft.document:
+            draft.document[key] = sorted(draft.objects(key), key=lambda e: number_in(e, "timestamp-ms") or 0)
     text = "Sorts the snapshot log and the metadata log by their timestamps, as time travel expects them."
     return step_of("Sort the logs", text, found)
 
@@ -111,18 +105,17 @@ def forget_parents(draft: Draft, found: list[Finding]) -> Step:
         if one.get("parent-snapshot-id") == -1:
             del one["parent-snapshot-id"]
     own = draft.state.metadata_location
-    log = draft.document.get("metadata-log")
-    if isinstance(log, list):
-        draft.document["metadata-log"] = [e for e in log if not (isinstance(e, dict) and e.get("metadata-file") == own)]
+    if "metadata-log" in draft.document:
+        draft.document["metadata-log"] = [e for e in draft.objects("metadata-log") if e.get("metadata-file") != own]
     text = "Removes parent-snapshot-id where it is -1: a snapshot without a parent has no such field."
     return step_of("Remove parents of -1", text, found)
 
 
 def forget_schema_ids(draft: Draft, found: list[Finding]) -> Step:
     """Remove schema ids of snapshots whose schema is lost; readers then use the current schema."""
-    known = {s.get("schema-id") for s in draft.document.get("schemas") or [] if isinstance(s, dict)}
+    known = {number_in(s, "schema-id") for s in draft.objects("schemas")}
     for one in draft.snapshots():
-        if one.get("schema-id") not in known:
+        if number_in(one, "schema-id") not in known:
             one.pop("schema-id", None)
     text = "Removes schema-id from snapshots whose schema the table no longer has; readers use the current schema."
     return step_of("Remove schema ids without a schema", text, found, certain=False)
@@ -130,11 +123,10 @@ def forget_schema_ids(draft: Draft, found: list[Finding]) -> Step:
 
 def raise_last_updated(draft: Draft, found: list[Finding]) -> Step:
     """Set last-updated-ms to the newest time in the document."""
-    times = [draft.document.get("last-updated-ms")]
-    times += [s.get("timestamp-ms") for s in draft.snapshots()]
-    for key in ("snapshot-log", "metadata-log"):
-        times += [e.get("timestamp-ms") for e in draft.document.get(key) or [] if isinstance(e, dict)]
-    draft.document["last-updated-ms"] = max(t for t in times if isinstance(t, int))
+    times = [number_in(draft.document, "last-updated-ms")]
+    for key in ("snapshots", "snapshot-log", "metadata-log"):
+        times += [number_in(e, "timestamp-ms") for e in draft.objects(key)]
+    draft.document["last-updated-ms"] = max(t or 0 for t in times)
     return step_of("Raise last-updated-ms", "Sets last-updated-ms to the newest time in the metadata file.", found)
 
 
@@ -142,8 +134,8 @@ def drop_statistics(draft: Draft, found: list[Finding]) -> Step:
     """Remove statistics files that do not exist, or that belong to no snapshot, from the metadata."""
     gone = {f.location for f in found}
     for key in ("statistics", "partition-statistics"):
-        if isinstance(draft.document.get(key), list):
-            draft.document[key] = [e for e in draft.document[key] if e.get("statistics-path") not in gone]
+        if key in draft.document:
+            draft.document[key] = [e for e in draft.objects(key) if str(e.get("statistics-path")) not in gone]
     text = "Removes the files from the metadata. Readers plan without them; analyzing the table writes new ones."
     sql = ("CALL <catalog>.system.compute_table_stats('<table>')",)
     return step_of("Remove statistics files", text, found, sql=sql)
@@ -175,5 +167,4 @@ def copy_table(draft: Draft, found: list[Finding]) -> Step:
 
 def _touch(draft: Draft) -> None:
     """Have the metadata file written again, although none of its values is wrong."""
-    updated = draft.document.get("last-updated-ms")
-    draft.document["last-updated-ms"] = (updated if isinstance(updated, int) else 0) + 1
+    draft.document["last-updated-ms"] = (number_in(draft.document, "last-updated-ms") or 0) + 1

@@ -30,7 +30,7 @@ from iceexplore.manifests import (
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import canonical
 
-__all__ = ["ALL_PARTS", "Draft", "LeafEdit", "live_mask"]
+__all__ = ["ALL_PARTS", "Draft", "LeafEdit", "live_mask", "number_in"]
 
 #: Changes the entries of a manifest; it gets the entries as read, after inheritance.
 LeafEdit = Callable[[EntryBatch], EntryBatch]
@@ -53,8 +53,6 @@ class Draft:
         By canonical location, the edits of a manifest; a manifest without edits is written again as it was read.
     dropped_leaves
         Canonical locations of manifests to leave out of every list.
-    added_entries
-        Data entries to add to the current snapshot's list as a manifest of their own.
     rewritten_roots
         Ids of snapshots whose manifest list is written again.
     dropped_snapshots
@@ -65,7 +63,6 @@ class Draft:
     document: dict[str, Any]
     leaf_edits: dict[str, list[LeafEdit]] = field(default_factory=dict)
     dropped_leaves: set[str] = field(default_factory=set)
-    added_entries: list[EntryBatch] = field(default_factory=list)
     rewritten_roots: set[int] = field(default_factory=set)
     dropped_snapshots: set[int] = field(default_factory=set)
     _written: dict[str, tuple[str, int, EntryBatch]] = field(default_factory=dict)
@@ -81,10 +78,19 @@ class Draft:
         if edit is not None:
             edits.append(edit)
 
-    def snapshots(self) -> list[dict[str, Any]]:
-        """Return the document's snapshots; values that are no objects are left out."""
-        found = self.document.get("snapshots")
+    def objects(self, key: str) -> list[dict[str, Any]]:
+        """Return the objects of a list in the document; there are none if it is no list."""
+        found = self.document.get(key)
         return [s for s in found if isinstance(s, dict)] if isinstance(found, list) else []
+
+    def snapshots(self) -> list[dict[str, Any]]:
+        """Return the document's snapshots."""
+        return self.objects("snapshots")
+
+    def refs(self) -> dict[str, dict[str, Any]]:
+        """Return the document's refs that are objects."""
+        found = self.document.get("refs")
+        return {n: r for n, r in found.items() if isinstance(r, dict)} if isinstance(found, dict) else {}
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
@@ -99,7 +105,7 @@ class Draft:
         self._drop_snapshots()
         by_id = {s.snapshot_id: s for s in self.state.metadata.snapshots}
         for values in self.snapshots():
-            snapshot = by_id.get(values.get("snapshot-id", 0))
+            snapshot = by_id.get(number_in(values, "snapshot-id") or 0)
             if snapshot is not None:
                 self._write_root(sandbox, snapshot, values)
         document = self.document
@@ -110,29 +116,29 @@ class Draft:
         if not self.dropped_snapshots:
             return
         gone = self.dropped_snapshots
-        parents = {s.get("snapshot-id"): s.get("parent-snapshot-id") for s in self.snapshots()}
+        parents = {number_in(s, "snapshot-id"): number_in(s, "parent-snapshot-id") for s in self.snapshots()}
 
-        def surviving(snapshot_id: object) -> int | None:
-            seen: set[object] = set()
+        def surviving(snapshot_id: int | None) -> int | None:
+            seen: set[int | None] = set()
             while snapshot_id in gone and snapshot_id not in seen:
                 seen.add(snapshot_id)
                 snapshot_id = parents.get(snapshot_id)
-            return snapshot_id if isinstance(snapshot_id, int) and snapshot_id in parents else None
+            return snapshot_id if snapshot_id in parents else None
 
         document = self.document
-        document["snapshots"] = [s for s in self.snapshots() if s.get("snapshot-id") not in gone]
+        document["snapshots"] = [s for s in self.snapshots() if number_in(s, "snapshot-id") not in gone]
         refs = {}
-        for name, ref in dict(document.get("refs") or {}).items():
-            at = surviving(ref.get("snapshot-id"))
+        for name, ref in self.refs().items():
+            at = surviving(number_in(ref, "snapshot-id"))
             if at is not None and (at == ref.get("snapshot-id") or ref.get("type") == "branch"):
                 refs[name] = {**ref, "snapshot-id": at}
         if "refs" in document:
             document["refs"] = refs
-        at = surviving(document.get("current-snapshot-id"))
+        at = surviving(number_in(document, "current-snapshot-id"))
         document["current-snapshot-id"] = -1 if at is None else at
         for key in ("snapshot-log", "statistics", "partition-statistics"):
             if isinstance(document.get(key), list):
-                document[key] = [e for e in document[key] if e.get("snapshot-id") not in gone]
+                document[key] = [e for e in self.objects(key) if number_in(e, "snapshot-id") not in gone]
 
     def _write_root(self, sandbox: Sandbox, snapshot: Snapshot, values: dict[str, Any]) -> None:
         reader = self.state.reader
@@ -141,8 +147,7 @@ class Draft:
             return
         names = [canonical(name or "") for name in build.to_pylist(root.entries["location"])]
         edited = any(name in self.leaf_edits or name in self.dropped_leaves for name in names)
-        adds = bool(self.added_entries) and snapshot.snapshot_id == self.document.get("current-snapshot-id")
-        if not (edited or adds or snapshot.snapshot_id in self.rewritten_roots):
+        if not (edited or snapshot.snapshot_id in self.rewritten_roots):
             return
         corrected = self._with_sequence_numbers(root)
         rows = []
@@ -154,10 +159,6 @@ class Draft:
             if row is not None and batch is not None:
                 rows.append(row)
                 batches.append(batch)
-        if adds:
-            row, batch = self._write_added(sandbox, snapshot, root.dialect)
-            rows.append(row)
-            batches.append(batch)
         dialect = root.dialect if root.dialect != "inline" else "v1"
         data = write_manifest_list(
             concat_batches(rows) if rows else EntryBatch.empty(),
@@ -238,25 +239,16 @@ class Draft:
         )
         return row, batch
 
-    def _write_added(self, sandbox: Sandbox, snapshot: Snapshot, dialect: str) -> tuple[EntryBatch, EntryBatch]:
-        batch = concat_batches(self.added_entries)
-        spec_id = self.state.metadata.default_spec_id or 0
-        data = write_manifest(
-            batch, content="data", metadata=self.state.metadata, spec_id=spec_id, dialect=dialect,
-            snapshot_id=snapshot.snapshot_id,
-        )  # fmt: skip
-        location = self._new_location("recovered", "m0", ".avro")
-        sandbox.storage.write(location, data, kind="manifest")
-        row = manifest_entry(
-            batch, location=location, length=len(data), content="data", metadata=self.state.metadata, spec_id=spec_id,
-            dialect=dialect, status=1, snapshot_id=snapshot.snapshot_id, sequence_number=snapshot.sequence_number,
-        )  # fmt: skip
-        return row, batch
-
     def _new_location(self, of: str, kind: str, suffix: str) -> str:
         """Return a new name, always the same for the same file and metadata file, so that a plan can be repeated."""
         name = uuid.uuid5(uuid.NAMESPACE_URL, f"{self.state.metadata_location}#{of}")
         return f"{self.state.metadata.location.rstrip('/')}/metadata/{name}-{kind}{suffix}"
+
+
+def number_in(values: Mapping[str, Any], key: str) -> int | None:
+    """Return a whole number of a JSON object; None if it is missing or something else."""
+    found = values.get(key)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def _content_of(batch: EntryBatch) -> str:

@@ -60,6 +60,11 @@ class RepairPlan:
         """The repaired table, a simulation: count it, check it, look at its tree, and commit further changes."""
         return self._show(self._sandbox)
 
+    @property
+    def is_complete(self) -> bool:
+        """True if nothing remains that is worse than untidy."""
+        return all(u.finding.severity == "untidy" for u in self.unrepaired)
+
     @cached_property
     def rows_before(self) -> int | None:
         """Rows of the damaged table; None if they cannot be counted."""
