@@ -31,10 +31,11 @@ def change_breaks(tree: TreeView, parent: TreeView | None) -> Iterator[RuleBreak
     now = whole(tree.files["key"])
     yield from _root_rows(tree, before, now)
     yield from _deleted_rows(tree, parent, before, now)
+    known, leaf = _there(now, before), np.asarray(tree.files["leaf"])  # of all leaves at once: a lookup is not cheap
     for view in tree.leaves.values():
         old = None if parent is None else parent.leaves.get(view.location)
         if old is None:
-            yield from _new_leaf(tree, view, before)
+            yield from _new_leaf(view, known[leaf == view.row])
         else:
             yield from _carried_leaf(tree, view, old)
     if parent is not None:
@@ -87,9 +88,8 @@ def _deleted_rows(tree: TreeView, parent: TreeView | None, before: AnyArray, now
         )
 
 
-def _new_leaf(tree: TreeView, view: LeafView, before: AnyArray) -> Iterator[RuleBreak]:
-    held = tree.files.filter(pc.equal(tree.files["leaf"], view.row))
-    known = _there(held["key"], before)
+def _new_leaf(view: LeafView, known: np.ndarray) -> Iterator[RuleBreak]:
+    """Check a manifest that the parent's root does not list; ``known`` tells which of its files were live before."""
     if view.status == Status.ADDED:
         if known.any() or view.statuses - {Status.ADDED}:
             yield RuleBreak(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -21,6 +22,8 @@ __all__ = ["check_existence"]
 #: The maximum number of files in a remote store that are looked up one by one at level "metadata"; local folders are
 #: listed instead.
 _MOST_LOOKED_UP = 200
+#: A local folder with so many files is listed instead of looking each up.
+_MANY = 20
 _CHECK = "data and delete files exist"
 
 
@@ -75,6 +78,7 @@ def _missing(examination: Examination, names: AnyArray) -> np.ndarray[tuple[int]
         except IceexploreError as error:
             examination.cannot_know(_CHECK, str(error))
             return None
+        there |= _elsewhere(examination, [real for real in reals.values() if real not in there])
         gone = [name for name, real in reals.items() if real not in there and _lacks(examination, name)]
     elif len(reals) <= _MOST_LOOKED_UP:
         gone = [name for name in reals if _lacks(examination, name)]
@@ -84,6 +88,20 @@ def _missing(examination: Examination, names: AnyArray) -> np.ndarray[tuple[int]
         return None
     mask = np.asarray(pc.is_in(names, pa.array(gone, pa.string())))
     return np.flatnonzero(mask)
+
+
+def _elsewhere(examination: Examination, reals: list[str]) -> set[str]:
+    """Return the files of folders outside the table's own that hold many of these: listing them is faster."""
+    storage = examination.state.storage
+    found: set[str] = set()
+    for folder, count in Counter(real.rpartition("/")[0] for real in reals).items():
+        if count < _MANY:
+            continue
+        try:
+            found |= {e.real for e in storage.entries(folder, details=False) if not e.is_folder}
+        except IceexploreError:
+            continue  # its files are looked up one by one
+    return found
 
 
 def _report_outside(examination: Examination, outside: list[str], refused: Problem) -> None:
