@@ -125,9 +125,9 @@ $(VENV)/bin/python:
 
 # Stamps: installed again when what is to be installed changes.
 $(VENV)/.lab: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[jupyter]"
+	sh scripts/install.sh $(BIN)/python --constraint constraints.txt --editable ".[jupyter]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[dev]"
+	sh scripts/install.sh $(BIN)/python --constraint constraints.txt --editable ".[dev]"
 	@touch $@
