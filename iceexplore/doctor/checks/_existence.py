@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, build
@@ -17,7 +18,7 @@ from iceexplore.errors import FileMissingError, IceexploreError, OutsideRootsErr
 from iceexplore.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata, ancestry
 from iceexplore.storage import is_local
 
-__all__ = ["check_existence"]
+__all__ = ["check_existence", "missing_rows"]
 
 #: The maximum number of files in a remote store that are looked up one by one at level "metadata"; local folders are
 #: listed instead.
@@ -34,18 +35,10 @@ def check_existence(examination: Examination) -> None:
     if examination.level != "metadata":
         return  # opening the files will find missing ones
     files = examination.files
-    entries = files.entries
-    rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(entries["live"], entries["location"].is_valid()), False)))
-    if not len(rows):
-        return
-    names = entries["location"].take(pa.array(rows, pa.int64())).combine_chunks()
-    missing = _missing(examination, names)
-    if missing is None:
-        return
-    hit = rows[missing]
+    hit = missing_rows(examination)
     if not len(hit):
         return
-    first = entries["location"][int(hit[0])].as_py()
+    first = files.entries["location"][int(hit[0])].as_py()
     which = f"{first} does" if len(hit) == 1 else f"{len(hit):,} files, among them {first}, do"
     text = f"{which} not exist, but {'a live entry references it' if len(hit) == 1 else 'live entries reference them'}."
     item = problem("file-missing", files.place(int(hit[0])), text, field="100 file_path")
@@ -55,7 +48,17 @@ def check_existence(examination: Examination) -> None:
     )
 
 
-def _missing(examination: Examination, names: AnyArray) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
+def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:
+    """Return the rows of the examined live entries whose files do not exist; none if that cannot be determined."""
+    entries = examination.files.entries
+    rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(entries["live"], entries["location"].is_valid()), False)))
+    if not len(rows):
+        return rows
+    missing = _missing(examination, entries["location"].take(pa.array(rows, pa.int64())).combine_chunks())
+    return rows[:0] if missing is None else rows[missing]
+
+
+def _missing(examination: Examination, names: AnyArray) -> npt.NDArray[np.int64] | None:
     """Return the indices of locations without a file; None if that cannot be determined at this level."""
     storage = examination.state.storage
     unique = pc.unique(names)

@@ -6,6 +6,7 @@ import copy
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow as pa
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits import Sandbox
+from iceexplore.doctor.examination._examination import Examination
 from iceexplore.graph import TableState
 from iceexplore.manifests import (
     ContentType,
@@ -71,6 +73,12 @@ class Draft:
     def of(cls, state: TableState) -> Draft:
         """Begin a draft without edits."""
         return cls(state, copy.deepcopy(dict(state.opened.document)))
+
+    @cached_property
+    def examination(self) -> Examination:
+        """The current snapshot as the checks look at it: a table of the entries of all its manifests."""
+        snapshot = self.state.snapshot
+        return Examination.of(self.state, [] if snapshot is None else [snapshot], "metadata")
 
     def edit_leaf(self, location: str, edit: LeafEdit | None = None) -> None:
         """Have a manifest written again, with this edit."""

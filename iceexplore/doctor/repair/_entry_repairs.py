@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits import files_of_paths
 from iceexplore.deletes import read_puffin_footer
+from iceexplore.doctor.checks._existence import missing_rows
 from iceexplore.doctor.model._finding import Finding
 from iceexplore.doctor.repair._document_repairs import step_of
 from iceexplore.doctor.repair._draft import ALL_PARTS, Draft, live_mask
 from iceexplore.doctor.repair._step import Step
-from iceexplore.errors import FileMissingError, IceexploreError, OptionError
+from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest
 from iceexplore.metadata import ancestry
@@ -47,10 +49,14 @@ _DELETE_FILE = (
     "Java: table.newDelete().deleteFile(path).commit()",
     "PyIceberg: with tx.update_snapshot().overwrite() as o: o.delete_data_file(file)",
 )
+_DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+Ordinals = npt.NDArray[np.int64]
+#: Ordinals of entries by the canonical location of their manifest.
+Places = dict[str, Ordinals]
 _ENTRY = re.compile(r"(.*)#entry (\d+)\Z", re.DOTALL)
 
 
-def _entries_of(found: list[Finding]) -> dict[str, set[int]]:
+def _entries_of(found: list[Finding]) -> Places:
     """Return the ordinals of the entries that findings name, by the manifest's canonical location."""
     out: dict[str, set[int]] = {}
     for one in found:
@@ -58,7 +64,20 @@ def _entries_of(found: list[Finding]) -> dict[str, set[int]]:
             match = _ENTRY.match(place)
             if match:
                 out.setdefault(canonical(match[1]), set()).add(int(match[2]))
-    return out
+    return {name: np.array(sorted(ordinals), np.int64) for name, ordinals in out.items()}
+
+
+def _places_of(draft: Draft, rows: Ordinals) -> Places:
+    """Return the ordinals of some rows of the current snapshot's entries, by the manifest's canonical location."""
+    files = draft.examination.files
+    leaf = np.asarray(files.entries["leaf"])[rows]
+    ordinals = np.asarray(files.entries["ordinal"])[rows]
+    return {canonical(files.leaves[int(n)][0]): np.unique(ordinals[leaf == n]) for n in np.unique(leaf)}
+
+
+def _joined(one: Places, other: Places) -> Places:
+    empty = np.zeros(0, np.int64)
+    return {name: np.union1d(one.get(name, empty), other.get(name, empty)) for name in {**one, **other}}
 
 
 def _manifests(draft: Draft) -> set[str]:
@@ -70,22 +89,22 @@ def _manifests(draft: Draft) -> set[str]:
     return out
 
 
-def _hit(batch: EntryBatch, ordinals: set[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    wanted = pa.array(sorted(ordinals), batch.entries.schema.field("ordinal").type)
-    return np.asarray(pc.fill_null(pc.is_in(batch.entries["ordinal"], wanted), False))
+def _hit(batch: EntryBatch, ordinals: Ordinals) -> npt.NDArray[np.bool_]:
+    return np.isin(np.asarray(batch.entries["ordinal"]), ordinals)
 
 
-def _records(draft: Draft, places: dict[str, set[int]], contents: tuple[int, ...] = (0,)) -> int:
-    """Return the rows of the live entries at these places in the current snapshot."""
+def _records(draft: Draft, places: Places, *contents: ContentType) -> int:
+    """Return the rows of the live entries of these types at these places in the current snapshot."""
+    files = draft.examination.files
+    leaf, ordinals = np.asarray(files.entries["leaf"]), np.asarray(files.entries["ordinal"])
+    kinds = np.asarray(pc.fill_null(files.entries["content_type"], int(ContentType.DATA)))
+    rows = np.asarray(pc.fill_null(files.entries["record_count"], 0))
+    counted = np.asarray(pc.fill_null(files.entries["live"], False)) & np.isin(kinds, contents)
     total = 0
-    for leaf in _current_leaves(draft):
-        if canonical(leaf.location) not in places:
-            continue
-        batch = EntryBatch.of(leaf, ())
-        mask = live_mask(batch) & _hit(batch, places[canonical(leaf.location)])
-        kind = np.asarray(pc.fill_null(batch.entries["content_type"], 0))
-        rows = np.asarray(pc.fill_null(batch.entries["record_count"], 0))
-        total += int(rows[mask & np.isin(kind, contents)].sum())
+    for number, (location, _) in enumerate(files.leaves):
+        mine = places.get(canonical(location))
+        if mine is not None:
+            total += int(rows[counted & (leaf == number) & np.isin(ordinals, mine)].sum())
     return total
 
 
@@ -178,14 +197,12 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
 
 def drop_missing_files(draft: Draft, found: list[Finding]) -> Step:
     """Remove the entries of all files that do not exist, in the manifests of the snapshots that the findings name."""
-    places = _missing(draft)
-    for name, ordinals in _entries_of(found).items():
-        places.setdefault(name, set()).update(ordinals)
+    places = _joined(_places_of(draft, missing_rows(draft.examination)), _entries_of(found))
     _drop(draft, places)
     text = "Removes the entries of files that do not exist from the manifests: their rows cannot be read any more."
     return step_of(
-        "Remove entries of missing files", text, found, rows_lost=_records(draft, places), python=_DELETE_FILE,
-        rows_back=None if _records(draft, places, (1, 2)) else 0,
+        "Remove entries of missing files", text, found, rows_lost=_records(draft, places, ContentType.DATA),
+        rows_back=None if _records(draft, places, *_DELETES) else 0, python=_DELETE_FILE,
     )  # fmt: skip
 
 
@@ -193,8 +210,8 @@ def drop_entries(draft: Draft, found: list[Finding]) -> Step:
     """Remove the entries of files that cannot be read."""
     places = _entries_of(found)
     _drop(draft, places)
-    lost = _records(draft, places)
-    back = _records(draft, places, (1, 2))
+    lost = _records(draft, places, ContentType.DATA)
+    back = _records(draft, places, *_DELETES)
     text = "Removes the entries of files that cannot be read."
     if back:
         text += " Deletes are among them: up to as many rows as they deleted come back."
@@ -213,78 +230,41 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
     return step_of("Remove dangling deletes", text, found, sql=sql)
 
 
-def _drop(draft: Draft, places: dict[str, set[int]]) -> None:
+def _drop(draft: Draft, places: Places) -> None:
     for name, ordinals in places.items():
 
-        def edit(batch: EntryBatch, gone: set[int] = ordinals) -> EntryBatch:
+        def edit(batch: EntryBatch, gone: Ordinals = ordinals) -> EntryBatch:
             return batch.filter(pa.array(~_hit(batch, gone)))
 
         draft.edit_leaf(name, edit)
 
 
-def _missing(draft: Draft) -> dict[str, set[int]]:
-    """Return the live entries of the current snapshot whose files do not exist."""
-    out: dict[str, set[int]] = {}
-    for leaf in _current_leaves(draft):
-        batch = EntryBatch.of(leaf, ())
-        alive = live_mask(batch)
-        ordinals = np.asarray(batch.entries["ordinal"])
-        for i, name in enumerate(build.to_pylist(batch.entries["location"])):
-            if alive[i] and name and _is_gone(draft, name):
-                out.setdefault(canonical(leaf.location), set()).add(int(ordinals[i]))
-    return out
-
-
-def _is_gone(draft: Draft, name: str) -> bool:
-    try:
-        draft.state.storage.stat(name)
-    except FileMissingError:
-        return True
-    except IceexploreError:
-        return False
-    return False
-
-
 def drop_duplicate_files(draft: Draft, found: list[Finding]) -> Step:
-    """Keep the first live entry of each file, and remove the others."""
-    seen: set[str] = set()
-    surplus: dict[str, set[int]] = {}
-    for leaf in _current_leaves(draft):
-        batch = EntryBatch.of(leaf, ())
-        alive = live_mask(batch)
-        ordinals = np.asarray(batch.entries["ordinal"])
-        kinds = np.asarray(pc.fill_null(batch.entries["content_type"], 0))
-        for i, name in enumerate(build.to_pylist(batch.entries["location"])):
-            if not alive[i] or not name or kinds[i] != ContentType.DATA:
-                continue
-            if canonical(name) in seen:
-                surplus.setdefault(canonical(leaf.location), set()).add(int(ordinals[i]))
-            seen.add(canonical(name))
+    """Keep the first live entry of each data file, and remove the others."""
+    entries = draft.examination.files.entries
+    rows = draft.examination.live_data()
+    names = entries["location"].take(build.array(rows)).combine_chunks().dictionary_encode().indices
+    codes = np.asarray(pc.fill_null(names, -1))
+    first = np.unique(codes, return_index=True)[1]
+    surplus = _places_of(draft, np.delete(rows, first)[np.delete(codes, first) >= 0])
     _drop(draft, surplus)
-    twice = _records(draft, surplus)
+    twice = _records(draft, surplus, ContentType.DATA)
     text = f"Keeps one live entry of each file: readers that returned its rows twice return {twice:,} rows less."
     return step_of("Remove duplicate entries", text, found, rows_lost=twice)
 
 
 def drop_surplus_vectors(draft: Draft, found: list[Finding]) -> Step:
     """Keep the newest of several deletion vectors of a data file."""
-    best: dict[str, tuple[int, str, int]] = {}
-    surplus: dict[str, set[int]] = {}
-    for leaf in _current_leaves(draft):
-        batch = EntryBatch.of(leaf, ())
-        alive = live_mask(batch)
-        columns = batch.entries.select(["ordinal", "referenced_file", "sequence_number", "deletion_vector"])
-        for i, row in enumerate(columns.to_pylist()):
-            if not alive[i] or row["deletion_vector"] is None or not row["referenced_file"]:
-                continue
-            mine = (row["sequence_number"] or 0, canonical(leaf.location), row["ordinal"])
-            name = canonical(row["referenced_file"])
-            other = best.get(name)
-            if other is None or mine > other:
-                best[name], mine = mine, other or mine
-            if other is not None:
-                surplus.setdefault(mine[1], set()).add(mine[2])
-    _drop(draft, surplus)
+    entries = draft.examination.files.entries
+    mask = pc.and_(
+        entries["live"], pc.and_(entries["deletion_vector"].is_valid(), entries["referenced_file"].is_valid())
+    )
+    rows = np.flatnonzero(np.asarray(pc.fill_null(mask, False)))
+    numbers = np.asarray(pc.fill_null(entries["sequence_number"], 0))[rows]
+    rows = rows[np.argsort(-numbers, kind="stable")]  # the newest first
+    names = entries["referenced_file"].take(build.array(rows)).combine_chunks().dictionary_encode().indices
+    first = np.unique(np.asarray(names), return_index=True)[1]
+    _drop(draft, _places_of(draft, np.delete(rows, first)))
     text = (
         "Keeps the deletion vector with the highest sequence number, which the format requires to contain the "
         "positions of older ones, and removes the others."
@@ -296,10 +276,10 @@ def recompute_metrics(draft: Draft, found: list[Finding]) -> Step:
     """Compute the metrics of entries from the footers of their Parquet files; remove them where there are none."""
     places = _entries_of(found)
     if any(f.code == "metrics-missing" for f in found):
-        places |= _without_metrics(draft)
+        places = _joined(places, _without_metrics(draft))
     for name, ordinals in places.items():
 
-        def edit(batch: EntryBatch, hit: set[int] = ordinals) -> EntryBatch:
+        def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
             return _with_metrics(draft, batch, np.flatnonzero(_hit(batch, hit)))
 
         draft.edit_leaf(name, edit)
@@ -311,16 +291,16 @@ def recompute_metrics(draft: Draft, found: list[Finding]) -> Step:
     return step_of("Recompute column metrics", text, found, rows_back=None, sql=sql)
 
 
-def _without_metrics(draft: Draft) -> dict[str, set[int]]:
+def _without_metrics(draft: Draft) -> Places:
     """Return the live data entries of the current snapshot that have no bounds at all."""
-    out: dict[str, set[int]] = {}
+    out: Places = {}
     for leaf in _current_leaves(draft):
         batch = EntryBatch.of(leaf)
         bare = live_mask(batch) & np.asarray(pc.equal(pc.fill_null(batch.entries["content_type"], 0), 0))
         for array in batch.stats.values():
             bare &= np.asarray(pc.fill_null(pc.struct_field(array, "lower").is_null(), True))
         if bare.any():
-            out[canonical(leaf.location)] = set(np.asarray(batch.entries["ordinal"])[bare].tolist())
+            out[canonical(leaf.location)] = np.asarray(batch.entries["ordinal"])[bare]
     return out
 
 
@@ -371,7 +351,7 @@ def point_vectors_at_files(draft: Draft, found: list[Finding]) -> Step:
 
     for name, ordinals in _entries_of(found).items():
 
-        def edit(batch: EntryBatch, hit: set[int] = ordinals) -> EntryBatch:
+        def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
             mask = _hit(batch, hit)
             given = build.to_pylist(batch.entries["referenced_file"])
             made = [right(old) if m else old for old, m in zip(given, mask, strict=True)]
@@ -386,7 +366,7 @@ def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
     """Take offset and size of deletion vectors from the footer of their Puffin file."""
     for name, ordinals in _entries_of(found).items():
 
-        def edit(batch: EntryBatch, hit: set[int] = ordinals) -> EntryBatch:
+        def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
             mask = _hit(batch, hit)
             rows = build.to_pylist(batch.entries.select(["location", "referenced_file", "deletion_vector"]))
             made = [
@@ -428,9 +408,9 @@ def forget_row_ids(draft: Draft, found: list[Finding]) -> Step:
     start = draft.document.get("next-row-id")
     following = start if isinstance(start, int) and start >= 0 else 0
     for name, ordinals in places.items():
-        rows = _records(draft, {name: ordinals})
+        rows = _records(draft, {name: ordinals}, ContentType.DATA)
 
-        def edit(batch: EntryBatch, hit: set[int] = ordinals, first: int = following) -> EntryBatch:
+        def edit(batch: EntryBatch, hit: Ordinals = ordinals, first: int = following) -> EntryBatch:
             mask = _hit(batch, hit)
             counts = np.where(mask, np.asarray(pc.fill_null(batch.entries["record_count"], 0)), 0)
             fresh = first + np.cumsum(counts) - counts
@@ -449,7 +429,7 @@ def fill_sequence_numbers(draft: Draft, found: list[Finding]) -> Step:
     known = {s.snapshot_id: s.sequence_number for s in draft.state.metadata.snapshots}
     for name, ordinals in _entries_of(found).items():
 
-        def edit(batch: EntryBatch, hit: set[int] = ordinals) -> EntryBatch:
+        def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
             mask = _hit(batch, hit)
             ids = build.to_pylist(batch.entries["snapshot_id"])
             columns: dict[str, Any] = {}
@@ -503,7 +483,7 @@ def _set(draft: Draft, found: list[Finding], column: str, value: object) -> None
     """Set a column of the named entries."""
     for name, ordinals in _entries_of(found).items():
 
-        def edit(batch: EntryBatch, hit: set[int] = ordinals) -> EntryBatch:
+        def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
             kind = batch.entries.schema.field(column).type
             given = batch.entries[column].combine_chunks()
             mask = _hit(batch, hit)
