@@ -71,7 +71,12 @@ text = report.to_json()        # for other programs; to_html() for a page of its
 A finding has a `code`, which never changes its meaning, and `modes`, the numbers of the table below. `where` is a file,
 often with `#entry 3` (a row of a manifest) or `#snapshot 17` (a part of the metadata file) after it; `count` is the
 number of such places, and `places` has the first ten. `found` and `expected` are the evidence, `field` the field's id
-and name in the spec. `snapshots` and `refs` are affected, and `since` is the oldest affected commit.
+and name in the spec. `snapshots` and `refs` are affected.
+
+`since` is the commit that introduced the fault, also if only the current snapshot is checked: the one that added the
+manifest, the first whose manifest list has the row, or the first file of the metadata log that has the fault. Only a
+few lists or metadata files are read for it (bisection). It is `None` for missing files, because nothing records when
+they were deleted. For faults of a whole list, such as totals, it is the oldest checked snapshot that has the fault.
 
 `report.exit_code` is 0 if `report.ok`, and 1 otherwise, for scripts and CI: `sys.exit(t.check().exit_code)`. What
 prevents the check, such as a table that cannot be opened, is an exception.

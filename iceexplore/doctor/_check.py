@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from iceexplore.commits import Sandbox
 from iceexplore.doctor._causes import folded
+from iceexplore.doctor._since import Dates
 from iceexplore.doctor.checks._cross import check_entries
 from iceexplore.doctor.checks._deletes import check_deletes
 from iceexplore.doctor.checks._document import check_document
@@ -18,13 +18,13 @@ from iceexplore.doctor.checks._folder import check_folder
 from iceexplore.doctor.checks._leaves import check_leaves
 from iceexplore.doctor.checks._roots import check_roots
 from iceexplore.doctor.checks._rules import check_v4_rules
-from iceexplore.doctor.examination._examination import Examination, Level, since_snapshot
-from iceexplore.doctor.model._finding import Finding, Since, rank
+from iceexplore.doctor.examination._examination import Examination, Level
+from iceexplore.doctor.model._finding import Finding, rank
 from iceexplore.doctor.repair._plan import RepairPlan, plan_repair
 from iceexplore.doctor.report._report import Report
 from iceexplore.errors import PROBLEM_KINDS, IceexploreError, OptionError, nearest
 from iceexplore.graph import TableState, resolve_state
-from iceexplore.metadata import Snapshot, in_order
+from iceexplore.metadata import Snapshot
 from iceexplore.storage import canonical
 
 __all__ = ["check_options", "examine"]
@@ -95,7 +95,8 @@ def examine(
             *(canonical(place) for place, _ in examination.files.leaves),
         }
     )
-    found = [_dated(examination, one) for one in folded(examination.findings, manifests)]
+    dates = Dates(examination)
+    found = [dates.dated(one) for one in folded(examination.findings, manifests)]
     found = [f for f in found if (wanted is None or f.code in wanted) and f.code not in unwanted]
     if baseline is not None:
         before = {(f.code, f.where, f.field) for f in baseline}
@@ -135,19 +136,6 @@ def check_options(
     if level not in LEVELS:
         raise OptionError(f"level={level!r}: choose one of {', '.join(map(repr, LEVELS))}")
     return _codes("only", only), _codes("skip", skip) or frozenset()
-
-
-def _dated(examination: Examination, finding: Finding) -> Finding:
-    """Add the commit that introduced the fault, where the evidence shows it: the oldest affected snapshot."""
-    if finding.since is not None:
-        return finding
-    affected = set(finding.snapshots)
-    line = in_order(examination.state.metadata.snapshots)
-    oldest = next((s for s in line if s.snapshot_id in affected), None)
-    if oldest is None:
-        since = Since(metadata_file=finding.location) if finding.location.endswith((".json", ".gz")) else None
-        return replace(finding, since=since)
-    return replace(finding, since=since_snapshot(oldest))
 
 
 def _codes(name: str, codes: Iterable[str] | None) -> frozenset[str] | None:

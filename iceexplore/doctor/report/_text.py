@@ -105,6 +105,10 @@ def _lines(one: Finding) -> Iterator[tuple[str, str]]:
         how = "" if since.operation is None else f", {since.operation}"
         who = "" if since.engine is None else f" by {since.engine}"
         yield "Since", f"snapshot {since.snapshot_id}{when}{how}{who}"
+    elif since is not None and since.metadata_file is not None:
+        yield "Since", since.metadata_file.rpartition("/")[2]
+    elif since is not None:
+        yield "Since", "a snapshot that has expired"
     for more in one.follows:
         yield "Follows", more.text + (f" ({more.count:,} places)" if more.count > 1 else "")
 
