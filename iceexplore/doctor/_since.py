@@ -7,16 +7,21 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+import pyarrow as pa
+
 from iceexplore.arrow import build
 from iceexplore.doctor.examination._examination import Examination, since_snapshot
 from iceexplore.doctor.model._finding import Finding, Since
 from iceexplore.errors import IceexploreError, Problems
-from iceexplore.metadata import Snapshot, ancestry, in_order, parse_table_metadata
+from iceexplore.manifests import Manifest, ManifestReader
+from iceexplore.metadata import Snapshot, ancestry, in_order, parse_table_metadata, parse_version
 from iceexplore.storage import canonical, parse_document
 
 __all__ = ["Dates"]
 
 T = TypeVar("T")
+#: The code, field and kind of place of a problem.
+_Key = tuple[str, str | None, str]
 #: Codes of faults that a commit does not introduce: files are deleted, moved or cut at a time that nothing records.
 _UNDATED = frozenset({"file-missing", "outside-roots", "table-moved", "location-guessed", "hint-invalid", "hint-stale"})
 #: Columns of a list's row that readers rely on; a row that a later list carries on has the same values.
@@ -29,11 +34,12 @@ class Dates:
     A manifest never changes, so that its faults, and those of its entries, date to the snapshot that added it. A row of
     a manifest list is carried from list to list: bisection over the ancestors finds the first list that has it. A fault
     of the metadata file dates to the first file of the metadata log that has it, found by bisection, too. Lists and
-    metadata files that are lost end the search: the date is then the latest that is possible.
+    metadata files that are lost, or trimmed from the log, hide what was before: `Since.at_latest` says so.
     """
 
     def __init__(self, examination: Examination) -> None:
         self._examination = examination
+        self._documents: dict[str, frozenset[_Key] | None] = {}
 
     def dated(self, finding: Finding) -> Finding:
         """Return a finding, and what follows from it, with the commit that introduced it."""
@@ -84,58 +90,98 @@ class Dates:
         return canonical(name) if name and canonical(name) in self._rows else None
 
     def _of_manifest(self, name: str) -> Since:
-        """Return the snapshot that added a manifest."""
+        """Return the snapshot that added a manifest: by its row, or else the first whose list has it."""
         snapshot, row = self._rows[name]
-        added_by = self._examination.roots[snapshot.snapshot_id].entries["snapshot_id"][row].as_py()
+        added_by = self._root(snapshot).entries["snapshot_id"][row].as_py()
         known = next((s for s in self._line if s.snapshot_id == added_by), None)
-        return Since() if known is None else since_snapshot(known)
+        return self._first_list(snapshot, name, None) if known is None else since_snapshot(known)
 
     def _of_row(self, name: str) -> Since:
         """Return the first snapshot whose list has a manifest's row with the same values."""
         snapshot, row = self._rows[name]
-        state = self._examination.state
-        values = self._examination.roots[snapshot.snapshot_id].entries.select(list(_CARRIED)).slice(row, 1).to_pylist()
+        return self._first_list(snapshot, name, self._root(snapshot).entries.select(list(_CARRIED)).slice(row, 1))
+
+    def _first_list(self, snapshot: Snapshot, name: str, values: pa.Table | None) -> Since:
+        """Return the first ancestor whose list has a manifest, with these values if they are given."""
+        unread: set[int] = set()
 
         def has(one: Snapshot) -> bool:
-            entries = state.reader.root(one).entries
-            for i, other in enumerate(build.to_pylist(entries["location"])):
-                if other and canonical(other) == name:
-                    return bool(entries.select(list(_CARRIED)).slice(i, 1).to_pylist() == values)
-            return False
+            root = self._root(one)
+            if not root.dialect:
+                unread.add(one.snapshot_id)
+                return False
+            names = build.to_pylist(root.entries["location"])
+            row = next((i for i, other in enumerate(names) if other and canonical(other) == name), None)
+            if row is None or values is None:
+                return row is not None
+            return bool(root.entries.select(list(_CARRIED)).slice(row, 1).to_pylist() == values.to_pylist())
 
-        line = list(ancestry(state.metadata, snapshot))[::-1]
-        return since_snapshot(_first(line, has) or snapshot)
+        line = list(ancestry(self._examination.state.metadata, snapshot))[::-1]
+        first = _first(line, has) or snapshot
+        if first is line[0] and first.parent_snapshot_id not in (None, -1) and not self._adds(first, name):
+            return Since()  # its parent has expired, and may have had the fault
+        return replace(since_snapshot(first), at_latest=bool(unread))
+
+    def _adds(self, snapshot: Snapshot, name: str) -> bool:
+        entries = self._root(snapshot).entries.select(["location", "snapshot_id"]).to_pylist()
+        return any(
+            row["snapshot_id"] == snapshot.snapshot_id and row["location"] and canonical(row["location"]) == name
+            for row in entries
+        )
+
+    def _root(self, snapshot: Snapshot) -> Manifest:
+        """Return a snapshot's list; problems of lists that were not to be examined are not reported."""
+        found = self._examination.roots.get(snapshot.snapshot_id)
+        return self._quiet.root(snapshot) if found is None else found
+
+    @cached_property
+    def _quiet(self) -> ManifestReader:
+        state = self._examination.state
+        return ManifestReader(state.storage, state.metadata, Problems())
 
     def _of_document(self, finding: Finding) -> Since:
         """Return the first file of the metadata log that has a fault of the metadata file."""
-        state = self._examination.state
+        metadata = self._examination.state.metadata
+        key = finding.code, finding.field, _part(finding.where)
+        if key not in _problems_of(dict(metadata.raw), finding.location):
+            return Since(metadata_file=finding.location, at_latest=True)  # parsing alone does not show the fault
+        files = [*(e.metadata_file for e in metadata.metadata_log), finding.location]
+        unread = False
 
         def has(location: str) -> bool:
+            nonlocal unread
+            found = self._logged(location)
+            unread |= found is None
+            return location == finding.location or (found is not None and key in found)
+
+        first = _first(files, has) or finding.location
+        trimmed = first == files[0] and (parse_version(first) or 0) > 1
+        return Since(metadata_file=first, at_latest=unread or trimmed)
+
+    def _logged(self, location: str) -> frozenset[_Key] | None:
+        """Return the faults of a file of the metadata log; None if it cannot be read."""
+        if location not in self._documents:
             try:
-                content = state.storage.read(location, kind="metadata")
+                content = self._examination.state.storage.read(location, kind="metadata")
                 document, _ = parse_document(content, location)
+                self._documents[location] = _problems_of(document, location)
             except IceexploreError:
-                return False
-            return _reports(document, location, finding)
-
-        own = Since(metadata_file=finding.location)
-        if not _reports(dict(state.metadata.raw), state.metadata_location, finding):
-            return own  # parsing alone does not show it
-        files = [e.metadata_file for e in state.metadata.metadata_log]
-        return Since(metadata_file=_first([*files, finding.location], has) or finding.location)
+                self._documents[location] = None
+        return self._documents[location]
 
 
-def _reports(document: dict[str, Any], location: str, finding: Finding) -> bool:
+def _part(where: str) -> str:
+    """Return the kind of a place within a file: ``ref`` of ``v5.metadata.json#ref audited``."""
+    return where.partition("#")[2].split(" ")[0]
+
+
+def _problems_of(document: dict[str, Any], location: str) -> frozenset[_Key]:
     problems = Problems()
     try:
         parse_table_metadata(document, location, problems)
     except IceexploreError:
-        return False
-    part = finding.where.partition("#")[2].split(" ")[0]
-    return any(
-        p.code == finding.code and p.field == finding.field and p.where.partition("#")[2].split(" ")[0] == part
-        for p in problems
-    )
+        return frozenset()
+    return frozenset((p.code, p.field, _part(p.where)) for p in problems)
 
 
 def _first(line: Sequence[T], has: Callable[[T], bool]) -> T | None:

@@ -11,6 +11,8 @@ from iceexplore.doctor import Finding, Since
 from iceexplore.metadata import Snapshot
 from tests.doctor.damages import Record, edit_avro, edit_json, healthy, local, records, root_path
 
+_LOGGED = ("/v4.metadata.json", "/v5.metadata.json")
+
 
 def _snapshots(folder: Path) -> list[Snapshot]:
     return sorted(ix.open(folder).metadata.snapshots, key=lambda s: s.sequence_number or 0)
@@ -79,6 +81,60 @@ def test_a_fault_older_than_all_snapshots(tmp_path: Path) -> None:
     lab.expire_snapshots([first.snapshot_id], files=False)
     assert _found(folder, "split-offsets-invalid").since == Since()
     assert "a snapshot that has expired" in repr(ix.open(folder).check())
+
+
+def test_a_manifest_of_an_unknown_snapshot_dates_to_the_first_list_that_has_it(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    second = _snapshots(folder)[1]
+    path = _manifest_of(folder, second)
+    edit_avro(path, records(lambda r: r["data_file"].update(split_offsets=[4, 10**9])), list_path=root_path(folder))
+    wrong = records(lambda r: r.update(added_snapshot_id=7), lambda r: local(r["manifest_path"]) == path)
+    edit_avro(root_path(folder), wrong)
+    since = _found(folder, "split-offsets-invalid").since
+    assert since is not None and since.snapshot_id == second.snapshot_id, "its history is complete"
+
+
+def test_what_a_lost_list_hides_is_named(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    line = _snapshots(folder)
+    name = _manifest_of(folder, line[0])
+    edit_avro(
+        root_path(folder),
+        records(lambda r: r.update(added_files_count=0), lambda r: local(r["manifest_path"]) == name),
+    )
+    root_path(folder, 1).unlink()
+    root_path(folder, 2).unlink()
+    report = ix.open(folder).check()
+    since = next(f for f in report if f.code == "count-mismatch").since
+    assert since is not None and since.at_latest and since.snapshot_id == line[-1].snapshot_id
+    assert ", at the latest" in repr(report) and ", at the latest" in report.to_html()
+
+
+def test_a_row_that_the_oldest_kept_list_has_may_be_older(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    line = _snapshots(folder)
+    name = _manifest_of(folder, line[0])
+    for back in (0, 1, 2):
+        edit_avro(
+            root_path(folder, back),
+            records(lambda r: r.update(added_files_count=0), lambda r: local(r["manifest_path"]) == name),
+        )
+    ix.lab(folder, on_error="skip").expire_snapshots([line[0].snapshot_id], files=False)
+    assert _found(folder, "count-mismatch").since == Since()
+
+
+def test_a_trimmed_metadata_log_gives_the_latest_date(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+
+    def change(document: Record) -> None:
+        document["refs"]["lost"] = {"snapshot-id": 1, "type": "tag"}
+        log = document["metadata-log"]
+        document["metadata-log"] = [e for e in log if e["metadata-file"].endswith(_LOGGED)]
+
+    for number in (4, 5, 6):
+        edit_json(folder / "metadata" / f"v{number}.metadata.json", change)
+    since = _found(folder, "metadata-invalid").since
+    assert since is not None and str(since.metadata_file).endswith("/v4.metadata.json") and since.at_latest
 
 
 @pytest.mark.parametrize("snapshots", [40])

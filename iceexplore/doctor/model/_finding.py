@@ -31,6 +31,8 @@ class Since:
         From its summary; None where the summary lacks them.
     metadata_file
         For faults of the JSON document, the first metadata file that has the fault.
+    at_latest
+        True if the fault may be older: the evidence about the time before is lost, or does not show it.
     """
 
     snapshot_id: int | None = None
@@ -38,6 +40,7 @@ class Since:
     operation: str | None = None
     engine: str | None = None
     metadata_file: str | None = None
+    at_latest: bool = False
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def sort_snapshot_log(draft: Draft, found: list[Finding]) -> Step:
 
 
 def forget_parents(draft: Draft, found: list[Finding]) -> Step:
-    """Remove parent ids of -1, which stand for no parent, and entries of the metadata log that name the file itself."""
+    """Remove parent ids of -1, which mean no parent, and entries of the metadata log that name the file itself."""
     for one in draft.snapshots():
         if one.get("parent-snapshot-id") == -1:
             del one["parent-snapshot-id"]

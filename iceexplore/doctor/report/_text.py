@@ -104,9 +104,9 @@ def _lines(one: Finding) -> Iterator[tuple[str, str]]:
         when = "" if since.timestamp_ms is None else f" of {format_ms(since.timestamp_ms)}"
         how = "" if since.operation is None else f", {since.operation}"
         who = "" if since.engine is None else f" by {since.engine}"
-        yield "Since", f"snapshot {since.snapshot_id}{when}{how}{who}"
+        yield "Since", f"snapshot {since.snapshot_id}{when}{how}{who}{', at the latest' if since.at_latest else ''}"
     elif since is not None and since.metadata_file is not None:
-        yield "Since", since.metadata_file.rpartition("/")[2]
+        yield "Since", since.metadata_file.rpartition("/")[2] + (", at the latest" if since.at_latest else "")
     elif since is not None:
         yield "Since", "a snapshot that has expired"
     for more in one.follows:
