@@ -21,7 +21,7 @@ from iceexplore.graph import TableState, state_of
 from iceexplore.metadata import parse_version
 from iceexplore.reading import count_rows
 from iceexplore.render import shown_frame
-from iceexplore.storage import parse_document
+from iceexplore.storage import canonical, parse_document
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -209,7 +209,8 @@ def _newest(
 def _repair_of(state: TableState, finding: Finding) -> Repair | None:
     if _in_tree(state, finding):
         return None
-    version, key = state.metadata.format_version, key_of(finding)
+    lists = {canonical(s.root_location) for s in state.metadata.snapshots if s.root_location}
+    version, key = state.metadata.format_version, key_of(finding, lists)
     return next((r for r in REPAIRS if r.since <= version and r.pattern.fullmatch(key)), None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from iceexplore.doctor.model._finding import Finding
@@ -11,6 +11,7 @@ from iceexplore.doctor.repair import _document_repairs as document
 from iceexplore.doctor.repair import _entry_repairs as entries
 from iceexplore.doctor.repair._draft import Draft
 from iceexplore.doctor.repair._step import Step
+from iceexplore.storage import canonical
 
 __all__ = ["COPIED", "REPAIRS", "Repair", "UNREPAIRABLE", "key_of"]
 
@@ -34,14 +35,19 @@ class Repair:
     since: int = 1
 
 
-def key_of(finding: Finding) -> str:
-    """Return what repairs are chosen by: the code, the kind of place (file, list, manifest, entry) and the field."""
+def key_of(finding: Finding, lists: Collection[str]) -> str:
+    """Return what repairs are chosen by: the code, the kind of place (file, list, entry, row, ref …) and the field.
+
+    Parameters
+    ----------
+    lists
+        The canonical locations of the table's manifest lists: their entries are called rows.
+    """
     kind = finding.where.rpartition("#")[2].split(" ")[0] if "#" in finding.where else "file"
-    name = finding.location.rpartition("/")[2]
-    if name.endswith("version-hint.text"):
+    if finding.location.endswith("version-hint.text"):
         kind = "hint"
-    elif kind in ("file", "entry") and re.search(r"snap-\d+", name):
-        kind = "list" if kind == "file" else "row"
+    elif canonical(finding.location) in lists:
+        kind = {"file": "list", "entry": "row"}.get(kind, kind)
     return f"{finding.code} {kind} {finding.field or ''}"
 
 
