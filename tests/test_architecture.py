@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -152,32 +152,43 @@ def ids(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+def in_modules(rule: Callable[[Path], list[str]], paths: Iterable[Path] = MODULES) -> dict[str, list[str]]:
+    """Return what breaks a rule, by module, in one test: thousands of small ones would cost more than the rules do."""
+    return {ids(path): broken for path in paths if (broken := rule(path))}
+
+
 def test_architecture_md_has_the_same_order() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z_./]+?)`", text, flags=re.MULTILINE)
     assert ["faces" if row == "table.py" else row.removesuffix("/") for row in rows] == list(HOUSE)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=ids)
-def test_imports_only_packages_below(path: Path) -> None:
+def imports_above(path: Path) -> list[str]:
+    """Return a module's imports of packages that are not below its own."""
     own = storey(name_of(path))
-    wrong = [
+    return [
         f"line {line}: {module}"
         for line, module in our_imports(path)
         if storey(module) != own and HOUSE.index(storey(module)) <= HOUSE.index(own)
     ]
-    assert not wrong, f"{own} may not import {wrong}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=ids)
-def test_packages_are_imported_by_their_face(path: Path) -> None:
+def imports_of_private_modules(path: Path) -> list[str]:
+    """Return a module's imports of private modules of other packages."""
     own = storey(name_of(path))
-    wrong = []
-    for line, module in our_imports(path):
-        parts = module.split(".")
-        if len(parts) > 2 and storey(module) != own and any(part.startswith("_") for part in parts[2:]):
-            wrong.append(f"line {line}: {module}")
-    assert not wrong, f"private modules of other packages: {wrong}"
+    return [
+        f"line {line}: {module}"
+        for line, module in our_imports(path)
+        if storey(module) != own and any(part.startswith("_") for part in module.split(".")[2:])
+    ]
+
+
+def test_imports_only_packages_below() -> None:
+    assert in_modules(imports_above) == {}
+
+
+def test_packages_are_imported_by_their_face() -> None:
+    assert in_modules(imports_of_private_modules) == {}
 
 
 def test_circles_are_found() -> None:
@@ -224,10 +235,14 @@ def test_comparisons_of_versions_are_found(text: str, found: bool) -> None:
     assert compares_versions(ast.parse(text, mode="eval").body) is found
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if storey(name_of(p)) not in KNOW_VERSIONS], ids=ids)
-def test_versions_and_dialects_are_asked_for_what_they_have(path: Path) -> None:
-    wrong = [f"line {node.lineno}" for node in ast.walk(tree_of(path)) if compares_versions(node)]  # type: ignore[attr-defined]
-    assert not wrong, "ask Dialect or TableMetadata what the version has"
+def versions_compared(path: Path) -> list[str]:
+    """Return where a module compares versions or dialects."""
+    return [f"line {node.lineno}" for node in ast.walk(tree_of(path)) if compares_versions(node)]  # type: ignore[attr-defined]
+
+
+def test_versions_and_dialects_are_asked_for_what_they_have() -> None:
+    others = [path for path in MODULES if storey(name_of(path)) not in KNOW_VERSIONS]
+    assert in_modules(versions_compared, others) == {}, "ask Dialect or TableMetadata what the version has"
 
 
 #: Names of partition transforms in metadata and in Spark; only `metadata/transforms` knows what they do.
@@ -294,11 +309,16 @@ def test_comparisons_with_transforms_are_found(text: str, found: list[str]) -> N
     assert [name for node in ast.walk(ast.parse(text)) for name in compared_transforms(node)] == found
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if PACKAGE / "metadata" / "transforms" not in p.parents], ids=ids)
-def test_transforms_are_asked_for_what_they_do(path: Path) -> None:
+def transforms_compared(path: Path) -> list[str]:
+    """Return the names of transforms that a module compares with."""
     place = path.relative_to(PACKAGE).as_posix()
     found = {(place, name) for node in ast.walk(tree_of(path)) for name in compared_transforms(node)}
-    assert not found - OTHER_MEANINGS, "ask the Transform (metadata/transforms), not for its name"
+    return sorted(name for _, name in found - OTHER_MEANINGS)
+
+
+def test_transforms_are_asked_for_what_they_do() -> None:
+    others = [path for path in MODULES if PACKAGE / "metadata" / "transforms" not in path.parents]
+    assert in_modules(transforms_compared, others) == {}, "ask the Transform (metadata/transforms), not for its name"
 
 
 #: Modules outside `formats/` that may name file formats in comparisons, and why. Everything else asks the registry.
@@ -369,10 +389,15 @@ def test_formats_are_asked_for_what_they_have() -> None:
     assert sorted(named) == sorted(NAME_FORMATS), "an exception that is not needed any more"
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if storey(name_of(p)) != "arrow"], ids=ids)
-def test_compute_functions_are_the_typed_ones(path: Path) -> None:
-    names = {f"{module}.{name}" if name else module for _, module, name in imports(path)}
-    assert "pyarrow.compute" not in names, "import compute from iceexplore.arrow: pyarrow-stubs types it too narrowly"
+def imports_of_compute(path: Path) -> list[str]:
+    """Return where a module imports pyarrow.compute."""
+    named = [(line, f"{module}.{name}" if name else module) for line, module, name in imports(path)]
+    return [f"line {line}" for line, module in named if module == "pyarrow.compute"]
+
+
+def test_compute_functions_are_the_typed_ones() -> None:
+    found = in_modules(imports_of_compute, [path for path in MODULES if storey(name_of(path)) != "arrow"])
+    assert found == {}, "import compute from iceexplore.arrow: pyarrow-stubs types it too narrowly"
 
 
 def test_folders_hold_a_theme_each() -> None:
@@ -382,20 +407,21 @@ def test_folders_hold_a_theme_each() -> None:
     assert {str(p.relative_to(ROOT)): n for p, n in counts.items() if n > MOST_MODULES} == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=ids)
-def test_all_is_sorted_and_true(path: Path) -> None:
+def unsorted_exports(path: Path) -> list[str]:
+    """Return what is wrong with a module's ``__all__``."""
     for node in tree_of(path).body:
         if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]:
             names = ast.literal_eval(node.value)
-            assert names == sorted(names)
-            assert len(names) == len(set(names))
-            return
-    assert path.name.startswith("__"), "a module says in __all__ what others may use"
+            return [] if names == sorted(set(names)) else [f"sorted, each once: {sorted(set(names))}"]
+    return [] if path.name.startswith("__") else ["a module says in __all__ what others may use"]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=ids)
-def test_modules_say_what_they_are_for(path: Path) -> None:
-    assert ast.get_docstring(tree_of(path))
+def test_all_is_sorted_and_true() -> None:
+    assert in_modules(unsorted_exports) == {}
+
+
+def test_modules_say_what_they_are_for() -> None:
+    assert [ids(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
 
 
 def tracked() -> list[Path]:
