@@ -6,6 +6,7 @@ tests of the corpus may be skipped there.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import re
@@ -19,6 +20,9 @@ import hypothesis
 import pytest
 
 CI = os.environ.get("CI") == "true"
+
+# No test pulls the plug: what is written is there for every process, killed ones' files too.
+os.fsync = lambda fd: None
 
 # A test's Java lives for seconds or minutes: its second compiler and its collector's threads take more than they give.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -109,6 +113,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=left)
     items.sort(key=lambda item: next((i for i, folder in enumerate(FIRST) if item.nodeid.startswith(folder)), 9))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep half a million objects of the collected tests out of every collection of garbage: 0.4 s each."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -41,7 +41,7 @@ SPECS = st.sampled_from([(), ("kind",), ("bucket(3, id)",), ("kind", "day(ts)")]
 
 
 # What fails says its whole history; shrinking one takes many minutes.
-@pytest.mark.parametrize("version", [2, 3, 4])
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long), 4])
 @settings(
     max_examples=max(5, settings().max_examples // 12),
     phases=(Phase.explicit, Phase.reuse, Phase.generate),

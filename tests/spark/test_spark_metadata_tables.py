@@ -10,6 +10,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.inspect import DEFINITIONS
+from tests.helpers.sampling import one_of
 from tests.spark import tables
 from tests.spark.compare import differences
 from tests.spark.conftest import Warehouse
@@ -63,7 +64,7 @@ def test_every_metadata_table_equals_sparks(warehouse: Warehouse, name: str) -> 
     assert not list(t.problems), f"a healthy table has problems:\n{t.problems}"
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", one_of(3, TABLES))
 def test_a_time_travelled_table_equals_version_as_of(warehouse: Warehouse, name: str) -> None:
     t = ix.open(warehouse.path(name))
     ids = [s.snapshot_id for s in t.snapshots]

@@ -34,6 +34,7 @@ from iceexplore.storage import CACHE
 from tests.helpers import v4_files as v4
 from tests.helpers.root_model import History
 from tests.helpers.root_table import RootLab, data_file, dv, equality, live_files, path
+from tests.helpers.sampling import one_of
 
 ENCODINGS = ("removed", "replace", "delta")
 Key = tuple[int, str, int | None, str | None]
@@ -100,8 +101,10 @@ LAYOUTS = [
 ]
 
 
-@pytest.mark.parametrize("attached", [False, True], ids=["rows", "attached"])
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(
+    ("attached", "encoding"),
+    one_of(2, [(a, e) for a in (False, True) for e in ENCODINGS]),
+)
 @given(seed=st.integers(0, 10**6), layout=st.sampled_from(LAYOUTS))
 @settings(max_examples=2, deadline=None)
 def test_random_histories(tmp_path_factory: Any, encoding: str, attached: bool, seed: int, layout: Any) -> None:

@@ -70,7 +70,7 @@ def assert_pyiceberg_reads(lab: ix.Lab) -> None:
     ("version", "mode"),
     [
         (4, "merge-on-read"),
-        (3, "copy-on-write"),
+        pytest.param(3, "copy-on-write", marks=pytest.mark.long),
         pytest.param(2, "merge-on-read", marks=pytest.mark.long),
         pytest.param(1, "copy-on-write", marks=pytest.mark.long),
     ],

@@ -19,6 +19,7 @@ from iceexplore.storage import canonical
 from tests.helpers.oracle_filters import POOLS, Tree, columns_of, filters, to_pyiceberg
 from tests.helpers.oracle_questions import askable, questions
 from tests.helpers.oracle_tables import COLUMNS, random_table, small_row_groups
+from tests.helpers.sampling import one_of
 from tests.spark import tables
 from tests.spark.conftest import Warehouse
 from tests.spark.planning.java_plans import JavaTask, java_plan
@@ -32,7 +33,7 @@ WRITTEN = sorted(set(TABLES) - {tables.empty.__name__, tables.empty_unpartitione
 MANY = 9
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", one_of(2, WRITTEN))
 def test_plans_of_tables_that_spark_wrote(warehouse: Warehouse, name: str) -> None:
     t = ix.open(warehouse.path(name))
     rows = t.to_arrow()
