@@ -5,6 +5,7 @@ from __future__ import annotations
 from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
 from iceexplore.commits.added_files._from_paths import files_of_paths
 from iceexplore.commits.added_files._new_files import FilesLike, new_files
+from iceexplore.commits.added_files._synthetic_merge import merged_files
 from iceexplore.commits.change_detection._changes import Changes, MetadataRead, changes_between, changes_of
 from iceexplore.commits.experiments._change_scenarios import ChangeScenarios, change_scenarios
 from iceexplore.commits.experiments._rule_violations import (
@@ -17,7 +18,7 @@ from iceexplore.commits.experiments._rule_violations import (
 from iceexplore.commits.layouts._manifest_list import apply_to_list
 from iceexplore.commits.layouts._root_manifest import apply_to_root, rules_violated_by
 from iceexplore.commits.layouts._summary import summary_of
-from iceexplore.commits.live_files._find import LocationsLike, scoped_to
+from iceexplore.commits.live_files._find import LocationsLike, find_files, scoped_to
 from iceexplore.commits.live_files._locate import LOCATED_SCHEMA, locate
 from iceexplore.commits.live_files._selection import Selection, select
 from iceexplore.commits.metadata_updates._document import next_document, set_properties
@@ -154,10 +155,12 @@ __all__ = [
     "fast_forward",
     "file_kind",
     "files_of_paths",
+    "find_files",
     "is_referenced",
     "is_synthetic",
     "locate",
     "manifest_dv_entry",
+    "merged_files",
     "metadata_files",
     "new_files",
     "new_table",

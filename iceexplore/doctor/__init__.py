@@ -9,6 +9,7 @@ from iceexplore.doctor.maintenance._maintenance import Maintenance
 from iceexplore.doctor.maintenance._metadata_files import MetadataFilesPlan
 from iceexplore.doctor.maintenance._orphans import OrphanPlan
 from iceexplore.doctor.maintenance._plan import EngineCall, MaintenanceCost, Plan, Threshold
+from iceexplore.doctor.maintenance._rewrite_data_files import RewriteDataFilesPlan
 from iceexplore.doctor.maintenance._unused import UnusedPlan
 from iceexplore.doctor.model._finding import Finding, Since
 from iceexplore.doctor.model._modes import MODES, Mode
@@ -31,6 +32,7 @@ __all__ = [
     "Plan",
     "RepairPlan",
     "Report",
+    "RewriteDataFilesPlan",
     "Since",
     "Step",
     "TableCheck",

@@ -5,10 +5,13 @@ from iceexplore.planning._plan_scan import manifests_read, plan_scan
 from iceexplore.planning._scan_plan import ScanPlan
 from iceexplore.planning.advice._advise import Advice
 from iceexplore.planning.advice._suggestion import Suggestion
+from iceexplore.planning.delete_index._codes import paired_partition_codes
+from iceexplore.planning.delete_index._delete_files import DeleteFiles, live_deletes
+from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.delete_index._match import equality_columns, match_deletes
 from iceexplore.planning.delete_index._paths import live_places
 from iceexplore.planning.delete_index._unmatched import UNMATCHED_SCHEMA, unmatched_deletes
-from iceexplore.planning.distribution._table_distribution import TableDistribution
+from iceexplore.planning.distribution._table_distribution import TableDistribution, deleted_rows, known_deleted_rows
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, comparable
 from iceexplore.planning.evaluators._explain import WHY_SCHEMA, explain_files, explain_manifests
 from iceexplore.planning.evaluators._filter import Filter, make_filter, residuals
@@ -22,6 +25,7 @@ from iceexplore.planning.evaluators._partition_values import (
     typed_values,
 )
 from iceexplore.planning.evaluators._rows import evaluate
+from iceexplore.planning.model._groups import counted, partition_codes, partition_texts
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
 from iceexplore.planning.report._examples import Examples, examples_of
 from iceexplore.planning.report._node_explanation import DeleteOf, NodeEvidence, Term, node_evidence
@@ -32,11 +36,18 @@ from iceexplore.planning.report._waterfall import Waterfall
 from iceexplore.planning.row_groups._scan import ROW_GROUP_SCHEMA, row_groups_of
 from iceexplore.planning.row_groups._stored_values import stands_for
 from iceexplore.planning.scan._result import PlannedScan
-from iceexplore.planning.scan._splits import SplitOptions, split_table
+from iceexplore.planning.scan._splits import (
+    SplitOptions,
+    combined_by_group,
+    content_sizes,
+    delete_counts,
+    split_table,
+)
 
 __all__ = [
     "Advice",
     "ColumnMetrics",
+    "DeleteFiles",
     "DeleteOf",
     "Examples",
     "FileTasks",
@@ -51,18 +62,26 @@ __all__ = [
     "ROW_GROUP_SCHEMA",
     "ScanPlan",
     "SplitOptions",
+    "Stretches",
     "Suggestion",
     "TableDistribution",
     "Term",
     "UNMATCHED_SCHEMA",
     "WHY_SCHEMA",
     "Waterfall",
+    "combined_by_group",
     "comparable",
+    "content_sizes",
+    "counted",
+    "delete_counts",
+    "deleted_rows",
     "equality_columns",
     "evaluate",
     "examples_of",
     "explain_files",
     "explain_manifests",
+    "known_deleted_rows",
+    "live_deletes",
     "live_places",
     "make_filter",
     "manifests_read",
@@ -71,8 +90,11 @@ __all__ = [
     "may_match",
     "must_match",
     "node_evidence",
+    "paired_partition_codes",
+    "partition_codes",
     "partition_columns",
     "partition_keys",
+    "partition_texts",
     "plan_scan",
     "residuals",
     "row_groups_of",

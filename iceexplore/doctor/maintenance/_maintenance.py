@@ -12,8 +12,14 @@ from iceexplore.doctor.maintenance._expire import ExpirePlan, plan_expire_snapsh
 from iceexplore.doctor.maintenance._metadata_files import MetadataFilesPlan, plan_metadata_files
 from iceexplore.doctor.maintenance._orphans import MismatchMode, OrphanPlan, plan_orphan_files
 from iceexplore.doctor.maintenance._plan import Plan, T, Wrap
+from iceexplore.doctor.maintenance._rewrite_data_files import (
+    RewriteDataFilesPlan,
+    Strategy,
+    plan_rewrite_data_files,
+)
 from iceexplore.doctor.maintenance._unused import UnusedPlan, plan_unused
 from iceexplore.errors import IceexploreError
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.metadata import format_ms
 from iceexplore.render import Card, CardTable, card_html, card_text, shown_frame
@@ -166,6 +172,45 @@ class Maintenance(Generic[T]):
         """
         return plan_metadata_files(self.state, self._wrap)
 
+    def rewrite_data_files(
+        self,
+        where: FilterLike | None = None,
+        *,
+        strategy: Strategy = "binpack",
+        sort_order: str | None = None,
+        **options: object,
+    ) -> RewriteDataFilesPlan[T]:
+        """Plan ``rewrite_data_files``: which data files are compacted or sorted, in which groups, into how many files.
+
+        The manifests are read, but no data or delete file.
+
+        Parameters
+        ----------
+        where
+            Only files that may contain matching rows.
+        strategy
+            ``"binpack"`` combines files, ``"sort"`` also sorts their rows.
+        sort_order
+            For ``"sort"``, the order as Spark's procedure takes it (``"id DESC NULLS LAST, name"``,
+            ``"zorder(a, b)"``); by default the table's.
+        **options
+            The procedure's options with underscores: ``target_file_size_bytes``, ``min_file_size_bytes``,
+            ``max_file_size_bytes``, ``min_input_files``, ``rewrite_all``, ``max_file_group_size_bytes``,
+            ``max_file_group_input_files``, ``rewrite_job_order``, ``delete_file_threshold``,
+            ``delete_ratio_threshold``, ``max_files_to_rewrite``, ``output_spec_id``, ``remove_dangling_deletes``,
+            ``use_starting_sequence_number``; for ``"sort"`` also ``compression_factor``.
+
+        Raises
+        ------
+        OptionError
+            An option is unknown, or Spark's procedure would refuse it; or ``"sort"`` has no sort order.
+        FormatError, FileMissingError
+            A manifest list or manifest is damaged or missing; engines fail, too.
+        """
+        return plan_rewrite_data_files(
+            self.state, self._wrap, where=where, strategy=strategy, sort_order=sort_order, **options
+        )
+
     def _makers(self) -> Mapping[str, Callable[[], Plan[T]]]:
         """Return the method of each plan, in the order in which Iceberg recommends to run the procedures."""
         return {
@@ -173,6 +218,7 @@ class Maintenance(Generic[T]):
             "unused_schemas_and_specs": self.unused_schemas_and_specs,
             "metadata_files": self.metadata_files,
             "remove_orphan_files": self.orphan_files,
+            "rewrite_data_files": self.rewrite_data_files,
         }
 
     @cached_property

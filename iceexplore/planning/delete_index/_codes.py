@@ -13,7 +13,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import TableMetadata
 
-__all__ = ["Ints", "Mask", "equal_codes", "expand", "partition_codes", "ranks"]
+__all__ = ["Ints", "Mask", "equal_codes", "expand", "paired_partition_codes", "ranks"]
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -21,7 +21,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 _NAN = np.float64("nan").view(np.int64)
 
 
-def partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: EntryBatch) -> tuple[Ints, Ints]:
+def paired_partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: EntryBatch) -> tuple[Ints, Ints]:
     """Return equal numbers for equal partitions: the same spec id and equal tuples (spec, "Scan Planning").
 
     Fields with unknown transforms count, and so do void fields, whose values are null. A partition without counterpart

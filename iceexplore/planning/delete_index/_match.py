@@ -15,7 +15,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.errors import problem, renamed_arguments
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, bool_array, whole
-from iceexplore.planning.delete_index._codes import Ints, Mask, partition_codes
+from iceexplore.planning.delete_index._codes import Ints, Mask, paired_partition_codes
 from iceexplore.planning.delete_index._delete_files import DeleteFiles, live_deletes, path_bounds
 from iceexplore.planning.delete_index._equality_bounds import Intervals, cut_off, equality_intervals, reaching, trusted
 from iceexplore.planning.delete_index._lists import lists_of, no_lists
@@ -106,7 +106,7 @@ class DeleteIndex:
     @cached_property
     def groups(self) -> tuple[Ints, Ints]:
         """Return a number for the partition of each file, and of each delete; equal partitions have equal numbers."""
-        return partition_codes(self.state.metadata, self.files, self.found.batch)
+        return paired_partition_codes(self.state.metadata, self.files, self.found.batch)
 
     @cached_property
     def is_global(self) -> Mask:

@@ -28,6 +28,7 @@ __all__ = [
     "Reached",
     "TableDistribution",
     "deleted_rows",
+    "known_deleted_rows",
     "small_limit",
     "table_distribution",
 ]
@@ -53,6 +54,24 @@ def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray
     with_vector = vector >= 0
     deleted[with_vector] += removes[vector[with_vector]]
     return np.minimum(deleted, rows), with_vector | (positions.size > 0) | (equality.size > 0)
+
+
+def known_deleted_rows(tasks: FileTasks) -> _Longs:
+    """Return per data file the rows that vectors and position deletes of this one file remove, by their record counts.
+
+    Deletes that may apply to several data files count nothing. This is the number that Java compares with
+    ``delete-ratio-threshold`` (``BinPackRewriteFilePlanner.tooHighDeleteRatio``); a file never loses more rows than it
+    has.
+    """
+    matched = tasks.matched
+    rows = counted(tasks.files, "record_count")
+    removes = counted(matched.deletes, "record_count")
+    removes = np.where(np.asarray(pc.is_valid(matched.referenced)), removes, 0)
+    deleted: _Longs = Stretches.of(matched.positions).totals(removes)
+    vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
+    with_vector = vector >= 0
+    deleted[with_vector] += removes[vector[with_vector]]
+    return np.minimum(deleted, rows)
 
 
 @dataclass(frozen=True)

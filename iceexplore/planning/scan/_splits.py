@@ -18,8 +18,8 @@ from iceexplore.manifests import EntryBatch, whole
 from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
 
-__all__ = ["DeleteCounts", "SplitOptions", "combined_table", "content_sizes", "delete_counts", "split_counts",
-           "split_table"]  # fmt: skip
+__all__ = ["DeleteCounts", "SplitOptions", "combined_by_group", "combined_table", "content_sizes", "delete_counts",
+           "split_counts", "split_table"]  # fmt: skip
 
 _Longs = npt.NDArray[np.int64]
 _SPLITTABLE = pa.array([f.name for f in DATA_FILE_FORMATS if f.splittable])
@@ -111,7 +111,8 @@ class _Cut:
     counts: _Longs
 
     @classmethod
-    def of(cls, tasks: FileTasks, size: int) -> _Cut:
+    def of(cls, tasks: FileTasks, size: int | _Longs) -> _Cut:
+        """Return the way to split files; ``size`` is one for all files, or one for each."""
         entries = tasks.files.entries
         lengths = np.clip(_longs(entries["file_size_in_bytes"]), 0, _MOST_BYTES)
         lists = whole(entries["split_offsets"])
@@ -149,24 +150,7 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     OptionError
         There would be more than 50 million splits.
     """
-    cut = _Cut.of(tasks, options.size)
-    # Convert to floats first: sizes that a damaged manifest claims may overflow.
-    if float(np.sum(cut.counts.astype(np.float64))) > _MOST_SPLITS:
-        raise OptionError(f"splits of {options.size} bytes would be more than {_MOST_SPLITS}: give a larger size")
-    total = int(cut.counts.sum())
-    task = np.repeat(np.arange(len(tasks), dtype=np.int64), cut.counts)
-    firsts = np.cumsum(cut.counts) - cut.counts
-    nth = np.arange(total, dtype=np.int64) - firsts[task]
-    by_offset = cut.by_offset[task]
-    is_last = nth == cut.counts[task] - 1
-    start = nth * options.size
-    place = (cut.starts[task] + nth)[by_offset]
-    start[by_offset] = cut.offsets[place]
-    end = np.minimum(start + options.size, cut.lengths[task])
-    following = np.minimum(place + 1, max(0, len(cut.offsets) - 1))
-    end[by_offset] = cut.offsets[following] if len(cut.offsets) else 0
-    end[is_last] = cut.lengths[task][is_last]
-    length = end - start
+    cut, task, start, length = _pieces(tasks, options.size)
     deletes = delete_counts(tasks.matched)
     weight = np.maximum(length + deletes.bytes[task], (1 + deletes.count[task]) * options.open_file_cost)
     records = _longs(tasks.files.entries["record_count"])
@@ -186,6 +170,78 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
             "combined": _packed(weight.tolist(), options),
         }
     )
+
+
+def _pieces(tasks: FileTasks, size: int | _Longs) -> tuple[_Cut, _Longs, _Longs, _Longs]:
+    """Return how files are split, and the file, start and length of each split.
+
+    Raises
+    ------
+    OptionError
+        There would be more than 50 million splits.
+    """
+    cut = _Cut.of(tasks, size)
+    # Convert to floats first: sizes that a damaged manifest claims may overflow.
+    if float(np.sum(cut.counts.astype(np.float64))) > _MOST_SPLITS:
+        least = int(np.min(size))
+        raise OptionError(f"splits of {least} bytes would be more than {_MOST_SPLITS}: give a larger size")
+    total = int(cut.counts.sum())
+    task = np.repeat(np.arange(len(tasks), dtype=np.int64), cut.counts)
+    firsts = np.cumsum(cut.counts) - cut.counts
+    nth = np.arange(total, dtype=np.int64) - firsts[task]
+    by_offset = cut.by_offset[task]
+    is_last = nth == cut.counts[task] - 1
+    step = np.broadcast_to(np.asarray(size, dtype=np.int64), (len(tasks),))[task]
+    start = nth * step
+    place = (cut.starts[task] + nth)[by_offset]
+    start[by_offset] = cut.offsets[place]
+    end = np.minimum(start + step, cut.lengths[task])
+    following = np.minimum(place + 1, max(0, len(cut.offsets) - 1))
+    end[by_offset] = cut.offsets[following] if len(cut.offsets) else 0
+    end[is_last] = cut.lengths[task][is_last]
+    return cut, task, start, end - start
+
+
+def combined_by_group(tasks: FileTasks, group: _Longs, sizes: _Longs, *, lookback: int) -> tuple[_Longs, _Longs]:
+    """Return the combined tasks if each group of files is planned by itself.
+
+    This is what Spark plans for a rewrite (``SparkStagedScan``): opening a file costs nothing.
+
+    Parameters
+    ----------
+    group
+        Per file, the number of its group, from 0.
+    sizes
+        Per group, the bytes of a split and of a combined task.
+    lookback
+        Number of bins that are open at once.
+
+    Returns
+    -------
+    tuple
+        Per split, in the order of the groups: the row of its file, and the number of its combined task, from 0.
+
+    Raises
+    ------
+    OptionError
+        There would be more than 50 million splits.
+    """
+    if not len(tasks):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    _, task, _, length = _pieces(tasks, sizes[group])
+    order = np.argsort(group[task], kind="stable")
+    task, weight = task[order], (length + delete_counts(tasks.matched).bytes[task])[order]
+    mine = group[task]
+    stops = np.searchsorted(mine, np.arange(len(sizes)), side="right").astype(np.int64)
+    starts = np.concatenate([[0], stops[:-1]])
+    total = np.concatenate([[0], np.cumsum(weight)])
+    within = np.zeros(len(task), dtype=np.int64)
+    for number in np.flatnonzero(total[stops] - total[starts] > sizes).tolist():
+        part = slice(int(starts[number]), int(stops[number]))
+        within[part] = _packed(weight[part].tolist(), SplitOptions(int(sizes[number]), lookback, 0))
+    used = np.zeros(len(sizes), dtype=np.int64)
+    np.maximum.at(used, mine, within + 1)
+    return task, (np.cumsum(used) - used)[mine] + within
 
 
 def combined_table(splits: pa.Table) -> pa.Table:

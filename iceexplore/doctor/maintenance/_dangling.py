@@ -1,0 +1,92 @@
+"""Find dangling deletes, as Spark's ``RemoveDanglingDeletesSparkAction`` does (``remove-dangling-deletes``)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray
+from iceexplore.arrow import compute as pc
+from iceexplore.doctor.maintenance._size_based import Longs, Mask
+from iceexplore.graph import TableState, live_manifests
+from iceexplore.manifests import ContentType, EntryBatch, bool_array, whole
+from iceexplore.metadata import TableMetadata
+from iceexplore.planning import DeleteFiles, FileTasks, live_deletes, paired_partition_codes
+
+__all__ = ["dangling", "dropped_by_commit", "removes_dangling"]
+
+_NEVER = np.iinfo(np.int64).max
+
+
+def removes_dangling(metadata: TableMetadata) -> bool:
+    """Return whether Spark looks for dangling deletes: not in a table that has always been unpartitioned.
+
+    There, every commit that removes data files drops the delete files that are older than all data files.
+    """
+    spec = metadata.spec()
+    return len(metadata.partition_specs) > 1 or spec is None or not spec.is_unpartitioned
+
+
+def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequence: Longs) -> Mask:
+    """Return which deletes no longer apply to any data file, by partitions and sequence numbers alone.
+
+    These are the deletes of a partition without data files, position deletes that are older than all data files of
+    their partition, equality deletes that are not newer than the oldest of them, and deletion vectors of a data file
+    that is not live. As in Spark, equality deletes of an unpartitioned spec, which are global, are compared with data
+    files of their own spec only.
+
+    Parameters
+    ----------
+    data
+        The live data files with their partition tuples.
+    sequence
+        Their data sequence numbers.
+    """
+    files, deletes = paired_partition_codes(metadata, data, found.batch)
+    size = max(int(files.max(initial=-1)), int(deletes.max(initial=-1))) + 1
+    oldest = np.full(size + 1, _NEVER, dtype=np.int64)  # the last is that of partitions without data files
+    there = files >= 0
+    np.minimum.at(oldest, files[there], sequence[there])
+    least = oldest[np.where(deletes < 0, size, deletes)]
+    late = np.where(found.equality, found.sequence <= least, found.sequence < least)
+    out: Mask = late | (found.vector & ~bool_array(pc.is_in(found.referenced, whole(data.entries["location"]))))
+    return out
+
+
+def dropped_by_commit(state: TableState, found: DeleteFiles, files: FileTasks, gone: Mask, names: AnyArray) -> Mask:
+    """Return which deletes a commit drops that removes some data files, as they are older than all remaining ones.
+
+    Java: ``MergingSnapshotProducer.apply``, ``ManifestFilterManager.dropDeleteFilesOlderThan``. It compares with the
+    data manifests before it adds new ones: with the remaining files of a manifest that it rewrites, and with what the
+    manifest list says of any other. If the commit removes deletion vectors, it drops older deletes only in the
+    manifests that hold these (``canTrustManifestReferences``).
+
+    Parameters
+    ----------
+    files, gone
+        The live data files of the snapshot, and which of them the commit removes.
+    names
+        The locations of the latter.
+    """
+    root = state.root()
+    oldest = state.metadata.last_sequence_number
+    if root is None or not gone.any():
+        return np.zeros(len(found), dtype=np.bool_)
+    rewritten = np.unique(np.asarray(pc.fill_null(files.root_row, -1)).astype(np.int64)[gone])
+    kind = np.asarray(pc.equal(root.entries["content_type"], int(ContentType.DATA_MANIFEST)))
+    kind[rewritten[rewritten >= 0]] = False
+    listed = pc.struct_field(whole(root.entries["manifest_stats"]), "min_sequence_number")
+    numbers = np.asarray(pc.fill_null(listed, 0)).astype(np.int64)[kind]
+    sequence = np.asarray(pc.fill_null(whole(files.files.entries["sequence_number"]), 0)).astype(np.int64)
+    stays = ~gone & np.isin(np.asarray(pc.fill_null(files.root_row, -1)), rewritten)
+    least = min(oldest, int(numbers.min(initial=_NEVER)), int(sequence[stays].min(initial=_NEVER)))
+    older: Mask = (found.sequence > 0) & (found.sequence < least)
+    if not older.any() or not (found.vector & bool_array(pc.is_in(found.referenced, names))).any():
+        return older
+    beside = []
+    for row in live_manifests(root, {int(ContentType.DELETE_MANIFEST)}):
+        held = live_deletes(state, manifests=[row])
+        if (held.vector & bool_array(pc.is_in(held.referenced, names))).any():
+            beside.append(held.batch.entries["location"])
+    older &= bool_array(pc.is_in(found.batch.entries["location"], pa.chunked_array(beside, pa.string())))
+    return older

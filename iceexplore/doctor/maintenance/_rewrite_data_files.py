@@ -1,0 +1,613 @@
+"""Plan ``rewrite_data_files``: the files and groups that Spark's procedure would rewrite now.
+
+Java: ``BinPackRewriteFilePlanner``, ``SparkShufflingDataRewritePlanner``, ``SparkBinPackFileRewriteRunner`` and
+``RewriteDataFilesSparkAction`` (1.11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import Strings, build
+from iceexplore.arrow import compute as pc
+from iceexplore.commits import Change, CommitWriter, Sandbox, find_files, merged_files
+from iceexplore.doctor.maintenance._dangling import dangling, dropped_by_commit, removes_dangling
+from iceexplore.doctor.maintenance._files import contradictions, strict
+from iceexplore.doctor.maintenance._plan import MaintenanceCost, Plan, T, Wrap, spark_call, sql_text
+from iceexplore.doctor.maintenance._size_based import (
+    SIZE_OPTIONS,
+    Longs,
+    Mask,
+    ProcedureOptions,
+    SizeRules,
+    group_table,
+    packed,
+    summed,
+)
+from iceexplore.errors import OptionError
+from iceexplore.expressions import FilterLike, expression_sql
+from iceexplore.graph import TableState, amount, human_bytes, to_frame
+from iceexplore.manifests import EntryBatch, bool_array, concat_batches, whole
+from iceexplore.planning import (
+    FileTasks,
+    SplitOptions,
+    Stretches,
+    combined_by_group,
+    content_sizes,
+    counted,
+    delete_counts,
+    deleted_rows,
+    known_deleted_rows,
+    live_deletes,
+    partition_codes,
+    partition_texts,
+    plan_scan,
+)
+from iceexplore.reading import deleted_positions
+from iceexplore.render import CardTable
+from iceexplore.writing import default_order
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Accuracy", "RewriteDataFilesPlan", "Strategy", "plan_rewrite_data_files"]
+
+Strategy = Literal["binpack", "sort"]
+Accuracy = Literal["exactly", "at least", "at most", "about"]
+
+_OPTIONS = (
+    *SIZE_OPTIONS, "delete-file-threshold", "delete-ratio-threshold", "max-files-to-rewrite", "output-spec-id",
+    "remove-dangling-deletes", "use-starting-sequence-number",
+)  # fmt: skip
+_INT_MAX = 2**31 - 1
+#: By whether there may be more files, and whether there may be fewer.
+_ACCURACY: dict[tuple[bool, bool], Accuracy] = {
+    (False, False): "exactly", (True, False): "at least", (False, True): "at most", (True, True): "about",
+}  # fmt: skip
+#: Java: ``TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT``.
+_TARGET = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RewriteDataFilesPlan(Plan[T]):
+    """Which data files ``rewrite_data_files`` would rewrite now, and in which groups.
+
+    The groups are those that Spark's planner makes of the same files in the same order. Spark reads several manifests
+    at the same time, so the order of their files differs from run to run. This matters only where a partition does not
+    fit into one group (``max-file-group-size-bytes``), and with ``max-files-to-rewrite``. Here it is the order of the
+    manifest list.
+
+    In the simulated table, the new files are synthetic: they have the merged column metrics of the old ones, without
+    rows deleted by position, and keep the partition spec of the old ones. No data is read, and equality deletes are
+    assumed to match no row.
+
+    Attributes
+    ----------
+    strategy
+        ``binpack`` or ``sort``.
+    groups
+        A row per group, in the order of execution. An Arrow table: ``group`` (from 1), ``partition`` (text; for files
+        of other specs than the table's, ``other specs``), ``files``, ``bytes``, ``rows``, ``deletes`` (the number that
+        apply to the files), ``deleted_rows`` (rows that deletion vectors and position deletes of a single file remove),
+        ``why`` (the rules that select the group), ``split_size`` (bytes that one task reads), ``expected_files`` (the
+        planner's estimate) and ``added_files``.
+    candidates
+        The number of data files that the filter leaves.
+    removed_delete_files
+        The number of deletion vectors and dangling deletes that the commit removes (``removed_delete_files_count``).
+    accuracy
+        How the number of new files is known: ``exactly``, as far as metadata shows; ``at least``, because rows of files
+        of another spec are distributed to partitions; ``at most``, because deletes may leave no rows of a file, or
+        because a sort may find fewer ranges of values than files; ``about`` if both, or if the groups depend on the
+        order in which Spark reads manifests.
+    """
+
+    procedure = "rewrite_data_files"
+    title = "Rewrite data files"
+
+    strategy: Strategy = "binpack"
+    groups: pa.Table = field(repr=False)
+    candidates: int = 0
+    removed_delete_files: int = 0
+    accuracy: Accuracy = "exactly"
+    _tasks: FileTasks
+    _groups: _Groups
+    _dangling: tuple[str, ...] = ()
+    _sequence: int | None = None
+
+    @property
+    def nothing(self) -> bool:
+        """True if no file is rewritten."""
+        return not len(self._groups.rows)
+
+    @property
+    def rewritten_data_files(self) -> int:
+        """The number of data files that are rewritten (``rewritten_data_files_count``)."""
+        return len(self._groups.rows)
+
+    @property
+    def rewritten_bytes(self) -> int:
+        """The bytes of these files (``rewritten_bytes_count``)."""
+        return int(self._groups.size.sum())
+
+    @property
+    def added_data_files(self) -> int:
+        """The number of new files (``added_data_files_count``).
+
+        A writer begins a further file if its output exceeds the size halfway between target and maximum. That depends
+        on how the rows are encoded, so it is not foreseen here.
+        """
+        return int(pc.sum(self.groups["added_files"]).as_py() or 0)
+
+    @property
+    def text(self) -> str:
+        """What it would do, in a sentence."""
+        if self.nothing:
+            return f"none of {amount(self.candidates, 'data file')} is rewritten"
+        about = "" if self.accuracy == "exactly" else f"{self.accuracy} "
+        removed = f"; {amount(self.removed_delete_files, 'delete')} removed" if self.removed_delete_files else ""
+        return (
+            f"{amount(self.rewritten_data_files, 'data file')} of {self.candidates:,} "
+            f"({human_bytes(self.rewritten_bytes)}) in {amount(len(self.groups), 'group')} become "
+            f"{about}{amount(self.added_data_files, 'file')}{removed}"
+        )
+
+    @cached_property
+    def files(self) -> pa.Table:
+        """A row per data file that is rewritten.
+
+        An Arrow table: ``group``, ``file_path``, ``partition``, ``spec_id``, ``rows``, ``bytes``, ``deletes``,
+        ``deleted_rows`` (as in `groups`) and ``why`` (the thresholds that select the file; empty with ``rewrite_all``).
+        """
+        mine = self._tasks.take(build.array(self._groups.rows))
+        entries = mine.files.entries
+        return build.table(
+            {
+                "group": self._groups.group + 1,
+                "file_path": entries["location"],
+                "partition": partition_texts(self.state, mine.files),
+                "spec_id": entries["partition_spec_id"],
+                "rows": entries["record_count"],
+                "bytes": entries["file_size_in_bytes"],
+                "deletes": delete_counts(mine.matched).count,
+                "deleted_rows": known_deleted_rows(mine),
+                "why": _listed(self._groups.why, ("too small", "too large", "deletes", "delete ratio")),
+            }
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per group: see `groups`."""
+        return to_frame(self.groups)
+
+    def files_to_pandas(self) -> pd.DataFrame:
+        """Return a row per data file that is rewritten: see `files`."""
+        return to_frame(self.files)
+
+    def _details(self) -> dict[str, Any]:
+        return {
+            "strategy": self.strategy,
+            "candidates": self.candidates,
+            "rewritten_data_files": self.rewritten_data_files,
+            "rewritten_bytes": self.rewritten_bytes,
+            "added_data_files": self.added_data_files,
+            "removed_delete_files": self.removed_delete_files,
+            "accuracy": self.accuracy,
+            "groups": build.to_pylist(self.groups),
+        }
+
+    def _tables(self) -> tuple[CardTable, ...]:
+        return (group_table(self.groups, ("why", "added_files")),)
+
+    def _commit(self, sandbox: Sandbox) -> None:
+        sandbox.commit(self._change)
+
+    def _change(self, writer: CommitWriter) -> Change:
+        """Return the rewrite as a change with synthetic files: delete files are read, but no data."""
+        state = writer.base
+        mine = self._tasks.take(build.array(self._groups.rows))
+        names = whole(mine.files.entries["location"])
+        listed = build.to_pylist(names)
+        found, _ = find_files(state, listed, stats=True)
+        found = found.take(pc.index_in(names, whole(found.entries["location"])))
+        positions = deleted_positions(state, mine.files, mine.matched)
+        place = partition_codes(mine.files)
+        sizes = counted(mine.files, "file_size_in_bytes")
+        stops = np.cumsum(self._groups.count).tolist()
+        added = []
+        for stop, count, size, wanted in zip(
+            stops, self._groups.count.tolist(), self._groups.size.tolist(),
+            build.to_pylist(self.groups["added_files"]), strict=True,
+        ):  # fmt: skip
+            rows = np.arange(stop - count, stop)
+            for code in np.unique(place[rows]).tolist():
+                part = rows[place[rows] == code]
+                share = float(sizes[part].sum()) / max(1.0, float(size))
+                many = max(1, round(wanted * share))
+                added.append(merged_files(state, writer, found.take(part), positions, many, self._sequence))
+        return Change(
+            "replace",
+            concat_batches(added),
+            remove_data=tuple(listed),
+            remove_deletes=self._dangling,
+            base_snapshot_id=None if state.snapshot is None else state.snapshot.snapshot_id,
+            isolation="snapshot",
+            conflict_files=frozenset(listed),
+        )
+
+
+def plan_rewrite_data_files(
+    state: TableState,
+    wrap: Wrap[T],
+    *,
+    where: FilterLike | None = None,
+    strategy: Strategy = "binpack",
+    sort_order: str | None = None,
+    **options: object,
+) -> RewriteDataFilesPlan[T]:
+    """Plan ``rewrite_data_files``. This reads the manifests, and no data or delete file.
+
+    Parameters
+    ----------
+    where
+        Only files that may contain matching rows.
+    strategy
+        ``binpack`` combines files, ``sort`` also sorts their rows.
+    sort_order
+        For ``sort``, the order as Spark's procedure takes it (``"id DESC NULLS LAST, name"``, ``"zorder(a, b)"``); by
+        default the table's.
+    **options
+        The procedure's options with underscores: ``target_file_size_bytes``, ``min_file_size_bytes``,
+        ``max_file_size_bytes``, ``min_input_files``, ``rewrite_all``, ``max_file_group_size_bytes``,
+        ``max_file_group_input_files``, ``rewrite_job_order``, ``delete_file_threshold``, ``delete_ratio_threshold``,
+        ``max_files_to_rewrite``, ``output_spec_id``, ``remove_dangling_deletes``, ``use_starting_sequence_number``;
+        for ``sort`` also ``compression_factor``.
+
+    Raises
+    ------
+    OptionError
+        An option is unknown, or Spark's procedure would refuse it; or ``sort`` has no sort order.
+    FormatError, FileMissingError
+        A manifest list or manifest is damaged or missing; engines fail, too.
+    """
+    if strategy not in ("binpack", "sort"):
+        raise OptionError(f"strategy={strategy!r}: give 'binpack' or 'sort'")
+    if strategy == "binpack" and sort_order is not None:
+        raise OptionError("sort_order= needs strategy='sort'")
+    if strategy == "sort" and sort_order is None and default_order(state.metadata) is None:
+        raise OptionError("strategy='sort': the table has no sort order; give sort_order=")
+    known = _OPTIONS if strategy == "binpack" else (*_OPTIONS, "compression-factor")
+    given = ProcedureOptions(options, known, state.metadata.properties)
+    rules = SizeRules.of(given, "write.target-file-size-bytes", _TARGET)
+    delete_files = given.number("delete-file-threshold", _INT_MAX, least=0, most=_INT_MAX)
+    ratio = given.ratio("delete-ratio-threshold", 0.3)
+    limit = given.number_if_given("max-files-to-rewrite", _INT_MAX)
+    output_spec = state.metadata.default_spec_id
+    if "output-spec-id" in given.given:
+        output_spec = given.number("output-spec-id", output_spec, least=0)
+        if state.metadata.spec(output_spec) is None:
+            raise OptionError(f"output-spec-id={output_spec}: the table has no such partition spec")
+    reading = strict(state)
+    scan = plan_scan(reading, where)
+    tasks = scan.files
+    groups = _grouped(reading, tasks, rules, delete_files, ratio, limit)
+    spread = _added(reading, tasks, groups, rules, strategy, output_spec)
+    starting = given.flag("use-starting-sequence-number", True)
+    sequence = None
+    if state.snapshot is not None and state.metadata.has_deletes:
+        sequence = (state.snapshot.sequence_number or 0) if starting else state.metadata.last_sequence_number + 1
+    removed, dangles = _removed(
+        reading, tasks, groups, sequence, where, dangling_too=given.flag("remove-dangling-deletes")
+    )
+    sql = expression_sql(scan.filter.expression) if where is not None else None
+    return RewriteDataFilesPlan(
+        state=state,
+        wrap=wrap,
+        reasons=tuple(given.thresholds),
+        cost=_cost(tasks, groups, spread),
+        calls=(
+            spark_call(
+                state,
+                "rewrite_data_files",
+                strategy=None if strategy == "binpack" else sql_text(strategy),
+                sort_order=None if sort_order is None else sql_text(sort_order),
+                where=None if sql is None else sql_text(sql),
+                options=given.sql(),
+            ),
+        ),
+        notes=(*scan.notes, *_notes(given, groups), *contradictions(reading)),
+        strategy=strategy,
+        groups=_group_table(state, tasks, groups, rules, spread),
+        candidates=len(tasks),
+        removed_delete_files=removed,
+        accuracy=spread.accuracy,
+        _tasks=tasks,
+        _groups=groups,
+        _dangling=dangles,
+        _sequence=sequence if starting else None,
+    )
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The files that are rewritten, group by group.
+
+    Attributes
+    ----------
+    rows, group
+        Per file: its row in the tasks, and its group, from 0.
+    count, size
+        Per group: its files and their bytes.
+    why
+        Per file: whether it is too small, too large, has too many deletes, or too many deleted rows.
+    rules
+        Per group: whether it is rewritten for its number of files, its bytes, its deletes, or its deleted rows.
+    mixed
+        Per group: whether it holds files of other specs than the table's.
+    ordered
+        Whether another order of the manifests makes the same groups.
+    """
+
+    rows: Longs
+    group: Longs
+    count: Longs
+    size: Longs
+    why: tuple[Mask, Mask, Mask, Mask]
+    rules: tuple[Mask, Mask, Mask, Mask]
+    mixed: Mask
+    ordered: bool
+
+
+def _grouped(
+    state: TableState, tasks: FileTasks, rules: SizeRules, delete_files: int, ratio: float, limit: int
+) -> _Groups:
+    """Select and group the files (``BinPackRewriteFilePlanner.plan``)."""
+    sizes = counted(tasks.files, "file_size_in_bytes")
+    records = counted(tasks.files, "record_count")
+    deletes = delete_counts(tasks.matched).count
+    many = deletes >= delete_files
+    with np.errstate(divide="ignore", invalid="ignore"):
+        dead = (deletes > 0) & (known_deleted_rows(tasks) / records >= ratio)
+    wanted = np.ones(len(tasks), dtype=np.bool_) if rules.rewrite_all else rules.outside(sizes) | many | dead
+    place, mixed = _partitions(state, tasks.files)
+    rows = np.flatnonzero(wanted)
+    rows = rows[np.argsort(place[rows], kind="stable")]
+    group = packed(sizes[rows], place[rows], rules.max_group_bytes, rules.max_group_files)
+    ordered = int(group.max(initial=-1)) + 1 == len(np.unique(place[rows])) and len(rows) <= limit
+    if not rules.rewrite_all:
+        count, size = _counts(group, sizes[rows])
+        keep = rules.worth(count, size) | _some(group, many[rows]) | _some(group, dead[rows])
+        rows, group = rows[keep[group]], (np.cumsum(keep) - 1)[group[keep[group]]]
+    rows, group = rows[:limit], group[:limit]  # the last group may be cut
+    order = rules.arranged(*_counts(group, sizes[rows]))
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    group = number[group]
+    by_group = np.argsort(group, kind="stable")
+    rows, group = rows[by_group], group[by_group]
+    count, size = _counts(group, sizes[rows])
+    several = count > 1
+    return _Groups(
+        rows, group, count, size,
+        why=(sizes[rows] < rules.least, sizes[rows] > rules.most, many[rows], dead[rows]),
+        rules=(
+            several & (count >= rules.min_input_files),
+            (several & (size > rules.target)) | (size > rules.most),
+            _some(group, many[rows]),
+            _some(group, dead[rows]),
+        ),
+        mixed=_some(group, mixed[rows]),
+        ordered=ordered or pc.count_distinct(tasks.root_row, mode="all").as_py() <= 1,
+    )  # fmt: skip
+
+
+def _counts(group: Longs, sizes: Longs) -> tuple[Longs, Longs]:
+    """Return the number of files and of bytes of each group."""
+    groups = int(group.max(initial=-1)) + 1
+    return np.bincount(group, minlength=groups).astype(np.int64), summed(group, sizes, groups)
+
+
+def _some(group: Longs, mask: Mask) -> Mask:
+    """Return which groups hold a file of the mask."""
+    out = np.zeros(int(group.max(initial=-1)) + 1, dtype=np.bool_)
+    out[group[mask]] = True
+    return out
+
+
+def _all(group: Longs, mask: Mask) -> Mask:
+    """Return which groups hold only files of the mask."""
+    return ~_some(group, ~mask)
+
+
+def _partitions(state: TableState, files: EntryBatch) -> tuple[Longs, Mask]:
+    """Return the number of each file's partition, and whether it is the one that holds files of other specs.
+
+    Java groups files of other specs than the table's under an empty tuple, which equals a tuple of nulls of that spec.
+    """
+    metadata = state.metadata
+    spec = metadata.spec()
+    numbers = np.asarray(pc.fill_null(whole(files.entries["partition_spec_id"]), -1))
+    nulls = np.ones(len(files), dtype=np.bool_)
+    for each in () if spec is None else spec.fields:
+        at = -1 if files.partition is None else files.partition.type.get_field_index(str(each.field_id))
+        if at >= 0 and files.partition is not None:
+            nulls &= np.asarray(pc.is_null(pc.struct_field(files.partition, [at])))
+    other = numbers != metadata.default_spec_id
+    codes = partition_codes(files)
+    codes[other | nulls] = -1
+    return codes, other
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """The new files: their number per group, how it is known, and their bytes."""
+
+    files: Longs
+    accuracy: Accuracy
+    bytes: int
+
+
+def _added(
+    state: TableState, tasks: FileTasks, groups: _Groups, rules: SizeRules, strategy: Strategy, output_spec: int
+) -> _Spread:
+    """Return the number of files that each group becomes.
+
+    For ``binpack``, each task that Spark plans for a group writes a file, if it has rows. A sort distributes the rows
+    to as many ranges as files are expected; there are fewer if the rows have too few distinct values.
+    """
+    if not len(groups.rows):
+        return _Spread(np.zeros(0, dtype=np.int64), "exactly", 0)
+    mine = tasks.take(build.array(groups.rows))
+    records = counted(mine.files, "record_count")
+    filled = records > known_deleted_rows(mine)
+    moved, unsure = _moved(mine, groups, output_spec), ~_keep_rows(mine, groups)
+    expected = np.where(_some(groups.group, filled), rules.expected_files(groups.size), 0)
+    if strategy == "sort":
+        made = expected
+        unsure |= expected > 1
+    else:
+        lookback = SplitOptions.of(state.metadata.properties).lookback
+        task, combined = combined_by_group(mine, groups.group, rules.split_size(groups.size), lookback=lookback)
+        with_rows = filled[task]
+        _, one = np.unique(combined[with_rows], return_index=True)
+        made = np.bincount(groups.group[task[with_rows][one]], minlength=len(groups.count)).astype(np.int64)
+        made = np.where(moved, np.maximum(made, expected), made)
+        unsure |= (made > 1) & ~_all(groups.group, _keeps_rows(mine))
+    unsure &= made > 0
+    left = np.maximum(records - deleted_rows(mine)[0], 0)
+    size = (counted(mine.files, "file_size_in_bytes") * left / np.maximum(records, 1)).sum()
+    more, fewer = bool((moved | groups.mixed).any()), bool(unsure.any())
+    return _Spread(made, _ACCURACY[more, fewer] if groups.ordered else "about", int(size))
+
+
+def _moved(tasks: FileTasks, groups: _Groups, output_spec: int) -> Mask:
+    """Return which groups are distributed to partitions: Spark decides by the spec of the first file."""
+    first = np.searchsorted(groups.group, np.arange(len(groups.count)))
+    moved: Mask = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))[first] != output_spec
+    return moved
+
+
+def _keeps_rows(tasks: FileTasks) -> Mask:
+    """Return which files certainly keep a row, whatever rows of them the delete files name."""
+    matched = tasks.matched
+    removes = counted(matched.deletes, "record_count")
+    vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
+    most = Stretches.of(matched.positions).totals(removes)
+    most[vector >= 0] = removes[vector[vector >= 0]]
+    keeps: Mask = (counted(tasks.files, "record_count") > most) & (Stretches.of(matched.equality).size == 0)
+    return keeps
+
+
+def _keep_rows(tasks: FileTasks, groups: _Groups) -> Mask:
+    """Return which groups certainly keep a row: a file does, or all their deletes name fewer rows than they have."""
+    count = len(groups.count)
+    matched = tasks.matched
+    own = np.asarray(matched.vector.is_valid())
+    pairs = [np.stack([groups.group[own], np.asarray(matched.vector.drop_null()).astype(np.int64)])]
+    size = np.asarray(pc.list_value_length(matched.positions)).astype(np.int64)
+    flat = np.asarray(pc.list_flatten(matched.positions)).astype(np.int64)
+    pairs.append(np.stack([np.repeat(groups.group, size), flat]))
+    group, delete = np.unique(np.concatenate(pairs, axis=1), axis=1)
+    removed = summed(group, counted(matched.deletes, "record_count")[delete], count)
+    equality = _some(groups.group, Stretches.of(matched.equality).size > 0)
+    few: Mask = summed(groups.group, counted(tasks.files, "record_count"), count) > removed
+    return _some(groups.group, _keeps_rows(tasks)) | (few & ~equality)
+
+
+def _removed(
+    state: TableState,
+    tasks: FileTasks,
+    groups: _Groups,
+    sequence: int | None,
+    where: FilterLike | None,
+    *,
+    dangling_too: bool,
+) -> tuple[int, tuple[str, ...]]:
+    """Return the number of deletes that the commits remove, and the locations of dangling delete files."""
+    vector = tasks.matched.vector.take(build.array(groups.rows))
+    vectors = len(vector) - vector.null_count
+    if not dangling_too or not removes_dangling(state.metadata) or not len(groups.rows):
+        return vectors, ()
+    every = tasks if where is None else plan_scan(state).files
+    names = whole(tasks.files.entries["location"]).take(build.array(groups.rows))
+    gone = bool_array(pc.is_in(whole(every.files.entries["location"]), names))
+    found = live_deletes(state)
+    stays = ~dropped_by_commit(state, found, every, gone, names)
+    stays &= ~(found.vector & bool_array(pc.is_in(found.referenced, names)))
+    # A new file is in the partition of its group; where files of other specs go is not known.
+    first = groups.rows[np.searchsorted(groups.group, np.flatnonzero(~groups.mixed))]
+    new = tasks.files.take(build.array(first))
+    data = concat_batches([every.files.filter(pa.array(~gone)), new])
+    numbers = np.asarray(pc.fill_null(whole(data.entries["sequence_number"]), 0)).astype(np.int64)
+    numbers[len(numbers) - len(new) :] = 0 if sequence is None else sequence
+    lost = dangling(state.metadata, found, data, numbers) & stays
+    locations = whole(found.batch.entries["location"]).filter(pa.array(lost & ~found.vector))
+    return vectors + int(lost.sum()), tuple(dict.fromkeys(build.to_pylist(locations)))
+
+
+def _cost(tasks: FileTasks, groups: _Groups, spread: _Spread) -> MaintenanceCost:
+    """Return what the rewrite reads and writes; the old files are freed when the snapshots that need them expire."""
+    mine = tasks.matched.take(build.array(groups.rows))
+    used = [mine.vector.drop_null(), *(pc.list_flatten(lists) for lists in (mine.positions, mine.equality))]
+    deletes = np.unique(np.concatenate([np.asarray(u).astype(np.int64) for u in used]))
+    read = int(groups.size.sum())
+    extra = int(content_sizes(mine.deletes)[deletes].sum())
+    return MaintenanceCost(
+        len(groups.rows) + len(deletes), read + extra, int(spread.files.sum()), spread.bytes, len(groups.rows), read
+    )
+
+
+def _notes(options: ProcedureOptions, groups: _Groups) -> list[str]:
+    """Return what differs between runs and between versions of Iceberg."""
+    notes = []
+    if not groups.ordered:
+        notes.append(
+            "Spark reads several manifests at the same time: which of a partition's files are in one group can differ "
+            "from run to run."
+        )
+    if "max-file-group-input-files" in options.given:
+        notes.append("Iceberg 1.11 and earlier refuse the option max-file-group-input-files.")
+    return notes
+
+
+_RULES = ("number of files", "bytes", "deletes", "delete ratio")
+
+
+def _listed(masks: Sequence[Mask], names: Sequence[str]) -> Strings:
+    """Return the names whose masks are true, separated by commas."""
+    parts = [pc.if_else(pa.array(m), n, pa.scalar(None, pa.string())) for m, n in zip(masks, names, strict=True)]
+    return pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
+
+
+def _group_table(state: TableState, tasks: FileTasks, groups: _Groups, rules: SizeRules, spread: _Spread) -> pa.Table:
+    count = len(groups.count)
+    first = groups.rows[np.searchsorted(groups.group, np.arange(count))]
+    texts = partition_texts(state, tasks.files.take(build.array(first)))
+    names = pc.if_else(pa.array(groups.mixed), "other specs", texts) if count else texts
+    if rules.rewrite_all:
+        why: Strings = pa.array(["rewrite-all"] * count, pa.string())
+    else:
+        why = _listed(groups.rules, _RULES)
+    records = counted(tasks.files, "record_count")[groups.rows]
+    deletes = delete_counts(tasks.matched).count[groups.rows]
+    dead = known_deleted_rows(tasks)[groups.rows]
+    return build.table(
+        {
+            "group": np.arange(1, count + 1),
+            "partition": names,
+            "files": groups.count,
+            "bytes": groups.size,
+            "rows": summed(groups.group, records, count),
+            "deletes": summed(groups.group, deletes, count),
+            "deleted_rows": summed(groups.group, dead, count),
+            "why": why,
+            "split_size": rules.split_size(groups.size),
+            "expected_files": rules.expected_files(groups.size),
+            "added_files": spread.files,
+        }
+    )

@@ -1,0 +1,315 @@
+"""Select and group files by their sizes, as Iceberg's ``SizeBasedFileRewritePlanner`` does.
+
+Java: ``org.apache.iceberg.actions.SizeBasedFileRewritePlanner`` and ``org.apache.iceberg.util.BinPacking`` (1.11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.arrow import build
+from iceexplore.doctor.maintenance._plan import ARGUMENT, DEFAULT, PROPERTY, Threshold, sql_text
+from iceexplore.errors import OptionError, nearest
+from iceexplore.graph import human_bytes
+from iceexplore.render import CardTable
+
+__all__ = ["Longs", "Mask", "ProcedureOptions", "SIZE_OPTIONS", "SizeRules", "group_table", "packed", "summed"]
+
+Longs = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_LONG_MAX = 2**63 - 1
+_INT_MAX = 2**31 - 1
+_SPLIT_OVERHEAD = 5 * 1024
+_GROUP_BYTES = 100 * 1024**3
+_SHOWN_GROUPS = 20
+
+#: Options of every procedure that rewrites files by size.
+SIZE_OPTIONS = (
+    "target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes", "min-input-files", "rewrite-all",
+    "max-file-group-size-bytes", "max-file-group-input-files", "rewrite-job-order",
+)  # fmt: skip
+_ORDERS = ("none", "bytes-asc", "bytes-desc", "files-asc", "files-desc")
+
+
+class ProcedureOptions:
+    """The options of a Spark procedure: checked and converted as Java does, with the source of each value.
+
+    Parameters
+    ----------
+    given
+        Values by name; underscores in names count as hyphens.
+    known
+        The names that the procedure knows.
+    properties
+        The table's properties.
+
+    Attributes
+    ----------
+    given
+        The given values as the texts that Spark SQL passes on, by name.
+    thresholds
+        Each value that was asked for, in that order.
+
+    Raises
+    ------
+    OptionError
+        A name is unknown.
+    """
+
+    def __init__(self, given: Mapping[str, object], known: tuple[str, ...], properties: Mapping[str, str]) -> None:
+        self.given = {name.replace("_", "-"): _text(value) for name, value in given.items() if value is not None}
+        self.properties = properties
+        self.thresholds: list[Threshold] = []
+        for name in self.given:
+            if name not in known:
+                raise OptionError(f"unknown option {name!r}; {nearest(name, known)}")
+
+    def number(
+        self, name: str, default: int, *, least: int = 1, most: int = _LONG_MAX, source: str = DEFAULT, key: str = ""
+    ) -> int:
+        """Return a whole number.
+
+        Parameters
+        ----------
+        source
+            Where the default comes from.
+        key
+            The table property that sets the default.
+
+        Raises
+        ------
+        OptionError
+            The option, or the table property, is not a whole number in the range.
+        """
+        text, origin = self.given.get(name), ARGUMENT
+        if text is None and key in self.properties:
+            text, origin = self.properties[key], f"{PROPERTY} {key}"
+        value: int | None = default
+        if text is not None:
+            value = int(text) if text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 21 else None
+        if value is None or not least <= value <= most:
+            where = name if origin == ARGUMENT else origin
+            raise OptionError(f"{where}={text!r:.60}: Spark's procedure needs a whole number from {least} to {most}")
+        shown = human_bytes(value) if name.endswith("-bytes") else ""
+        self.thresholds.append(Threshold(name, str(value), source if text is None else origin, shown))
+        return value
+
+    def number_if_given(self, name: str, default: int) -> int:
+        """Return a whole number of at least 1; it counts as a threshold only if it was given."""
+        return self.number(name, default) if name in self.given else default
+
+    def ratio(self, name: str, default: float, *, most: float = 1.0) -> float:
+        """Return a number above 0 and up to a limit.
+
+        Raises
+        ------
+        OptionError
+            It is not.
+        """
+        text = self.given.get(name)
+        try:
+            value = default if text is None else float(text)
+        except ValueError:
+            value = -1.0
+        if not 0 < value <= most:
+            raise OptionError(f"{name}={text!r:.60}: give a number above 0, and at most {most:g}")
+        self.thresholds.append(Threshold(name, f"{value:g}", DEFAULT if text is None else ARGUMENT))
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Return a truth value; as in Java, every text other than ``true`` is false."""
+        if name not in self.given:
+            return default
+        value = self.given[name].lower() == "true"
+        self.thresholds.append(Threshold(name, str(value).lower(), ARGUMENT))
+        return value
+
+    def sql(self) -> str | None:
+        """Return the given options as a map in Spark SQL; None without any."""
+        pairs = (f"{sql_text(name)}, {sql_text(value)}" for name, value in self.given.items())
+        return f"map({', '.join(pairs)})" if self.given else None
+
+    def order(self) -> str:
+        """Return ``rewrite-job-order``.
+
+        Raises
+        ------
+        OptionError
+            There is no such order.
+        """
+        text = self.given.get("rewrite-job-order", "none").lower().replace("_", "-")
+        if text not in _ORDERS:
+            raise OptionError(f"rewrite-job-order={text[:40]!r}: give one of {', '.join(_ORDERS)}")
+        return text
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class SizeRules:
+    """Thresholds by which files are selected and grouped.
+
+    Attributes
+    ----------
+    target, least, most
+        ``target-file-size-bytes``; files below ``min-file-size-bytes`` or above ``max-file-size-bytes`` are selected.
+    min_input_files
+        Number of files from which a group is rewritten.
+    rewrite_all
+        Whether all files are rewritten, whatever their sizes.
+    max_group_bytes, max_group_files
+        Limits of a group.
+    order
+        ``rewrite-job-order``.
+    factor
+        ``compression-factor`` of a sort: the expected size of the output, relative to the input.
+    """
+
+    target: int
+    least: int
+    most: int
+    min_input_files: int
+    rewrite_all: bool
+    max_group_bytes: int
+    max_group_files: int
+    order: str = "none"
+    factor: float = 1.0
+
+    @classmethod
+    def of(cls, options: ProcedureOptions, key: str, default: int) -> SizeRules:
+        """Return the thresholds of some options.
+
+        Parameters
+        ----------
+        key, default
+            The table property of the target size, and Iceberg's default.
+
+        Raises
+        ------
+        OptionError
+            A value is invalid, or Spark's procedure would refuse the combination.
+        """
+        target = options.number("target-file-size-bytes", default, key=key)
+        of = f"{DEFAULT}, relative to the target"
+        least = options.number("min-file-size-bytes", int(target * 0.75), least=0, source=f"75 %: {of}")
+        most = options.number("max-file-size-bytes", int(target * 1.8), least=0, source=f"180 %: {of}")
+        if not least < target < most:
+            raise OptionError(
+                f"target-file-size-bytes ({target}) must be above min-file-size-bytes ({least}) and below "
+                f"max-file-size-bytes ({most})"
+            )
+        return cls(
+            target,
+            least,
+            most,
+            options.number("min-input-files", 5, most=_INT_MAX),
+            options.flag("rewrite-all"),
+            options.number("max-file-group-size-bytes", _GROUP_BYTES),
+            options.number_if_given("max-file-group-input-files", _LONG_MAX),
+            options.order(),
+            options.ratio("compression-factor", 1.0, most=1e6) if "compression-factor" in options.given else 1.0,
+        )
+
+    @property
+    def write_most(self) -> int:
+        """The size at which a writer begins another file: halfway between target and maximum."""
+        return int(self.target + (self.most - self.target) * 0.5)
+
+    def outside(self, sizes: Longs) -> Mask:
+        """Return which files are smaller or larger than wanted."""
+        found: Mask = (sizes < self.least) | (sizes > self.most)
+        return found
+
+    def worth(self, count: Longs, size: Longs) -> Mask:
+        """Return which groups are rewritten because of their number of files or their bytes."""
+        several = count > 1
+        enough_files = several & (count >= self.min_input_files)
+        enough_bytes = several & (size > self.target)
+        found: Mask = enough_files | enough_bytes | (size > self.most)
+        return found
+
+    def expected_files(self, size: Longs) -> Longs:
+        """Return the number of files that a group should become (``expectedOutputFiles``)."""
+        size = size if self.factor == 1.0 else (size * self.factor).astype(np.int64)
+        down = size // self.target
+        rest = size - down * self.target
+        up = down + (rest > 0)
+        average = size // np.maximum(down, 1)
+        keeps_rest = (rest > self.least) | (average >= min(1.1 * self.target, float(self.write_most)))
+        found: Longs = np.where(size < self.target, 1, np.where(keeps_rest, up, down))
+        return np.maximum(found, 1)
+
+    def split_size(self, size: Longs) -> Longs:
+        """Return the bytes that one task reads (``inputSplitSize``)."""
+        estimate = size // self.expected_files(size) + _SPLIT_OVERHEAD
+        found: Longs = np.where(estimate < self.target, self.target, np.minimum(estimate, self.write_most))
+        return found
+
+    def arranged(self, count: Longs, size: Longs) -> Longs:
+        """Return the groups in the order of ``rewrite-job-order``."""
+        if self.order == "none":
+            return np.arange(len(count), dtype=np.int64)
+        by = size if self.order.startswith("bytes") else count
+        return np.argsort(by if self.order.endswith("asc") else -by, kind="stable").astype(np.int64)
+
+
+def packed(sizes: Longs, partition: Longs, max_bytes: int, max_files: int) -> Longs:
+    """Return the number of each file's group, as ``BinPacking.ListPacker`` packs with a lookback of 1.
+
+    Within a partition, files go to the current group until it is full: groups are stretches of the partition's files. A
+    file larger than a group is a group by itself.
+
+    Parameters
+    ----------
+    partition
+        Per file, the number of its partition; files of one partition are adjacent.
+    """
+    count = len(sizes)
+    first = np.concatenate([np.ones(min(1, count), dtype=np.bool_), partition[1:] != partition[:-1]])
+    starts = np.flatnonzero(first)
+    stops = np.append(starts[1:], count)
+    before = np.concatenate([[0], np.cumsum(sizes)])
+    too_much = (before[stops] - before[starts] > max_bytes) | (stops - starts > max_files)
+    for at in np.flatnonzero(too_much).tolist():
+        start, stop = int(starts[at]), int(stops[at])
+        while start < stop:
+            first[start] = True
+            full = int(np.searchsorted(before, before[start] + max_bytes, side="right")) - 1
+            start = max(start + 1, min(full, start + max_files))
+    return np.cumsum(first).astype(np.int64) - 1
+
+
+def summed(group: Longs, values: Longs, count: int) -> Longs:
+    """Return exact sums per group."""
+    out = np.zeros(count, dtype=np.int64)
+    np.add.at(out, group, values)
+    return out
+
+
+def group_table(groups: pa.Table, more: Sequence[str]) -> CardTable:
+    """Return a card's table of the first groups of a plan.
+
+    Parameters
+    ----------
+    groups
+        A row per group: ``group``, ``partition``, ``files``, ``bytes`` and other columns.
+    more
+        The other columns to show.
+    """
+    names = ["group", "partition", "files", "bytes", *more]
+    rows = build.to_pylist(groups.slice(0, _SHOWN_GROUPS).select(names))
+    return CardTable(
+        "Groups",
+        tuple("size" if name == "bytes" else name.replace("added_files", "new files") for name in names),
+        tuple(tuple(human_bytes(row[n]) if n == "bytes" else str(row[n]) for n in names) for row in rows),
+        note=f"the first {_SHOWN_GROUPS} of {len(groups):,}; to_pandas() has all" if len(groups) > len(rows) else "",
+        right=frozenset({0, 2, 3}),
+    )

@@ -1,0 +1,246 @@
+"""Plans of rewrites: files, groups and thresholds of Iceberg's planners, and the simulated table after them.
+
+What Spark's procedures then do is compared with the plans in `tests/spark/test_maintenance.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import iceexplore as ix
+from iceexplore.doctor import Maintenance, Threshold
+from iceexplore.doctor.maintenance._size_based import ProcedureOptions, SizeRules, packed
+from iceexplore.errors import FileMissingError, OptionError
+
+MB = 1024 * 1024
+
+
+def sized(*commits: list[int], **properties: str) -> ix.Simulation:
+    """A table of synthetic files of some sizes in MiB."""
+    names = {name.replace("__", ".").replace("_", "-"): value for name, value in properties.items()}
+    s = ix.empty({"id": "long"}, format_version=2, properties=names)
+    for sizes in commits:
+        s.append(files=[file(size) for size in sizes])
+    return s
+
+
+def file(size: int, **more: Any) -> dict[str, Any]:
+    """A new data file of a size in MiB."""
+    FILES.append(size)
+    entry = {"location": f"/warehouse/db/events/data/{len(FILES)}.parquet", "record_count": 10}
+    return {**entry, "file_size_in_bytes": size * MB, **more}
+
+
+FILES: list[int] = []
+
+
+@pytest.fixture(scope="module")
+def small() -> ix.Simulation:
+    """A table of one file."""
+    return sized([1])
+
+
+# rewrite_data_files ---------------------------------------------------------------------------------------------------
+
+
+def java_groups(sizes: list[int], most: int, files: int) -> list[list[int]]:
+    """``BinPacking.ListPacker`` with a lookback of 1, as Java writes it: one bin is open at a time."""
+    out: list[list[int]] = []
+    for at, size in enumerate(sizes):
+        if out and sum(sizes[i] for i in out[-1]) + size <= most and len(out[-1]) < files:
+            out[-1].append(at)
+        else:
+            out.append([at])
+    return out
+
+
+def test_groups_are_packed_as_java_packs_them() -> None:
+    rng = np.random.default_rng(3)
+    for most, files in ((10, 99), (25, 3), (1, 1), (1000, 4), (0, 2)):
+        partition = np.sort(rng.integers(0, 4, 60))
+        sizes = rng.integers(0, 12, 60)
+        expected, number = [], -1
+        for one in range(4):
+            mine = sizes[partition == one].tolist()
+            for group in java_groups(mine, most, files):
+                number += 1
+                expected += [number] * len(group)
+        assert packed(sizes, partition, most, files).tolist() == expected
+    assert len(packed(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 1, 1)) == 0
+
+
+@pytest.mark.parametrize(
+    ("size", "files", "split"),
+    [
+        # target 100, minimum 75, maximum 180, so writers close a file at 140; a split has 5 KiB more
+        (0, 1, 140), (99, 1, 140), (100, 1, 140), (110, 1, 140), (111, 2, 140), (175, 2, 140), (221, 2, 140),
+        (222, 3, 140), (275, 3, 140), (276, 3, 140), (1050, 10, 140), (1076, 11, 140),
+    ],
+)  # fmt: skip
+def test_expected_files_are_javas(size: int, files: int, split: int) -> None:
+    """Java: ``SizeBasedFileRewritePlanner.expectedOutputFiles``, ``inputSplitSize``."""
+    given = ProcedureOptions({"target_file_size_bytes": 100}, ("target-file-size-bytes",), {})
+    rules = SizeRules.of(given, "write.target-file-size-bytes", 1)
+    sizes = np.array([size], dtype=np.int64)
+    assert rules.expected_files(sizes).tolist() == [files]
+    assert rules.split_size(sizes).tolist() == [split]
+
+
+def test_files_are_selected_by_size_and_groups_by_their_number() -> None:
+    s = sized([10, 10, 10, 10], write__target_file_size_bytes=str(100 * MB))
+    few = s.maintenance().rewrite_data_files()
+    assert few.nothing
+    assert few.text == "none of 4 data files is rewritten"
+    assert few.cost.files_read == 0
+    plan = s.maintenance().rewrite_data_files(min_input_files=4)
+    assert (plan.rewritten_data_files, plan.added_data_files, plan.rewritten_bytes) == (4, 1, 40 * MB)
+    assert plan.text == "4 data files of 4 (40.0 MiB) in 1 group become 1 file"
+    assert plan.groups["why"].to_pylist() == ["number of files"]
+    assert set(plan.files["why"].to_pylist()) == {"too small"}
+    assert (plan.cost.files_written, plan.cost.files_freed, plan.cost.bytes_freed) == (1, 4, 40 * MB)
+    assert plan.table.count() == s.count() == 40
+    assert len(plan.table.inspect.files()) == 1
+
+
+def test_groups_are_selected_by_bytes() -> None:
+    s = sized([70, 70, 100], [181], write__target_file_size_bytes=str(100 * MB))
+    plan = s.maintenance().rewrite_data_files()
+    assert plan.files["bytes"].to_pylist() == [181 * MB, 70 * MB, 70 * MB]  # the newest manifest comes first
+    assert plan.files["why"].to_pylist() == ["too large", "too small", "too small"]
+    assert plan.groups["why"].to_pylist() == ["bytes"]
+    assert plan.groups["expected_files"].to_pylist() == [3]  # a rest of 21 MiB is spread over the others
+    two = s.maintenance().rewrite_data_files(max_file_group_size_bytes=150 * MB)
+    assert two.groups["files"].to_pylist() == [1, 2]
+    assert two.accuracy == "about"
+    assert "differ from run to run" in two.notes[0]
+    assert s.maintenance().rewrite_data_files(max_file_group_input_files=1).groups["files"].to_pylist() == [1]
+
+
+def test_each_threshold_has_its_source() -> None:
+    s = sized([1], write__target_file_size_bytes="1000")
+    reasons = s.maintenance().rewrite_data_files(min_input_files=3).reasons
+    assert reasons[:4] == (
+        Threshold("target-file-size-bytes", "1000", "table property write.target-file-size-bytes", "1,000 B"),
+        Threshold("min-file-size-bytes", "750", "75 %: default of Iceberg, relative to the target", "750 B"),
+        Threshold("max-file-size-bytes", "1800", "180 %: default of Iceberg, relative to the target", "1.8 KiB"),
+        Threshold("min-input-files", "3", "argument"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "match"),
+    [
+        ({"min_input": 1}, "unknown option 'min-input'"),
+        ({"min_input_files": 0}, "min-input-files='0'"),
+        ({"target_file_size_bytes": "x"}, "target-file-size-bytes='x'"),
+        ({"target_file_size_bytes": 10, "min_file_size_bytes": 10}, "must be above min-file-size-bytes"),
+        ({"target_file_size_bytes": 10, "max_file_size_bytes": 10}, "below max-file-size-bytes"),
+        ({"delete_ratio_threshold": 1.5}, "delete-ratio-threshold='1.5'"),
+        ({"rewrite_job_order": "size"}, "rewrite-job-order='size'"),
+        ({"output_spec_id": 7}, "output-spec-id=7"),
+        ({"strategy": "zorder"}, "strategy='zorder'"),
+        ({"strategy": "sort"}, "no sort order"),
+        ({"sort_order": "id"}, "needs strategy='sort'"),
+        ({"compression_factor": 2}, "unknown option 'compression-factor'"),
+    ],
+)
+def test_options_that_spark_refuses(small: ix.Simulation, how: dict[str, Any], match: str) -> None:
+    with pytest.raises(OptionError, match=match):
+        small.maintenance().rewrite_data_files(**how)
+
+
+def test_a_property_that_is_no_number_is_named() -> None:
+    m = sized([1], write__target_file_size_bytes="big").maintenance()
+    assert "write.target-file-size-bytes='big'" in m.refused["rewrite_data_files"]
+
+
+def test_deletes_select_files(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "db" / "t", {"id": "long"}, format_version=3)
+    lab.set_properties({"write.delete.mode": "merge-on-read"})
+    lab.append({"id": list(range(10))})
+    lab.append({"id": list(range(10, 20))})
+    lab.delete("id in (1, 2)")
+    m = lab.maintenance()
+    assert m.rewrite_data_files().nothing  # a fifth of the rows
+    for how, why in (({"delete_ratio_threshold": 0.2}, "delete ratio"), ({"delete_file_threshold": 1}, "deletes")):
+        plan = m.rewrite_data_files(**how)
+        assert plan.groups.select(["files", "rows", "deletes", "deleted_rows", "why"]).to_pylist() == [
+            {"files": 2, "rows": 20, "deletes": 1, "deleted_rows": 2, "why": why}
+        ]  # the other file is small, too, and in the same group
+        assert plan.removed_delete_files == 1
+        assert plan.text.endswith("in 1 group become 1 file; 1 delete removed")
+        assert plan.table.count() == lab.count() == 18
+        assert len(plan.table.inspect.files()) == 1
+    assert m.rewrite_data_files("id < 5", rewrite_all=True).candidates == 1
+    code = m.rewrite_data_files("id < 5", rewrite_all=True).calls[0].code
+    assert code == (
+        "CALL catalog_name.system.rewrite_data_files(table => 'db.t', where => 'id < 5', "
+        "options => map('rewrite-all', 'true'))"
+    )
+
+
+def test_how_surely_the_number_of_new_files_is_known(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long", "k": "string"}, format_version=2)
+    lab.append({"id": [1, 2], "k": ["a", "b"]})
+    assert lab.maintenance().rewrite_data_files(rewrite_all=True).accuracy == "exactly"
+    lab.set_properties({"write.delete.mode": "merge-on-read"})
+    lab.delete("id = 1")
+    assert lab.maintenance().rewrite_data_files(rewrite_all=True).accuracy == "exactly"
+    lab.delete("id = 2")
+    gone = lab.maintenance().rewrite_data_files(rewrite_all=True)
+    assert (gone.accuracy, gone.added_data_files) == ("exactly", 0)
+    assert gone.table.count() == 0
+    lab.append({"id": [3, 4], "k": ["a", "b"]})
+    lab.evolve_spec(add=["k"])
+    moved = lab.maintenance().rewrite_data_files("id > 2", rewrite_all=True)
+    assert moved.accuracy == "at least"
+    assert moved.groups["partition"].to_pylist() == ["other specs"]
+    assert "become at least 1 file" in moved.text
+    many = sized([10], write__target_file_size_bytes=str(4 * MB))
+    assert many.maintenance().rewrite_data_files(strategy="sort", sort_order="id").accuracy == "at most"
+
+
+def test_jobs_can_be_ordered_and_limited() -> None:
+    s = ix.empty({"id": "long", "k": "string"}, partition_by="k", format_version=2)
+    for k, files, size in (("a", 2, 3), ("b", 3, 1), ("c", 1, 10)):
+        s.append(files=[file(size, partition={"k": k}) for _ in range(files)])
+    m = s.maintenance()
+
+    def counts(**how: Any) -> list[object]:
+        return list(m.rewrite_data_files(rewrite_all=True, **how).groups["files"].to_pylist())
+
+    assert counts(rewrite_job_order="bytes-asc") == [3, 2, 1]
+    assert counts(rewrite_job_order="bytes_desc") == [1, 2, 3]
+    assert counts(rewrite_job_order="files-asc") == [1, 2, 3]
+    assert counts(rewrite_job_order="files-desc") == [3, 2, 1]
+    assert counts(max_files_to_rewrite=4) == [2, 2]
+    after = m.rewrite_data_files(rewrite_all=True).table
+    assert sorted(after.inspect.files()["partition"].astype(str)) == sorted(
+        set(s.inspect.files()["partition"].astype(str))
+    )
+
+
+def test_a_rewrite_is_not_planned_where_a_manifest_is_missing(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=2)
+    lab.append({"id": [1]})
+    manifest = lab.inspect.manifests()["path"][0]
+    Path(lab.state.storage.resolve(manifest)).unlink()
+    m: Maintenance[Any] = ix.open(lab.location).maintenance()
+    with pytest.raises(FileMissingError):
+        m.rewrite_data_files()
+    assert "rewrite_data_files" in m.refused
+
+
+def test_a_plan_of_a_rewrite_is_a_card_and_json() -> None:
+    plan = sized([1] * 29, [1]).maintenance().rewrite_data_files(max_file_group_input_files=1, rewrite_all=True)
+    assert "the first 20 of 30; to_pandas() has all" in repr(plan)
+    assert "Rewrite data files" in plan._repr_html_()
+    values = json.loads(plan.to_json())
+    assert values["rewritten_data_files"] == len(values["groups"]) == len(plan.to_pandas()) == 30
+    assert len(plan.files_to_pandas()) == 30
+    assert "refuse the option max-file-group-input-files" in plan.notes[1]
