@@ -1111,8 +1111,9 @@ class Table:
         -------
         Maintenance
             A method per procedure returns its plan: ``expire_snapshots()``, ``orphan_files()``,
-            ``unused_schemas_and_specs()``, ``metadata_files()``, ``rewrite_data_files()``. A plan has its thresholds
-            with their sources, its cost, the statement that runs it, and ``table``, a simulated table after it.
+            ``unused_schemas_and_specs()``, ``metadata_files()``, ``rewrite_data_files()``,
+            ``rewrite_manifests()``. A plan has its thresholds with their sources, its cost, the statement that runs it,
+            and ``table``, a simulated table after it.
 
         Examples
         --------

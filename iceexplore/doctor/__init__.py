@@ -10,6 +10,7 @@ from iceexplore.doctor.maintenance._metadata_files import MetadataFilesPlan
 from iceexplore.doctor.maintenance._orphans import OrphanPlan
 from iceexplore.doctor.maintenance._plan import EngineCall, MaintenanceCost, Plan, Threshold
 from iceexplore.doctor.maintenance._rewrite_data_files import RewriteDataFilesPlan
+from iceexplore.doctor.maintenance._rewrite_manifests import RewriteManifestsPlan
 from iceexplore.doctor.maintenance._unused import UnusedPlan
 from iceexplore.doctor.model._finding import Finding, Since
 from iceexplore.doctor.model._modes import MODES, Mode
@@ -33,6 +34,7 @@ __all__ = [
     "RepairPlan",
     "Report",
     "RewriteDataFilesPlan",
+    "RewriteManifestsPlan",
     "Since",
     "Step",
     "TableCheck",

@@ -14,8 +14,9 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.doctor import Maintenance, Threshold
+from iceexplore.doctor.maintenance._rewrite_manifests import _ranges
 from iceexplore.doctor.maintenance._size_based import ProcedureOptions, SizeRules, packed
-from iceexplore.errors import FileMissingError, OptionError
+from iceexplore.errors import FileMissingError, OptionError, UnsupportedError
 
 MB = 1024 * 1024
 
@@ -244,3 +245,86 @@ def test_a_plan_of_a_rewrite_is_a_card_and_json() -> None:
     assert values["rewritten_data_files"] == len(values["groups"]) == len(plan.to_pandas()) == 30
     assert len(plan.files_to_pandas()) == 30
     assert "refuse the option max-file-group-input-files" in plan.notes[1]
+
+
+# rewrite_manifests ----------------------------------------------------------------------------------------------------
+
+
+def range_partitions(keys: list[int], parts: int) -> int:
+    """Spark's ``RangePartitioner.determineBounds`` candidate by candidate, and the ranges that get a key."""
+    parts = min(parts, len(keys))
+    step = target = len(keys) / parts
+    bounds: list[int] = []
+    for at, key in enumerate(sorted(keys)):
+        if len(bounds) < parts - 1 and at + 1 >= target and (not bounds or key > bounds[-1]):
+            bounds.append(key)
+            target += step
+    return len({int(np.searchsorted(bounds, key)) for key in keys})
+
+
+def test_ranges_are_those_of_spark() -> None:
+    rng = np.random.default_rng(5)
+    for size, distinct, parts in ((1, 1, 1), (9, 1, 4), (20, 3, 8), (40, 30, 5), (100, 7, 7), (60, 60, 60)):
+        keys = np.unique(rng.integers(0, distinct, size), return_inverse=True)[1]
+        assert _ranges(np.bincount(keys), parts) == range_partitions(keys.tolist(), parts)
+
+
+def manifests(t: ix.Table, content: int) -> list[int]:
+    frame = t.inspect.manifests()
+    return list(frame[frame["content"] == content]["length"])
+
+
+def test_all_manifests_of_a_spec_are_rewritten(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "db" / "t", {"id": "long", "k": "string"}, partition_by="k", format_version=2)
+    assert lab.maintenance().rewrite_manifests().text == "no manifest of partition spec 0 is rewritten"
+    lab.set_properties({"write.delete.mode": "merge-on-read"})
+    for i in range(4):
+        lab.append({"id": [i, 10 + i, 20 + i], "k": ["a", "a", "b"]})
+    lab.delete("id in (1, 2)")
+    data = manifests(lab, 0)
+    plan = lab.maintenance().rewrite_manifests()
+    assert plan.manifests["bytes"].to_pylist() == data  # the single delete manifest stays
+    assert (plan.rewritten_manifests, plan.added_manifests, plan.accuracy) == (4, 1, "exactly")
+    assert plan.text.endswith("become 1")
+    assert (plan.cost.files_read, plan.cost.bytes_read) == (4, sum(data))
+    after = plan.table
+    assert (len(manifests(after, 0)), len(manifests(after, 1))) == (1, 1)
+    assert after.to_arrow().sort_by("id").equals(lab.to_arrow().sort_by("id"))
+    assert after.maintenance().rewrite_manifests().nothing
+
+    lab.set_properties({"commit.manifest.target-size-bytes": str(sum(data) // 3)})
+    split = lab.maintenance().rewrite_manifests()
+    assert split.reasons[0].source == "table property"
+    assert (split.added_data_manifests, split.added_delete_manifests) == (2, 0)  # two partitions, so two ranges
+    assert len(manifests(split.table, 0)) == 2
+    assert "live entries" in repr(split) and "live entries" in split._repr_html_()
+    assert len(split.to_pandas()) == json.loads(split.to_json())["rewritten_manifests"] == 4
+    assert "sort_by => array('k')" in lab.maintenance().rewrite_manifests(sort_by="k").calls[0].code
+
+    lab.evolve_spec(remove=["k"])
+    lab.append({"id": [50], "k": ["a"]})
+    assert lab.maintenance().rewrite_manifests().nothing
+    assert lab.maintenance().rewrite_manifests(spec_id=0).rewritten_manifests == 4
+
+
+def test_entries_of_unpartitioned_tables_are_distributed_at_random() -> None:
+    s = sized([1], [1], [1], commit__manifest__target_size_bytes="5000")
+    plan = s.maintenance().rewrite_manifests()
+    assert plan.accuracy == "at most"
+    assert "become at most" in plan.text
+
+
+def test_rewrites_of_manifests_that_spark_refuses(small: ix.Simulation) -> None:
+    m = small.maintenance()
+    with pytest.raises(OptionError, match="spec_id=5"):
+        m.rewrite_manifests(spec_id=5)
+    with pytest.raises(OptionError, match="no field 'id'"):
+        m.rewrite_manifests(sort_by=["id"])
+    with pytest.raises(OptionError, match=r"sort_by=\[\]"):
+        m.rewrite_manifests(sort_by=[])
+    zero = sized([1], commit__manifest__target_size_bytes="0").maintenance()
+    assert "commit.manifest.target-size-bytes='0'" in zero.refused["rewrite_manifests"]
+    root = ix.empty({"id": "long"}, format_version=4)
+    root.append(files=1, rows=1)
+    with pytest.raises(UnsupportedError, match="root manifest"):
+        root.maintenance().rewrite_manifests()

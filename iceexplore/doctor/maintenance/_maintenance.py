@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -17,6 +17,7 @@ from iceexplore.doctor.maintenance._rewrite_data_files import (
     Strategy,
     plan_rewrite_data_files,
 )
+from iceexplore.doctor.maintenance._rewrite_manifests import RewriteManifestsPlan, plan_rewrite_manifests
 from iceexplore.doctor.maintenance._unused import UnusedPlan, plan_unused
 from iceexplore.errors import IceexploreError
 from iceexplore.expressions import FilterLike
@@ -211,6 +212,31 @@ class Maintenance(Generic[T]):
             self.state, self._wrap, where=where, strategy=strategy, sort_order=sort_order, **options
         )
 
+    def rewrite_manifests(
+        self, *, spec_id: int | None = None, sort_by: Iterable[str] | None = None
+    ) -> RewriteManifestsPlan[T]:
+        """Plan ``rewrite_manifests``: which manifests are rewritten, clustered by partition, and how many come out.
+
+        The manifest list is read, and the manifests if more than one of a kind comes out.
+
+        Parameters
+        ----------
+        spec_id
+            Rewrite the manifests of this partition spec; by default the table's.
+        sort_by
+            Names of the partition fields by which entries are clustered; by default all.
+
+        Raises
+        ------
+        OptionError
+            There is no such spec or field, or the manifest list lacks the counts without which the procedure fails.
+        UnsupportedError
+            The table has a root manifest: no engine has a procedure for it.
+        FormatError, FileMissingError
+            The manifest list, or a manifest that is read, is damaged or missing; engines fail, too.
+        """
+        return plan_rewrite_manifests(self.state, self._wrap, spec_id=spec_id, sort_by=sort_by)
+
     def _makers(self) -> Mapping[str, Callable[[], Plan[T]]]:
         """Return the method of each plan, in the order in which Iceberg recommends to run the procedures."""
         return {
@@ -219,6 +245,7 @@ class Maintenance(Generic[T]):
             "metadata_files": self.metadata_files,
             "remove_orphan_files": self.orphan_files,
             "rewrite_data_files": self.rewrite_data_files,
+            "rewrite_manifests": self.rewrite_manifests,
         }
 
     @cached_property

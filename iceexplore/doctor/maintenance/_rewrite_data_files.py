@@ -22,6 +22,7 @@ from iceexplore.doctor.maintenance._files import contradictions, strict
 from iceexplore.doctor.maintenance._plan import MaintenanceCost, Plan, T, Wrap, spark_call, sql_text
 from iceexplore.doctor.maintenance._size_based import (
     SIZE_OPTIONS,
+    Accuracy,
     Longs,
     Mask,
     ProcedureOptions,
@@ -56,10 +57,9 @@ from iceexplore.writing import default_order
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Accuracy", "RewriteDataFilesPlan", "Strategy", "plan_rewrite_data_files"]
+__all__ = ["RewriteDataFilesPlan", "Strategy", "plan_rewrite_data_files"]
 
 Strategy = Literal["binpack", "sort"]
-Accuracy = Literal["exactly", "at least", "at most", "about"]
 
 _OPTIONS = (
     *SIZE_OPTIONS, "delete-file-threshold", "delete-ratio-threshold", "max-files-to-rewrite", "output-spec-id",

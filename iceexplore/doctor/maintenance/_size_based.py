@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,21 @@ from iceexplore.errors import OptionError, nearest
 from iceexplore.graph import human_bytes
 from iceexplore.render import CardTable
 
-__all__ = ["Longs", "Mask", "ProcedureOptions", "SIZE_OPTIONS", "SizeRules", "group_table", "packed", "summed"]
+__all__ = [
+    "Accuracy",
+    "Longs",
+    "Mask",
+    "ProcedureOptions",
+    "SIZE_OPTIONS",
+    "SizeRules",
+    "group_table",
+    "packed",
+    "summed",
+]
 
 Longs = npt.NDArray[np.int64]
+#: How the number of new files is known.
+Accuracy = Literal["exactly", "at least", "at most", "about"]
 Mask = npt.NDArray[np.bool_]
 
 _LONG_MAX = 2**63 - 1
