@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -1085,21 +1085,17 @@ class Table:
         SnapshotNotFoundError
             The table lacks one of the ``snapshots``.
         """
-        from iceexplore.doctor import examine
+        from iceexplore.doctor import examine, verify_here
         from iceexplore.on_spark import verify
-        from iceexplore.verification import verify_local
 
-        known: dict[tuple[str, bytes, int | None], Any] = {}
-
-        def opened(state: graph.TableState, how: Literal["footers", "data"]) -> pa.Table:
-            if spark is None:
-                return verify_local(state, level=how, known=known)
+        def on_spark(state: graph.TableState, how: Literal["footers", "data"]) -> Generator[float, None, pa.Table]:
+            yield 0.0
             found: pa.Table = verify(state, spark, level=how).toArrow()
             return found
 
         return examine(
-            self._state, level=level, verify=opened, snapshots=snapshots, only=only, skip=skip, baseline=baseline,
-            show=Simulation,
+            self._state, level=level, verify=verify_here() if spark is None else on_spark, snapshots=snapshots,
+            only=only, skip=skip, baseline=baseline, show=Simulation,
         )  # fmt: skip
 
     def maintenance(self) -> Maintenance[Simulation]:

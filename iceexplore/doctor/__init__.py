@@ -1,9 +1,10 @@
 """The doctor: what is broken in a table, since when, and what it means for readers."""
 
-from iceexplore.doctor._check import check_options, examine
+from iceexplore.doctor._check import check_options, examine, examine_in_steps
 from iceexplore.doctor._tables import check_tables
 from iceexplore.doctor._unopened import unopened
 from iceexplore.doctor._untellable import UNTELLABLE
+from iceexplore.doctor.checks._files import verify_here
 from iceexplore.doctor.maintenance._expire import ExpirePlan
 from iceexplore.doctor.maintenance._maintenance import Maintenance
 from iceexplore.doctor.maintenance._metadata_files import MetadataFilesPlan
@@ -45,5 +46,7 @@ __all__ = [
     "check_options",
     "check_tables",
     "examine",
+    "examine_in_steps",
     "unopened",
+    "verify_here",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 from iceexplore.commits import Sandbox
@@ -25,9 +25,9 @@ from iceexplore.doctor.report._report import Report
 from iceexplore.errors import PROBLEM_KINDS, IceexploreError, OptionError, nearest
 from iceexplore.graph import TableState, resolve_state
 from iceexplore.metadata import Snapshot
-from iceexplore.storage import canonical
+from iceexplore.storage import canonical, result_of
 
-__all__ = ["check_options", "examine"]
+__all__ = ["check_options", "examine", "examine_in_steps"]
 
 LEVELS: tuple[Level, ...] = ("metadata", "files", "rows")
 _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
@@ -53,7 +53,26 @@ def examine(
     baseline: Report | Iterable[Finding] | None = None,
     show: Callable[[Sandbox], Any] = lambda sandbox: sandbox.state,
 ) -> Report:
-    """Examine a table and return what was found.
+    """Examine a table and return what was found; see `examine_in_steps`."""
+    return result_of(
+        examine_in_steps(
+            state, level=level, verify=verify, snapshots=snapshots, only=only, skip=skip, baseline=baseline, show=show
+        )
+    )
+
+
+def examine_in_steps(
+    state: TableState,
+    *,
+    level: Level = "metadata",
+    verify: Verify | None = None,
+    snapshots: object = "current",
+    only: Iterable[str] | None = None,
+    skip: Iterable[str] = (),
+    baseline: Report | Iterable[Finding] | None = None,
+    show: Callable[[Sandbox], Any] = lambda sandbox: sandbox.state,
+) -> Generator[str, None, Report]:
+    """Examine a table in steps: yield the progress as text, and return what was found.
 
     Parameters
     ----------
@@ -81,14 +100,16 @@ def examine(
     wanted, unwanted = check_options(level, only, skip)
     start = time.perf_counter()
     examination = Examination.of(state, _chosen(state, snapshots), level)
-    for name, check in _CHECKS:
+    for number, (name, check) in enumerate(_CHECKS, 1):
+        yield f"Check {number} of {len(_CHECKS)}: {name} …"
         try:
             check(examination)
         except IceexploreError as error:
             examination.cannot_know(name, str(error))
     if level != "metadata":
         assert verify is not None
-        check_files(examination, verify)
+        yield from check_files(examination, verify)
+    yield "Dating what was found …"
     manifests = frozenset(
         {
             *(canonical(r.location) for r in examination.roots.values()),

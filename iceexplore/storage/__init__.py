@@ -7,7 +7,7 @@ from iceexplore.storage._cache import CACHE, Cache
 from iceexplore.storage._catalog import CatalogLike, SourceLike
 from iceexplore.storage._json import JsonValue, load_json
 from iceexplore.storage._location import canonical, check_host, is_local, path_only, same_location
-from iceexplore.storage._progress import progress
+from iceexplore.storage._progress import progress, result_of
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._roots import outside
 from iceexplore.storage._storage import FileInfo, Storage
@@ -85,6 +85,7 @@ __all__ = [
     "progress",
     "reopen",
     "replace_file",
+    "result_of",
     "same_location",
     "survey",
     "survey_folder",

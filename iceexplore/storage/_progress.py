@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["progress"]
+__all__ = ["progress", "result_of"]
+
+T = TypeVar("T")
 
 #: Fewer files than this are read without a bar, even from slow storage.
 MIN_FILES = 16
@@ -38,6 +40,16 @@ def progress(total: int, what: str) -> Iterator[Callable[[], object]]:
     file: Any = _Cell() if _has_cells() else None
     with tqdm(total=total, desc=what, unit="", delay=DELAY, leave=False, dynamic_ncols=True, file=file) as bar:
         yield bar.update
+
+
+def result_of(steps: Generator[object, None, T]) -> T:
+    """Return the result of work in steps; what it yields on the way (its progress) is dropped."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 class _Cell:

@@ -2,7 +2,7 @@
 
 from iceexplore.verification._cross_file import judged, suspects
 from iceexplore.verification._findings import CHECKED_SCHEMA, FINDING_SCHEMA
-from iceexplore.verification._verify import Level, Slice, check_slice, joined, slices_of, verify_local
+from iceexplore.verification._verify import Level, Slice, check_slice, joined, slices_of, verify_local, verify_steps
 
 __all__ = [
     "CHECKED_SCHEMA",
@@ -15,4 +15,5 @@ __all__ = [
     "slices_of",
     "suspects",
     "verify_local",
+    "verify_steps",
 ]

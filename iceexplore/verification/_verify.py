@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from iceexplore.formats import FileFacts
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.inspect import DIRECT, ROOT
 from iceexplore.manifests import EntryBatch, Manifest, live
-from iceexplore.storage import progress
+from iceexplore.storage import progress, result_of
 from iceexplore.verification._cross_file import beside, judged
 from iceexplore.verification._deletes import Puffins, check_equality, check_positions, check_vector
 from iceexplore.verification._findings import FINDING_SCHEMA, Checked, Place
@@ -24,7 +24,7 @@ from iceexplore.verification._footers import check_columns, check_entry, check_f
 from iceexplore.verification._row_lineage import LiveIds, check_kept_ids, claim_row_ids
 from iceexplore.verification._values import check_values
 
-__all__ = ["Level", "Slice", "check_slice", "joined", "slices_of", "verify_local"]
+__all__ = ["Level", "Slice", "check_slice", "joined", "slices_of", "verify_local", "verify_steps"]
 
 #: How files are verified: their footers and delete files, or also their rows.
 Level = Literal["footers", "data"]
@@ -229,9 +229,16 @@ def _add_problems(manifest: Manifest, out: Checked) -> None:
 
 
 def verify_local(state: TableState, *, level: Level = "footers", known: Known | None = None) -> pa.Table:
-    """Run the same checks in threads of this process and return a table of `FINDING_SCHEMA`.
+    """Run the same checks in threads of this process and return a table of `FINDING_SCHEMA`; see `verify_steps`."""
+    return result_of(verify_steps(state, level=level, known=known))
 
-    A progress bar is shown in interactive sessions.
+
+def verify_steps(
+    state: TableState, *, level: Level = "footers", known: Known | None = None
+) -> Generator[float, None, pa.Table]:
+    """Do the same in steps: yield the share that is done, from 0 to 1, and return the table.
+
+    A progress bar is shown in interactive sessions. A generator that is closed stops after the files being checked.
 
     Parameters
     ----------
@@ -252,6 +259,7 @@ def verify_local(state: TableState, *, level: Level = "footers", known: Known | 
         for table in pool.map(lambda piece: check_slice(state, piece, level, known), slices):
             found.append(table)
             step()
+            yield len(found) / len(slices)
     if not found:
         return FINDING_SCHEMA.empty_table()
     return judged(state, beside(pa.concat_tables(found).combine_chunks()))

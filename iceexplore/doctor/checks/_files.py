@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Literal
 
 import pyarrow as pa
@@ -14,11 +14,12 @@ from iceexplore.doctor.examination._examination import Examination
 from iceexplore.errors import PROBLEM_KINDS, Problem
 from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState
+from iceexplore.verification import verify_steps
 
-__all__ = ["Verify", "check_files"]
+__all__ = ["Verify", "check_files", "verify_here"]
 
-#: Verifies a state's snapshot at a level ("footers" or "data") and returns the findings as a table.
-Verify = Callable[[TableState, Literal["footers", "data"]], pa.Table]
+#: Verifies a state's snapshot at a level ("footers" or "data"); yields the share done and returns findings as a table.
+Verify = Callable[[TableState, Literal["footers", "data"]], Generator[float, None, pa.Table]]
 
 #: The modes (``docs/doctor.md``) of a missing file, by the content type of its entry.
 _GONE = {0: (1,), 1: (1,), 2: (1,), None: (2,)}
@@ -26,8 +27,17 @@ _GONE = {0: (1,), 1: (1,), 2: (1,), None: (2,)}
 _OF_VECTORS = frozenset({"count-mismatch", "file-corrupt", "file-truncated", "memory-limit"})
 
 
-def check_files(examination: Examination, verify: Verify) -> None:
-    """Report what opening the files of each examined snapshot finds; files of several snapshots are reported once."""
+def verify_here() -> Verify:
+    """Return a function that opens files in threads of this process, each file once for all snapshots."""
+    known: dict[tuple[str, bytes, int | None], pa.Table] = {}
+    return lambda state, level: verify_steps(state, level=level, known=known)
+
+
+def check_files(examination: Examination, verify: Verify) -> Generator[str, None, None]:
+    """Report what opening the files of each examined snapshot finds; files of several snapshots are reported once.
+
+    Yields the progress as text.
+    """
     level: Literal["footers", "data"] = "footers" if examination.level == "files" else "data"
     known = {(f.code, f.where) for f in examination.findings}
     entries = examination.files.entries
@@ -36,8 +46,10 @@ def check_files(examination: Examination, verify: Verify) -> None:
     made: dict[tuple[str, str, str | None], list[int]] = {}
     rows: dict[tuple[str, str, str | None], dict[str, object]] = {}
     state = examination.state
-    for snapshot in examination.snapshots:
-        found = verify(state.showing(snapshot, state.schema, ref=None, travel=None), level)
+    for number, snapshot in enumerate(examination.snapshots):
+        of = f", snapshot {number + 1:,} of {len(examination.snapshots):,}" if len(examination.snapshots) > 1 else ""
+        steps = verify(state.showing(snapshot, state.schema, ref=None, travel=None), level)
+        found = yield from _in_words(steps, of)
         of_vector = build.to_pylist(pc.is_in(found["location"], vectors))
         moved = build.to_pylist(respelled(found["found"].combine_chunks(), data))
         for row, is_vector, old in zip(found.to_pylist(), of_vector, moved, strict=True):
@@ -62,3 +74,13 @@ def check_files(examination: Examination, verify: Verify) -> None:
         elif row["of_vector"] and code in _OF_VECTORS:
             modes = (48,)
         examination.report(item, snapshots=snapshots, modes=modes)
+
+
+def _in_words(steps: Generator[float, None, pa.Table], of: str) -> Generator[str, None, pa.Table]:
+    while True:
+        try:
+            share = next(steps)
+        except StopIteration as end:
+            found: pa.Table = end.value
+            return found
+        yield f"Opening files{of}: {share:.0%} …"
