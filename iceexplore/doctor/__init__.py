@@ -13,15 +13,18 @@ from iceexplore.doctor.maintenance._plan import EngineCall, MaintenanceCost, Pla
 from iceexplore.doctor.maintenance._rewrite_data_files import RewriteDataFilesPlan
 from iceexplore.doctor.maintenance._rewrite_manifests import RewriteManifestsPlan
 from iceexplore.doctor.maintenance._unused import UnusedPlan
-from iceexplore.doctor.model._finding import Finding, Since
+from iceexplore.doctor.model._finding import EFFECTS, Finding, Since
 from iceexplore.doctor.model._modes import MODES, Mode
 from iceexplore.doctor.repair._plan import RepairPlan
+from iceexplore.doctor.repair._plan_text import plan_heading, step_effect
 from iceexplore.doctor.repair._step import Step, Unrepaired
 from iceexplore.doctor.report._catalog_report import CatalogReport, TableCheck
 from iceexplore.doctor.report._report import Report
+from iceexplore.doctor.report._text import WORDS, finding_lines, report_headline, report_scope
 
 __all__ = [
     "CatalogReport",
+    "EFFECTS",
     "EngineCall",
     "ExpirePlan",
     "Finding",
@@ -43,10 +46,16 @@ __all__ = [
     "UNTELLABLE",
     "Unrepaired",
     "UnusedPlan",
+    "WORDS",
     "check_options",
     "check_tables",
     "examine",
     "examine_in_steps",
+    "finding_lines",
+    "plan_heading",
+    "report_headline",
+    "report_scope",
+    "step_effect",
     "unopened",
     "verify_here",
 ]

@@ -17,6 +17,7 @@ from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.deletes._panel import DeletesPanel
 from iceexplore.widgets.detail._panel import DetailPanel
 from iceexplore.widgets.grid._panel import GridPanel
+from iceexplore.widgets.problems._doctor_panel import DoctorPanel
 from iceexplore.widgets.problems._panel import ProblemsPanel
 from iceexplore.widgets.saved_page._save import SavedPagePanel
 from iceexplore.widgets.scan_lab._panel import ScanPanel
@@ -27,6 +28,7 @@ from iceexplore.widgets.tree._panel import TreePanel
 if TYPE_CHECKING:
     import pandas as pd
 
+    from iceexplore.doctor import Report
     from iceexplore.graph import TreeNode
     from iceexplore.planning import ScanPlan
     from iceexplore.widgets.commit_lab._session import Simulation
@@ -66,6 +68,7 @@ class Explorer(TableWidget):
         TreePanel,
         DetailPanel,
         TimelinePanel,
+        DoctorPanel,
         ProblemsPanel,
         DeletesPanel,
         StepPanel,
@@ -82,7 +85,7 @@ class Explorer(TableWidget):
     _esm = packed(script(_VIEW, *_LATER.values()))
 
     def _begin(self) -> None:
-        self.observe(self._on_problems, "problems")
+        self.observe(self._on_problems, ["problems", "doctor_report"])
         super()._begin()
         self.observe(self._on_tab, "tab")
         self._load_script()
@@ -98,6 +101,11 @@ class Explorer(TableWidget):
     def selected_table(self) -> pd.DataFrame | None:
         """The whole table whose page is shown, as a DataFrame; None if the selected node has none."""
         return self._panel(DetailPanel).selected_table
+
+    @property
+    def report(self) -> Report | None:
+        """The last report of the tab Problems; None before a check. Its repair plan's ``table`` is a table's state."""
+        return self._panel(DoctorPanel).report
 
     @property
     def found_problems(self) -> pd.DataFrame:
@@ -185,7 +193,8 @@ class Explorer(TableWidget):
     # Tabs -------------------------------------------------------------------------------------------------------------
 
     def _on_problems(self, change: Bunch) -> None:
-        found = sum(self.problems.get("counts", {}).values())
+        # After a check, the findings of its report: several problems may be one fault.
+        found = sum((self.doctor_report or self.problems).get("counts", {}).values())
         words = {**_PARTS, "problems": f"Problems ({found:,})"} if found else _PARTS
         self.parts = [[key, title] for key, title in words.items()]
 

@@ -13,8 +13,8 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import problem
 from iceexplore.widgets import DeletionVectors, Explorer, ScanLab, Timeline
-from iceexplore.widgets.commit_lab._tree import SideTree
 from iceexplore.widgets.core._ids import id_of, snapshot_of_node
+from iceexplore.widgets.tree._side_tree import SideTree
 
 
 @pytest.fixture(scope="module")

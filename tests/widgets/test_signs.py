@@ -11,9 +11,9 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.widgets import CommitLab, Explorer, ScanLab
-from iceexplore.widgets.commit_lab._tree import SideTree
 from iceexplore.widgets.core._escape_text import signs_of_lines, signs_of_page
 from iceexplore.widgets.saved_page._redact import BLANK, PageRedactor
+from iceexplore.widgets.tree._side_tree import SideTree
 
 TURNED = "\u202eevil branch"
 SHOWN = "⟨U+202E⟩evil branch"

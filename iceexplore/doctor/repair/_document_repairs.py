@@ -47,7 +47,8 @@ def drop_refs(draft: Draft, found: list[Finding]) -> Step:
     text = (
         f"Removes {', '.join(gone) or 'the current snapshot id'}: no snapshot has the id, so nothing can be read there."
     )
-    sql = tuple(f"ALTER TABLE <table> DROP TAG IF EXISTS `{name}`" for name in gone[:3])
+    quoted = (name.replace("`", "``") for name in gone[:3])
+    sql = tuple(f"ALTER TABLE <table> DROP TAG IF EXISTS `{name}`" for name in quoted)
     return step_of("Remove refs to snapshots that the table lacks", text, found, sql=sql)
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore.commits import Sandbox, Saved, save, start_sandbox
+from iceexplore.doctor.maintenance._plan import sql_text
 from iceexplore.doctor.model._finding import Finding
 from iceexplore.doctor.repair._document_repairs import step_of
 from iceexplore.doctor.repair._draft import Draft
@@ -201,7 +202,7 @@ def _newest(
     if not name:
         return state, []
     text = f"Takes {name}, the newest metadata file, which continues the history of the one that was opened."
-    sql = (f"CALL <catalog>.system.register_table('<table>', '{state.metadata_location}')",)
+    sql = (f"CALL <catalog>.system.register_table('<table>', {sql_text(state.metadata_location)})",)
     step = step_of("Use the newest metadata file", text, first, rows_back=None, rows_lost=None, sql=sql)
     return state, [step]
 

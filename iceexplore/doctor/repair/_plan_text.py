@@ -10,7 +10,7 @@ from iceexplore.doctor.repair._step import Step, Unrepaired
 from iceexplore.errors import visible
 from iceexplore.render import escape
 
-__all__ = ["plan_html", "plan_text"]
+__all__ = ["plan_heading", "plan_html", "plan_text", "step_effect"]
 
 _WIDTH = 100
 _SHOWN = 20
@@ -33,11 +33,11 @@ class PlanLike(Protocol):
 
 def plan_text(plan: PlanLike) -> str:
     """Return a plan as text."""
-    lines = [_heading(plan), ""]
+    lines = [plan_heading(plan), ""]
     for number, step in enumerate(plan.steps, 1):
         lines += [f"{number}. {step.title}  [{', '.join(step.codes)}]"]
         lines += textwrap.wrap(step.text, _WIDTH, initial_indent="   ", subsequent_indent="   ")
-        lines += [f"   {_effect(step)}"]
+        lines += [f"   {step_effect(step)}"]
         lines += [f"   SQL: {s}" for s in step.sql] + [f"   {p}" for p in step.python]
     if plan.unrepaired:
         lines += ["", "Not mended by this plan:"]
@@ -55,13 +55,13 @@ def plan_html(plan: PlanLike) -> str:
 
 
 def _html(plan: PlanLike) -> Iterator[str]:
-    yield f"<p><b>{escape.html(_heading(plan))}</b></p>"
+    yield f"<p><b>{escape.html(plan_heading(plan))}</b></p>"
     if plan.steps:
         yield "<ol>"
     for step in plan.steps:
         yield f"<li><b>{escape.html(step.title)}</b> <code>{escape.html(', '.join(step.codes))}</code>"
         yield f"<br>{escape.html(step.text)}"
-        yield f"<br><i>{escape.html(_effect(step))}</i>"
+        yield f"<br><i>{escape.html(step_effect(step))}</i>"
         yield from (f"<br><code>{escape.html(s)}</code>" for s in (*step.sql, *step.python))
         yield "</li>"
     if plan.steps:
@@ -76,14 +76,16 @@ def _html(plan: PlanLike) -> Iterator[str]:
         yield "</ul>"
 
 
-def _heading(plan: PlanLike) -> str:
+def plan_heading(plan: PlanLike) -> str:
+    """Return the number of steps, and the rows before and after them, in a sentence."""
     none = "no step mends anything" if plan.unrepaired else "nothing to mend"
     steps = {0: none, 1: "1 step"}.get(len(plan.steps), f"{len(plan.steps):,} steps")
     before, after = (("unknown" if n is None else f"{n:,}") for n in (plan.rows_before, plan.rows_after))
     return f"Repair of {plan.name}: {steps}. Rows: {before} before, {after} after."
 
 
-def _effect(step: Step) -> str:
+def step_effect(step: Step) -> str:
+    """Return whether a step is certain, and the rows that come back or are lost."""
     out = ["certain" if step.certain else "a guess: check the result"]
     for count, known, unknown in (
         (step.rows_back, "come back", "rows may come back"),

@@ -17,9 +17,12 @@ __all__ = [
     "ReportLike",
     "SIGNS",
     "WORDS",
+    "finding_lines",
     "page",
+    "report_headline",
     "report_html",
     "report_page",
+    "report_scope",
     "report_text",
 ]
 
@@ -62,14 +65,16 @@ class ReportLike(Protocol):
     def by_severity(self) -> dict[str, int]: ...
 
 
-def _headline(report: ReportLike) -> str:
+def report_headline(report: ReportLike) -> str:
+    """Return the number of findings of each severity in words."""
     if not report.opened:
         return "the table cannot be opened"
     counts = report.by_severity()
     return ", ".join(f"{n:,} × {WORDS[name]}" for name, n in counts.items()) or "nothing found"
 
 
-def _scope(report: ReportLike) -> str:
+def report_scope(report: ReportLike) -> str:
+    """Return what was examined, and how long that took."""
     if not report.opened:
         return f"{report.seconds:.1f} s"
     total = "" if report.metadata is None else f"of {len({s.snapshot_id for s in report.metadata.snapshots}):,} "
@@ -85,7 +90,7 @@ def _notes(report: ReportLike) -> Iterator[str]:
         yield _DEEPER[report.level]
 
 
-def _lines(one: Finding) -> Iterator[tuple[str, str]]:
+def finding_lines(one: Finding) -> Iterator[tuple[str, str]]:
     """Yield label and text of each line about a finding; unescaped."""
     yield "What", one.text
     yield "Where", one.where + (f" and {one.count - 1:,} more" if one.count > 1 else "")
@@ -116,10 +121,10 @@ def _lines(one: Finding) -> Iterator[tuple[str, str]]:
 def report_text(report: ReportLike) -> str:
     """Return the report as plain text, with control characters made visible."""
     e = escape.text
-    out = [f"Check of {e(report.table)}: {_headline(report)}", e(report.location), _scope(report)]
+    out = [f"Check of {e(report.table)}: {report_headline(report)}", e(report.location), report_scope(report)]
     for number, one in enumerate(report.findings[:_SHOWN], 1):
         out += ["", f"{SIGNS[one.severity]} {number}. {one.title}  [{one.severity}: {one.code}]"]
-        for label, text in _lines(one):
+        for label, text in finding_lines(one):
             lines = textwrap.wrap(e(text), _WIDTH - _LABEL - 4, break_on_hyphens=False, break_long_words=False)
             out += [f"    {label if i == 0 else '':<{_LABEL}}{line}" for i, line in enumerate(lines or [""])]
     notes = [e(note) for note in _notes(report)]
@@ -134,9 +139,9 @@ def report_html(report: ReportLike) -> str:
     out = [
         f'<div style="border:1px solid {LINE};border-radius:6px;padding:12px 16px;max-width:960px;'
         'font-family:system-ui,sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere">'
-        f'<div style="font-size:16px;font-weight:600">Check of {e(report.table)}: {_headline(report)}</div>'
+        f'<div style="font-size:16px;font-weight:600">Check of {e(report.table)}: {report_headline(report)}</div>'
         f'<div style="{MONO};font-size:12px;opacity:.8">{e(report.location)}</div>'
-        f'<div style="font-size:12px;opacity:.8;margin-bottom:6px">{e(_scope(report))}</div>'
+        f'<div style="font-size:12px;opacity:.8;margin-bottom:6px">{e(report_scope(report))}</div>'
     ]
     for number, one in enumerate(report.findings[:_SHOWN], 1):
         colour = COLOURS[one.severity]
@@ -145,7 +150,7 @@ def report_html(report: ReportLike) -> str:
             f"{label}</td>"
             f'<td style="text-align:left;padding:1px 0{";" + MONO + ";font-size:12px" if label == "Where" else ""}">'
             f"{e(text)}</td></tr>"
-            for label, text in _lines(one)
+            for label, text in finding_lines(one)
         )
         out.append(
             f'<details{" open" if number <= _OPEN else ""} style="border-left:4px solid {colour};padding:2px 10px;'

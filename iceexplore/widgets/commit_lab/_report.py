@@ -13,9 +13,9 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import Diff, TableState, diff, human_bytes, to_frame
 from iceexplore.storage import Write
 from iceexplore.widgets.commit_lab._session import Simulation, Step, Twin
-from iceexplore.widgets.commit_lab._tree import SideTree
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._escape_text import signs
+from iceexplore.widgets.tree._side_tree import SideTree
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import traitlets
-from traitlets import Bunch
 
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.widgets.commit_lab._report import Report, bars, compared, costs_sent
 from iceexplore.widgets.commit_lab._session import Line, Session, Step
-from iceexplore.widgets.commit_lab._tree import SideTree
 from iceexplore.widgets.core._escape_text import signs
-from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
+from iceexplore.widgets.tree._side_tree import SideTree
+from iceexplore.widgets.tree._sides import SIDES, Sides
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["StepPanel"]
 
 _GRID = "commit"
-_SIDES = ("before", "after")
 _START = {
     "id": "",
     "title": "The table now",
@@ -35,7 +34,6 @@ _CAPTIONS = {"before": "Before: − removed, = kept", "after": "After: + added, 
 #: Placeholders for answers.
 _WAITING = {"checked": "Checking the rules …", "compared": "Running the same operation in another layout …"}
 _CANCELLED = "The step is done, but reading its result was cancelled. Select the step above to read it."
-_NOTHING: dict[str, Any] = {"nodes": {}, "roots": [], "expanded": []}
 
 
 class StepPanel(Panel):
@@ -64,17 +62,16 @@ class StepPanel(Panel):
         self._reports: dict[str, Report] = {}
         host.panel(GridPanel).add(_GRID, StepTables(self._reports))
         self._known: dict[str, dict[str, Any]] = {}
-        self._sides: dict[str, SideTree] = {}
-        self._growing = False
+        self._sides = Sides(self, "commit")
 
     def begin(self) -> None:
         """Answer requests to unfold nodes."""
-        for side in _SIDES:
-            self.host.observe(self._on_expanded, f"commit_{side}_expanded")
+        self._sides.begin()
 
     def close(self) -> None:
         """Release the simulations."""
-        self._shown, self._known, self._sides = None, {}, {}
+        self._shown, self._known = None, {}
+        self._sides.close()
         self._reports.clear()
 
     def _report(self, step: Step) -> Report:
@@ -90,17 +87,16 @@ class StepPanel(Panel):
                 sides = {"after": SideTree(table, None, None, "after")}
                 return sides, {"after": sides["after"].first()}, _START
             report = self._report(step)
-            sides = dict(zip(_SIDES, report.sides, strict=True))
+            sides = dict(zip(SIDES, report.sides, strict=True))
             grown = {name: side.first() for name, side in sides.items()}
             sent = {"id": step.id, "title": step.title, "text": report.text(), **_CAPTIONS}
             return sides, grown, sent | _WAITING | self._known.get(step.id, {})
 
         def show(made: tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]) -> None:
-            self._sides, grown, report = made
+            sides, grown, report = made
             with self.host.hold_sync():  # one message, so that both sides are of the same step
                 self.commit_report = report
-                for name in _SIDES:
-                    self._grown(name, grown.get(name, _NOTHING))
+                self._sides.show(sides, grown)
             if step is not None:
                 self._more(session, line, step)
 
@@ -142,36 +138,11 @@ class StepPanel(Panel):
             self._report(step)
             with self.host.hold_sync():
                 self.commit_report = {"id": step.id, "title": step.title, "text": [_CANCELLED]}
-                for name in _SIDES:
-                    self._grown(name, _NOTHING)
+                self._sides.clear()
             return
         waiting = {name for name, text in _WAITING.items() if self.commit_report.get(name) == text}
         if waiting:
             self.commit_report = {**self.commit_report, **dict.fromkeys(waiting, "")}
-
-    def _grown(self, side: str, grown: Mapping[str, Any]) -> None:
-        self._growing = True
-        try:
-            for name, value in grown.items():
-                setattr(self, f"commit_{side}_{name}", value)
-        finally:
-            self._growing = False
-
-    @shown
-    def _on_expanded(self, change: Bunch) -> None:
-        if self._growing:
-            return
-        side = change["name"].split("_")[1]
-        tree, wanted = self._sides.get(side), list(change["new"])
-        nodes = getattr(self, f"commit_{side}_nodes")
-        if tree is None or all(i in nodes and nodes[i]["children"] is not None for i in wanted):
-            return
-
-        def show(grown: dict[str, Any]) -> None:
-            with self.host.hold_sync():
-                self._grown(side, grown)
-
-        self.host.run(f"commit:{side}", "Reading", lambda: tree.grow(wanted), show)
 
 
 class StepTables(GridSource):

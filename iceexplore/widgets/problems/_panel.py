@@ -17,10 +17,13 @@ from iceexplore.widgets.core._bundle import packed, script
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.core._static_html import problems_html
 from iceexplore.widgets.core._table_widget import TableWidget
+from iceexplore.widgets.problems._doctor_panel import DoctorPanel
 from iceexplore.widgets.problems._nodes_of_problems import Coverage, Place, coverage, places_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from iceexplore.doctor import Report
 
 __all__ = ["Problems", "ProblemsPanel"]
 
@@ -56,6 +59,7 @@ class ProblemsPanel(Panel):
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
+        self._doctor = host.panel(DoctorPanel)
         self._listed = (-1, -1)
         self._listing = False
 
@@ -77,8 +81,8 @@ class ProblemsPanel(Panel):
         return frame.assign(node=pd.Series([places.get(p.where, Place("")).node for p in met], dtype="string"))
 
     def no_kernel_html(self) -> str:
-        """Return the problems as HTML."""
-        return problems_html(self.problems)
+        """Return the problems as HTML; empty after a check, whose report has more."""
+        return "" if self._doctor.report is not None else problems_html(self.problems)
 
     def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         """List the problems as seen from another snapshot."""
@@ -189,14 +193,19 @@ class ProblemsPanel(Panel):
 
 
 class Problems(TableWidget):
-    """A widget of the problems in everything read so far from a table.
+    """A widget that checks a table, and lists the problems met so far.
 
     ``Problems(t, selection=explorer)`` shows a clicked problem's node in the explorer.
     """
 
-    panels = (ProblemsPanel,)
+    panels = (DoctorPanel, ProblemsPanel)
 
     _esm = packed(script("problems.problemsView"))
+
+    @property
+    def report(self) -> Report | None:
+        """The last report of the doctor; None before a check. Its repair plan's ``table`` is a table's state."""
+        return self._panel(DoctorPanel).report
 
     @property
     def found_problems(self) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import { blocks } from "./blocks.js";
 import { copyButton, keyboardForm, panelTabs } from "./controls.js";
 import { button, el, fill, options, randomId, sameJson, setEnabled } from "./dom.js";
 import { gridView } from "./grid.js";
-import { treeView } from "./treeView.js";
+import { sidesView } from "./sides.js";
 
 /** The tabs about a step, and which of them are tables. */
 const COMMIT_TABS = {
@@ -267,30 +267,13 @@ export function commitView(model) {
 
   // Before and after ---------------------------------------------------------------------------------------------------
 
-  /** @param {"before" | "after"} side */
-  function makeSide(side) {
-    const tree = treeView(model, {
-      prefix: `commit_${side}_`,
-      label: `Tree ${side} the step`,
-      list: true,
-      watch: ["commit_draft"],
-      selected: () => model.commit_draft[side] ?? "",
-      select: (node) => changeDraft({ [side]: node }),
-    });
-    const title = el("figcaption");
-    const description = el("div.path", { tabindex: 0 });
-    const element = el("figure.side", title, tree, description);
-    function draw() {
-      const selected = model.commit_draft[side] ?? "";
-      element.hidden = !model[`commit_${side}_roots`].length;
-      title.textContent = model.commit_report[side] ?? "";
-      description.textContent = model[`commit_${side}_nodes`][selected]?.tooltip ??
-        "Select a part to see what it is and where.";
-    }
-    return { element, draw };
-  }
-  const sides = [makeSide("before"), makeSide("after")];
-  const trees = el("div.sides", sides.map(({ element }) => element));
+  const sides = sidesView(model, {
+    prefix: "commit",
+    change: "the step",
+    draft: "commit_draft",
+    select: (side, node) => changeDraft({ [side]: node }),
+    caption: (side) => model.commit_report[side],
+  });
   const heading = el("h3");
   const report = el("ul.report-list", { ariaLive: "polite" });
 
@@ -298,7 +281,7 @@ export function commitView(model) {
     const { title = "", text = [], checked, compared } = model.commit_report;
     heading.textContent = title;
     fill(report, [...text, checked, compared].filter(Boolean).map((line) => el("li", line)));
-    for (const { draw } of sides) draw();
+    sides.draw();
   }
 
   // What else is known of the step -------------------------------------------------------------------------------------
@@ -333,7 +316,7 @@ export function commitView(model) {
   const panel = el(
     "div.commit-panel",
     { role: "tabpanel", id: `${id}-panel` },
-    trees,
+    sides.element,
     grid.element,
     cost,
     python,
@@ -349,7 +332,7 @@ export function commitView(model) {
     if (step && COMMIT_TABLES.includes(now)) grid.look(step, now);
     const missing = compared || "That was cancelled: undo and redo the step to have it done.";
     fill(cost, costs ? blocks(model, costs) : missing);
-    const shown = /** @type {Record<string, HTMLElement>} */ ({ trees, cost, python, save });
+    const shown = /** @type {Record<string, HTMLElement>} */ ({ trees: sides.element, cost, python, save });
     tabs.mark(now, shown[now] ?? grid.element);
   }
 

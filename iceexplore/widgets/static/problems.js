@@ -1,12 +1,15 @@
 /**
- * The problems found so far, by severity and kind, each with a link to its node.
+ * The tab Problems: a check to run, its findings, their repair; and the problems met so far, by severity and kind, each
+ * with a link to its node.
  *
  * @module
  */
 
-/** @import { Model, ProblemGroup, ProblemItem, Selection, Severity } from "./types.d.ts" */
+/** @import { Model, ProblemGroup, ProblemItem, Severity } from "./types.d.ts" */
 
-import { button, changeSelection, el, fill, formatCount, keepFocus, setEnabled } from "./dom.js";
+import { panelTabs } from "./controls.js";
+import { changeDoctorDraft, checkForm, findingsView, goToNode, repairView, severitySign } from "./doctor.js";
+import { button, el, fill, formatCount, keepFocus, randomId, setEnabled } from "./dom.js";
 
 /**
  * The severities, most severe first, with their labels.
@@ -15,22 +18,15 @@ import { button, changeSelection, el, fill, formatCount, keepFocus, setEnabled }
  */
 const SEVERITIES = [["error", "error"], ["warning", "warning"], ["info", "note"]];
 const SEVERITY_NAMES = new Map(SEVERITIES);
+/** The tabs of the panel. */
+const PROBLEM_TABS = { findings: "Findings", repair: "Repair", met: "Met so far" };
 
 /**
- * Return the sign of a severity.
- *
- * @param {Severity} severity
- */
-function severitySign(severity) {
-  return el(`span.sign.is-${severity}`, { role: "img", ariaLabel: SEVERITY_NAMES.get(severity) });
-}
-
-/**
- * Return the list of problems.
+ * Return the list of problems met so far.
  *
  * @param {Model} model
  */
-export function problemsView(model) {
+function metView(model) {
   const sums = el("span.group", { role: "group", ariaLabel: "Severities shown" });
   const covered = el("span.covered", { role: "status" });
   const readAll = button("", () => model.save("read_all", model.read_all + 1));
@@ -48,7 +44,7 @@ export function problemsView(model) {
       const toggle = () => model.save("severities", isShown ? others : [...shown, severity]);
       const text = texts[severity] ?? `${name}s: not checked`;
       const properties = { "data-key": severity, ariaPressed: isShown };
-      return setEnabled(button([severitySign(severity), " " + text], toggle, properties), counts[severity]);
+      return setEnabled(button([severitySign(severity, name), " " + text], toggle, properties), counts[severity]);
     });
     fill(sums, buttons);
     fill(covered, coverage);
@@ -60,7 +56,7 @@ export function problemsView(model) {
   function problemElement({ id, text, evidence, where, since, actions }) {
     const { node } = model.selection;
     const buttons = actions.map(({ title, selection }) =>
-      button(title, () => go(selection), { "data-key": title + id, ariaLabel: `${title}: ${where}` })
+      button(title, () => goToNode(model, selection), { "data-key": title + id, ariaLabel: `${title}: ${where}` })
     );
     return el(
       "li.finding",
@@ -71,12 +67,6 @@ export function problemsView(model) {
       el("div.evidence", since && `since ${since}`),
       el("div.acts", buttons),
     );
-  }
-  /** @param {Partial<Selection>} selection */
-  function go(selection) {
-    // In the explorer, nodes are shown in another tab.
-    if (model.tab !== undefined) model.set("tab", "tree");
-    changeSelection(model, selection);
   }
 
   /**
@@ -99,7 +89,7 @@ export function problemsView(model) {
       el(
         "summary",
         { "data-key": code },
-        severitySign(severity),
+        severitySign(severity, SEVERITY_NAMES.get(severity)),
         el("strong", title),
         el("span.badge", formatCount(count)),
       ),
@@ -126,5 +116,25 @@ export function problemsView(model) {
   model.follow(["problems", "severities", "busy"], drawBar);
   model.follow(["problems", "severities"], drawList);
   model.onChange("selection", follow);
-  return el("section.problems", { ariaLabel: "Problems" }, bar, list);
+  return el("section.met", { ariaLabel: "Problems met so far" }, bar, list);
+}
+
+/**
+ * Return the tab Problems.
+ *
+ * @param {Model} model
+ */
+export function problemsView(model) {
+  const parts = { findings: findingsView(model), repair: repairView(model), met: metView(model) };
+  const panel = el("div.problem-panel", { role: "tabpanel", id: `ice-${randomId()}-problems` }, Object.values(parts));
+  const tabs = panelTabs("About problems", PROBLEM_TABS, panel, (tab) => changeDoctorDraft(model, { tab }));
+
+  function draw() {
+    const { tab = model.doctor_report.id ? "findings" : "met" } = model.doctor_draft;
+    const chosen = /** @type {keyof typeof parts} */ (tab in parts ? tab : "findings");
+    tabs.mark(chosen, parts[chosen]);
+  }
+
+  model.follow(["doctor_draft", "doctor_report"], draw);
+  return el("section.problems", { ariaLabel: "Problems" }, checkForm(model), tabs.element, panel);
 }

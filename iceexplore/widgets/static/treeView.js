@@ -68,8 +68,8 @@ export function pathTo(id, nodes, parents) {
  *
  * @param {Model} model
  * @param {object} [options]
- * @param {"" | "scan_" | "commit_before_" | "commit_after_"} [options.prefix] Of the traits `nodes`, `roots` and
- *   `expanded`. Without a prefix the view also has what only the table's tree has: Python's search, its files, and a
+ * @param {"" | "scan_" | "commit_before_" | "commit_after_" | "repair_before_" | "repair_after_"} [options.prefix] Of the
+ *   traits `nodes`, `roots` and `expanded`. Without a prefix the view also has what only the table's tree has: Python's search, its files, and a
  *   comparison.
  * @param {string} [options.label] What the forest is, for screen readers.
  * @param {string[]} [options.watch] Names of other traits on which `selected` depends.

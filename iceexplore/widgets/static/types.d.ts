@@ -24,7 +24,7 @@ export interface RenderContext {
 }
 
 /** The traits whose value is a request of the browser: each has a number, `n`. */
-export type RequestName = "search" | "wanted" | "scan_draft" | "scan_ask" | "commit_asked";
+export type RequestName = "search" | "wanted" | "scan_draft" | "scan_ask" | "commit_asked" | "doctor_asked";
 
 /** What `createModel` of `shell.js` adds to the traits. */
 export interface ModelMethods {
@@ -99,6 +99,18 @@ export interface Traits {
   problems: Problems;
   severities: Severity[];
   read_all: number;
+  doctor_asked?: { n?: number; do?: string };
+  doctor_report: DoctorReport;
+  doctor_effects: Effect[];
+  doctor_draft: DoctorDraft;
+  repair_plan: RepairPlan;
+  repair_draft: { before?: string; after?: string };
+  repair_before_nodes: Nodes;
+  repair_before_roots: string[];
+  repair_before_expanded: string[];
+  repair_after_nodes: Nodes;
+  repair_after_roots: string[];
+  repair_after_expanded: string[];
   // deletes/
   vector_of: { node?: string; path?: string; footer?: boolean; missed?: string };
   vector: Partial<Vector>;
@@ -445,6 +457,64 @@ export interface Problems {
   covered?: string;
   left?: string;
   nothing?: string;
+}
+
+/** How a finding affects readers: they fail, return wrong rows, are slow, or are not affected. */
+export type Effect = "fail" | "wrong" | "slow" | "untidy";
+
+/** A finding that another one causes. */
+export interface FollowingFinding {
+  code: string;
+  text: string;
+  where: string;
+  /** What to select; null if the tree has no node for it. */
+  node: Partial<Selection> | null;
+}
+
+export interface Finding extends FollowingFinding {
+  id: string;
+  severity: Effect;
+  title: string;
+  count: number;
+  lines: [label: string, text: string][];
+  since: Partial<Selection> | null;
+  /** The first places, if there are several. */
+  places: [where: string, node: Partial<Selection> | null][];
+  follows: FollowingFinding[];
+  /** How many findings follow, as text. */
+  chain: string;
+  /** About those that are not listed. */
+  more: string;
+}
+
+export interface DoctorReport {
+  id?: string;
+  level?: string;
+  snapshots?: string;
+  scope?: string;
+  counts?: Record<Effect, number>;
+  sums?: Record<Effect, string>;
+  findings?: Finding[];
+  more?: string;
+  notes?: string[];
+}
+
+export interface DoctorDraft {
+  tab?: string;
+  level?: string;
+  snapshots?: string;
+}
+
+export interface RepairPlan {
+  /** The id of the report whose findings it repairs. */
+  of?: string;
+  headline?: string;
+  blocks?: Block[];
+  python?: string;
+  sql?: string;
+  before?: string;
+  after?: string;
+  note?: string;
 }
 
 export interface Vector {

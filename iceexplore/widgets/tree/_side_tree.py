@@ -1,4 +1,4 @@
-"""The trees of a table before and after a step of the commit lab, marked with what was added, removed and kept."""
+"""The tree of a table before or after a change (a commit, a repair), marked with what was added, removed and kept."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FILES = ("data-file", "position-delete", "equality-delete", "deletion-vector")
 
 @dataclass
 class SideTree:
-    """The tree of the table on one side of a step.
+    """The tree of the table on one side of a change.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class SideTree:
     # Marks ------------------------------------------------------------------------------------------------------------
 
     def _marks(self, nodes: list[TreeNode]) -> list[set[Mark]]:
-        """Return the marks of each node for the effect of the step; none at the start."""
+        """Return the marks of each node for the effect of the change; none at the start."""
         if self.other is None:
             return [set() for _ in nodes]
         changed = self._changed(nodes)

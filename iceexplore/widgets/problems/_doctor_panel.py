@@ -1,0 +1,157 @@
+"""Examine the table, list what is broken and since when, and show what a repair would change."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from iceexplore.errors import OptionError
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
+from iceexplore.widgets.problems._findings import findings_sent
+from iceexplore.widgets.problems._repair import plan_sent, sides_of
+from iceexplore.widgets.tree._sides import Sides
+
+if TYPE_CHECKING:
+    from iceexplore.doctor import RepairPlan, Report
+
+__all__ = ["DoctorPanel"]
+
+_SNAPSHOTS = ("current", "all")
+#: Severities of findings, worst first: `iceexplore.doctor.EFFECTS`, which is not imported before it is needed.
+_EFFECTS = ("fail", "wrong", "slow", "untidy")
+_CAPTIONS = {"before": "Now: − removed, = kept", "after": "Repaired: + added, − removed, = kept"}
+_UNCHECKED = "Check the table first: a repair is planned for what the check found."
+
+
+class DoctorPanel(Panel):
+    """The doctor: runs a check, and plans the repair of what it found.
+
+    Attributes
+    ----------
+    doctor_asked
+        The browser's last request: ``do`` is ``check`` (with ``level`` and ``snapshots``, as of
+        `iceexplore.Table.check`) or ``repair``. `cancelled` stops both.
+    doctor_report
+        The last report, empty before the first: ``id``, ``level``, ``snapshots``, ``scope`` (what was examined, as
+        text), ``counts`` and ``sums`` (as text) by severity, ``findings``, ``more`` (about those not listed) and
+        ``notes`` (what could not be checked). A finding has a stable ``id``, ``code``, ``title``, ``severity``,
+        ``text``, ``lines`` (label and text), ``node`` (what to select for its place, None if no node has it), ``since``
+        (the same of the snapshot that introduced it), ``places``, and ``follows``: findings that it causes.
+    doctor_effects
+        The severities shown.
+    doctor_draft
+        What the browser has chosen: ``tab``, ``level``, ``snapshots``.
+    repair_plan
+        The plan for the report whose id is ``of``: ``headline``, ``blocks`` (the steps), ``python``, ``sql``, captions
+        of the trees ``before`` and ``after``, and ``note``, a sentence about them.
+    repair_draft
+        The selected node of each tree, ``before`` and ``after``.
+    repair_before_nodes, repair_before_roots, repair_before_expanded
+        The tree before the repair; ``repair_after_*`` is the tree of the repaired, simulated table.
+    """
+
+    doctor_asked = SyncedTrait(traitlets.Dict())
+    doctor_report = SyncedTrait(traitlets.Dict())
+    doctor_effects = SyncedTrait(traitlets.List(traitlets.Unicode(), list(_EFFECTS)))
+    doctor_draft = SyncedTrait(traitlets.Dict())
+    repair_plan = SyncedTrait(traitlets.Dict())
+    repair_draft = SyncedTrait(traitlets.Dict())
+    repair_before_nodes = SyncedTrait(traitlets.Dict())
+    repair_before_roots = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    repair_before_expanded = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    repair_after_nodes = SyncedTrait(traitlets.Dict())
+    repair_after_roots = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    repair_after_expanded = SyncedTrait(traitlets.List(traitlets.Unicode()))
+
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self.report: Report | None = None
+        self.plan: RepairPlan | None = None
+        self._count = 0
+        self._sides = Sides(self, "repair")
+
+    def begin(self) -> None:
+        """Answer requests."""
+        self.host.observe_requests(self._on_asked, "doctor_asked")
+        self._sides.begin()
+
+    def close(self) -> None:
+        """Release the report, the simulation and its trees."""
+        self.report = self.plan = None
+        self._sides.close()
+
+    def no_kernel_html(self) -> str:
+        """Return the report as HTML; empty before a check."""
+        return "" if self.report is None else self.report._repr_html_()
+
+    def _on_asked(self, asked: Mapping[str, Any]) -> None:
+        self.host.shown(lambda: self._answer(asked))
+
+    def _answer(self, asked: Mapping[str, Any]) -> None:
+        if asked.get("do") == "check":
+            self.check(asked.get("level", "metadata"), asked.get("snapshots", "current"))
+        elif asked.get("do") == "repair":
+            self.repair()
+        else:
+            raise OptionError(f"doctor_asked={str(asked.get('do'))[:40]!r}: choose 'check' or 'repair'")
+
+    def check(self, level: Any, snapshots: Any) -> None:  # noqa: ANN401  the browser may send anything
+        """Examine the table in the worker, step by step, and show the report.
+
+        Raises
+        ------
+        OptionError
+            The level or the choice of snapshots is unknown.
+        """
+        from iceexplore.doctor import check_options, examine_in_steps, verify_here
+
+        check_options(level, None, ())
+        if snapshots not in _SNAPSHOTS:
+            raise OptionError(f"snapshots={str(snapshots)[:40]!r}: choose 'current' or 'all'")
+        state, shown = self.host.state, self.host.snapshot
+
+        def read() -> Generator[str, None, tuple[Report, dict[str, Any]]]:
+            steps = examine_in_steps(state, level=level, verify=verify_here(), snapshots=snapshots)
+            report = yield from steps
+            return report, findings_sent(report, state, shown)
+
+        def show(made: tuple[Report, dict[str, Any]]) -> None:
+            self.report, sent = made
+            self.plan = None
+            self._count += 1
+            with self.host.hold_sync():
+                self.doctor_report = {"id": str(self._count), "snapshots": snapshots, **sent}
+                self.repair_plan = {}
+                self._sides.clear()
+
+        self.host.run("doctor", "Checking the table", read, show)
+
+    def repair(self) -> None:
+        """Plan the repair of the last report's findings, and show its steps and the trees before and after it.
+
+        Raises
+        ------
+        OptionError
+            The table has not been checked yet.
+        """
+        report, state = self.report, self.host.state
+        if report is None:
+            raise OptionError(_UNCHECKED)
+        of, snapshots = self.doctor_report["id"], self.doctor_report["snapshots"]
+
+        def read() -> Generator[str, None, Any]:
+            plan = report.repair()
+            yield "Counting the rows …"  # the plan counts when it is first shown
+            sent = plan_sent(plan, state, level=report.level, snapshots=snapshots)
+            yield "Comparing the trees …"
+            return plan, sent, *sides_of(plan, state)
+
+        def show(made: Any) -> None:  # noqa: ANN401
+            self.plan, sent, trees, grown, note = made
+            with self.host.hold_sync():  # one message, so that the steps and both trees are of the same plan
+                self.repair_plan = {"of": of, **sent, **_CAPTIONS, "note": note}
+                self._sides.show(trees, grown)
+
+        self.host.run("doctor", "Planning the repair", read, show)

@@ -1,0 +1,132 @@
+"""A report for the browser: findings with their lines, chains, places and what to select for each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.graph import TableState, amount, json_safe
+from iceexplore.metadata import Snapshot, in_order
+from iceexplore.render import escape
+from iceexplore.widgets.problems._nodes_of_problems import Place, places_of
+
+if TYPE_CHECKING:
+    from iceexplore.doctor import Finding, Report
+
+__all__ = ["findings_sent", "text_of"]
+
+#: Maximum number of findings sent, and of those that follow from one; others are only counted.
+_MAX_FINDINGS = 200
+_MAX_FOLLOWS = 20
+_MAX_TEXT = 2_000
+#: Maximum number of snapshots in whose trees nodes are looked for, as each of them has its root read.
+_MAX_TREES = 50
+#: Lines that are shown otherwise: as the finding's text, and as a list of findings.
+_NOT_LINES = frozenset({"What", "Follows"})
+
+
+def findings_sent(report: Report, state: TableState, shown: Snapshot | None) -> dict[str, Any]:
+    """Return the traits' value for a report; see `DoctorPanel`.
+
+    Parameters
+    ----------
+    state
+        The examined table. The roots of affected snapshots are read to find the nodes of findings, no other file.
+    shown
+        The preferred snapshot in whose tree to find a node.
+    """
+    from iceexplore.doctor import EFFECTS, WORDS, report_scope
+
+    findings = report.findings[:_MAX_FINDINGS]
+    left = len(report.findings) - len(findings)
+    at = _places(state, shown, [more for one in findings for more in (one, *one.follows[:_MAX_FOLLOWS])])
+    counts = {name: sum(f.severity == name for f in report.findings) for name in EFFECTS}
+    return {
+        "level": report.level,
+        "scope": report_scope(report),
+        "counts": counts,
+        "sums": {name: f"{count:,} × {WORDS[name]}" for name, count in counts.items()},
+        "findings": [_item(one, state, at) for one in findings],
+        "more": f"and {left:,} more: see report.to_pandas() in Python" if left else "",
+        "notes": [text_of(f"Not checked: {name}. {why[:1].upper()}{why[1:]}") for name, why in report.unknown.items()],
+    }
+
+
+def text_of(value: str) -> str:
+    """Return a text from a table for the browser: shortened, and with visible signs for control characters."""
+    return str(json_safe(escape.visible(escape.shorten(value, _MAX_TEXT))))
+
+
+def _item(one: Finding, state: TableState, at: Mapping[tuple[str, str], Place]) -> dict[str, Any]:
+    from iceexplore.doctor import finding_lines
+
+    here = at.get((one.code, one.where))
+    follows = [_follower(more, at) for more in one.follows[:_MAX_FOLLOWS]]
+    more = len(one.follows) - len(follows)
+    return {
+        **_follower(one, at),
+        "id": _identity(one),
+        "title": one.title,
+        "severity": one.severity,
+        "lines": [[label, text_of(text)] for label, text in finding_lines(one) if label not in _NOT_LINES],
+        "follows": follows,
+        "chain": f"{amount(len(one.follows), 'finding follows', 'findings follow')} from this" if one.follows else "",
+        "more": f"and {more:,} more" if more else "",
+        "since": _since(one, state),
+        "places": [
+            [text_of(where), _selection(here if where == one.where else at.get((one.code, where)))]
+            for where in (one.places if one.count > 1 else ())
+        ],
+        "count": one.count,
+    }
+
+
+def _follower(one: Finding, at: Mapping[tuple[str, str], Place]) -> dict[str, Any]:
+    return {
+        "code": one.code,
+        "text": text_of(one.text),
+        "where": text_of(one.where),
+        "node": _selection(at.get((one.code, one.where))),
+    }
+
+
+def _selection(place: Place | None) -> dict[str, str] | None:
+    if place is None:
+        return None
+    return {"node": place.node, **({"snapshot": place.snapshot} if place.snapshot else {})}
+
+
+def _since(one: Finding, state: TableState) -> dict[str, str] | None:
+    """Return what to select for the snapshot that introduced a fault, if the table still has it."""
+    snapshot = None if one.since is None or one.since.snapshot_id is None else one.since.snapshot_id
+    if snapshot is None or state.metadata.snapshot(snapshot) is None:
+        return None
+    return {"snapshot": str(snapshot), "node": f"snapshot:{snapshot}"}
+
+
+def _places(state: TableState, shown: Snapshot | None, findings: Iterable[Finding]) -> dict[tuple[str, str], Place]:
+    """Return the nodes of findings' places by code and place, each in the tree of an affected snapshot."""
+    newest = {s.snapshot_id: s for s in in_order(state.metadata.snapshots)}
+    groups: dict[int | None, list[tuple[str, str]]] = {}
+    for one in findings:
+        keys = [(one.code, where) for where in dict.fromkeys([one.where, *one.places])]
+        groups.setdefault(_tree_of(one, shown, newest), []).extend(keys)
+    found: dict[tuple[str, str], Place] = {}
+    for number, keys in list(groups.items())[:_MAX_TREES]:
+        snapshot = shown if number is None else newest[number]
+        places = places_of(state, snapshot, {where for _, where in keys})
+        found |= {key: places[key[1]] for key in keys if key[1] in places}
+    return found
+
+
+def _tree_of(one: Finding, shown: Snapshot | None, newest: dict[int, Snapshot]) -> int | None:
+    """Return the snapshot in whose tree to find a finding: the newest affected one; None for the one shown."""
+    if shown is not None and shown.snapshot_id in one.snapshots:
+        return None
+    return next((i for i in reversed(newest) if i in one.snapshots), None)
+
+
+def _identity(one: Finding) -> str:
+    identity = "\x1f".join((one.code, one.where, one.text, one.field or ""))
+    return hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -1,0 +1,54 @@
+/**
+ * Two trees beside each other: the table before and after a change.
+ *
+ * @module
+ */
+
+/** @import { Model, Nodes } from "./types.d.ts" */
+
+import { el } from "./dom.js";
+import { treeView } from "./treeView.js";
+
+/**
+ * Return the trees before and after a change, and a function that draws what is not in their traits.
+ *
+ * @param {Model} model
+ * @param {object} options
+ * @param {"commit" | "repair"} options.prefix Of the traits, such as `commit_before_nodes`.
+ * @param {string} options.change What the change is, for screen readers: "the step".
+ * @param {"commit_draft" | "repair_draft"} options.draft The trait with the selected node of each side.
+ * @param {(side: "before" | "after", node: string) => void} options.select
+ * @param {(side: "before" | "after") => string | undefined} options.caption
+ * @returns {{ element: HTMLElement, draw: () => void }}
+ */
+export function sidesView(model, { prefix, change, draft, select, caption }) {
+  /** @param {"before" | "after"} side */
+  function makeSide(side) {
+    const selected = () => /** @type {string} */ (model[draft][side] ?? "");
+    const tree = treeView(model, {
+      prefix: `${prefix}_${side}_`,
+      label: `Tree ${side} ${change}`,
+      list: true,
+      watch: [draft],
+      selected,
+      select: (node) => select(side, node),
+    });
+    const title = el("figcaption");
+    const description = el("div.path", { tabindex: 0 });
+    const element = el("figure.side", title, tree, description);
+    function draw() {
+      element.hidden = !model[`${prefix}_${side}_roots`].length;
+      title.textContent = caption(side) ?? "";
+      description.textContent = model[`${prefix}_${side}_nodes`][selected()]?.tooltip ??
+        "Select a part to see what it is and where.";
+    }
+    return { element, draw };
+  }
+  const sides = [makeSide("before"), makeSide("after")];
+  return {
+    element: el("div.sides", sides.map(({ element }) => element)),
+    draw() {
+      for (const { draw } of sides) draw();
+    },
+  };
+}
