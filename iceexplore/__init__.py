@@ -36,16 +36,18 @@ from iceexplore.errors import (
 )
 
 if TYPE_CHECKING:
+    from iceexplore._catalog import Catalog
     from iceexplore._figures import figures
     from iceexplore._lab import Lab, create, lab
     from iceexplore.commits import change_scenarios
     from iceexplore.inspect import LooseFile, open_file
     from iceexplore.on_spark import spark
     from iceexplore.storage import memory_limit
-    from iceexplore.table import Simulation, Table, check, check_catalog, empty, open, sample
+    from iceexplore.table import Simulation, Table, check, check_catalog, empty, open, open_catalog, sample
 
 __all__ = [
     "AccessDeniedError",
+    "Catalog",
     "CatalogError",
     "CommitConflictError",
     "FileMissingError",
@@ -77,6 +79,7 @@ __all__ = [
     "lab",
     "memory_limit",
     "open",
+    "open_catalog",
     "open_file",
     "sample",
     "spark",
@@ -86,6 +89,7 @@ __version__ = "0.1.0"
 
 # The public classes need pyarrow (0.1 s to import); the package itself imports in a few milliseconds.
 _LAZY = {
+    "Catalog": "iceexplore._catalog",
     "Lab": "iceexplore._lab",
     "LooseFile": "iceexplore.inspect",
     "Simulation": "iceexplore.table",
@@ -99,6 +103,7 @@ _LAZY = {
     "lab": "iceexplore._lab",
     "memory_limit": "iceexplore.storage",
     "open": "iceexplore.table",
+    "open_catalog": "iceexplore.table",
     "open_file": "iceexplore.inspect",
     "sample": "iceexplore.table",
     "spark": "iceexplore.on_spark",

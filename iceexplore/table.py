@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import iceexplore as ix  # its packages are imported on first use
 from iceexplore import graph
+from iceexplore._catalog import Catalog
 from iceexplore._samples import sample_path
 from iceexplore.errors import (
     IceexploreError,
@@ -22,6 +23,7 @@ from iceexplore.errors import (
     Problems,
     renamed_arguments,
     renamed_method,
+    seconds_of,
     text_of,
     version_of,
 )
@@ -55,13 +57,24 @@ if TYPE_CHECKING:
     from iceexplore.widgets import Explorer
     from iceexplore.writing import SchemaLike
 
-__all__ = ["CommittedTable", "Simulation", "Table", "check", "check_catalog", "empty", "open", "sample", "simulate"]
+__all__ = [
+    "CommittedTable",
+    "Simulation",
+    "Table",
+    "check",
+    "check_catalog",
+    "empty",
+    "open",
+    "open_catalog",
+    "sample",
+    "simulate",
+]
 
 
 def open(  # noqa: A001  (ix.open is the face; the module never needs the built-in)
     source: SourceLike,
     *,
-    catalog: CatalogLike | None = None,
+    catalog: CatalogLike | Catalog[Table] | None = None,
     moved: Mapping[str, str | PathLike[str]] | None = None,
     version: int | str | None = None,
     allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
@@ -76,7 +89,7 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
         A table folder, a metadata file, a URI of either (``s3://``, ``gs://``, ``memory://``, or any other that fsspec
         or PyIceberg's FileIO supports), a zip, a PyIceberg ``Table``, or, with ``catalog``, a table identifier.
     catalog
-        The name of a PyIceberg catalog, or a catalog object.
+        The name of a PyIceberg catalog, or a catalog object; also what `open_catalog` returned.
     moved
         The current location of moved files, by the prefix that the metadata has for them. Detected where possible.
     version
@@ -99,8 +112,14 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError
         The storage or catalog refused access or failed.
     """
+    if isinstance(source, Catalog):
+        raise OptionError(f"this is a catalog, not a table: catalog['db.table'] opens one. It holds:\n{source!r}")
     if properties is not None and not isinstance(properties, Mapping):
         raise OptionError(f"properties={type(properties).__name__}: give names and values, as a dictionary")
+    if isinstance(catalog, Catalog):
+        if not isinstance(source, (str, tuple, list)):
+            raise OptionError(f"with catalog= the source is a table's name ('db.table'), not {type(source).__name__}")
+        return catalog.open(source, moved=moved, version=version, strict=strict)
     state = graph.open_state(
         source, catalog=catalog, moved=moved, version=version, allow=allow, properties=properties, strict=strict
     )
@@ -154,8 +173,52 @@ def check(
     return table.check(level, spark=spark, snapshots=snapshots, only=only, skip=skip, baseline=baseline)
 
 
+def open_catalog(
+    source: CatalogLike | str | PathLike[str],
+    *,
+    allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
+    properties: Mapping[str, str] | None = None,
+    time_limit: float | None = 10.0,
+) -> Catalog[Table]:
+    """Open a catalog or warehouse folder: an object that shows its namespaces, tables and views, and opens tables.
+
+    Nothing is listed before the object is shown or asked for what it holds.
+
+    Parameters
+    ----------
+    source
+        A PyIceberg catalog, the name of one, or a folder, which is searched for tables. A text is a folder if it has a
+        slash or names one that exists.
+    allow, properties
+        As for `open`: for the catalog or folder, and for each table opened from it.
+    time_limit
+        Seconds for the first listing; None for no limit. Loading a catalog by its name is not limited.
+
+    Raises
+    ------
+    CatalogError, MetadataNotFoundError, AccessDeniedError, StorageError, MissingDependencyError
+        The catalog or folder does not exist or cannot be reached.
+    OptionError
+        An argument is invalid.
+
+    Examples
+    --------
+    >>> catalog = ix.open_catalog("prod")
+    >>> catalog  # namespaces, tables and views
+    >>> catalog.tables  # as pandas
+    >>> catalog["db.trips"].tree()
+    """
+    from functools import partial
+
+    from iceexplore.storage import list_tables
+
+    limit = None if time_limit is None else seconds_of("time_limit", time_limit)
+    how: dict[str, Any] = {"allow": allow, "properties": properties}
+    return Catalog(list_tables(source, **how), partial(open, **how), partial(check_catalog, **how), limit)
+
+
 def check_catalog(
-    catalog: CatalogLike | str | PathLike[str],
+    catalog: CatalogLike | Catalog[Table] | str | PathLike[str],
     level: Literal["metadata", "files", "rows"] = "metadata",
     *,
     snapshots: Literal["current", "all"] = "current",
@@ -164,6 +227,7 @@ def check_catalog(
     allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
     properties: Mapping[str, str] | None = None,
     time_limit: float | None = None,
+    listing_limit: float | None = None,
     resume: str | PathLike[str] | None = None,
     workers: int = 8,
     progress: bool = True,
@@ -173,13 +237,18 @@ def check_catalog(
     Parameters
     ----------
     catalog
-        A PyIceberg catalog, the name of one, or a folder, which is searched for tables.
+        A PyIceberg catalog, the name of one, a folder, which is searched for tables, or what `open_catalog` returned,
+        whose listing is used and continued.
     level, snapshots, only, skip
         As for `iceexplore.Table.check`, for each table.
     allow, properties
         As for `open`, for each table.
     time_limit
-        Seconds per table. One that takes longer is a row with an error.
+        Seconds per table. One that takes longer is a row with an error. (A catalog in memory, as PyIceberg's
+        ``InMemoryCatalog``, belongs to this thread: its tables are checked one by one, without this limit.)
+    listing_limit
+        Seconds for listing the tables. If they are over, the tables listed by then are checked, and ``.complete`` is
+        False.
     resume
         A JSON file: tables that it has a report of are not checked again. It is written during the check, so that an
         interrupted one can go on.
@@ -219,6 +288,7 @@ def check_catalog(
         lambda table: check(table.source, level, catalog=table.catalog, allow=allow, properties=properties, **how),
         options={"level": level, "snapshots": snapshots, **codes},
         time_limit=time_limit,
+        listing_limit=listing_limit,
         resume=resume,
         workers=workers,
         show_progress=progress,

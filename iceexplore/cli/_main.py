@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _LEVELS = click.Choice(["metadata", "files", "rows"])
+_SECONDS = click.FloatRange(min=0, min_open=True)
 _EPILOG = "Exit status: 0 clean, 1 findings or an assertion that failed, 2 could not read or a wrong call."
 
 
@@ -142,7 +143,7 @@ def maintain(source: str, as_json: bool, **how: Any) -> None:
 
 @main.command(epilog=_EPILOG)
 @click.argument("source")
-@click.option("--list", "only_list", is_flag=True, help="List the tables, without checking them.")
+@click.option("--list", "only_list", is_flag=True, help="List the tables and views, without checking them.")
 @click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
 @click.option("--snapshots", type=click.Choice(["current", "all"]), default="current", show_default=True)
 @click.option("--only", multiple=True, metavar="CODE", help="Report this problem code alone. Repeatable.")
@@ -150,7 +151,8 @@ def maintain(source: str, as_json: bool, **how: Any) -> None:
 @click.option("--allow", multiple=True, metavar="PLACE", help="A further place that may be read. Repeatable.")
 @click.option("--properties", multiple=True, metavar="NAME=VALUE", callback=pairs,
               help="An option of the catalog or the storage. Repeatable.")  # fmt: skip
-@click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For each table.")
+@click.option("--time-limit", type=_SECONDS, metavar="SECONDS", help="For each table.")
+@click.option("--listing-limit", type=_SECONDS, metavar="SECONDS", help="For listing the tables.")
 @click.option("--resume", metavar="FILE", help="A JSON file to continue from, and to write to.")
 @click.option("--workers", type=click.IntRange(min=1), default=8, show_default=True, help="Tables at the same time.")
 @click.option("--html", metavar="FILE", help="Also write the result as a page.")
@@ -169,7 +171,7 @@ def catalog(
 ) -> None:
     """Check all tables of a catalog or warehouse folder, the worst first. SOURCE is a catalog's name, or the folder."""
     if only_list:
-        _list_tables(source, properties or None, allow, as_json)
+        _list_tables(source, properties or None, allow, how["listing_limit"], as_json)
         return
     found = ix.check_catalog(source, only=only or None, allow=allow, properties=properties or None, **how)
     _write(found, html, junit)
@@ -177,25 +179,46 @@ def catalog(
         echo_json("catalog", result=found.to_dict())
     else:
         echo(repr(found), coloured)
-    if how["time_limit"] is not None and any(one.report is None for one in found):
-        # The threads of tables that hang would be stopped somewhere in C++ when Python ends, which may crash.
-        sys.stdout.flush()
-        os._exit(found.exit_code)
+    if (how["time_limit"] is not None and any(one.report is None for one in found)) or (
+        how["listing_limit"] is not None and not found.complete
+    ):
+        _leave_at_once(found.exit_code)
     _leave(found.exit_code)
 
 
-def _list_tables(source: str, properties: dict[str, str] | None, allow: tuple[str, ...], as_json: bool) -> None:
-    from iceexplore.storage import list_tables
+def _leave_at_once(status: int) -> None:
+    """End without waiting: threads that hang would be stopped somewhere in C++ when Python ends, which may crash."""
+    sys.stdout.flush()
+    os._exit(status)
 
-    listing = list_tables(source, properties=properties, allow=allow)
-    names = [table.name for table in listing.tables]
+
+def _list_tables(
+    source: str, properties: dict[str, str] | None, allow: tuple[str, ...], limit: float | None, as_json: bool
+) -> None:
+    found = ix.open_catalog(source, properties=properties, allow=allow, time_limit=limit)
+    tables, views = (list(frame) for frame in (found.tables["table"], found.views["view"]))
     if as_json:
-        echo_json("catalog", source=listing.name, tables=names, unlisted=listing.failed, complete=listing.complete)
+        echo_json(
+            "catalog",
+            source=found.name,
+            namespaces=found.namespaces,
+            tables=tables,
+            views=views,
+            unlisted=found.failed,
+            complete=found.complete,
+        )
     else:
-        echo("\n".join(names) or "no tables")
-        for name, why in listing.failed.items():
+        echo("\n".join(tables) or "no tables")
+        for name in views:
+            echo(f"ℹ {name} is a view")
+        for name, why in found.failed.items():
             echo(f"ℹ Namespace {name} could not be listed: {why}")
-    _leave(2 if listing.failed or not listing.complete else 0)
+        if not found.complete:
+            echo("ℹ Not everything is listed: a limit ended the listing")
+    status = 0 if found.complete and not found.failed else 2
+    if limit is not None and not found.complete:
+        _leave_at_once(status)
+    _leave(status)
 
 
 # Looking --------------------------------------------------------------------------------------------------------------

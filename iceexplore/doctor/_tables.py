@@ -16,8 +16,8 @@ from typing import Any
 
 from iceexplore.doctor.report._catalog_report import CatalogReport, TableCheck
 from iceexplore.doctor.report._report import Report
-from iceexplore.errors import OptionError, whole_number
-from iceexplore.storage import ListedTable, TableListing, place_to_write, progress, whole_file
+from iceexplore.errors import OptionError, seconds_of, whole_number
+from iceexplore.storage import ListedTable, Listing, place_to_write, progress, whole_file
 
 __all__ = ["check_tables"]
 
@@ -26,25 +26,31 @@ _BETWEEN_WRITES = 2.0
 
 
 def check_tables(
-    listing: TableListing,
+    listing: Listing,
     check: Callable[[ListedTable], Report],
     *,
     options: Mapping[str, Any],
     time_limit: float | None = None,
+    listing_limit: float | None = None,
     resume: str | os.PathLike[str] | None = None,
     workers: int = 8,
     show_progress: bool = True,
 ) -> CatalogReport:
-    """Check listed tables and return a row for each, the worst first.
+    """Check the tables of a listing and return a row for each, the worst first.
 
     Parameters
     ----------
+    listing
+        It is continued where it ended.
     check
-        Checks one table; called in threads.
+        Checks one table; called in threads, or in this one if only it can load the tables.
     options
         What the reports depend on, as plain values: a resume file of other options is refused.
     time_limit
-        Seconds per table. A table that takes longer is a row with an error; its thread is left to itself.
+        Seconds per table. A table that takes longer is a row with an error; its thread is left to itself. Not for
+        tables that are checked in this thread.
+    listing_limit
+        Seconds for listing. Only the tables that were listed by then are checked.
     resume
         A JSON file: tables that it has a report of are not checked again; it is written while tables are checked.
     workers
@@ -57,22 +63,26 @@ def check_tables(
     StorageError, AccessDeniedError
         The resume file cannot be read or written.
     """
-    time_limit = None if time_limit is None else _seconds("time_limit", time_limit)
+    time_limit = None if time_limit is None else seconds_of("time_limit", time_limit)
+    listing_limit = None if listing_limit is None else seconds_of("listing_limit", listing_limit)
     workers = whole_number("workers", workers, least=1)
     begun = time.perf_counter()
     plain = {"source": listing.name, **options}
     known = {} if resume is None else _resumed(resume, plain)
-    names = {table.name for table in listing.tables}
-    checks = {name: one for name, one in known.items() if name in names}
-    waiting = [table for table in listing.tables if table.name not in checks]
+    listing.run(listing_limit)
+    listed, unlisted, all_listed = listing.tables, listing.failed, listing.complete
+    names = {table.name for table in listed}
+    # What was checked before and is not listed now is gone, unless the listing ended early.
+    checks = {name: one for name, one in known.items() if name in names or not all_listed}
+    waiting = [table for table in listed if table.name not in checks]
 
     def result() -> CatalogReport:
         return CatalogReport(
             source=listing.name,
             options=plain,
             tables=tuple(checks.values()),
-            unlisted=dict(listing.failed),
-            complete=listing.complete and len(checks) == len(names),
+            unlisted=unlisted,
+            complete=all_listed and names <= checks.keys(),
             seconds=time.perf_counter() - begun,
         )
 
@@ -80,7 +90,11 @@ def check_tables(
     try:
         bar = progress(len(waiting), "tables") if show_progress else nullcontext(lambda: None)
         with bar as step:
-            for one in _checked(waiting, check, time_limit, workers):
+            for one in (
+                _checked_here(waiting, check)
+                if listing.is_thread_bound
+                else _checked(waiting, check, time_limit, workers)
+            ):
                 checks[one.table] = one
                 step()
                 if resume is not None and time.perf_counter() - written > _BETWEEN_WRITES:
@@ -93,10 +107,21 @@ def check_tables(
     return done
 
 
-def _seconds(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise OptionError(f"{name}={value!r}: give a number of seconds above 0, or None")
-    return float(value)
+def _checked_here(tables: Sequence[ListedTable], check: Callable[[ListedTable], Report]) -> Iterator[TableCheck]:
+    """Yield the check of each table, made in this thread one after the other."""
+    for table in tables:
+        since = time.monotonic()
+        try:
+            outcome: Report | Exception = check(table)
+        except Exception as error:  # as in a thread
+            outcome = error
+        yield _row(table, outcome, time.monotonic() - since)
+
+
+def _row(table: ListedTable, outcome: Report | Exception, seconds: float) -> TableCheck:
+    if isinstance(outcome, Report):
+        return TableCheck.of(table.name, outcome, seconds)
+    return TableCheck.failed(table.name, f"{type(outcome).__name__}: {outcome}", seconds)
 
 
 @dataclass(frozen=True)
@@ -141,11 +166,7 @@ def _checked(
         if number not in running:
             continue  # its time was over before
         one = running.pop(number)
-        seconds = time.monotonic() - one.since
-        if isinstance(outcome, Report):
-            yield TableCheck.of(one.table.name, outcome, seconds)
-        else:
-            yield TableCheck.failed(one.table.name, f"{type(outcome).__name__}: {outcome}", seconds)
+        yield _row(one.table, outcome, time.monotonic() - one.since)
 
 
 # The resume file ------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ __all__ = [
     "known_arguments",
     "mapping_of",
     "nearest",
+    "seconds_of",
     "text_of",
     "texts_of",
     "version_of",
@@ -76,6 +77,13 @@ def whole_number_of(name: str, given: Unchecked, least: int | None = None) -> in
     if found is None or (least is not None and found < least):
         raise OptionError(f"{name}={given!r}: expected a whole number{'' if least is None else f', at least {least}'}")
     return found
+
+
+def seconds_of(name: str, given: object) -> float:
+    """Return a time limit: a number of seconds above 0."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not given > 0:
+        raise OptionError(f"{name}={given!r}: give a number of seconds above 0, or None")
+    return float(given)
 
 
 def whole_numbers_of(name: str, given: object) -> tuple[int, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from iceexplore.storage._budget import BIG, DATA_RATIO, FLOOR, VARIABLE, Budget, allowed, memory_limit
 from iceexplore.storage._cache import CACHE, Cache
-from iceexplore.storage._catalog import CatalogLike, SourceLike
+from iceexplore.storage._catalog import SourceLike
+from iceexplore.storage._catalog_contents import CatalogLike
 from iceexplore.storage._json import JsonValue, load_json
 from iceexplore.storage._location import canonical, check_host, is_local, path_only, same_location
 from iceexplore.storage._progress import progress, result_of
@@ -15,7 +16,7 @@ from iceexplore.storage._temporary import TemporaryFolder, folder_beside, tempor
 from iceexplore.storage._zip import member_name, write_zip
 from iceexplore.storage.finding._document import parse_document
 from iceexplore.storage.finding._history import list_versions, open_version
-from iceexplore.storage.finding._list import ListedTable, TableListing, list_tables
+from iceexplore.storage.finding._list import ListedTable, Listing, list_tables
 from iceexplore.storage.finding._open import open_source, reopen
 from iceexplore.storage.finding._opened import Opened, Source
 from iceexplore.storage.finding._survey import MetadataSurvey, survey, survey_folder
@@ -47,6 +48,7 @@ __all__ = [
     "HINT",
     "JsonValue",
     "ListedTable",
+    "Listing",
     "MetadataSurvey",
     "MetadataVersion",
     "Opened",
@@ -58,7 +60,6 @@ __all__ = [
     "Source",
     "SourceLike",
     "Storage",
-    "TableListing",
     "TemporaryFolder",
     "VARIABLE",
     "Write",

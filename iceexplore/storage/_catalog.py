@@ -13,26 +13,29 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from iceexplore.errors import CatalogError, MissingDependencyError, OptionError
-from iceexplore.storage.stores._faults import short_message
+from iceexplore.errors import CatalogError, OptionError
+from iceexplore.storage._catalog_contents import (
+    CatalogLike,
+    catalog_name,
+    error_text,
+    inside_text,
+    is_view,
+    load_named,
+)
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table as PyIcebergTable
 
 __all__ = [
-    "CatalogLike",
     "CatalogTable",
     "SourceLike",
     "from_catalog",
     "from_table",
     "is_table",
-    "tables_of",
     "version_notes",
 ]
 
-#: A PyIceberg catalog, or the name of one in PyIceberg's configuration.
-CatalogLike: TypeAlias = "str | Catalog"
 #: What `iceexplore.open` opens: a path or URI, an identifier in a catalog, or a PyIceberg Table.
 SourceLike: TypeAlias = "str | PathLike[str] | tuple[str, ...] | list[str] | PyIcebergTable"
 
@@ -112,7 +115,7 @@ def from_catalog(identifier: object, catalog: CatalogLike, properties: Mapping[s
     """
     if not isinstance(identifier, (str, tuple, list)):
         raise OptionError(f"with catalog= the source is a table's name ('db.table'), not {type(identifier).__name__}")
-    loaded = _load_catalog(catalog, properties) if isinstance(catalog, str) else catalog
+    loaded = load_named(catalog, properties) if isinstance(catalog, str) else catalog
     if not hasattr(loaded, "load_table"):
         raise OptionError(f"catalog= takes a name or a PyIceberg catalog, not {type(catalog).__name__}")
     key: Any = identifier if isinstance(identifier, str) else tuple(identifier)
@@ -127,60 +130,24 @@ def from_catalog(identifier: object, catalog: CatalogLike, properties: Mapping[s
     except CatalogError:
         raise
     except (NoSuchTableError, NoSuchNamespaceError) as e:
-        if _is_view(loaded, key):
+        if is_view(loaded, key):
             raise CatalogError(
-                f"{shown} in catalog {_name(loaded)} is a view, not a table: its query names the tables it reads"
+                f"{shown} in catalog {catalog_name(loaded)} is a view, not a table: its query names the tables it reads"
             ) from e
-        raise CatalogError(f"no table {shown} in catalog {_name(loaded)}{_nearest(loaded, key)}") from e
+        _refuse_namespace(loaded, key, e)
+        raise CatalogError(f"no table {shown} in catalog {catalog_name(loaded)}{_nearest(loaded, key)}") from e
     except Exception as e:
+        if "." not in shown:  # PyIceberg raises a ValueError: a table's name has a namespace
+            _refuse_namespace(loaded, key, e)
         # PyIceberg loads and validates in one step, and version 0.12 refuses what it does not know (variant columns)
         # and what is damaged. The metadata location can be requested alone.
         found = _without_parsing(loaded, key, shown)
         if found is not None:
             return found
         raise CatalogError(
-            f"PyIceberg could not load {shown} from catalog {_name(loaded)} ({_short(e)}); "
+            f"PyIceberg could not load {shown} from catalog {catalog_name(loaded)} ({error_text(e)}); "
             "a table can also be opened by its folder or metadata file"
         ) from e
-
-
-def tables_of(
-    catalog: CatalogLike, properties: Mapping[str, str]
-) -> tuple[Catalog, list[tuple[str, ...]], dict[str, str]]:
-    """List the tables of a catalog, given as an object or by its name, through all its namespaces.
-
-    Returns
-    -------
-    catalog, tables, failed
-        The catalog, the identifiers of its tables, and by the name of each namespace that it cannot list the reason.
-
-    Raises
-    ------
-    CatalogError
-        The catalog does not exist, or cannot list its namespaces.
-    """
-    loaded = _load_catalog(catalog, properties) if isinstance(catalog, str) else catalog
-    failed: dict[str, str] = {}
-    tables: list[tuple[str, ...]] = []
-    seen: set[tuple[str, ...]] = set()
-    try:
-        waiting = [tuple(n) for n in loaded.list_namespaces()]
-    except Exception as e:
-        raise CatalogError(f"catalog {_name(loaded)} cannot list its namespaces ({_short(e)})") from e
-    while waiting:
-        namespace = waiting.pop(0)
-        if namespace in seen:
-            continue
-        seen.add(namespace)
-        try:
-            tables += [tuple(t) for t in loaded.list_tables(namespace)]
-        except Exception as e:
-            failed[".".join(namespace)] = _short(e)
-        try:
-            waiting += [n for n in map(tuple, loaded.list_namespaces(namespace)) if len(n) > len(namespace)]
-        except Exception:  # noqa: S112  (Hive and Glue have one level, and some catalogs refuse the question)
-            continue
-    return loaded, tables, failed
 
 
 def from_table(table: PyIcebergTable, *, fresh: bool = False) -> CatalogTable:
@@ -195,7 +162,7 @@ def from_table(table: PyIcebergTable, *, fresh: bool = False) -> CatalogTable:
         except NotImplementedError:
             pass  # a StaticTable's catalog: there is nothing newer
         except Exception as e:
-            raise CatalogError(f"{'.'.join(table.name())} could not be loaded again: {_short(e)}") from e
+            raise CatalogError(f"{'.'.join(table.name())} could not be loaded again: {error_text(e)}") from e
     return CatalogTable.of(table)
 
 
@@ -227,26 +194,18 @@ def version_notes() -> tuple[str, ...]:
     )
 
 
-def _is_view(catalog: Catalog, key: str | tuple[str, ...]) -> bool:
-    """Return whether a name is that of a view; False where the catalog cannot tell."""
+def _refuse_namespace(catalog: Catalog, key: str | tuple[str, ...], cause: Exception) -> None:
+    """Raise an error that says what is inside if a name is that of a namespace."""
+    parts = tuple(key.split(".")) if isinstance(key, str) else key
     try:
-        return bool(catalog.view_exists(key))
+        if not catalog.namespace_exists(parts):
+            return
     except Exception:
-        return False
-
-
-def _load_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
-    try:
-        from pyiceberg.catalog import load_catalog
-    except ImportError as e:
-        raise MissingDependencyError(f"catalogs need PyIceberg: {e}") from e
-    try:
-        return load_catalog(name, **properties)
-    except Exception as e:
-        raise CatalogError(
-            f"catalog {name!r} could not be loaded ({_short(e)}); configure it in .pyiceberg.yaml, by "
-            "PYICEBERG_CATALOG__… variables, or pass properties={'type': …, 'uri': …}"
-        ) from e
+        return  # the catalog cannot tell
+    raise CatalogError(
+        f"{'.'.join(parts)} is a namespace of catalog {catalog_name(catalog)}, not a table; "
+        f"{inside_text(catalog, parts)}. Give the name of a table; ix.open_catalog(catalog) shows the whole catalog"
+    ) from cause
 
 
 def _nearest(catalog: Catalog, key: str | tuple[str, ...]) -> str:
@@ -333,11 +292,3 @@ def _from_rest(catalog: Catalog, key: str | tuple[str, ...]) -> tuple[str | None
 def _warehouse(catalog: Catalog) -> str | None:
     warehouse = (getattr(catalog, "properties", None) or {}).get("warehouse")
     return warehouse if isinstance(warehouse, str) and "/" in warehouse else None
-
-
-def _name(catalog: Catalog) -> str:
-    return str(getattr(catalog, "name", type(catalog).__name__))
-
-
-def _short(error: BaseException) -> str:
-    return f"{type(error).__name__}: {short_message(error)}"

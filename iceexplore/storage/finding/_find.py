@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
+import zlib
 from collections.abc import Generator
+from dataclasses import dataclass
 
 from iceexplore.errors import (
     AccessDeniedError,
     FileMissingError,
     FormatError,
+    IceexploreError,
     MetadataNotFoundError,
     StorageError,
     UnsupportedError,
@@ -20,9 +24,12 @@ from iceexplore.storage.finding._choose import Pick, Picker
 from iceexplore.storage.finding._versions import HINT, is_metadata_name
 from iceexplore.storage.stores._backend import Entry
 
-__all__ = ["find_table", "is_table_folder", "missing_path", "table_folder", "tables_below"]
+__all__ = ["FoundFolder", "find_table", "found_folder", "missing_path", "table_folder", "tables_below"]
 
 _MOST_LOOSE = 64
+#: Java, PyIceberg and Spark write the UUID among the first keys of a metadata file.
+_HEAD = 4096
+_UUID = re.compile(rb'"(view|table)-uuid"')
 
 
 def table_folder(metadata_file: str) -> str:
@@ -66,13 +73,16 @@ def find_table(storage: Storage, picker: Picker, root: str, version: int | str |
         return table_folder(pick.real), pick
     # Listing a folder of a remote store costs a request.
     depth, folders, most = (6, 2_000, 100) if is_local(root) else (3, 50, 20)
-    tables = list(tables_below(storage, entries, depth, folders, most))
+    below = list(tables_below(storage, entries, depth, folders, most))
+    tables = [one.place for one in below if not one.is_view]
     if len(tables) == 1:
         folder, pick = find_table(storage, picker, tables[0], version)
         note = f"{relative_to(folder, root) or basename(folder)} is the only table under the folder that was opened."
         return folder, Pick(pick.real, pick.document, (*pick.notes, note))
     inside = next((e for e in entries if e.is_folder and basename(e.real) == "metadata"), None)
-    error = MetadataNotFoundError(_what_is_there(root, entries, storage.entries(inside.real) if inside else [], tables))
+    views = [one.place for one in below if one.is_view]
+    metadata = storage.entries(inside.real) if inside else []
+    error = MetadataNotFoundError(_what_is_there(root, entries, metadata, tables, views))
     error.tables = tuple(tables)
     raise error
 
@@ -94,10 +104,18 @@ def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> P
         raise
 
 
+@dataclass(frozen=True)
+class FoundFolder:
+    """A folder of a table or view."""
+
+    place: str
+    is_view: bool
+
+
 def tables_below(
     storage: Storage, entries: list[Entry], depth: int, folders: int, most: int
-) -> Generator[str, None, bool]:
-    """Yield folders below some entries that look like tables, nearest first.
+) -> Generator[FoundFolder, None, bool]:
+    """Yield folders below some entries that look like tables or views, nearest first.
 
     Parameters
     ----------
@@ -121,9 +139,10 @@ def tables_below(
                 return False
             try:
                 inside = storage.entries(entry.real)
-                if is_table_folder(storage, inside):
+                found = found_folder(storage, entry.real, inside)
+                if found is not None:
                     most -= 1
-                    yield entry.real
+                    yield found
                 else:
                     below += [e for e in inside if e.is_folder]
             except (FileMissingError, AccessDeniedError, StorageError):
@@ -132,17 +151,32 @@ def tables_below(
     return not level
 
 
-def is_table_folder(storage: Storage, entries: list[Entry]) -> bool:
-    """Return whether a folder with these entries holds a table's metadata files."""
+def found_folder(storage: Storage, place: str, entries: list[Entry]) -> FoundFolder | None:
+    """Return whether a folder with these entries is that of a table or of a view; None if it is neither.
+
+    The names of metadata files are the same for both. What the beginning of one does not tell counts as a table.
+    """
     for entry in entries:
         name = basename(entry.real)
         if not entry.is_folder and is_metadata_name(name):
-            return True
+            return FoundFolder(place, _is_view(storage, entry))
         if entry.is_folder and name == "metadata":
-            inside = (basename(e.real) for e in storage.entries(entry.real) if not e.is_folder)
-            if any(is_metadata_name(n) or n == HINT for n in inside):
-                return True
-    return False
+            inside = [e for e in storage.entries(entry.real) if not e.is_folder]
+            files = [e for e in inside if is_metadata_name(basename(e.real))]
+            if files or any(basename(e.real) == HINT for e in inside):
+                return FoundFolder(place, bool(files) and _is_view(storage, files[0]))
+    return None
+
+
+def _is_view(storage: Storage, file: Entry) -> bool:
+    try:
+        head = storage.read(file.real, kind="metadata", length=min(_HEAD, file.size or 0))
+        if head[:2] == b"\x1f\x8b":
+            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
+    except (IceexploreError, zlib.error):
+        return False
+    found = _UUID.search(head)
+    return found is not None and found[1] == b"view"
 
 
 def missing_path(storage: Storage, place: str) -> MetadataNotFoundError:
@@ -164,10 +198,14 @@ def missing_path(storage: Storage, place: str) -> MetadataNotFoundError:
     return MetadataNotFoundError(text)
 
 
-def _what_is_there(root: str, entries: list[Entry], metadata: list[Entry], tables: list[str]) -> str:
-    if tables:
-        names = ", ".join(relative_to(t, root) or t for t in tables[:20]) + (" …" if len(tables) > 20 else "")
-        return f"{root} is not a table; it looks like a warehouse with {len(tables)} tables. Open one of them: {names}"
+def _what_is_there(root: str, entries: list[Entry], metadata: list[Entry], tables: list[str], views: list[str]) -> str:
+    if tables or views:
+        parts = [_counted(root, found, what) for found, what in ((tables, "table"), (views, "view")) if found]
+        first = relative_to((tables or views)[0], root) or (tables or views)[0]
+        return (
+            f"{root} is not a table; it looks like a warehouse with {' and '.join(parts)}. Open one of them, such as "
+            f"{first}; ix.open_catalog({root!r}) shows all of them"
+        )
     names_there = [basename(e.real) + ("/" if e.is_folder else "") for e in entries]
     start = f"no Iceberg table in {root}"
     for mark, kind in (("_delta_log/", "a Delta Lake table"), (".hoodie/", "a Hudi table")):
@@ -186,3 +224,8 @@ def _what_is_there(root: str, entries: list[Entry], metadata: list[Entry], table
         return f"{start}: the folder is empty"
     there = ", ".join(names_there[:12]) + (" …" if len(names_there) > 12 else "")
     return f"{start}: it has neither metadata/*.metadata.json nor other table metadata. It contains: {there}"
+
+
+def _counted(root: str, found: list[str], what: str) -> str:
+    names = ", ".join(relative_to(one, root) or one for one in found[:20]) + (" …" if len(found) > 20 else "")
+    return f"{len(found)} {what}{'' if len(found) == 1 else 's'}: {names}"

@@ -1,21 +1,34 @@
-"""List the tables of a catalog or of a warehouse folder."""
+"""List the tables and views of a catalog or of a warehouse folder."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import FileMissingError, OptionError
-from iceexplore.storage._catalog import CatalogLike, SourceLike, tables_of
+from iceexplore.storage._catalog import SourceLike
+from iceexplore.storage._catalog_contents import (
+    CatalogLike,
+    NamespaceContents,
+    catalog_contents,
+    catalog_name,
+    is_catalog,
+    is_thread_bound,
+    load_named,
+)
 from iceexplore.storage._location import basename, canonical, is_local, is_uri, relative_to
 from iceexplore.storage._roots import allowed_places
+from iceexplore.storage._search import Search
 from iceexplore.storage._storage import Storage
-from iceexplore.storage.finding._find import is_table_folder, missing_path, tables_below
+from iceexplore.storage.finding._find import FoundFolder, found_folder, missing_path, tables_below
 from iceexplore.storage.finding._open import spelled
 
-__all__ = ["ListedTable", "TableListing", "list_tables"]
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+__all__ = ["ListedTable", "Listing", "list_tables"]
 
 #: Depth, folders that are listed, and tables: for this machine, and for remote stores, where each costs a request.
 _LOCAL = 12, 200_000, 50_000
@@ -24,82 +37,156 @@ _REMOTE = 6, 5_000, 10_000
 
 @dataclass(frozen=True)
 class ListedTable:
-    """A table that was found: its name for people, and the ``source`` and ``catalog`` to open it with."""
+    """A table or view that was found.
+
+    Attributes
+    ----------
+    name
+        For people: the catalog's identifier, or the path below the folder.
+    source, catalog
+        What `open_source` takes to open it.
+    namespace
+        The parts of its namespace; those of the path in a folder.
+    """
 
     name: str
     source: Any
     catalog: Any = None
+    namespace: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class TableListing:
-    """The tables of a catalog or folder.
+class Listing:
+    """The namespaces, tables and views of a catalog or folder, as far as they have been listed.
 
     Attributes
     ----------
     name
         The catalog's name, or the folder.
-    tables
-        By name.
-    failed
-        Namespaces that could not be listed, with the reasons.
-    complete
-        False if a limit ended the search through a folder.
+    catalog
+        PyIceberg's catalog; None for a folder.
+    is_thread_bound
+        Whether only the thread that made the catalog can load its tables.
     """
 
-    name: str
-    tables: tuple[ListedTable, ...]
-    failed: Mapping[str, str]
-    complete: bool
+    def __init__(self, name: str, search: Search[NamespaceContents], catalog: Catalog | None = None) -> None:
+        self.name = name
+        self.catalog = catalog
+        self.is_thread_bound = is_thread_bound(catalog)
+        self._search = search
+
+    def run(self, time_limit: float | None = None) -> bool:
+        """List on to the end, or for so many seconds; return whether everything is listed.
+
+        Raises
+        ------
+        CatalogError, AccessDeniedError, StorageError
+            The catalog or folder cannot be listed.
+        """
+        return self._search.run(time_limit)
+
+    @property
+    def complete(self) -> bool:
+        """False if a limit ended the listing: of time, of folders, or of namespaces."""
+        return self._search.complete and not any(one.more for one in self._found())
+
+    @property
+    def tables(self) -> tuple[ListedTable, ...]:
+        """The tables by name."""
+        return self._listed(views=False)
+
+    @property
+    def views(self) -> tuple[ListedTable, ...]:
+        """The views by name."""
+        return self._listed(views=True)
+
+    @property
+    def namespaces(self) -> tuple[tuple[str, ...], ...]:
+        """The namespaces, sorted; in a folder those that hold a table or view."""
+        return tuple(sorted({one.namespace for one in self._found()} - {()}))
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Namespaces whose tables could not be listed, with the reasons."""
+        return {".".join(one.namespace): one.failed for one in self._found() if one.failed is not None}
+
+    @property
+    def no_views(self) -> str | None:
+        """Why views could not be listed; None if they were."""
+        return next((one.no_views for one in self._found() if one.no_views is not None), None)
+
+    def _found(self) -> list[NamespaceContents]:
+        return list(self._search.found)  # the search may go on in its thread
+
+    def _listed(self, *, views: bool) -> tuple[ListedTable, ...]:
+        found = [self._named(name) for one in self._found() for name in (one.views if views else one.tables)]
+        return tuple(sorted({one.name: one for one in found}.values(), key=lambda one: one.name))
+
+    def _named(self, identifier: tuple[str, ...]) -> ListedTable:
+        if self.catalog is not None:
+            return ListedTable(".".join(identifier), identifier, self.catalog, identifier[:-1])
+        name = "/".join(identifier) or basename(self.name)
+        return ListedTable(name, "/".join((self.name, *identifier)), None, identifier[:-1])
 
 
 def list_tables(
     source: SourceLike | CatalogLike, *, properties: Mapping[str, str] | None = None, allow: object = ()
-) -> TableListing:
-    """List the tables of a catalog, given as an object or by its name, or below a folder.
+) -> Listing:
+    """Return a listing of a catalog, given as an object or by its name, or of a folder; `Listing.run` fills it.
 
-    A text is a folder if it has a slash or names one that exists, else the name of a catalog.
+    A text is a folder if it has a slash or names one that exists, else the name of a catalog. An object whose attribute
+    ``listing`` is a listing stands for that one.
 
     Raises
     ------
     OptionError
         The source is neither.
-    CatalogError, MetadataNotFoundError, AccessDeniedError, StorageError
-        The catalog or the folder does not exist or cannot be listed.
+    CatalogError, MetadataNotFoundError, AccessDeniedError, StorageError, MissingDependencyError
+        The catalog or the folder does not exist or cannot be read.
     """
-    if hasattr(source, "list_tables") and hasattr(source, "list_namespaces"):
-        return _of_catalog(source, properties or {})
+    known = getattr(source, "listing", None)
+    if isinstance(known, Listing):
+        return known
+    if is_catalog(source):
+        return _of_catalog(source)
     if not isinstance(source, (str, os.PathLike)):
         raise OptionError(f"give a catalog, the name of one, or a warehouse folder, not {type(source).__name__}")
     text = os.fspath(source)
     here = isinstance(source, os.PathLike) or "/" in text or is_uri(text) or text.startswith(("~", "."))
     if not here and text.strip() and not os.path.isdir(text):
-        return _of_catalog(text, properties or {})
+        return _of_catalog(load_named(text, properties or {}))
     return _of_folder(canonical(spelled(text)), allowed_places(allow), properties)
 
 
-def _of_catalog(catalog: CatalogLike, properties: Mapping[str, str]) -> TableListing:
-    loaded, identifiers, failed = tables_of(catalog, properties)
-    tables = {".".join(one): ListedTable(".".join(one), one, loaded) for one in identifiers}
-    name = str(getattr(loaded, "name", catalog))
-    return TableListing(name, tuple(tables[n] for n in sorted(tables)), failed, True)
+def _of_catalog(catalog: Catalog) -> Listing:
+    search = Search(lambda: catalog_contents(catalog), own_thread=not is_thread_bound(catalog))
+    return Listing(catalog_name(catalog), search, catalog)
 
 
-def _of_folder(place: str, allow: tuple[str, ...], properties: Mapping[str, str] | None) -> TableListing:
+def _of_folder(place: str, allow: tuple[str, ...], properties: Mapping[str, str] | None) -> Listing:
     storage = Storage(place, allow=allow, properties=properties)
     try:
         entries = storage.entries(place)
     except FileMissingError:
         raise missing_path(storage, place) from None
-    if is_table_folder(storage, entries):
-        return TableListing(place, (ListedTable(basename(place), place),), {}, True)
-    found: list[ListedTable] = []
-    search = tables_below(storage, entries, *(_LOCAL if is_local(place) else _REMOTE))
-    while True:
-        try:
-            folder = next(search)
-        except StopIteration as end:
-            complete = bool(end.value)
-            break
-        found.append(ListedTable(relative_to(folder, place) or folder, folder))
-    return TableListing(place, tuple(sorted(found, key=lambda t: t.name)), {}, complete)
+
+    def search() -> Iterator[NamespaceContents]:
+        itself = found_folder(storage, place, entries)
+        if itself is not None:
+            yield _contents(itself, place)
+            return
+        below = tables_below(storage, entries, *(_LOCAL if is_local(place) else _REMOTE))
+        while True:
+            try:
+                yield _contents(next(below), place)
+            except StopIteration as end:
+                if not end.value:
+                    yield NamespaceContents((), more=True)
+                return
+
+    return Listing(place, Search(search))
+
+
+def _contents(found: FoundFolder, place: str) -> NamespaceContents:
+    identifier = tuple((relative_to(found.place, place) or "").split("/")) if found.place != place else ()
+    one = (identifier,)
+    return NamespaceContents(identifier[:-1], views=one) if found.is_view else NamespaceContents(identifier[:-1], one)

@@ -17,7 +17,6 @@ from iceexplore.errors import (
     StorageError,
 )
 from iceexplore.storage._catalog import (
-    CatalogLike,
     CatalogTable,
     SourceLike,
     from_catalog,
@@ -25,6 +24,7 @@ from iceexplore.storage._catalog import (
     is_table,
     version_notes,
 )
+from iceexplore.storage._catalog_contents import CatalogLike, is_catalog, is_configured, load_named, not_a_table
 from iceexplore.storage._location import basename, canonical, check_host, dirname, is_absolute, is_local, is_uri
 from iceexplore.storage._moved import Moves, root_properties
 from iceexplore.storage._roots import allowed_places
@@ -87,6 +87,8 @@ def open_source(
         The storage or the catalog refused or failed, or an argument is invalid.
     """
     if not is_table(source) and catalog is None:
+        if is_catalog(source):
+            raise OptionError(not_a_table("this", source, "catalog"))
         if not isinstance(source, (str, os.PathLike)):
             raise OptionError(
                 f"give a path, a URI, a name with catalog=, or a PyIceberg Table, not {type(source).__name__}"
@@ -96,7 +98,13 @@ def open_source(
                 f"{source!r} has no folder, bucket or host; give a table folder, a metadata file or a zip, "
                 "like s3://bucket/db/table"
             )
-        source = spelled(os.fspath(source))
+        given, source = source, spelled(os.fspath(source))
+        try:
+            return _open(Source(source, None, moved, version, allowed_places(allow), properties, strict), fresh=False)
+        except MetadataNotFoundError as e:
+            if isinstance(given, str) and not os.path.exists(source) and is_configured(given):
+                raise MetadataNotFoundError(not_a_table(given, load_named(given, properties or {}), repr(given))) from e
+            raise
     return _open(Source(source, catalog, moved, version, allowed_places(allow), properties, strict), fresh=False)
 
 

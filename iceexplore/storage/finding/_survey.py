@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from iceexplore.errors import IceexploreError, Problems
-from iceexplore.storage._catalog import CatalogLike, SourceLike, from_catalog, from_table, is_table
+from iceexplore.storage._catalog import SourceLike, from_catalog, from_table, is_table
+from iceexplore.storage._catalog_contents import CatalogLike
 from iceexplore.storage._location import basename, canonical, dirname, is_local, join
 from iceexplore.storage._moved import Moves
 from iceexplore.storage._roots import allowed_places
