@@ -93,10 +93,12 @@ plan.unrepaired                # what no step mends, with the reasons
 
 `plan.save("fixed")` writes the repaired table and its data files into a new folder, which opens anywhere. Each step
 says which rows come back or are lost, and whether its values follow from other evidence (`certain`) or are a guess.
-What one step brings to light is mended as well, in up to five rounds.
+What one step brings to light is mended as well, in up to five rounds. The notebook
+[08_six_patients](../notebooks/08_six_patients.ipynb) finds, dates and mends six broken tables, with exercises.
 
 - Only what the report found is mended: `t.check(snapshots="all").repair()` mends older snapshots, too. Other snapshots
   that list a repaired manifest get the repaired one.
+- If the newest metadata file cannot be read, the plan goes back to the last one that can. Later commits are lost.
 - Data files are never rewritten. A manifest that is lost is left out with its files, and entries of lost files go.
 - Of tables with the root manifests of V4, only the metadata file is mended.
 - Encrypted tables are refused.

@@ -106,3 +106,19 @@ def test_a_tree_of_v4_is_mended_in_its_metadata_file_only(tmp_path: Path) -> Non
     plan = ix.open(folder).check().repair()
     assert [u.finding.code for u in plan.unrepaired] == ["file-missing"]
     assert "V4" in plan.unrepaired[0].reason
+
+
+def test_a_table_goes_back_to_its_last_good_metadata(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    newest = folder / "metadata" / "v6.metadata.json"
+    newest.write_bytes(newest.read_bytes()[:700])
+    plan = ix.check(folder).repair()
+    (step,) = plan
+    assert step.title == "Restore the last good metadata" and step.codes == ("file-truncated",)
+    good = ix.open(folder / "metadata" / "v5.metadata.json")
+    assert good.metadata_location in step.sql[0] and repr(good.metadata_location) in step.python[0]
+    assert plan.is_complete and plan.rows_after == good.count() == 15
+    plan.save(tmp_path / "fixed")
+    mended = ix.open(tmp_path / "fixed")
+    assert sorted(mended.to_arrow()["id"].to_pylist()) == sorted(good.to_arrow()["id"].to_pylist())
+    assert mended.check("rows").ok and newest.stat().st_size == 700

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from iceexplore.doctor.maintenance._plan import sql_text
 from iceexplore.doctor.model._finding import Finding
 from iceexplore.doctor.repair._draft import Draft, number_in
 from iceexplore.doctor.repair._step import Step
@@ -18,6 +19,7 @@ __all__ = [
     "raise_last_sequence_number",
     "raise_last_updated",
     "raise_next_row_id",
+    "restore_metadata",
     "sort_snapshot_log",
     "step_of",
     "write_document",
@@ -156,6 +158,21 @@ def write_document(draft: Draft, found: list[Finding]) -> Step:
     _touch(draft)
     text = "Writes the metadata file again, under a name that says whether it is compressed."
     return step_of("Rewrite the metadata file", text, found)
+
+
+def restore_metadata(draft: Draft, found: list[Finding]) -> Step:
+    """Go back to the metadata file that the table was opened with, because newer ones cannot be read."""
+    good = draft.state.metadata_location
+    _touch(draft)
+    text = (
+        f"Goes back to {good.rpartition('/')[2]}, the newest metadata file that can be read. Later commits are lost: "
+        "run them again."
+    )
+    sql = (f"CALL <catalog>.system.register_table('<table>', {sql_text(good)})",)
+    python = (f"catalog.register_table('<table>', {good!r})",)
+    return step_of(
+        "Restore the last good metadata", text, found, rows_back=None, rows_lost=None, sql=sql, python=python
+    )
 
 
 def copy_table(draft: Draft, found: list[Finding]) -> Step:

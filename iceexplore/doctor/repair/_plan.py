@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from iceexplore.doctor.model._finding import Finding
 from iceexplore.doctor.repair._document_repairs import step_of
 from iceexplore.doctor.repair._draft import Draft
 from iceexplore.doctor.repair._plan_text import plan_html, plan_text
-from iceexplore.doctor.repair._registry import COPIED, REPAIRS, UNREPAIRABLE, Repair, key_of
+from iceexplore.doctor.repair._registry import COPIED, REPAIRS, UNREPAIRABLE, Repair, is_unreadable_metadata, key_of
 from iceexplore.doctor.repair._step import Step, Unrepaired
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState, state_of
@@ -141,7 +141,7 @@ class RepairPlan:
 
 def plan_repair(
     state: TableState,
-    findings: Iterable[Finding],
+    findings: Sequence[Finding],
     check: Callable[[TableState], Iterable[Finding]],
     show: Callable[[Sandbox], Any],
 ) -> RepairPlan:
@@ -159,6 +159,7 @@ def plan_repair(
         Makes a table of the simulation.
     """
     now, steps = _newest(state, list(findings), check)
+    now = _as_read(now, findings)
     refused: dict[tuple[str, str], Unrepaired] = {}
     sandbox = start_sandbox(now)
     left = list(check(now) if steps else findings)
@@ -177,7 +178,7 @@ def plan_repair(
             break
         steps += made
         now = sandbox.state
-        left = [f for f in check(now) if f.code not in COPIED]
+        left = [f for f in check(now) if f.code not in COPIED and not is_unreadable_metadata(f)]
     unrepaired = [refused.get((f.code, f.where)) or Unrepaired(f, _reason(now, f)) for f in left]
     return RepairPlan(state.name, tuple(_merged(steps)), tuple(unrepaired), state, sandbox, show)
 
@@ -205,6 +206,15 @@ def _newest(
     sql = (f"CALL <catalog>.system.register_table('<table>', {sql_text(state.metadata_location)})",)
     step = step_of("Use the newest metadata file", text, first, rows_back=None, rows_lost=None, sql=sql)
     return state, [step]
+
+
+def _as_read(state: TableState, findings: Sequence[Finding]) -> TableState:
+    """Return the state without the problems of metadata files that could not be read: the repair goes back for good."""
+    unreadable = {canonical(f.location) for f in findings if is_unreadable_metadata(f)}
+    if not unreadable:
+        return state
+    kept = tuple(p for p in state.opened.problems if canonical(p.where.partition("#")[0]) not in unreadable)
+    return state_of(replace(state.opened, problems=kept))
 
 
 def _repair_of(state: TableState, finding: Finding) -> Repair | None:

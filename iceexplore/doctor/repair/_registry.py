@@ -13,7 +13,7 @@ from iceexplore.doctor.repair._draft import Draft
 from iceexplore.doctor.repair._step import Step
 from iceexplore.storage import canonical
 
-__all__ = ["COPIED", "REPAIRS", "Repair", "UNREPAIRABLE", "key_of"]
+__all__ = ["COPIED", "REPAIRS", "Repair", "UNREPAIRABLE", "is_unreadable_metadata", "key_of"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Repair:
 def key_of(finding: Finding, lists: Collection[str]) -> str:
     """Return what repairs are chosen by: the code, the kind of place (file, list, entry, row, ref …) and the field.
 
+    A metadata file that cannot be read is of the kind ``metadata``.
+
     Parameters
     ----------
     lists
@@ -46,9 +48,18 @@ def key_of(finding: Finding, lists: Collection[str]) -> str:
     kind = finding.where.rpartition("#")[2].split(" ")[0] if "#" in finding.where else "file"
     if finding.location.endswith("version-hint.text"):
         kind = "hint"
+    elif is_unreadable_metadata(finding) and finding.severity != "untidy":  # an older one was opened in its place
+        kind = "metadata"
     elif canonical(finding.location) in lists:
         kind = {"file": "list", "entry": "row"}.get(kind, kind)
     return f"{finding.code} {kind} {finding.field or ''}"
+
+
+def is_unreadable_metadata(finding: Finding) -> bool:
+    """Return whether a finding is a metadata file that cannot be read."""
+    return finding.code in ("file-corrupt", "file-truncated") and finding.location.endswith(
+        (".metadata.json", ".metadata.json.gz")
+    )
 
 
 def _repair(pattern: str, plan: Callable[[Draft, list[Finding]], Step], since: int = 1) -> Repair:
@@ -69,6 +80,7 @@ REPAIRS: tuple[Repair, ...] = (
     _repair(r"statistics-(missing|untrue|unused) .*", document.drop_statistics),
     _repair(r"(hint-invalid|hint-stale|hint-missing) .*|\S+ hint .*", document.write_hint),
     _repair(r"metadata-compression .*", document.write_document),
+    _repair(r"file-(corrupt|truncated) metadata .*", document.restore_metadata),
     _repair(r"table-moved .*|table-uuid-differs .*", document.copy_table),
     # manifest lists and manifests
     _repair(r"file-(missing|truncated|corrupt) list .*", entries.restore_snapshot),

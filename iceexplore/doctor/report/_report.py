@@ -64,6 +64,9 @@ class Report:
     #: Plans the repair; None in reports that were read from JSON, and of tables that could not be opened.
     _mend: Callable[[], RepairPlan] | None = field(default=None, repr=False, compare=False)
 
+    def __getitem__(self, index: int) -> Finding:
+        return self.findings[index]
+
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
 
