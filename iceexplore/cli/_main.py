@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
 import iceexplore as ix
+from iceexplore.cli._commits import lab, simulate
 from iceexplore.cli._options import json_option, open_table, opening, pairs, reference, state_option, table_options
 from iceexplore.cli._output import Commands, coloured, echo, echo_json, echo_rows, write_file
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 _LEVELS = click.Choice(["metadata", "files", "rows"])
 _SECONDS = click.FloatRange(min=0, min_open=True)
 _EPILOG = "Exit status: 0 clean, 1 findings or an assertion that failed, 2 could not read or a wrong call."
@@ -27,10 +30,16 @@ _EPILOG = "Exit status: 0 clean, 1 findings or an assertion that failed, 2 could
 @click.group(cls=Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(ix.__version__, prog_name="iceexplore")
 def main() -> None:
-    """Look into Apache Iceberg tables and find what is broken in them. Nothing is ever written to a table.
+    """Look into Apache Iceberg tables and find what is broken in them.
+
+    Nothing is ever written to a table, except by lab, to tables that it has created.
 
     SOURCE is a table folder, a metadata file, a URI of either, a zip, or, with --catalog, a table's name.
     """
+
+
+main.add_command(simulate)
+main.add_command(lab)
 
 
 # Damage ---------------------------------------------------------------------------------------------------------------
@@ -346,6 +355,11 @@ def diff(source: str, a: str, b: str | None, as_json: bool, **how: Any) -> None:
     )
 
 
+def _limit(name: str, text: str) -> Callable[[F], F]:
+    """Return what adds an assertion about a total of a plan."""
+    return click.option(f"--max-{name.replace('_', '-')}", type=click.IntRange(min=0), metavar="N", help=text)
+
+
 @main.command(epilog=_EPILOG)
 @table_options
 @click.argument("where", required=False)
@@ -353,10 +367,13 @@ def diff(source: str, a: str, b: str | None, as_json: bool, **how: Any) -> None:
 @click.option("--columns", metavar="NAMES", help="Columns that the scan reads, with commas between; all by default.")
 @click.option("--row-groups", is_flag=True, help="Open the footers, and prune row groups.")
 @click.option("--bloom", is_flag=True, help="Check the row groups' Bloom filters, too.")
-@click.option("--max-files", type=click.IntRange(min=0), help="Fail (exit status 1) if more data files are read.")
-@click.option("--max-bytes", type=click.IntRange(min=0), help="Fail if the files that are read have more bytes.")
-@click.option("--max-manifests", type=click.IntRange(min=0), help="Fail if more data manifests are read.")
-@click.option("--max-deletes", type=click.IntRange(min=0), help="Fail if more deletes have to be applied.")
+@_limit("files", "Fail (exit status 1) if more data files are read.")
+@_limit("bytes", "Fail if the files that are read have more bytes.")
+@_limit("rows", "Fail if the files that are read have more rows.")
+@_limit("splits", "Fail if there are more splits, the tasks of an engine.")
+@_limit("manifests", "Fail if more data manifests are read.")
+@_limit("deletes", "Fail if more deletes have to be applied.")
+@_limit("delete_bytes", "Fail if the deletes to apply have more bytes.")
 @json_option
 def plan(
     source: str,
@@ -365,21 +382,17 @@ def plan(
     columns: str | None,
     row_groups: bool,
     bloom: bool,
-    max_files: int | None,
-    max_bytes: int | None,
-    max_manifests: int | None,
-    max_deletes: int | None,
     as_json: bool,
     **how: Any,
 ) -> None:
     """Plan a scan with the filter WHERE: which files it reads and skips, and why. The limits are assertions for CI."""
+    limits = {name.removeprefix("max_"): how.pop(name) for name in list(how) if name.startswith("max_")}
     table = open_table(source, how, at)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     made = table.plan(where, columns=names, row_groups=row_groups, bloom=bloom)
     totals = made.totals
-    limits = {"files": max_files, "bytes": max_bytes, "manifests": max_manifests, "deletes": max_deletes}
     failed = [
-        f"{name}: {found:,} are read, at most {most:,} allowed"
+        f"{name.replace('_', ' ')}: {found:,} are read, at most {most:,} allowed"
         for name, most in limits.items()
         if most is not None and (found := totals[name]) is not None and found > most
     ]

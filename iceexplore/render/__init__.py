@@ -6,7 +6,7 @@ from iceexplore.render import _escape as escape
 from iceexplore.render._card import Card, CardTable, card_html, card_text
 from iceexplore.render._display import card_of, line_of
 from iceexplore.render._frames import shown_frame
-from iceexplore.render._html import Html, details, html_lines, html_table
+from iceexplore.render._html import Html, details, html_lines, html_page, html_table
 from iceexplore.render._mime import Mermaid, Svg, svg_image
 from iceexplore.render.bars._bars import Bar, BarChart, BarRow, bars_text, spoken
 from iceexplore.render.bars._picture import BarPicture
@@ -65,6 +65,7 @@ __all__ = [
     "fold",
     "graphviz",
     "html_lines",
+    "html_page",
     "html_table",
     "line_of",
     "mermaid",

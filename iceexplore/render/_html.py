@@ -11,7 +11,7 @@ from typing import Any
 
 from iceexplore.render import _escape as escape
 
-__all__ = ["Html", "details", "html_lines", "html_table"]
+__all__ = ["Html", "details", "html_lines", "html_page", "html_table"]
 
 _FONT = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif"
 _RULE = "1px solid rgba(128,128,128,.35)"
@@ -93,3 +93,14 @@ def html_lines(text: str) -> Html:
     """Return preformatted lines, escaped one by one, since escaping shows line breaks as signs."""
     lines = "\n".join(escape.html(line) for line in text.split("\n"))
     return Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')
+
+
+def html_page(title: str, body: str) -> str:
+    """Return a whole HTML page that makes no requests and runs no scripts."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape.html(title)}</title></head><body>{body}</body></html>\n"
+    )

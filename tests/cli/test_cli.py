@@ -67,6 +67,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "plan": ("plan", TRIPS, "rider = 'guest'"),
     "rows": ("rows", TRIPS, "trip_id = 95"),
     "replay": ("replay", TRIPS),
+    "simulate": ("simulate", TRIPS, "--append", "2"),
 }
 
 
@@ -111,7 +112,7 @@ def test_a_replay_is_saved(tmp_path: Path) -> None:
 
 
 def test_every_command_is_documented() -> None:
-    assert set(documented()) == {*COMMANDS, "export", "any, on an error"}
+    assert set(documented()) == {*COMMANDS, "export", "lab", "any, on an error"}
     guide = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert not [name for name in main.commands if f"iceexplore {name} " not in guide]
     report = answer("check", TRIPS)["report"]
@@ -214,6 +215,11 @@ def test_what_cannot_be_read_is_status_2(tmp_path: Path) -> None:
 
 def test_limits_of_plans_are_assertions() -> None:
     assert run("plan", TRIPS, "--max-files", 12, "--max-bytes", 33115, "--max-deletes", 10).exit_code == 0
+    totals = ix.open(TRIPS).plan().totals
+    for name in ("files", "bytes", "rows", "splits", "manifests", "deletes", "delete_bytes"):
+        option = f"--max-{name.replace('_', '-')}"
+        assert run("plan", TRIPS, option, totals[name]).exit_code == 0
+        assert run("plan", TRIPS, option, (totals[name] or 0) - 1).exit_code == 1, name
     done = run("plan", TRIPS, "--max-files", 11)
     assert done.exit_code == 1
     assert "✖ files: 12 are read, at most 11 allowed" in done.stdout
@@ -229,7 +235,8 @@ def test_a_catalog_is_checked_and_resumed(broken: Path, tmp_path: Path) -> None:
     assert done.stdout.index("✖ t ") < done.stdout.index("more/t")
     values = answer("catalog", tmp_path, "--resume", resume, status=1)
     assert json.loads(resume.read_text())["tables"] == values["result"]["tables"]
-    assert answer("catalog", tmp_path, "--list")["tables"] == ["more/t", "t"]
+    listed = answer("catalog", tmp_path, "--list", "--listing-limit", 500)
+    assert (listed["tables"], listed["namespaces"], listed["complete"]) == (["more/t", "t"], ["more"], True)
     assert "<details>" in page.read_text()
 
 

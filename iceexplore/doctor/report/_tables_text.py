@@ -7,9 +7,9 @@ from typing import Protocol
 
 from iceexplore.doctor.model._finding import EFFECTS
 from iceexplore.doctor.report._report import Report
-from iceexplore.doctor.report._text import COLOURS, LINE, MONO, SIGNS, WORDS, page, report_html
+from iceexplore.doctor.report._text import COLOURS, LINE, MONO, SIGNS, WORDS, report_html
 from iceexplore.errors import Effect
-from iceexplore.render import escape
+from iceexplore.render import escape, html_page
 
 __all__ = ["tables_html", "tables_page", "tables_text"]
 
@@ -127,4 +127,4 @@ def tables_html(result: _Result, *, shown: int | None = _SHOWN) -> str:
 
 def tables_page(result: _Result) -> str:
     """Return a whole HTML page."""
-    return page(f"Check of {result.source}", tables_html(result, shown=None))
+    return html_page(f"Check of {result.source}", tables_html(result, shown=None))

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from iceexplore.doctor.model._finding import Finding
 from iceexplore.metadata import TableMetadata, format_ms
-from iceexplore.render import escape
+from iceexplore.render import escape, html_page
 
 __all__ = [
     "COLOURS",
@@ -18,7 +18,6 @@ __all__ = [
     "SIGNS",
     "WORDS",
     "finding_lines",
-    "page",
     "report_headline",
     "report_html",
     "report_page",
@@ -164,15 +163,4 @@ def report_html(report: ReportLike) -> str:
 
 def report_page(report: ReportLike) -> str:
     """Return a whole HTML page."""
-    return page(f"Check of {report.table}", report_html(report))
-
-
-def page(title: str, body: str) -> str:
-    """Return a whole HTML page that makes no requests and runs no scripts."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{escape.html(title)}</title></head><body>{body}</body></html>\n"
-    )
+    return html_page(f"Check of {report.table}", report_html(report))

@@ -24,8 +24,8 @@ class Write:
     location, real
         As the table spells it, and where it really is.
     kind
-        As in the log of reads: ``metadata``, ``manifest-list``, ``manifest``, ``puffin``, ``delete-file``, ``other``
-        (data).
+        As in the log of reads: ``metadata``, ``manifest-list``, ``manifest``, ``puffin``, ``delete-file``,
+        ``data-file``.
     length
         Bytes.
     seconds

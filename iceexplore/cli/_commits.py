@@ -1,0 +1,338 @@
+"""The commands that commit: ``simulate``, on an overlay, and ``lab``, in a table of one's own."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import iceexplore as ix
+from iceexplore.cli._options import json_option, open_table, pairs, state_option, table_options
+from iceexplore.cli._output import echo, echo_json, write_file
+from iceexplore.cli._steps import Made, StepsCommand, make_steps, read_rows, step_options
+
+if TYPE_CHECKING:
+    from iceexplore.graph import Diff
+    from iceexplore.table import Table
+
+__all__ = ["lab", "simulate"]
+
+_VERSION = click.IntRange(1, 4)
+_STATUS = "Exit status: 0 done, 2 a commit was refused, the table could not be read, or the call is wrong."
+_IN_ORDER = "Commits are made in the order in which their options are given."
+
+
+def _check_layout(format_version: int, layout: Mapping[str, Any]) -> None:
+    """Refuse what is no layout option, before it could count as another argument."""
+    from iceexplore.commits import LayoutOptions
+
+    LayoutOptions.of(format_version, **layout)
+
+
+def _layout(ctx: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, object]:
+    """Return layout options, whose values are numbers, texts, or Python's literals."""
+
+    def value_of(text: str) -> object:
+        try:
+            return ast.literal_eval(text)
+        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+            return text
+
+    return {name: value_of(text) for name, text in pairs(ctx, option, values).items()}
+
+
+_layout_option = click.option(
+    "--layout", multiple=True, metavar="NAME=VALUE", callback=_layout,
+    help="A layout option, as ix.commits.option_docs(4) lists them. Repeatable.",
+)  # fmt: skip
+
+
+@click.command(cls=StepsCommand, epilog=f"{_IN_ORDER} {_STATUS}")
+@table_options
+@state_option
+@click.option("--format-version", type=_VERSION, help="Upgrade the table with the first commit.")
+@step_options("simulation")
+@click.option("--rows", type=click.IntRange(min=0), default=100_000, show_default=True,
+              help="For --append: the rows of each synthetic file.")  # fmt: skip
+@click.option("--seed", type=int, help="Makes ids, names and synthetic files reproducible.")
+@_layout_option
+@click.option("--save", metavar="FOLDER", help="Write the simulated table and its data into this new folder.")
+@click.option("--html", metavar="FILE", help="Also write the result as a page.")
+@json_option
+def simulate(
+    source: str,
+    at: str | None,
+    format_version: int | None,
+    seed: int | None,
+    layout: dict[str, Any],
+    save: str | None,
+    html: str | None,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Try commits on a table, and see what they would write; the table itself is never written."""
+    table = open_table(source, how, at)
+    _check_layout(format_version or table.format_version, layout)
+    simulation = table.simulate(format_version, seed=seed, **layout)
+    try:
+        made = list(make_steps(simulation, "simulation", how))
+        _report("simulate", table, simulation, made, save, html, as_json)
+    finally:
+        simulation.close()
+
+
+@click.command(cls=StepsCommand, epilog=f"{_IN_ORDER} {_STATUS}")
+@click.argument("folder")
+@click.option("--sample", metavar="NAME", help="Create it with the columns, partitioning and rows of a sample: trips.")
+@click.option("--schema", metavar="COLUMNS", help="Create it with these columns and random rows: 'id long, day date'.")
+@click.option("--from", "rows_of", metavar="FILE", help="Create it with the columns and rows of a file.")
+@click.option("--partition-by", multiple=True, metavar="FIELD", help="A partition field: 'day(ts)'. Repeatable.")
+@click.option("--sort-by", multiple=True, metavar="FIELD", help="A field of the sort order: 'ts desc'. Repeatable.")
+@click.option("--format-version", type=_VERSION, default=2, show_default=True, help="Of a table that is created.")
+@click.option("--properties", multiple=True, metavar="NAME=VALUE", callback=pairs,
+              help="A property of a table that is created. Repeatable.")  # fmt: skip
+@_layout_option
+@click.option("--commits", type=click.IntRange(min=0), default=5, show_default=True,
+              help="Appends that the rows of a table that is created are spread over.")  # fmt: skip
+@click.option("--rows", type=click.IntRange(min=1, max=10_000_000), default=1000, show_default=True,
+              help="For --schema: random rows of each append.")  # fmt: skip
+@click.option("--seed", type=int, help="Makes random rows reproducible.")
+@step_options("lab")
+@click.option("--html", metavar="FILE", help="Also write the result as a page.")
+@json_option
+def lab(
+    folder: str,
+    sample: str | None,
+    schema: str | None,
+    rows_of: str | None,
+    html: str | None,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Create a real table to try things out on, in FOLDER, or commit to one that was created so.
+
+    Without --sample, --schema and --from it commits to the table in FOLDER, or creates the sample trips if there is
+    none.
+    Tables that iceexplore has not created are never written.
+    """
+    given = [value for value in (sample, schema, rows_of) if value is not None]
+    if len(given) > 1:
+        raise click.UsageError("--sample, --schema and --from exclude each other")
+    if not given and os.path.isdir(folder) and os.listdir(folder):
+        opened = ix.lab(folder)
+        before: Table | None = opened.table
+    else:
+        opened, before = _created(folder, sample, schema, rows_of, how), None
+    made = list(make_steps(opened, "lab", how))
+    _report("lab", before, opened, made, None, html, as_json)
+
+
+def _created(
+    folder: str, sample: str | None, schema: str | None, rows_of: str | None, how: Mapping[str, Any]
+) -> ix.Lab:
+    commits, version = how["commits"], how["format_version"]
+    _check_layout(version, how["layout"])
+    partition_by: Sequence[str] = how["partition_by"]
+    rows: Any
+    columns: Any
+    if schema is not None:
+        columns = _columns(schema)
+        made = ix.empty(columns, partition_by=partition_by, format_version=version, seed=how["seed"])
+        try:
+            # A file per commit, so that each append touches few partitions, as real ones do.
+            if commits:
+                made.append(commits, rows=how["rows"], materialize=True)
+            rows = made.to_arrow()
+        finally:
+            made.close()
+    elif rows_of is not None:
+        rows = columns = read_rows(rows_of)
+    else:
+        source = ix.sample(sample or "trips")
+        columns, rows = source.schema, source.to_arrow()
+        if not partition_by:
+            partition_by = _partition_texts(source)
+    created = ix.create(
+        folder,
+        columns,
+        partition_by=partition_by,
+        sort_by=how["sort_by"],
+        format_version=version,
+        properties=how["properties"],
+        **how["layout"],
+    )
+    for number in range(commits):
+        begin, end = (len(rows) * n // commits for n in (number, number + 1))
+        if end > begin:
+            created.append(rows.slice(begin, end - begin))
+    return created
+
+
+def _partition_texts(table: Table) -> list[str]:
+    """Return a table's partition fields as `iceexplore.create` takes them."""
+    from iceexplore.metadata import parse_transform
+
+    names = {field.field_id: field.name for field in table.schema.fields}
+    found = []
+    for field in () if table.spec is None else table.spec.fields:
+        transform = parse_transform(field.transform)
+        name, _, width = str(transform).partition("[")
+        column = names[field.source_id]
+        width = f"{width.rstrip(']')}, " if width else ""
+        if not transform.is_void:
+            found.append(column if transform.is_identity else f"{name}({width}{column})")
+    return found
+
+
+def _columns(text: str) -> dict[str, str]:
+    """Return columns by name: ``id long, point struct<x: double, y: double>``."""
+    found: dict[str, str] = {}
+    depth, parts = 0, [""]
+    for letter in text:
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    for part in parts:
+        name, _, kind = part.strip().partition(" ")
+        if not name or not kind.strip():
+            raise ix.OptionError(f"--schema {part.strip()!r}: give a name and a type, such as 'id long, day date'")
+        if name in found:
+            raise ix.OptionError(f"--schema: column {name!r} twice")
+        found[name] = kind.strip()
+    return found
+
+
+# The report -----------------------------------------------------------------------------------------------------------
+
+
+def _report(
+    command: str,
+    before: Table | None,
+    after: ix.Simulation | ix.Lab,
+    made: list[Made],
+    save: str | None,
+    html: str | None,
+    as_json: bool,
+) -> None:
+    """Print what commits did; ``before`` is None for a table that was created."""
+    totals = [None if one is None else _totals(one) for one in (before, after)]
+    changes = None if before is None else after.diff(before, after.table)
+    saved = None if save is None else after.save(save)
+    if html is not None:
+        write_file(html, _page(command, after, made, totals, changes))
+    if as_json:
+        more = {"saved": None if saved is None else saved.metadata_location} if command == "simulate" else {}
+        echo_json(
+            command,
+            table=after.name,
+            metadata_location=after.metadata_location,
+            steps=[one.to_dict() for one in made],
+            before=totals[0],
+            after=totals[1],
+            changes=None if changes is None else changes.counts_arrow.to_pylist(),
+            **more,
+        )
+        return
+    echo("\n".join(_text(command, after, made, totals, changes)))
+    if saved is not None:
+        echo(f"\nSaved: {saved!r}")
+
+
+def _totals(table: Table) -> dict[str, int]:
+    """Return figures of a table, and what a scan without a filter reads."""
+    from iceexplore.commits import plan_cost
+
+    plan = table.plan().totals
+    cold = plan_cost(table.state).cold
+    return {
+        "format_version": table.format_version,
+        "snapshots": len(table.snapshots),
+        "files": plan["files"] or 0,
+        "rows": plan["rows"] or 0,
+        "bytes": plan["bytes"] or 0,
+        "deletes": plan["deletes"] or 0,
+        "delete_bytes": plan["delete_bytes"] or 0,
+        "metadata_files": len(cold),
+        "metadata_bytes": sum(one.size for one in cold),
+    }
+
+
+_TOTALS = {
+    "format_version": "format version",
+    "snapshots": "snapshots",
+    "files": "data files",
+    "rows": "rows before deletes",
+    "bytes": "bytes of data files",
+    "deletes": "deletes to apply",
+    "delete_bytes": "bytes of deletes",
+    "metadata_files": "metadata files that planning reads",
+    "metadata_bytes": "bytes of metadata that planning reads",
+}
+
+
+def _compared(totals: list[dict[str, int] | None]) -> list[tuple[str, str, str]]:
+    before, after = totals
+    return [
+        (text, "" if before is None else f"{before[name]:,}", f"{(after or {})[name]:,}")
+        for name, text in _TOTALS.items()
+    ]
+
+
+def _written(one: Made) -> str:
+    from iceexplore.graph import human_bytes
+
+    parts = [f"{files:,} {kind} ({human_bytes(size)})" for kind, (files, size) in one.written.items()]
+    return ", ".join(parts) or "nothing"
+
+
+def _title(command: str, table: Table, made: list[Made]) -> str:
+    what = "Simulation of" if command == "simulate" else "Lab"
+    return f"{what} {table.name}: {len(made):,} commit{'' if len(made) == 1 else 's'}"
+
+
+def _text(
+    command: str, table: Table, made: list[Made], totals: list[dict[str, int] | None], changes: Diff | None
+) -> list[str]:
+    lines = [_title(command, table, made), table.metadata_location]
+    for number, one in enumerate(made, 1):
+        lines += ["", f"{number}. {one.call}"]
+        if one.snapshot_id is not None:
+            lines.append(f"   snapshot  {one.snapshot_id}, {one.operation}")
+        lines.append(f"   written   {_written(one)}")
+        if one.note:
+            lines.append(f"   note      {one.note}")
+        if one.summary:
+            lines.append("   summary")
+            lines += [f"     {key:<29} {value}" for key, value in one.summary.items()]
+    rows = [("", "before", "after"), *_compared(totals)]
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    if totals[0] is None:
+        lines += ["", *(f"{row[0]:<{widths[0]}}  {row[2]:>{widths[2]}}".rstrip() for row in rows[1:])]
+    else:
+        lines += ["", *(f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows)]
+    return [*lines, "", *repr(changes).splitlines()] if changes is not None else lines
+
+
+def _page(
+    command: str, table: Table, made: list[Made], totals: list[dict[str, int] | None], changes: Diff | None
+) -> str:
+    from iceexplore.render import Html, details, escape, html_lines, html_page, html_table
+
+    title = _title(command, table, made)
+    out = [Html(f"<h1>{escape.html(title)}</h1><p>{escape.html(table.metadata_location)}</p>")]
+    for number, one in enumerate(made, 1):
+        facts = [("snapshot", str(one.snapshot_id or "none")), ("operation", one.operation or "none")]
+        facts += [("written", _written(one)), *([("note", one.note)] if one.note else []), *one.summary.items()]
+        out.append(
+            details(f"{number}. {escape.shorten(one.call, 300)}", html_table(("", ""), facts), opened=number <= 3)
+        )
+    out.append(html_table(("", "before", "after"), _compared(totals), "Before and after"))
+    if changes is not None:
+        out.append(Html(changes._repr_html_()))
+    out.append(details("Tree", html_lines(table.tree().to_text())))
+    return html_page(title, f'<div style="font-family:system-ui,sans-serif;font-size:13px">{"".join(out)}</div>')
