@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,6 +18,7 @@ from click.testing import CliRunner, Result
 
 import iceexplore as ix
 from iceexplore.cli import main
+from iceexplore.storage.finding import _list as storage_list
 from tests.doctor.damages import DAMAGES, healthy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -238,6 +241,28 @@ def test_a_catalog_is_checked_and_resumed(broken: Path, tmp_path: Path) -> None:
     listed = answer("catalog", tmp_path, "--list", "--listing-limit", 500)
     assert (listed["tables"], listed["namespaces"], listed["complete"]) == (["more/t", "t"], ["more"], True)
     assert "<details>" in page.read_text()
+
+
+def test_a_listing_that_takes_too_long_is_status_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    healthy(tmp_path)
+    release, found_below = threading.Event(), storage_list.tables_below
+
+    def hangs(*arguments: Any) -> Iterator[Any]:
+        yield from found_below(*arguments)
+        release.wait(60)
+
+    def leave(status: int) -> None:
+        raise SystemExit(status)
+
+    monkeypatch.setattr(storage_list, "tables_below", hangs)
+    monkeypatch.setattr(os, "_exit", leave)
+    listed = answer("catalog", tmp_path, "--list", "--listing-limit", 1, status=2)
+    assert (listed["tables"], listed["complete"]) == (["t"], False)
+    done = run("catalog", tmp_path, "--list", "--listing-limit", 0.1)
+    assert (done.exit_code, done.stdout.splitlines()[-1][:24]) == (2, "ℹ Not everything is list")
+    result = answer("catalog", tmp_path, "--listing-limit", 1, status=2)["result"]
+    assert ([one["table"] for one in result["tables"]], result["complete"]) == (["t"], False)
+    release.set()
 
 
 def test_control_characters_in_names_do_not_act(tmp_path: Path) -> None:
