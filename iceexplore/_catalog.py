@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
@@ -41,7 +41,9 @@ class Catalog(Generic[T]):
     listing
         The listing that is shown.
     open_table, check_listing
-        `iceexplore.open` and `iceexplore.check_catalog`, with the options that were given for the catalog.
+        `iceexplore.open` and `iceexplore.check_catalog`.
+    options
+        Their options ``allow`` and ``properties``, as they were given for the catalog.
     time_limit
         Seconds for the first listing.
     """
@@ -51,11 +53,13 @@ class Catalog(Generic[T]):
         listing: Listing,
         open_table: Callable[..., T],
         check_listing: Callable[..., CatalogReport],
+        options: Mapping[str, Any],
         time_limit: float | None,
     ) -> None:
         self.listing = listing
         self._open = open_table
         self._check = check_listing
+        self.options = dict(options)
         self._time_limit = time_limit
         self._listed = False
 
@@ -131,15 +135,26 @@ class Catalog(Generic[T]):
         CatalogError, MetadataNotFoundError
             There is no such table; the message lists the nearest names, or what the namespace holds.
         """
-        if not isinstance(table, (str, tuple, list)) or not table:  # as users give it
+        source, catalog = self.place_of(table)
+        return self._open(source, catalog=catalog, **{**self.options, **how})
+
+    def place_of(self, table: object) -> tuple[Any, Any]:
+        """Return the arguments ``source`` and ``catalog`` of `iceexplore.open` for a table. Nothing is read.
+
+        Raises
+        ------
+        OptionError
+            It is no name.
+        """
+        if not isinstance(table, (str, tuple, list)) or not table:
             raise OptionError(f"{table!r}: give the name of a table, such as 'db.trips'")
-        known = None
         if isinstance(table, str):
-            known = next((one for one in (*self.listing.tables, *self.listing.views) if one.name == table), None)
+            for one in (*self.listing.tables, *self.listing.views):
+                if one.name == table:  # its parts may have dots
+                    return one.source, one.catalog
         if self.listing.catalog is not None:
-            return self._open(table if known is None else known.source, catalog=self.listing.catalog, **how)
-        path = table if isinstance(table, str) else "/".join(table)
-        return self._open(f"{self.name}/{path}" if known is None else known.source, **how)
+            return table, self.listing.catalog
+        return f"{self.name}/{table if isinstance(table, str) else '/'.join(table)}", None
 
     def __getitem__(self, table: str | Sequence[str]) -> T:
         return self.open(table)
@@ -150,7 +165,7 @@ class Catalog(Generic[T]):
 
     def check(self, level: str = "metadata", **how: Any) -> CatalogReport:
         """Check all tables. See `iceexplore.check_catalog`, which takes this object, too."""
-        return self._check(self, level, **how)
+        return self._check(self, level, **{**self.options, **how})
 
     def _ipython_key_completions_(self) -> list[str]:
         return [one.name for one in self.listing.tables]

@@ -116,21 +116,30 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
         raise OptionError(f"this is a catalog, not a table: catalog['db.table'] opens one. It holds:\n{source!r}")
     if properties is not None and not isinstance(properties, Mapping):
         raise OptionError(f"properties={type(properties).__name__}: give names and values, as a dictionary")
-    if isinstance(catalog, Catalog):
-        if not isinstance(source, (str, tuple, list)):
-            raise OptionError(f"with catalog= the source is a table's name ('db.table'), not {type(source).__name__}")
-        return catalog.open(source, moved=moved, version=version, strict=strict)
+    source, catalog, allow, properties = _in_catalog(source, catalog, allow, properties)
     state = graph.open_state(
         source, catalog=catalog, moved=moved, version=version, allow=allow, properties=properties, strict=strict
     )
     return Table(state)
 
 
+def _in_catalog(source: Any, catalog: Any, allow: Any, properties: Any) -> tuple[Any, Any, Any, Any]:  # noqa: ANN401  (arguments of `open`)
+    """Return these arguments of `open` for a table of what `open_catalog` returned, whose options are the defaults."""
+    if not isinstance(catalog, Catalog):
+        return source, catalog, allow, properties
+    given = catalog.options
+    return (
+        *catalog.place_of(source),
+        allow or given["allow"],
+        given["properties"] if properties is None else properties,
+    )
+
+
 def check(
     source: SourceLike,
     level: Literal["metadata", "files", "rows"] = "metadata",
     *,
-    catalog: CatalogLike | None = None,
+    catalog: CatalogLike | Catalog[Table] | None = None,
     moved: Mapping[str, str | PathLike[str]] | None = None,
     version: int | str | None = None,
     allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
@@ -164,6 +173,7 @@ def check(
     from iceexplore.doctor import unopened
 
     start = time.perf_counter()
+    source, catalog, allow, properties = _in_catalog(source, catalog, allow, properties)
     options: dict[str, Any] = {"catalog": catalog, "moved": moved, "allow": allow, "properties": properties}
     try:
         table = open(source, version=version, **options)
@@ -208,13 +218,11 @@ def open_catalog(
     >>> catalog.tables  # as pandas
     >>> catalog["db.trips"].tree()
     """
-    from functools import partial
-
     from iceexplore.storage import list_tables
 
     limit = None if time_limit is None else seconds_of("time_limit", time_limit)
     how: dict[str, Any] = {"allow": allow, "properties": properties}
-    return Catalog(list_tables(source, **how), partial(open, **how), partial(check_catalog, **how), limit)
+    return Catalog(list_tables(source, **how), open, check_catalog, how, limit)
 
 
 def check_catalog(

@@ -91,6 +91,8 @@ def test_a_catalog_is_listed_and_opened(catalog: SqlCatalog) -> None:
     ]  # fmt: skip
     assert {"db.trips", "db.deep.stops"} <= set(found._ipython_key_completions_())
     assert ix.open("db.trips", catalog=found).name == "db.trips"
+    assert ix.check("db.trips", catalog=found).opened
+    assert "is a namespace" in ix.check("db", catalog=ix.open_catalog(catalog)).findings[0].text
     report = found.check(progress=False)
     assert [(one.table, one.error) for one in report] == [("db.deep.stops", None), ("db.trips", None)]
     assert ix.check_catalog(found, progress=False).reports.keys() == report.reports.keys()
@@ -249,6 +251,10 @@ def test_opening_something_that_holds_tables_says_so(catalog: SqlCatalog, folder
         ix.OptionError, match=r"catalog \(prod\), not a table; it has 2 tables: db.deep.stops, db.trips"
     ):
         ix.open(catalog)
+    shown: Any
+    for shown in (catalog, ix.open_catalog(catalog)):
+        with pytest.raises(ix.OptionError, match=r"takes a Table: this is a catalog \(prod\).*it has 2 tables"):
+            ix.widgets.explore(shown)
     with pytest.raises(ix.OptionError, match=r"this is a catalog, not a table(.|\n)*└─ trips"):
         ix.open(ix.open_catalog(catalog))
     with pytest.raises(ix.MetadataNotFoundError) as named:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from iceexplore.storage._budget import BIG, DATA_RATIO, FLOOR, VARIABLE, Budget, allowed, memory_limit
 from iceexplore.storage._cache import CACHE, Cache
 from iceexplore.storage._catalog import SourceLike
-from iceexplore.storage._catalog_contents import CatalogLike
+from iceexplore.storage._catalog_contents import CatalogLike, is_catalog, not_a_table
 from iceexplore.storage._json import JsonValue, load_json
 from iceexplore.storage._location import canonical, check_host, is_local, path_only, same_location
 from iceexplore.storage._progress import progress, result_of
@@ -69,12 +69,14 @@ __all__ = [
     "check_host",
     "folder_beside",
     "in_order",
+    "is_catalog",
     "is_local",
     "list_tables",
     "list_versions",
     "load_json",
     "member_name",
     "memory_limit",
+    "not_a_table",
     "not_written",
     "open_source",
     "open_version",

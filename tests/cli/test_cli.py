@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 import iceexplore as ix
 from iceexplore.cli import main
-from iceexplore.storage.finding import _list as storage_list
+from iceexplore.storage.finding._find import tables_below
 from tests.doctor.damages import DAMAGES, healthy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -245,16 +245,16 @@ def test_a_catalog_is_checked_and_resumed(broken: Path, tmp_path: Path) -> None:
 
 def test_a_listing_that_takes_too_long_is_status_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     healthy(tmp_path)
-    release, found_below = threading.Event(), storage_list.tables_below
+    release = threading.Event()
 
     def hangs(*arguments: Any) -> Iterator[Any]:
-        yield from found_below(*arguments)
+        yield from tables_below(*arguments)
         release.wait(60)
 
     def leave(status: int) -> None:
         raise SystemExit(status)
 
-    monkeypatch.setattr(storage_list, "tables_below", hangs)
+    monkeypatch.setattr("iceexplore.storage.finding._list.tables_below", hangs)
     monkeypatch.setattr(os, "_exit", leave)
     listed = answer("catalog", tmp_path, "--list", "--listing-limit", 1, status=2)
     assert (listed["tables"], listed["complete"]) == (["t"], False)

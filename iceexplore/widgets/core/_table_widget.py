@@ -13,6 +13,7 @@ from traitlets import Bunch
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import TableState, TreeNode, card_html, card_text, table_card
 from iceexplore.metadata import Snapshot
+from iceexplore.storage import is_catalog, not_a_table
 from iceexplore.widgets.core._bundle import style_sheet
 from iceexplore.widgets.core._cell_reruns import note_widget
 from iceexplore.widgets.core._escape_text import signs
@@ -233,6 +234,9 @@ class TableWidget(anywidget.AnyWidget):
 def _state_of(table: TableLike) -> TableState:
     state = table if isinstance(table, TableState) else getattr(table, "state", None)
     if not isinstance(state, TableState):
+        catalog = getattr(getattr(table, "listing", table), "catalog", table)  # of what `open_catalog` returned
+        if is_catalog(catalog):
+            raise OptionError(f"a widget takes a Table: {not_a_table('this', catalog, 'catalog')}")
         raise OptionError(f"a widget takes a Table (ix.open(...)), not {type(table).__name__}")
     return state
 
