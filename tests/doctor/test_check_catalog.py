@@ -164,6 +164,18 @@ def test_resuming(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(again.reports["db/lost"].timeline()) == 0
 
 
+def test_a_listing_that_ends_early_forgets_nothing(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "fleet.json"
+    first = ix.check_catalog(warehouse, resume=path)
+    shutil.rmtree(warehouse / "hint")
+    monkeypatch.setattr("iceexplore.storage.Listing.complete", False)
+    again = ix.check_catalog(warehouse, resume=path)
+    assert [one.table for one in again] == [one.table for one in first], "hint may only not be listed yet"
+    assert (again.complete, again.exit_code) == (False, 2)
+
+
 def test_an_interrupted_check_can_be_resumed(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, check = tmp_path / "fleet.json", calls.check
 
