@@ -1186,8 +1186,8 @@ class Table:
         Maintenance
             A method per procedure returns its plan: ``expire_snapshots()``, ``orphan_files()``,
             ``unused_schemas_and_specs()``, ``metadata_files()``, ``rewrite_data_files()``,
-            ``rewrite_manifests()``. A plan has its thresholds with their sources, its cost, the statement that runs it,
-            and ``table``, a simulated table after it.
+            ``rewrite_position_delete_files()``, ``rewrite_manifests()``. A plan has its thresholds with their sources,
+            its cost, the statement that runs it, and ``table``, a simulated table after it.
 
         Examples
         --------

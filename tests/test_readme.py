@@ -22,7 +22,7 @@ PAGES = {
     README: 22,
     "docs/doctor.md": 9,
     "docs/explorer.md": 9,
-    "docs/maintenance.md": 24,
+    "docs/maintenance.md": 27,
     "docs/scan-plans.md": 18,
     "docs/simulations.md": 19,
     LABS: 20,

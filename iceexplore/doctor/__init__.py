@@ -11,6 +11,7 @@ from iceexplore.doctor.maintenance._metadata_files import MetadataFilesPlan
 from iceexplore.doctor.maintenance._orphans import OrphanPlan
 from iceexplore.doctor.maintenance._plan import EngineCall, MaintenanceCost, Plan, Threshold
 from iceexplore.doctor.maintenance._rewrite_data_files import RewriteDataFilesPlan
+from iceexplore.doctor.maintenance._rewrite_deletes import RewritePositionDeletesPlan
 from iceexplore.doctor.maintenance._rewrite_manifests import RewriteManifestsPlan
 from iceexplore.doctor.maintenance._unused import UnusedPlan
 from iceexplore.doctor.model._finding import EFFECTS, Finding, Since
@@ -39,6 +40,7 @@ __all__ = [
     "Report",
     "RewriteDataFilesPlan",
     "RewriteManifestsPlan",
+    "RewritePositionDeletesPlan",
     "Since",
     "Step",
     "TableCheck",

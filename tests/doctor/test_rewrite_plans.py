@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 
 import iceexplore as ix
@@ -17,6 +18,7 @@ from iceexplore.doctor import Maintenance, Threshold
 from iceexplore.doctor.maintenance._rewrite_manifests import _ranges
 from iceexplore.doctor.maintenance._size_based import ProcedureOptions, SizeRules, packed
 from iceexplore.errors import FileMissingError, OptionError, UnsupportedError
+from iceexplore.storage import CACHE
 
 MB = 1024 * 1024
 
@@ -328,3 +330,85 @@ def test_rewrites_of_manifests_that_spark_refuses(small: ix.Simulation) -> None:
     root.append(files=1, rows=1)
     with pytest.raises(UnsupportedError, match="root manifest"):
         root.maintenance().rewrite_manifests()
+
+
+# rewrite_position_delete_files ----------------------------------------------------------------------------------------
+
+
+def with_deletes(folder: Path, granularity: str) -> ix.Lab:
+    """A table of version 2 with two data files, and position delete files of three commits."""
+    lab = ix.create(folder, {"id": "long"}, format_version=2)
+    lab.set_properties({"write.delete.mode": "merge-on-read", "write.delete.granularity": granularity})
+    for first in (0, 100):
+        lab.append({"id": list(range(first, first + 10))})
+    for gone in ("id in (1, 101)", "id in (2, 102)", "id = 3"):
+        lab.delete(gone)
+    return lab
+
+
+@pytest.mark.parametrize(("granularity", "files", "made"), [("file", 5, 2), ("partition", 3, 1)])
+def test_delete_files_are_merged(tmp_path: Path, granularity: str, files: int, made: int) -> None:
+    lab = with_deletes(tmp_path / "db" / "t", granularity)
+    m = lab.maintenance()
+    default = m.rewrite_position_delete_files()  # five are enough files
+    assert default.nothing == (files < 5)
+    plan = m.rewrite_position_delete_files(min_input_files=2)
+    assert (plan.rewritten_delete_files, plan.added_delete_files, plan.accuracy) == (files, made, "exactly")
+    assert plan.text.startswith(f"{files} deletes by position of {files} (")
+    assert plan.text.endswith(f"in 1 group become {made} delete file{'' if made == 1 else 's'}")
+    assert set(plan.files["kind"].to_pylist()) == {"position"}
+    assert set(plan.files["why"].to_pylist()) == {"too small"}
+    assert set(plan.data_files["delete_files"].to_pylist()) == {2, 3}
+    sizes = lab.inspect.delete_files()["file_size_in_bytes"]
+    assert (plan.cost.files_read, plan.cost.bytes_read) == (files, sizes.sum())
+    after = plan.table
+    assert len(after.inspect.delete_files()) == made
+    assert after.to_arrow().sort_by("id").equals(lab.to_arrow().sort_by("id"))
+    assert after.maintenance().rewrite_position_delete_files(min_input_files=2).rewritten_delete_files in (0, 2)
+    assert plan.calls[0].code.endswith("files(table => 'db.t', options => map('min-input-files', '2'))")
+
+
+def test_delete_files_become_vectors(tmp_path: Path) -> None:
+    lab = with_deletes(tmp_path / "t", "partition")
+    lab.upgrade(3)
+    lab.delete("id = 104")  # the vector of its data file has the older positions, too
+    plan = lab.maintenance().rewrite_position_delete_files(rewrite_all=True)
+    assert plan.to_vectors
+    assert plan.files["kind"].to_pylist().count("position") == 3
+    assert plan.files["kind"].to_pylist().count("vector") == 1
+    assert plan.text.endswith("become 2 deletion vectors")
+    after = plan.table
+    assert after.count() == lab.count() == 14
+    assert set(after.inspect.delete_files()["file_format"].str.lower()) == {"puffin"}
+    assert after.maintenance().rewrite_position_delete_files(rewrite_all=True).nothing  # vectors alone are left alone
+
+
+def test_delete_files_of_several_data_files_are_opened_or_not(tmp_path: Path) -> None:
+    lab = with_deletes(tmp_path / "t", "partition")
+    m = lab.maintenance()
+    unread = m.rewrite_position_delete_files(rewrite_all=True, read=False)
+    assert (unread.accuracy, unread.added_delete_files) == ("at least", 1)
+    assert "become at least 1 delete file" in unread.text
+    several = unread.files.filter(pc.is_null(unread.files["referenced_data_file"]))
+    Path(lab.state.storage.resolve(several["file_path"][0].as_py())).unlink()
+    CACHE.clear()
+    with pytest.raises(FileMissingError):
+        ix.open(lab.location).maintenance().rewrite_position_delete_files(rewrite_all=True)
+
+
+def test_deletes_that_are_not_rewritten(small: ix.Simulation, tmp_path: Path) -> None:
+    plan = small.maintenance().rewrite_position_delete_files(rewrite_all=True)
+    assert plan.text == "none of 0 deletes by position is rewritten"
+    assert plan.table.count() == small.count()
+    with pytest.raises(OptionError, match="unknown option 'delete-file-threshold'"):
+        small.maintenance().rewrite_position_delete_files(delete_file_threshold=1)
+    lab = ix.create(tmp_path / "t", {"id": "long", "k": "string"}, partition_by="k", format_version=2)
+    lab.set_properties({"write.delete.mode": "merge-on-read"})
+    lab.append({"id": [1, 2, 3, 4], "k": ["a", "a", "b", "b"]})
+    lab.delete("id in (1, 3)")
+    m = lab.maintenance()
+    assert m.rewrite_position_delete_files(rewrite_all=True).groups["partition"].to_pylist() == ["k=a", "k=b"]
+    some = m.rewrite_position_delete_files("k = 'b'", rewrite_all=True)
+    assert (some.candidates, some.groups["partition"].to_pylist()) == (1, ["k=b"])
+    assert "Rewrite position delete files" in repr(some)
+    assert len(some.files_to_pandas()) == len(some.to_pandas()) == json.loads(some.to_json())["rewritten_delete_files"]

@@ -17,6 +17,7 @@ from iceexplore.doctor.maintenance._rewrite_data_files import (
     Strategy,
     plan_rewrite_data_files,
 )
+from iceexplore.doctor.maintenance._rewrite_deletes import RewritePositionDeletesPlan, plan_rewrite_position_deletes
 from iceexplore.doctor.maintenance._rewrite_manifests import RewriteManifestsPlan, plan_rewrite_manifests
 from iceexplore.doctor.maintenance._unused import UnusedPlan, plan_unused
 from iceexplore.errors import IceexploreError
@@ -237,6 +238,35 @@ class Maintenance(Generic[T]):
         """
         return plan_rewrite_manifests(self.state, self._wrap, spec_id=spec_id, sort_by=sort_by)
 
+    def rewrite_position_delete_files(
+        self, where: FilterLike | None = None, *, read: bool | None = None, **options: object
+    ) -> RewritePositionDeletesPlan[T]:
+        """Plan ``rewrite_position_delete_files``: which delete files are merged, or become deletion vectors.
+
+        The manifests are read, and delete files that may name several data files.
+
+        Parameters
+        ----------
+        where
+            Only delete files of partitions that may contain matching rows; conditions that partition values do not
+            decide have no effect.
+        read
+            Open delete files that may name several data files, because the number of new files depends on them. By
+            default up to 100 files are opened.
+        **options
+            The procedure's options with underscores: ``target_file_size_bytes``, ``min_file_size_bytes``,
+            ``max_file_size_bytes``, ``min_input_files``, ``rewrite_all``, ``max_file_group_size_bytes``,
+            ``max_file_group_input_files``, ``rewrite_job_order``.
+
+        Raises
+        ------
+        OptionError
+            An option is unknown, or Spark's procedure would refuse it.
+        FormatError, FileMissingError
+            A manifest, or a delete file that is opened, is damaged or missing; engines fail, too.
+        """
+        return plan_rewrite_position_deletes(self.state, self._wrap, where=where, read=read, **options)
+
     def _makers(self) -> Mapping[str, Callable[[], Plan[T]]]:
         """Return the method of each plan, in the order in which Iceberg recommends to run the procedures."""
         return {
@@ -245,6 +275,7 @@ class Maintenance(Generic[T]):
             "metadata_files": self.metadata_files,
             "remove_orphan_files": self.orphan_files,
             "rewrite_data_files": self.rewrite_data_files,
+            "rewrite_position_delete_files": self.rewrite_position_delete_files,
             "rewrite_manifests": self.rewrite_manifests,
         }
 

@@ -1,0 +1,405 @@
+"""Plan ``rewrite_position_delete_files``: the delete files that Spark's procedure would rewrite or turn into vectors.
+
+Java: ``BinPackRewritePositionDeletePlanner``, ``SparkRewritePositionDeleteRunner`` (1.11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, Strings, build
+from iceexplore.arrow import compute as pc
+from iceexplore.commits import NothingToDo, Sandbox, rewrite_position_deletes
+from iceexplore.doctor.maintenance._files import contradictions, strict
+from iceexplore.doctor.maintenance._plan import MaintenanceCost, Plan, T, Wrap, spark_call, sql_text
+from iceexplore.doctor.maintenance._size_based import (
+    SIZE_OPTIONS,
+    Accuracy,
+    Longs,
+    ProcedureOptions,
+    SizeRules,
+    group_table,
+    packed,
+    summed,
+)
+from iceexplore.expressions import FilterLike, expression_sql
+from iceexplore.graph import TableState, amount, human_bytes, live_manifests, to_frame
+from iceexplore.manifests import ContentType, EntryBatch, bool_array, live, whole
+from iceexplore.planning import (
+    DeleteFiles,
+    FileTasks,
+    MatchedDeletes,
+    SplitOptions,
+    combined_by_group,
+    content_sizes,
+    counted,
+    live_deletes,
+    make_filter,
+    partition_codes,
+    partition_texts,
+)
+from iceexplore.reading import position_index
+from iceexplore.render import CardTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["RewritePositionDeletesPlan", "plan_rewrite_position_deletes"]
+
+#: Java: ``TableProperties.DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT``.
+_TARGET = 64 * 1024 * 1024
+#: Position delete files of several data files are opened up to this number.
+_MOST_OPENED = 100
+#: Bytes of a Parquet file of position deletes without its rows, as Spark writes it.
+_FOOTER = 1400
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RewritePositionDeletesPlan(Plan[T]):
+    """Which position delete files ``rewrite_position_delete_files`` would rewrite now, and in which groups.
+
+    In version 2, position delete files of a partition are merged, and positions in data files that are no longer live
+    are dropped. From version 3 on, they become deletion vectors, together with the vectors of their partition; once a
+    table has no position delete file left, nothing happens. Both need enough files in a partition that are too small or
+    too large: see the thresholds.
+
+    In the simulated table, positions are read from the delete files and written anew; deletion vectors that exist
+    already stay as they are.
+
+    Attributes
+    ----------
+    groups
+        A row per group. An Arrow table: ``group`` (from 1), ``partition`` (text), ``files``, ``bytes``, ``rows`` and
+        ``added_files``.
+    candidates
+        The number of position delete files and deletion vectors that the filter leaves.
+    to_vectors
+        True if the new deletes are deletion vectors.
+    accuracy
+        ``exactly``, or ``at least``: a delete file that may name several data files was not opened.
+    """
+
+    procedure = "rewrite_position_delete_files"
+    title = "Rewrite position delete files"
+
+    groups: pa.Table = field(repr=False)
+    candidates: int = 0
+    to_vectors: bool = False
+    accuracy: Accuracy = "exactly"
+    _deletes: EntryBatch
+    _referenced: AnyArray
+    _group: Longs
+    _why: AnyArray
+    _pairs: pa.Table
+
+    @property
+    def nothing(self) -> bool:
+        """True if no delete file is rewritten."""
+        return not len(self._deletes)
+
+    @property
+    def rewritten_delete_files(self) -> int:
+        """The number of delete files and deletion vectors that are rewritten (``rewritten_delete_files_count``)."""
+        return len(self._deletes)
+
+    @property
+    def rewritten_bytes(self) -> int:
+        """Their bytes; of a deletion vector, its own (``rewritten_bytes_count``)."""
+        return int(pc.sum(self.groups["bytes"]).as_py() or 0)
+
+    @property
+    def added_delete_files(self) -> int:
+        """The number of new delete files or deletion vectors (``added_delete_files_count``)."""
+        return int(pc.sum(self.groups["added_files"]).as_py() or 0)
+
+    @property
+    def text(self) -> str:
+        """What it would do, in a sentence."""
+        if self.nothing:
+            return f"none of {amount(self.candidates, 'delete by position', 'deletes by position')} is rewritten"
+        about = "" if self.accuracy == "exactly" else f"{self.accuracy} "
+        return (
+            f"{amount(self.rewritten_delete_files, 'delete by position', 'deletes by position')} of "
+            f"{self.candidates:,} ({human_bytes(self.rewritten_bytes)}) in {amount(len(self.groups), 'group')} become "
+            f"{about}{amount(self.added_delete_files, 'deletion vector' if self.to_vectors else 'delete file')}"
+        )
+
+    @cached_property
+    def files(self) -> pa.Table:
+        """A row per position delete file or deletion vector that is rewritten.
+
+        An Arrow table: ``group``, ``file_path``, ``kind`` (``position`` or ``vector``), ``referenced_data_file`` (null
+        if it may apply to several), ``spec_id``, ``rows``, ``bytes`` and ``why`` (``too small``, ``too large``).
+        """
+        entries = self._deletes.entries
+        vector = np.asarray(whole(entries["deletion_vector"]).is_valid())
+        return build.table(
+            {
+                "group": self._group + 1,
+                "file_path": entries["location"],
+                "kind": pa.array(np.where(vector, "vector", "position"), pa.string()),
+                "referenced_data_file": self._referenced,
+                "spec_id": entries["partition_spec_id"],
+                "rows": entries["record_count"],
+                "bytes": content_sizes(self._deletes),
+                "why": self._why,
+            }
+        )
+
+    @cached_property
+    def data_files(self) -> pa.Table:
+        """A row per live data file whose deletes are rewritten, as far as known without opening more files.
+
+        An Arrow table: ``file_path`` and ``delete_files``, the number of its position delete files and vectors.
+        """
+        counted_ = self._pairs.group_by("file_path").aggregate([("delete", "count_distinct")])
+        return counted_.rename_columns(["file_path", "delete_files"]).sort_by("file_path")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per group: see `groups`."""
+        return to_frame(self.groups)
+
+    def files_to_pandas(self) -> pd.DataFrame:
+        """Return a row per delete that is rewritten: see `files`."""
+        return to_frame(self.files)
+
+    def _details(self) -> dict[str, Any]:
+        return {
+            "candidates": self.candidates,
+            "rewritten_delete_files": self.rewritten_delete_files,
+            "rewritten_bytes": self.rewritten_bytes,
+            "added_delete_files": self.added_delete_files,
+            "to_vectors": self.to_vectors,
+            "accuracy": self.accuracy,
+            "groups": build.to_pylist(self.groups),
+        }
+
+    def _tables(self) -> tuple[CardTable, ...]:
+        return (group_table(self.groups, ("rows", "added_files")),)
+
+    def _commit(self, sandbox: Sandbox) -> None:
+        plain = self._deletes.entries.filter(whole(self._deletes.entries["deletion_vector"]).is_null())
+        paths = build.to_pylist(plain["location"])
+        try:
+            sandbox.commit(lambda writer: rewrite_position_deletes(writer.base, writer, paths))
+        except NothingToDo:  # the same positions in as many files
+            return
+
+
+def plan_rewrite_position_deletes(
+    state: TableState,
+    wrap: Wrap[T],
+    *,
+    where: FilterLike | None = None,
+    read: bool | None = None,
+    **options: object,
+) -> RewritePositionDeletesPlan[T]:
+    """Plan ``rewrite_position_delete_files``. This reads the manifests and some delete files.
+
+    Parameters
+    ----------
+    where
+        Only delete files of partitions that may contain matching rows; conditions that partition values do not decide
+        have no effect.
+    read
+        Open delete files that may name several data files, because the number of new files depends on them. By default
+        up to 100 files are opened.
+    **options
+        The procedure's options with underscores: ``target_file_size_bytes``, ``min_file_size_bytes``,
+        ``max_file_size_bytes``, ``min_input_files``, ``rewrite_all``, ``max_file_group_size_bytes``,
+        ``max_file_group_input_files``, ``rewrite_job_order``.
+
+    Raises
+    ------
+    OptionError
+        An option is unknown, or Spark's procedure would refuse it.
+    FormatError, FileMissingError
+        A manifest, or a delete file that is opened, is damaged or missing; engines fail, too.
+    """
+    given = ProcedureOptions(options, SIZE_OPTIONS, state.metadata.properties)
+    rules = SizeRules.of(given, "write.delete.target-file-size-bytes", _TARGET)
+    wanted = make_filter(state.metadata, state.schema, where)
+    reading = strict(state)
+    found = live_deletes(reading)
+    mine = found.vector | found.position
+    if where is not None:  # only partition values decide: delete files have no metrics of columns
+        by_tuple = EntryBatch(found.batch.entries, {}, found.batch.partition)
+        mine &= np.asarray(wanted.evaluate(by_tuple, state.metadata)[0]).astype(np.bool_)
+    rows, group = _grouped(found, np.flatnonzero(mine), rules)
+    to_vectors = state.metadata.has_deletion_vectors
+    if to_vectors and not (found.position & mine).any():
+        rows, group = rows[:0], group[:0]
+    deletes = EntryBatch(found.batch.entries, {}, found.batch.partition).take(build.array(rows))
+    sizes = content_sizes(deletes)
+    count = int(group.max(initial=-1)) + 1
+    size = summed(group, sizes, count)
+    pairs, unknown = _named(reading, found, rows, read)
+    task, combined = _combined(state, deletes, sizes, group, rules.split_size(size))
+    made = _added(state, pairs, unknown, task, combined, group, to_vectors=to_vectors)
+    why = np.where(sizes < rules.least, "too small", np.where(sizes > rules.most, "too large", ""))
+    sql = expression_sql(wanted.expression) if where is not None else None
+    return RewritePositionDeletesPlan(
+        state=state,
+        wrap=wrap,
+        reasons=tuple(given.thresholds),
+        cost=MaintenanceCost(
+            files_read=len(rows),
+            bytes_read=int(size.sum()),
+            files_written=int(made.sum()),
+            bytes_written=_bytes(deletes, sizes, int(made.sum()), to_vectors=to_vectors),
+            files_freed=len(rows),
+            bytes_freed=int(size.sum()),
+        ),
+        calls=(
+            spark_call(
+                state,
+                "rewrite_position_delete_files",
+                options=given.sql(),
+                where=None if sql is None else sql_text(sql),
+            ),
+        ),
+        notes=contradictions(reading),
+        groups=_group_table(state, deletes, group, sizes, made),
+        candidates=int(mine.sum()),
+        to_vectors=to_vectors,
+        accuracy="at least" if len(unknown) else "exactly",
+        _deletes=deletes,
+        _referenced=found.referenced.take(build.array(rows)),
+        _group=group,
+        _why=pa.array(why, pa.string()),
+        _pairs=pairs,
+    )
+
+
+def _grouped(found: DeleteFiles, rows: Longs, rules: SizeRules) -> tuple[Longs, Longs]:
+    """Return the rows of the deletes that are rewritten, group by group, and the group of each."""
+    batch = EntryBatch(found.batch.entries, {}, found.batch.partition).take(build.array(rows))
+    sizes = content_sizes(batch)
+    # Java compares partition tuples of all specs as one type, without the specs.
+    place = partition_codes(batch.with_columns(partition_spec_id=0))
+    mine = np.arange(len(rows)) if rules.rewrite_all else np.flatnonzero(rules.outside(sizes))
+    mine = mine[np.argsort(place[mine], kind="stable")]
+    group = packed(sizes[mine], place[mine], rules.max_group_bytes, rules.max_group_files)
+    count = int(group.max(initial=-1)) + 1
+    number, size = np.bincount(group, minlength=count).astype(np.int64), summed(group, sizes[mine], count)
+    keep = np.ones(count, dtype=np.bool_) if rules.rewrite_all else rules.worth(number, size)
+    order = rules.arranged(number[keep], size[keep])
+    place_of = np.full(count, -1, dtype=np.int64)
+    place_of[np.flatnonzero(keep)[order]] = np.arange(len(order))
+    mine, group = mine[keep[group]], place_of[group[keep[group]]]
+    by_group = np.argsort(group, kind="stable")
+    return rows[mine[by_group]], group[by_group]
+
+
+def _named(state: TableState, found: DeleteFiles, rows: Longs, read: bool | None) -> tuple[pa.Table, Longs]:
+    """Return the live data files that each delete names, and the deletes of which that is unknown.
+
+    Both number the deletes by their place among the rows. The table has the columns ``delete`` and ``file_path``.
+    """
+    referenced = found.referenced.take(build.array(rows))
+    one = np.asarray(referenced.is_valid())
+    several = np.flatnonzero(~one)
+    places, names = [np.flatnonzero(one)], [referenced.drop_null()]
+    if read is not False and (read or len(several) <= _MOST_OPENED):
+        entries = found.batch.entries.select(["location", "file_format"]).take(build.array(rows[several]))
+        for at, entry in zip(several.tolist(), build.to_pylist(entries), strict=True):
+            paths = list(position_index(state, entry["location"], entry["file_format"]).paths)
+            places.append(np.full(len(paths), at))
+            names.append(pa.array(paths, pa.string()))
+        several = several[:0]
+    pairs = build.table({"delete": np.concatenate(places), "file_path": pa.chunked_array(names, pa.string())})
+    return (pairs.filter(pc.is_in(pairs["file_path"], value_set=_live_data(state))) if len(rows) else pairs), several
+
+
+def _live_data(state: TableState) -> Strings:
+    """Return the locations of the live data files."""
+    root = state.root()
+    if root is None:
+        return pa.array([], pa.string())
+    direct = state.reader.direct(root)
+    leaves = state.reader.leaves(root, live_manifests(root, {int(ContentType.DATA_MANIFEST)}), parts={"entries"})
+    found = []
+    for leaf in [*([] if direct is None else [direct]), *leaves]:
+        is_data = bool_array(pc.equal(leaf.entries["content_type"], int(ContentType.DATA)))
+        found.append(leaf.entries["location"].filter(pa.array(is_data & bool_array(live(leaf.entries)))))
+    return whole(pa.chunked_array([chunk for column in found for chunk in column.chunks], pa.string()))
+
+
+def _combined(
+    state: TableState, deletes: EntryBatch, sizes: Longs, group: Longs, split_size: Longs
+) -> tuple[Longs, Longs]:
+    """Return the combined tasks that read the deletes."""
+    count = len(deletes)
+    none = pa.array([[]] * count, pa.list_(pa.int32()))
+    files = EntryBatch(deletes.with_columns(file_size_in_bytes=pa.array(sizes, pa.int64())).entries)
+    tasks = FileTasks(
+        files,
+        pa.nulls(count, pa.int64()),
+        pa.array([True] * count, pa.bool_()),
+        pa.array([0] * count, pa.int32()),
+        matched=MatchedDeletes(vector=pa.nulls(count, pa.int32()), positions=none, equality=none),
+    )
+    lookback = SplitOptions.of(state.metadata.properties).lookback
+    return combined_by_group(tasks, group, split_size, lookback=lookback)
+
+
+def _added(
+    state: TableState,
+    pairs: pa.Table,
+    unknown: Longs,
+    task: Longs,
+    combined: Longs,
+    group: Longs,
+    *,
+    to_vectors: bool,
+) -> Longs:
+    """Return the number of new files per group.
+
+    Each task writes a file for each live data file that its deletes name, or (version 2, with
+    ``write.delete.granularity=partition``) one file.
+    """
+    count = int(group.max(initial=-1)) + 1
+    if not count:
+        return np.zeros(0, dtype=np.int64)
+    by_task = build.table({"delete": task, "combined": combined})
+    per_file = pairs.join(by_task, "delete", join_type="inner").group_by(["combined", "file_path"]).aggregate([])
+    written = np.asarray(per_file["combined"]).astype(np.int64)
+    granularity = state.metadata.properties.get("write.delete.granularity", "file")
+    if granularity.lower() == "partition" and not to_vectors:
+        written = np.unique(written)
+    maybe = np.unique(combined[np.isin(task, unknown)])  # at least one file each
+    written = np.concatenate([written, np.setdiff1d(maybe, written)])
+    of_task = np.zeros(int(combined.max(initial=-1)) + 1, dtype=np.int64)
+    of_task[combined] = group[task]
+    return np.bincount(of_task[written], minlength=count).astype(np.int64)
+
+
+def _bytes(deletes: EntryBatch, sizes: Longs, made: int, *, to_vectors: bool) -> int:
+    """Return an estimate of the bytes that are written.
+
+    A small deletion vector has 40 bytes and two per position (spec, "deletion-vector-v1"). Of position delete files,
+    those that are saved save a footer each.
+    """
+    if to_vectors:
+        return 40 * made + 2 * int(counted(deletes, "record_count").sum())
+    return max(int(sizes.sum()) - _FOOTER * max(0, len(sizes) - made), _FOOTER * made)
+
+
+def _group_table(state: TableState, deletes: EntryBatch, group: Longs, sizes: Longs, made: Longs) -> pa.Table:
+    count = len(made)
+    first = np.searchsorted(group, np.arange(count))
+    return build.table(
+        {
+            "group": np.arange(1, count + 1),
+            "partition": partition_texts(state, deletes.take(build.array(first))),
+            "files": np.bincount(group, minlength=count),
+            "bytes": summed(group, sizes, count),
+            "rows": summed(group, counted(deletes, "record_count"), count),
+            "added_files": made,
+        }
+    )
