@@ -22,8 +22,8 @@ PAGES = {
     README: 22,
     "docs/doctor.md": 9,
     "docs/explorer.md": 9,
-    "docs/maintenance.md": 27,
-    "docs/scan-plans.md": 18,
+    "docs/maintenance.md": 29,
+    "docs/scan-plans.md": 19,
     "docs/simulations.md": 19,
     LABS: 20,
 }

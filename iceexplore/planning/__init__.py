@@ -11,6 +11,7 @@ from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.delete_index._match import equality_columns, match_deletes
 from iceexplore.planning.delete_index._paths import live_places
 from iceexplore.planning.delete_index._unmatched import UNMATCHED_SCHEMA, unmatched_deletes
+from iceexplore.planning.distribution._clustering import Clustering
 from iceexplore.planning.distribution._table_distribution import TableDistribution, deleted_rows, known_deleted_rows
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, comparable
 from iceexplore.planning.evaluators._explain import WHY_SCHEMA, explain_files, explain_manifests
@@ -46,6 +47,7 @@ from iceexplore.planning.scan._splits import (
 
 __all__ = [
     "Advice",
+    "Clustering",
     "ColumnMetrics",
     "DeleteFiles",
     "DeleteOf",

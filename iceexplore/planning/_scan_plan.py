@@ -14,9 +14,12 @@ from iceexplore.planning.scan._result import PlannedScan
 from iceexplore.planning.scan._splits import SplitOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
 
     from iceexplore.planning.advice._advise import Advice
+    from iceexplore.planning.distribution._clustering import Clustering
     from iceexplore.planning.distribution._table_distribution import By, TableDistribution
     from iceexplore.planning.report._compare import PlanComparison
     from iceexplore.planning.report._tree import PlanTree
@@ -238,6 +241,26 @@ class ScanPlan(PlannedScan):
         from iceexplore.planning.advice._advise import advise
 
         return advise(self)
+
+    def clustering(self, columns: Iterable[str] | None = None) -> Clustering:
+        """Measure how many of the files to read overlap at a value, per column: average and maximum depth.
+
+        The manifests are read for the bounds of the columns, but no data file.
+
+        Parameters
+        ----------
+        columns
+            Names of columns, dotted inside structs; by default the columns of the table's sort order, or without one
+            the first 20 columns that have bounds.
+
+        Raises
+        ------
+        OptionError
+            A name is unknown, or names no column with a single value per row.
+        """
+        from iceexplore.planning.distribution._clustering import clustering_of
+
+        return clustering_of(self, columns)
 
     def distribution(self, by: By = "partition") -> TableDistribution:
         """Return the distribution of the bytes, rows, small files and deletes that are read: data frame and bars.

@@ -161,6 +161,8 @@ def test_the_card_and_the_json_have_every_plan(lab: ix.Lab) -> None:
         assert name in page
         assert name in set(frame["procedure"])
     values = json.loads(m.to_json())
+    assert "average depth" in text and "average depth" in page
+    assert values["clustering"]["columns"][0]["column"] == "id"
     assert values["version"] == 1
     assert values["plans"].keys() == m.plans.keys()
     for name, plan in m.plans.items():

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
 from iceexplore.doctor.maintenance._expire import ExpirePlan, plan_expire_snapshots
+from iceexplore.doctor.maintenance._files import strict
 from iceexplore.doctor.maintenance._metadata_files import MetadataFilesPlan, plan_metadata_files
 from iceexplore.doctor.maintenance._orphans import MismatchMode, OrphanPlan, plan_orphan_files
 from iceexplore.doctor.maintenance._plan import Plan, T, Wrap
@@ -24,6 +25,7 @@ from iceexplore.errors import IceexploreError
 from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.metadata import format_ms
+from iceexplore.planning import Clustering, plan_scan
 from iceexplore.render import Card, CardTable, card_html, card_text, shown_frame
 
 if TYPE_CHECKING:
@@ -267,6 +269,36 @@ class Maintenance(Generic[T]):
         """
         return plan_rewrite_position_deletes(self.state, self._wrap, where=where, read=read, **options)
 
+    def clustering(self, columns: Iterable[str] | None = None) -> Clustering:
+        """Measure how many data files overlap at a value, per column: what a sort would improve.
+
+        The manifests are read for the bounds of the columns, but no data file. ``t.plan(where).clustering()`` measures
+        the files that a query reads.
+
+        Parameters
+        ----------
+        columns
+            Names of columns, dotted inside structs; by default the columns of the table's sort order, or without one
+            the first 20 columns that have bounds.
+
+        Raises
+        ------
+        OptionError
+            A name is unknown, or names no column with a single value per row.
+        FormatError, FileMissingError
+            A manifest list or manifest is damaged or missing.
+        """
+        return plan_scan(strict(self.state)).clustering(columns)
+
+    @cached_property
+    def _clustering(self) -> Clustering | None:
+        """The clustering of the default columns; None if manifests cannot be read, or if no column has bounds."""
+        try:
+            found = self.clustering()
+        except IceexploreError:
+            return None
+        return found if len(found.columns) else None
+
     def _makers(self) -> Mapping[str, Callable[[], Plan[T]]]:
         """Return the method of each plan, in the order in which Iceberg recommends to run the procedures."""
         return {
@@ -330,6 +362,7 @@ class Maintenance(Generic[T]):
             "now_ms": self.now_ms,
             "plans": {name: plan.to_dict() for name, plan in self.plans.items()},
             "refused": dict(self.refused),
+            "clustering": None if self._clustering is None else self._clustering.to_dict(),
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -346,7 +379,7 @@ class Maintenance(Generic[T]):
             badges=("nothing to do",) if self.nothing and not self.refused else (),
             subtitle=self.state.metadata_location,
             facts=(("As of", format_ms(self.now_ms)), *dict.fromkeys(calls)),
-            tables=(plans,),
+            tables=(plans,) if self._clustering is None else (plans, self._clustering.card_table()),
             problems=refused,
         )
 

@@ -55,8 +55,8 @@ __all__ = ["RewritePositionDeletesPlan", "plan_rewrite_position_deletes"]
 _TARGET = 64 * 1024 * 1024
 #: Position delete files of several data files are opened up to this number.
 _MOST_OPENED = 100
-#: Bytes of a Parquet file of position deletes without its rows, as Spark writes it.
-_FOOTER = 1400
+#: At most so many bytes of a Parquet file of position deletes are its footer.
+_FOOTER = 2048
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -382,12 +382,15 @@ def _added(
 def _bytes(deletes: EntryBatch, sizes: Longs, made: int, *, to_vectors: bool) -> int:
     """Return an estimate of the bytes that are written.
 
-    A small deletion vector has 40 bytes and two per position (spec, "deletion-vector-v1"). Of position delete files,
-    those that are saved save a footer each.
+    A small deletion vector has 40 bytes and two per position (spec, "deletion-vector-v1"). Each position delete file
+    less is a footer less; a file with few rows is hardly more than that.
     """
+    if not len(sizes):
+        return 0
     if to_vectors:
         return 40 * made + 2 * int(counted(deletes, "record_count").sum())
-    return max(int(sizes.sum()) - _FOOTER * max(0, len(sizes) - made), _FOOTER * made)
+    footer = min(int(sizes.min()), _FOOTER)
+    return max(int(sizes.sum()) - footer * max(0, len(sizes) - made), footer * made)
 
 
 def _group_table(state: TableState, deletes: EntryBatch, group: Longs, sizes: Longs, made: Longs) -> pa.Table:

@@ -1,0 +1,239 @@
+"""Measure clustering: how many files' ranges of a column overlap, over the whole table and within partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
+from iceexplore.errors import OptionError, nearest
+from iceexplore.graph import to_frame
+from iceexplore.manifests import EntryBatch, concat_batches
+from iceexplore.metadata import PrimitiveType, Schema, TableMetadata
+from iceexplore.planning.delete_index._codes import Ints, Mask, ranks
+from iceexplore.planning.model._groups import partition_codes
+from iceexplore.planning.scan._files import leaves_of, parts_of
+from iceexplore.planning.scan._manifests import candidates
+from iceexplore.render import Card, CardTable, card_html, card_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["Clustering", "clustering_of", "overlaps"]
+
+#: Columns of a table without sort order that are measured by default.
+_MOST_COLUMNS = 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Clustering:
+    """How well files are clustered by single columns, from the bounds of their column metrics.
+
+    The depth at a value is the number of files whose range contains it: so many files a query for this value reads. The
+    depth of a file is the largest depth in its range. It is 1 for files that are sorted by the column, and the number
+    of files if every file has the whole range (as Snowflake's ``average_depth``). Bounds of long texts are truncated,
+    so that their ranges may touch although their values do not.
+
+    Attributes
+    ----------
+    name
+        The table's name.
+    files
+        The number of data files.
+    columns
+        A row per column. An Arrow table: ``column``; ``files`` with bounds; ``constant``, those with a single value;
+        ``average_depth`` and ``max_depth``; ``average_overlaps``, the number of other files whose range overlaps a
+        file's; and in partitioned tables ``partition_average_depth`` and ``partition_max_depth``, which count only
+        files of the same partition: what sorting within partitions can reduce.
+    notes
+        Columns without bounds or order, and those that were left out.
+    """
+
+    name: str
+    files: int
+    columns: pa.Table
+    notes: tuple[str, ...] = ()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per column: see `columns`."""
+        return to_frame(self.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the measures as plain values."""
+        return {"files": self.files, "columns": build.to_pylist(self.columns), "notes": list(self.notes)}
+
+    def card_table(self) -> CardTable:
+        """Return the measures as a table of a card."""
+        rows = [
+            (
+                str(row["column"]), f"{row['files']:,}", f"{row['average_depth']:,.1f}", f"{row['max_depth']:,}",
+                f"{row['average_overlaps']:,.1f}",
+                *(() if self._whole else (f"{row['partition_average_depth']:,.1f}", f"{row['partition_max_depth']:,}")),
+            )
+            for row in build.to_pylist(self.columns)
+        ]  # fmt: skip
+        names = ["column", "files with bounds", "average depth", "max depth", "average overlaps"]
+        names += [] if self._whole else ["average depth in partition", "max depth in partition"]
+        right = frozenset(range(1, len(names)))
+        return CardTable("Clustering", tuple(names), tuple(rows), code=frozenset({0}), right=right)
+
+    @property
+    def _whole(self) -> bool:
+        return self.columns["partition_max_depth"].null_count == len(self.columns)
+
+    def _card(self) -> Card:
+        return Card(
+            title=f"Clustering of {self.name}",
+            facts=(("Data files", f"{self.files:,}"),),
+            tables=(self.card_table(),) if len(self.columns) else (),
+            notes=self.notes,
+        )
+
+    def __repr__(self) -> str:
+        return card_text(self._card())
+
+    def _repr_html_(self) -> str:
+        return card_html(self._card())
+
+
+_COLUMNS = build.schema(
+    [
+        ("column", pa.string()), ("files", pa.int64()), ("constant", pa.int64()), ("average_depth", pa.float64()),
+        ("max_depth", pa.int64()), ("average_overlaps", pa.float64()), ("partition_average_depth", pa.float64()),
+        ("partition_max_depth", pa.int64()),
+    ]
+)  # fmt: skip
+
+
+def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Clustering:
+    """Measure the clustering of the files that a plan reads; this reads their manifests, but no data file.
+
+    Parameters
+    ----------
+    columns
+        Names of columns, dotted inside structs; by default the columns of the table's sort order, or without one the
+        first 20 columns that have bounds.
+
+    Raises
+    ------
+    OptionError
+        A name is unknown, or names no column with a single value per row.
+    """
+    metadata, schema = plan.state.metadata, plan.state.schema
+    wanted, sure = _wanted(metadata, schema, columns)
+    ids = list(wanted)
+    every = sorted({*ids, *plan.filter.field_ids})
+    found = []
+    for scan in plan.roots:
+        for leaf in leaves_of(plan.state, scan, parts_of(every), scan.rows.tolist()):
+            found.append(EntryBatch.of(leaf, every).filter(candidates(scan, leaf)))
+    batch = concat_batches(found)
+    batch = batch.filter(pa.array(np.asarray(plan.filter.evaluate(batch, metadata)[0]).astype(np.bool_)))
+    group = partition_codes(batch)
+    parted = any(not spec.is_unpartitioned for spec in metadata.partition_specs)
+    rows: list[dict[str, Any]] = []
+    without: list[str] = []
+    for field_id in ids:
+        row = _measured(wanted[field_id], batch.stats.get(field_id), group, parted=parted)
+        if row is None:
+            without.append(wanted[field_id])
+        elif len(rows) < (len(ids) if sure else _MOST_COLUMNS):
+            rows.append(row)
+    notes = []
+    if sure and without and len(batch):
+        notes.append(f"No file has bounds that can be compared: {', '.join(without)}.")
+    if not sure and len(ids) - len(without) > len(rows):
+        notes.append(f"The table has no sort order: the first {len(rows)} columns are shown. Name others in columns=.")
+    return Clustering(plan.state.name, len(batch), pa.Table.from_pylist(rows, schema=_COLUMNS), tuple(notes))
+
+
+def _wanted(metadata: TableMetadata, schema: Schema, columns: Iterable[str] | None) -> tuple[dict[int, str], bool]:
+    """Return the names of columns by field id, and whether somebody named them: a caller, or the sort order."""
+    known = {name: f.field_id for name, f in _columns(schema)}
+    if columns is not None:
+        given = [columns] if isinstance(columns, str) else list(columns)
+        for name in given:
+            if name not in known:
+                raise OptionError(f"no column {name!r} with a single value per row; {nearest(str(name), [*known])}")
+        return {known[name]: name for name in given}, True
+    order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)
+    names = {field_id: name for name, field_id in known.items()}
+    sources = [i for f in (() if order is None else order.fields) for i in f.source_ids if i in names]
+    return ({i: names[i] for i in sources}, True) if sources else (names, False)
+
+
+def _columns(schema: Schema) -> list[tuple[str, Any]]:
+    """Return the primitive columns outside of lists and maps, with their full names."""
+    repeated: list[str] = []
+    out = []
+    for name, f in schema.walk():
+        if any(name.startswith(f"{outer}.") for outer in repeated):
+            continue
+        if isinstance(f.type, PrimitiveType):
+            out.append((name, f))
+        elif not hasattr(f.type, "fields"):
+            repeated.append(name)
+    return out
+
+
+def _measured(name: str, stats: pa.StructArray | None, group: Ints, *, parted: bool) -> dict[str, Any] | None:
+    """Return the measures of one column; None if its bounds are unknown or have no order."""
+    order = None if stats is None else ranks(*(pc.struct_field(stats, side) for side in ("lower", "upper")))
+    if order is None:
+        return None
+    low, high = order
+    known: Mask = (low >= 0) & (high >= low)
+    if not known.any():
+        return None
+    low, high, group = low[known], high[known], group[known]
+    depth, others = overlaps(low, high)
+    inner = overlaps(low, high, group)[0] if parted else None
+    return {
+        "column": name,
+        "files": len(low),
+        "constant": int((low == high).sum()),
+        "average_depth": float(depth.mean()),
+        "max_depth": int(depth.max()),
+        "average_overlaps": float(others.mean()),
+        "partition_average_depth": None if inner is None else float(inner.mean()),
+        "partition_max_depth": None if inner is None else int(inner.max()),
+    }
+
+
+def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, Ints]:
+    """Return the depth of each range, and the number of other ranges that overlap it.
+
+    Parameters
+    ----------
+    low, high
+        Closed ranges of ranks, from 0.
+    group
+        Numbers from 0: only ranges of equal numbers overlap.
+    """
+    count = len(low)
+    if group is not None:
+        width = int(high.max(initial=0)) + 1
+        # Ranks of each group get their own stretch of numbers; `unique` keeps these small.
+        both = np.concatenate([group * width + low, group * width + high])
+        low, high = np.split(np.unique(both, return_inverse=True)[1], 2)
+    size = int(high.max(initial=-1)) + 1
+    starts, stops = np.bincount(low, minlength=size), np.bincount(high, minlength=size)
+    begun = np.cumsum(starts)
+    ended = np.cumsum(stops) - stops  # before each rank
+    others = begun[high] - ended[low] - 1
+    level = (begun - ended).astype(np.int64)
+    out = np.zeros(count, dtype=np.int64)
+    power = np.frexp((high - low + 1).astype(np.float64))[1].astype(np.int64) - 1
+    for step in range(int(power.max(initial=-1)) + 1):
+        # `level` has the maximum of each stretch of 2**step ranks; two of them cover a range.
+        mine = power == step
+        out[mine] = np.maximum(level[low[mine]], level[high[mine] - (1 << step) + 1])
+        level = np.maximum(level[: -(1 << step)], level[1 << step :])
+    return out, others.astype(np.int64)
