@@ -33,6 +33,28 @@ LABS = ("lab_v1", "lab_retention", "lab_refs", "lab_specs", "lab_log", "lab_dvs"
 SEEN = ("data/lost.parquet", "data/kind=zz/a/b.parquet", "metadata/lost.avro", "metadata/v0.metadata.json", "lost")
 HIDDEN = ("data/_lost.parquet", "data/.lost.parquet", "_tmp/lost.parquet", "data/_x=1/lost.parquet")
 DAY = 86_400
+#: Tables and options of rewrites of data: small files, too many deletes, a sort, other specs, dangling deletes.
+DATA: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("v2_pos_file", {}),
+    ("v2_pos_partition", {"min_input_files": 2, "delete_file_threshold": 1}),
+    ("v3_dv", {"delete_ratio_threshold": 0.1}),
+    ("upgraded", {"rewrite_all": True, "remove_dangling_deletes": True}),
+    ("equality_deletes", {"rewrite_all": True, "remove_dangling_deletes": True}),
+    ("hostile_names", {"rewrite_all": True, "strategy": "sort", "sort_order": "`tick``s`"}),
+    ("v1_plain", {"rewrite_all": True, "max_file_group_size_bytes": 1000}),
+    ("transforms", {"min_input_files": 2}),
+)
+#: Tables and options of rewrites of deletes: per data file, per partition, unpartitioned, into vectors, not at all.
+DELETES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("v2_pos_file", {"rewrite_all": True}),
+    ("v2_pos_partition", {"min_input_files": 2}),
+    ("v2_pos_unpartitioned", {"rewrite_all": True}),
+    ("upgraded", {"rewrite_all": True}),
+    ("v3_dv", {"rewrite_all": True}),
+)
+#: Tables whose manifests are rewritten, and whether into several.
+MANIFESTS = (("v2_pos_file", False), ("upgraded", False), ("rewritten", False), ("equality_deletes", False),
+             ("refs", True), ("v1_plain", True))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +207,78 @@ def test_the_oldest_time_that_keeps_a_snapshot(tables: Warehouse, retain: int | 
         assert call(tables, plan.calls[0].code)[0].asDict() == plan.counts
         left = {s.snapshot_id for s in table.refresh().snapshots}
         assert left == {k.snapshot_id for k in plan.snapshots.kept}
+
+
+def _live(table: ix.Table) -> dict[str, int]:
+    """The number of live files by kind, and the rows that data files have."""
+    files = table.inspect.files()
+    counts = {f"content {kind}": int(n) for kind, n in files["content"].value_counts().items()}
+    return counts | {"rows": int(files.loc[files["content"] == 0, "record_count"].sum())}
+
+
+@pytest.mark.parametrize(("name", "options"), DATA)
+def test_data_files_are_rewritten_as_planned(tables: Warehouse, name: str, options: dict[str, Any]) -> None:
+    folder = tables.path(name)
+    with restored(folder):
+        table = ix.open(folder)
+        plan = table.maintenance().rewrite_data_files(**options)
+        row = call(tables, plan.calls[0].code)[0].asDict()
+        planned = {
+            "rewritten_data_files_count": plan.rewritten_data_files,
+            "rewritten_bytes_count": plan.rewritten_bytes,
+            "removed_delete_files_count": plan.removed_delete_files,
+            "failed_data_files_count": 0,
+        }
+        added = row.pop("added_data_files_count")
+        assert row == planned
+        assert plan.rewritten_data_files
+        if plan.accuracy == "exactly":
+            assert added == plan.added_data_files
+        else:
+            assert plan.accuracy != "at least" or added >= plan.added_data_files
+            assert plan.accuracy != "at most" or added <= plan.added_data_files
+        if plan.accuracy == "exactly" and name != "upgraded":  # a simulation drops dangling deletes at once
+            assert _live(plan.table) == _live(table.refresh())
+        assert table.refresh().count() == table.count()
+
+
+@pytest.mark.parametrize(("name", "options"), DELETES)
+def test_deletes_are_rewritten_as_planned(tables: Warehouse, name: str, options: dict[str, Any]) -> None:
+    folder = tables.path(name)
+    with restored(folder):
+        table = ix.open(folder)
+        plan = table.maintenance().rewrite_position_delete_files(**options)
+        row = call(tables, plan.calls[0].code)[0].asDict()
+        written = row.pop("added_bytes_count")
+        assert row == {
+            "rewritten_delete_files_count": plan.rewritten_delete_files,
+            "added_delete_files_count": plan.added_delete_files,
+            "rewritten_bytes_count": plan.rewritten_bytes,
+        }
+        assert plan.accuracy == "exactly"
+        assert plan.nothing == (name == "v3_dv")
+        assert abs((plan.cost.bytes_written or 0) - written) <= written * 0.1
+        new = table.refresh()
+        assert _live(plan.table) == _live(new)
+        assert new.count() == plan.table.count() == table.count()
+
+
+@pytest.mark.parametrize(("name", "several"), MANIFESTS)
+def test_manifests_are_rewritten_as_planned(tables: Warehouse, name: str, several: bool) -> None:
+    folder = tables.path(name)
+    with restored(folder):
+        table = ix.open(folder)
+        if several:
+            size = int(table.inspect.manifests()["length"].max()) // 2 * 3
+            call(tables, f"ALTER TABLE cat.db.{name} SET TBLPROPERTIES ('commit.manifest.target-size-bytes'='{size}')")
+            table = table.refresh()
+        plan = table.maintenance().rewrite_manifests()
+        row = call(tables, plan.calls[0].code)[0].asDict()
+        assert row["rewritten_manifests_count"] == plan.rewritten_manifests
+        assert plan.nothing == (name == "rewritten")
+        assert (plan.added_manifests > 1) == (several or name in ("v2_pos_file", "upgraded", "equality_deletes"))
+        if plan.accuracy == "exactly":
+            assert row["added_manifests_count"] == plan.added_manifests
+            assert len(plan.table.inspect.manifests()) == len(table.refresh().inspect.manifests())
+        else:
+            assert row["added_manifests_count"] <= plan.added_manifests
