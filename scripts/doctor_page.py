@@ -58,7 +58,8 @@ A report is a list of findings, the worst first. One fault is one finding: what 
 rows = report.to_pandas()      # a row per finding, and per consequence
 report.by_severity()           # how many of each severity
 report.timeline()              # the snapshots, and which faults begin at which
-text = report.to_json()        # for other programs; to_html() for a page of its own
+text = report.to_json()        # for other programs
+page = report.to_html(redact=["values"])   # one offline file to pass on; by default without secrets
 ```
 
 | severity | meaning |

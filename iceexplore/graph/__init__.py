@@ -18,7 +18,7 @@ from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import SnapshotLike, clock, format_ms, resolve_state, snapshot_of, to_ms, travel
 from iceexplore.graph.proposal._diagram import ProposalDiagram, build_proposal_diagram, seed_diagram
 from iceexplore.graph.redaction._nameless import nameless
-from iceexplore.graph.redaction._redactor import redactions
+from iceexplore.graph.redaction._redactor import Redaction, redactions
 from iceexplore.graph.tree._labels import amount
 from iceexplore.graph.tree._nodes import TreeNode, json_safe
 from iceexplore.graph.tree._ranges import partition_ranges
@@ -31,6 +31,7 @@ __all__ = [
     "ProposalDiagram",
     "REDACTIONS",
     "Records",
+    "Redaction",
     "RefRecords",
     "Removals",
     "SnapshotLike",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.doctor.model._finding import EFFECTS, Finding
 from iceexplore.doctor.repair._plan import RepairPlan
 from iceexplore.doctor.report._junit import junit_page, junit_suite
-from iceexplore.doctor.report._text import report_html, report_page, report_text
+from iceexplore.doctor.report._page import report_page
+from iceexplore.doctor.report._redact import redacted_report
+from iceexplore.doctor.report._text import report_html, report_text
 from iceexplore.errors import OptionError
+from iceexplore.graph import REDACTIONS, redactions
 from iceexplore.metadata import TableMetadata, in_order
 from iceexplore.render import shown_frame
 
@@ -197,9 +200,23 @@ class Report:
     def _repr_html_(self) -> str:
         return report_html(self)
 
-    def to_html(self) -> str:
-        """Return the report as a complete HTML page without scripts, whose security policy forbids requests."""
-        return report_page(self)
+    def to_html(self, *, redact: bool | str | Iterable[str] = ("credentials",)) -> str:
+        """Return the report as a page: one HTML file in the explorer's design, without scripts and requests.
+
+        Parameters
+        ----------
+        redact
+            Any of ``credentials`` (the default), ``values``, ``paths`` and ``names``, as for
+            `iceexplore.Table.bundle`. True means all, False none. Codes, meanings, advice, counts, ids and times stay.
+
+        Raises
+        ------
+        OptionError
+            A redaction is unknown.
+        """
+        kinds = redactions(redact)
+        listed = ", ".join(kind for kind in REDACTIONS if kind in kinds) or "nothing"
+        return report_page(redacted_report(self, kinds), f"Created by iceexplore. Redacted: {listed}.")
 
     def to_junit(self) -> str:
         """Return JUnit XML: a failed test per finding that is worse than untidy, an error if the table did not open."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from iceexplore.doctor.model._finding import EFFECTS
+from iceexplore.doctor.report._page import page, report_section
 from iceexplore.doctor.report._report import Report
 from iceexplore.doctor.report._text import COLOURS, LINE, MONO, SIGNS, WORDS, report_html
 from iceexplore.errors import Effect
-from iceexplore.render import escape, html_page
+from iceexplore.render import escape
 
 __all__ = ["tables_html", "tables_page", "tables_text"]
 
@@ -95,11 +96,11 @@ def tables_text(result: _Result) -> str:
     return "\n".join(line.rstrip() for line in out)
 
 
-def tables_html(result: _Result, *, shown: int | None = _SHOWN) -> str:
+def tables_html(result: _Result) -> str:
     """Return the result as HTML with inline styles only; each table with findings opens to its report."""
     e = escape.html
     rows = []
-    for one in result.tables[:shown]:
+    for one in result.tables[:_SHOWN]:
         colour = "inherit" if one.severity is None else COLOURS[one.severity]
         more = one.first or ""
         cell = e(escape.shorten(more, 300))
@@ -110,7 +111,7 @@ def tables_html(result: _Result, *, shown: int | None = _SHOWN) -> str:
             f'<td style="{_CELL};color:{colour};white-space:nowrap">{e(_kind(one))}</td>'
             f'<td style="{_CELL}">{cell}</td><td style="{_CELL};white-space:nowrap">{one.seconds:.1f} s</td></tr>'
         )
-    left = 0 if shown is None else len(result.tables) - shown
+    left = len(result.tables) - _SHOWN
     notes = [f"{left:,} more tables: to_pandas() has all of them."] if left > 0 else []
     notes += list(_notes(result))
     return (
@@ -126,5 +127,23 @@ def tables_html(result: _Result, *, shown: int | None = _SHOWN) -> str:
 
 
 def tables_page(result: _Result) -> str:
-    """Return a whole HTML page."""
-    return html_page(f"Check of {result.source}", tables_html(result, shown=None))
+    """Return a whole HTML page with all tables; each with findings opens to its report."""
+    e = escape.html
+    rows = []
+    for one in result.tables:
+        cell = e(escape.shorten(one.first or "", 300))
+        if one.report is not None and one.report.findings:
+            cell = f"<details><summary>{cell}</summary>{report_section(one.report)}</details>"
+        severity = one.severity or ""
+        sign = "" if one.severity is None else f'<span class="sign">{SIGNS[one.severity]}</span> '
+        rows.append(
+            f'<tr class="{severity}"><td class="where">{e(one.table)}</td><td>{sign}{e(_kind(one))}</td>'
+            f"<td>{cell}</td><td>{one.seconds:.1f} s</td></tr>"
+        )
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Table", "Found", "First", "Time"))
+    body = (
+        f"<h1>Check of {e(result.source)}: {e(_headline(result))}</h1>"
+        f'<div class="note">{e(_scope(result))}</div>'
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+    return page(f"Check of {result.source}", body, *_notes(result))

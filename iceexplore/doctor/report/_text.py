@@ -8,7 +8,7 @@ from typing import Protocol
 
 from iceexplore.doctor.model._finding import Finding
 from iceexplore.metadata import TableMetadata, format_ms
-from iceexplore.render import escape, html_page
+from iceexplore.render import escape
 
 __all__ = [
     "COLOURS",
@@ -20,7 +20,7 @@ __all__ = [
     "finding_lines",
     "report_headline",
     "report_html",
-    "report_page",
+    "report_notes",
     "report_scope",
     "report_text",
 ]
@@ -80,9 +80,8 @@ def report_scope(report: ReportLike) -> str:
     return f"level {report.level}, {len(report.snapshots):,} {total}snapshots, {report.seconds:.1f} s"
 
 
-def _notes(report: ReportLike) -> Iterator[str]:
-    if len(report.findings) > _SHOWN:
-        yield f"{len(report.findings) - _SHOWN:,} more findings: report.to_pandas() has all of them."
+def report_notes(report: ReportLike) -> Iterator[str]:
+    """Yield what could not be checked, and what a deeper level would check; unescaped."""
     for name, why in report.unknown.items() if report.opened else ():
         yield f"Not checked: {name}. {why[:1].upper()}{why[1:]}"
     if report.opened and report.level in _DEEPER:
@@ -115,6 +114,12 @@ def finding_lines(one: Finding) -> Iterator[tuple[str, str]]:
         yield "Since", "a snapshot that has expired"
     for more in one.follows:
         yield "Follows", more.text + (f" ({more.count:,} places)" if more.count > 1 else "")
+
+
+def _notes(report: ReportLike) -> Iterator[str]:
+    if len(report.findings) > _SHOWN:
+        yield f"{len(report.findings) - _SHOWN:,} more findings: report.to_pandas() has all of them."
+    yield from report_notes(report)
 
 
 def report_text(report: ReportLike) -> str:
@@ -159,8 +164,3 @@ def report_html(report: ReportLike) -> str:
         )
     out += [f'<div style="margin-top:6px;font-size:12px;opacity:.8">ℹ {e(note)}</div>' for note in _notes(report)]
     return "".join(out) + "</div>"
-
-
-def report_page(report: ReportLike) -> str:
-    """Return a whole HTML page."""
-    return html_page(f"Check of {report.table}", report_html(report))

@@ -1,0 +1,96 @@
+"""Redact a report before others see it: secrets, values, paths, names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from iceexplore.doctor.model._finding import Finding, Since
+from iceexplore.doctor.report._text import ReportLike
+from iceexplore.errors import PROBLEM_KINDS
+from iceexplore.graph import Redaction
+from iceexplore.metadata import TableMetadata
+
+__all__ = ["redacted_report"]
+
+R = TypeVar("R", bound=ReportLike)
+
+_OPERATIONS = frozenset({"append", "replace", "overwrite", "delete"})
+#: Fields of the spec, such as "103 record_count" and "total-records"; others may name a column.
+_SPEC_FIELD = re.compile(r"\d{1,4} [a-z_]+|[a-z][a-z-]*")
+_WHOLE = re.compile(r"-?\d{1,20}", re.ASCII)
+
+
+def redacted_report(report: R, kinds: frozenset[str]) -> R:
+    """Return a report without what `iceexplore.graph.REDACTIONS` of these kinds covers.
+
+    Kept are codes, titles, meanings and advice of the registry, counts, ids and times. Equal locations and names stay
+    equal, so that findings about one file still match.
+    """
+    if not kinds:
+        return report
+    columns = frozenset(() if report.metadata is None else _columns(report.metadata))
+    it = Redaction(kinds, columns)
+    changed = {
+        "table": it.name(report.table) if it.names else _text(it, report.table),
+        "location": it.location(report.location),
+        "findings": tuple(_finding(it, one, columns) for one in report.findings),
+        "unknown": {name: it.text(why) for name, why in report.unknown.items()},
+    }
+    made: R = replace(report, **changed)  # type: ignore[type-var]
+    return made
+
+
+def _text(it: Redaction, text: str) -> str:
+    """Redact a text that has no values: the name of a table."""
+    return it.without_paths(it.secretless(text), it.location) if it.paths else it.secretless(text)
+
+
+def _columns(metadata: TableMetadata) -> Iterator[str]:
+    for name, _ in metadata.all_fields().values():
+        yield from (name, name.rpartition(".")[2])
+    for spec in metadata.partition_specs:
+        yield from (one.name for one in spec.fields)
+
+
+def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
+    kind = PROBLEM_KINDS[one.code]
+    return replace(
+        one,
+        where=_place(it, one.where),
+        text=it.text(one.text),
+        field=None if one.field is None else _field(it, one.field, columns),
+        found=None if one.found is None else it.text(one.found),
+        expected=None if one.expected is None else it.text(one.expected),
+        means=one.means if one.means == kind.means else it.text(one.means),
+        advice=one.advice if one.advice == kind.remedy else it.text(one.advice),
+        places=tuple(_place(it, place) for place in one.places),
+        refs=tuple(map(it.name, one.refs)),
+        since=None if one.since is None else _since(it, one.since),
+        follows=tuple(_finding(it, more, columns) for more in one.follows),
+    )
+
+
+def _place(it: Redaction, where: str) -> str:
+    location, mark, part = where.partition("#")
+    kind, space, value = part.partition(" ")
+    if not space:  # not one of ours: the location itself has the mark
+        return it.location(where) if mark else it.location(location)
+    return f"{it.location(location)}#{kind} {value if _WHOLE.fullmatch(value) else it.key(value)}"
+
+
+def _field(it: Redaction, field: str, columns: frozenset[str]) -> str:
+    is_own = _SPEC_FIELD.fullmatch(field) and field not in columns
+    return field if is_own or not it.names else it.text(field)
+
+
+def _since(it: Redaction, since: Since) -> Since:
+    operation, engine, file = since.operation, since.engine, since.metadata_file
+    return replace(
+        since,
+        operation=operation if operation is None or operation in _OPERATIONS else it.text(operation),
+        engine=None if engine is None else it.text(engine),
+        metadata_file=None if file is None else it.location(file),
+    )
