@@ -20,6 +20,7 @@ from iceexplore.doctor.repair._plan import RepairPlan
 from iceexplore.doctor.repair._plan_text import plan_heading, step_effect
 from iceexplore.doctor.repair._step import Step, Unrepaired
 from iceexplore.doctor.report._catalog_report import CatalogReport, TableCheck
+from iceexplore.doctor.report._redact import redacted_report
 from iceexplore.doctor.report._report import Report
 from iceexplore.doctor.report._text import WORDS, finding_lines, report_headline, report_scope
 
@@ -55,6 +56,7 @@ __all__ = [
     "examine_in_steps",
     "finding_lines",
     "plan_heading",
+    "redacted_report",
     "report_headline",
     "report_scope",
     "step_effect",

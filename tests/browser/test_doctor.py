@@ -12,7 +12,7 @@ import iceexplore as ix
 from iceexplore.widgets import Explorer, Problems
 from iceexplore.widgets.problems._doctor_panel import DoctorPanel
 from iceexplore.widgets.problems._findings import findings_sent
-from tests.browser.bare import bare_page
+from tests.browser.bare import bare_page, violations
 from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
 from tests.doctor.damages import DAMAGES, file_paths, healthy
 from tests.helpers.hostile import HOSTILE
@@ -24,6 +24,10 @@ _CLIPBOARD = """() => {
   const writeText = async (text) => { window.copied = text; };
   Object.defineProperty(navigator, "clipboard", { value: { writeText } });
 }"""
+#: What JupyterLab says of terms in outputs.
+_LAB_STYLE = (
+    "dl dt { font-weight: bold; float: left; width: 20%; } dl dd { float: left; width: 80%; margin-left: 40px; }"
+)
 _FOCUSED = "document.activeElement.closest('.ice-widget') !== null"
 
 
@@ -52,6 +56,9 @@ def test_from_a_check_to_the_node_and_to_the_repair(browser: Any, tmp_path: Path
         chain = page.locator(".ice-finding-group").filter(has_text="findings follow from this")
         assert "totals-differ" in chain.locator("li").first.inner_text()
         assert bare.violations() == []
+        page.add_style_tag(content=_LAB_STYLE)
+        label = page.locator(".ice-diagnosis dt").filter(has_text="Affects").first
+        assert label.bounding_box()["height"] < 25, "it is in one line"
         missing = page.locator(".ice-finding-group").filter(has_text="file-missing")
         missing.locator("summary").first.focus()
         bare.press("Enter")  # shut
@@ -114,3 +121,28 @@ def test_hostile_findings_are_text(browser: Any) -> None:
         assert bare.page.locator(".ice-widget img, .ice-widget script").count() == 0
         assert bare.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert bare.violations() == []
+
+
+def test_a_saved_page_goes_from_findings_to_nodes(browser: Any, tmp_path: Path) -> None:
+    widget = Explorer(damaged(tmp_path, "data_file_gone", "summary_totals_wrong"))
+    widget.doctor_asked = {"n": 1, "do": "check", "level": "metadata", "snapshots": "all"}
+    assert widget.settle(60)
+    made = widget.save_html(tmp_path / "page.html")
+    widget.close()
+    context = browser.new_context()
+    page = context.new_page()
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.goto(made.path.as_uri())
+    page.get_by_role("tab", name="Problems (2)").focus()
+    page.keyboard.press("Enter")
+    assert page.get_by_role("button", name="Check the table").count() == 0
+    assert violations(page) == []
+    page.get_by_role("button", name="Show the commit").click()
+    assert page.get_by_role("tab", name="Tree", exact=True).get_attribute("aria-selected") == "true"
+    page.get_by_role("tab", name="Problems (2)").click()
+    page.get_by_role("button", name="Show: ").first.click()
+    page.locator(".ice-kind").filter(has_text="file").wait_for()
+    assert messages == []
+    context.close()

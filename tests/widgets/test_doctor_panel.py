@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -251,3 +252,37 @@ def test_problems_met_stay_in_a_list_of_their_own(opened: Opened) -> None:
     ask(widget, "check", level="metadata", snapshots="current")
     assert isinstance(widget.report, Report)
     assert widget.problems["counts"]["error"] == 1
+
+
+def saved_traits(page: Path) -> dict[str, Any]:
+    block = re.search(r'<script type="application/json" id="ice-data">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert block
+    traits: dict[str, Any] = json.loads(block[1])["traits"]
+    return traits
+
+
+def test_a_saved_page_has_the_findings(opened: Opened, tmp_path: Path) -> None:
+    widget = opened(Explorer, "data_file_gone", "path_live_twice")
+    first = saved_traits(widget.save_html(tmp_path / "first.html").path)
+    assert (first["parts"], first["doctor_report"]) == ([["tree", "Tree"]], {})
+    ask(widget, "check", level="metadata", snapshots="current")
+    (gone,) = {p.name for p in file_paths(tmp_path / "t") if not p.exists()}
+    report = widget.doctor_report
+    page = widget.save_html(tmp_path / "page.html", redact=False).path
+    traits = saved_traits(page)
+    assert traits["parts"] == [["tree", "Tree"], ["problems", f"Problems ({len(report['findings'])})"]]
+    assert traits["doctor_report"]["findings"] == report["findings"]
+    assert "doctor_asked" not in traits, "which would need Python"
+    assert "Findings: level metadata" in page.read_text().split("<noscript>")[1]
+    for redact in ("paths", ["values"], True):
+        page = widget.save_html(tmp_path / "page.html", redact=redact, overwrite=True).path
+        assert gone.removesuffix(".parquet") not in page.read_text()
+        hidden = saved_traits(page)["doctor_report"]["findings"]
+        assert [f["code"] for f in hidden] == [f["code"] for f in report["findings"]]
+        assert [f["node"] for f in hidden] == [f["node"] for f in report["findings"]]
+        assert [[m["node"] for m in f["follows"]] for f in hidden] == [
+            [m["node"] for m in f["follows"]] for f in report["findings"]
+        ]
+    small = widget.save_html(tmp_path / "page.html", max_bytes=1_000, overwrite=True)
+    assert "Left out to limit the size of this page: the doctor's report." in small.left_out
+    assert saved_traits(small.path)["parts"] == [["tree", "Tree"]]

@@ -11,7 +11,7 @@ from typing import Any
 from iceexplore.graph import human_bytes
 from iceexplore.render import Html, details, escape, html_table
 
-__all__ = ["detail_html", "problems_html", "snapshots_html", "vector_html"]
+__all__ = ["detail_html", "problems_html", "report_html", "snapshots_html", "vector_html"]
 
 _MOST = 50
 
@@ -57,6 +57,17 @@ def problems_html(problems: Mapping[str, Any]) -> Html:
     if problems and (problems["read"] or not problems["manifests"]):
         text = f"No problems in what has been read: {problems['covered']}."
     return Html(f"<p>{escape.html(text)}</p>")  # not a table, whose caption would be as narrow as its columns
+
+
+def report_html(report: Mapping[str, Any]) -> Html:
+    """Return the findings of a check (`DoctorPanel.doctor_report`) as HTML."""
+    rows = [
+        [f["severity"], f["code"], f["where"], f["text"], dict(f["lines"]).get("Do", "")] for f in report["findings"]
+    ]
+    columns = ("severity", "code", "where", "what", "advice")
+    caption = f"Findings: {report['scope']}."
+    found = html_table(columns, rows, caption=caption, limit=_MOST) if rows else Html("<p>Nothing found.</p>")
+    return details(f"Problems ({len(rows):,})", found)
 
 
 def vector_html(vector: Mapping[str, Any]) -> Html:

@@ -14,7 +14,7 @@ from iceexplore.widgets.problems._nodes_of_problems import Place, places_of
 if TYPE_CHECKING:
     from iceexplore.doctor import Finding, Report
 
-__all__ = ["findings_sent", "text_of"]
+__all__ = ["findings_sent", "redacted_sent", "text_of"]
 
 #: Maximum number of findings sent, and of those that follow from one; others are only counted.
 _MAX_FINDINGS = 200
@@ -36,11 +36,37 @@ def findings_sent(report: Report, state: TableState, shown: Snapshot | None) -> 
     shown
         The preferred snapshot in whose tree to find a node.
     """
+    findings = report.findings[:_MAX_FINDINGS]
+    at = _places(state, shown, [more for one in findings for more in (one, *one.follows[:_MAX_FOLLOWS])])
+    return _sent(report, state, at)
+
+
+def redacted_sent(report: Report, kinds: frozenset[str], sent: Mapping[str, Any], state: TableState) -> dict[str, Any]:
+    """Return `findings_sent` of a report with redacted texts; ids of nodes are numbers, and stay.
+
+    Parameters
+    ----------
+    kinds
+        As of `iceexplore.graph.redactions`.
+    sent
+        `findings_sent` of the report.
+    """
+    from iceexplore.doctor import redacted_report
+
+    made = _sent(redacted_report(report, kinds), state, {})
+    for one, real in zip(made["findings"], sent["findings"], strict=True):
+        one["node"] = real["node"]
+        one["places"] = [[text, node] for (text, _), (_, node) in zip(one["places"], real["places"], strict=True)]
+        for more, real_more in zip(one["follows"], real["follows"], strict=True):
+            more["node"] = real_more["node"]
+    return made
+
+
+def _sent(report: Report, state: TableState, at: Mapping[tuple[str, str], Place]) -> dict[str, Any]:
     from iceexplore.doctor import EFFECTS, WORDS, report_scope
 
     findings = report.findings[:_MAX_FINDINGS]
     left = len(report.findings) - len(findings)
-    at = _places(state, shown, [more for one in findings for more in (one, *one.follows[:_MAX_FOLLOWS])])
     counts = {name: sum(f.severity == name for f in report.findings) for name in EFFECTS}
     return {
         "level": report.level,

@@ -14,7 +14,7 @@ from typing import Any
 
 from iceexplore.render import Html, details, escape
 from iceexplore.widgets.core._bundle import bare_script, style_sheet
-from iceexplore.widgets.core._static_html import detail_html, snapshots_html
+from iceexplore.widgets.core._static_html import detail_html, report_html, snapshots_html
 
 __all__ = [
     "plain_html",
@@ -38,6 +38,8 @@ def plain_html(saved: Mapping[str, Any]) -> Html:
     tree = Html("".join(_node(traits["nodes"], root) for root in traits["roots"]))
     parts = [snapshots_html(traits["snapshots"], chosen["snapshot"]), details("Tree", tree, opened=True)]
     parts += [_detail(saved, node) for node in dict.fromkeys(("table", chosen["node"])) if node in saved["details"]]
+    if traits.get("doctor_report"):
+        parts.append(report_html(traits["doctor_report"]))
     return Html("".join(parts))
 
 

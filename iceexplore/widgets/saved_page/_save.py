@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from os import PathLike
@@ -18,6 +19,8 @@ from iceexplore.widgets.core._panel import Panel, PanelHost
 from iceexplore.widgets.detail._panel import DetailPanel
 from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._panel import GridPanel
+from iceexplore.widgets.problems._doctor_panel import DoctorPanel
+from iceexplore.widgets.problems._findings import redacted_sent
 from iceexplore.widgets.saved_page._content import SavedPage, collect
 from iceexplore.widgets.saved_page._html import plain_html, saved_html
 from iceexplore.widgets.saved_page._redact import PageRedactor
@@ -28,16 +31,20 @@ __all__ = ["SavedPagePanel"]
 
 _BYTES = 10_000_000
 _ROWS = 1_000
-#: Traits for requests of the tree to Python (search, export); without them, a page does what it can alone.
-_ASKING = frozenset({"search", "found", "wanted", "written"})
+#: The doctor's report may take a quarter of the page's bytes.
+_REPORT_SHARE = 4
+_NO_REPORT = "Left out to limit the size of this page: the doctor's report."
+#: Traits for requests to Python (search, export, checks); without them, a page does what it can alone.
+_ASKING = frozenset({"search", "found", "wanted", "written", "doctor_asked"})
 
 
 class SavedPagePanel(Panel):
-    """A panel that writes the widget's tree, tables and timeline as a page; it has no traits and shows nothing."""
+    """Writes the widget's tree, tables, timeline and the doctor's findings as a page; has no traits, shows nothing."""
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
         self._grid, self._tree, self._detail = host.panel(GridPanel), host.panel(TreePanel), host.panel(DetailPanel)
+        self._doctor = host.panel(DoctorPanel)
         self._columns: dict[tuple[str, int, int], dict[str, Any]] = {}
 
     def save(
@@ -50,8 +57,9 @@ class SavedPagePanel(Panel):
             if not isinstance(number, int) or isinstance(number, bool) or number < least:
                 raise OptionError(f"{name}={number!r}: give an integer, {least} or more")
         place = place_to_write(path, overwrite=overwrite)
+        report = self._report(kinds)
         if not kinds & {"names", "values"}:
-            return self._written(place, kinds, max_bytes, rows, overwrite=overwrite)
+            return self._written(place, kinds, max_bytes, rows, report, overwrite=overwrite)
         widget = self.host.widget
         other = type(widget)(nameless(self.host.state, kinds))  # the same table with redacted metadata
         try:
@@ -59,11 +67,27 @@ class SavedPagePanel(Panel):
                 other.select(snapshot=widget.selection["snapshot"] or None)
             other.settle()
             panel: SavedPagePanel = other._panel(SavedPagePanel)
-            return panel._written(place, kinds, max_bytes, rows, overwrite=overwrite)
+            return panel._written(place, kinds, max_bytes, rows, report, overwrite=overwrite)
         finally:
             other.close()
 
-    def _written(self, place: Path, kinds: frozenset[str], max_bytes: int, rows: int, *, overwrite: bool) -> SavedPage:
+    def _report(self, kinds: frozenset[str]) -> dict[str, Any]:
+        """Return the redacted report of the last check as the browser gets it; empty without one."""
+        report, sent = self._doctor.report, self._doctor.doctor_report
+        if report is None:
+            return {}
+        return {"id": sent["id"], **redacted_sent(report, kinds, sent, self.host.state)}
+
+    def _written(
+        self,
+        place: Path,
+        kinds: frozenset[str],
+        max_bytes: int,
+        rows: int,
+        report: dict[str, Any],
+        *,
+        overwrite: bool,
+    ) -> SavedPage:
         state = self.host.state
         metadata = state.metadata
         names = {name.split(".")[-1] for name, _ in metadata.all_fields().values()}
@@ -71,22 +95,27 @@ class SavedPagePanel(Panel):
         names |= {f.name for spec in metadata.partition_specs for f in spec.fields}
         redactor = PageRedactor(kinds, names)
         selection = self.host.selection
+        size = len(json.dumps(report, ensure_ascii=False).encode())
+        fits = size <= max_bytes // _REPORT_SHARE
         made = collect(
             self._tree.forest,
             selection["snapshot"],
             self._detail.detail_of,
             self._saved_table,
             redactor,
-            size=max_bytes,
+            size=max_bytes - (size if fits else 0),
             rows=rows,
         )
         self._columns.clear()
-        left_out = tuple(made.left_out())
+        left_out = (*made.left_out(), *(() if fits else (_NO_REPORT,)))
         tree = made.trees[next(iter(made.trees))]
         traits = redactor.traits(_traits(self.host.widget))
         traits["detail"] = made.details.get(selection["node"], {})
         traits["selection"] = {**selection, "against": ""}  # comparing needs Python
-        traits["parts"] = [["tree", "Tree"]]  # the other parts need Python too
+        traits["parts"] = [["tree", "Tree"]]  # the other parts need Python too, except for the findings of a check
+        if report and fits:
+            traits["parts"].append(["problems", f"Problems ({sum(report['counts'].values()):,})"])
+            traits["doctor_report"] = report
         saved = {
             "traits": {**traits, **tree},
             "trees": made.trees,

@@ -88,12 +88,11 @@ export function changeDoctorDraft(model, change) {
 }
 
 /**
- * Return the form that runs a check; null without Python.
+ * Return the form that runs a check.
  *
  * @param {Model} model
  */
 export function checkForm(model) {
-  if (model.doctor_asked === undefined) return null;
   const level = selectBox("How deep to look", () => changeDoctorDraft(model, { level: level.value }), LEVELS);
   const snapshots = selectBox(
     "Snapshots to check",
@@ -242,16 +241,12 @@ export function repairView(model) {
 
   function draw() {
     const { of, headline, blocks: list, python = "", sql = "", note: text = "" } = model.repair_plan;
-    const isPython = model.doctor_asked !== undefined;
     const { id } = model.doctor_report;
-    about.textContent = of
-      ? headline ?? ""
-      : !isPython
-      ? "A repair is planned in a notebook, with Python."
-      : id
+    const hint = id
       ? "The plan has steps, and a simulated table after them. The table itself is never written."
       : "Check the table first: a repair is planned for what the check found.";
-    keepFocus(ask, () => (ask.hidden = Boolean(of) || !isPython), element);
+    about.textContent = headline ?? hint;
+    keepFocus(ask, () => (ask.hidden = Boolean(of)), element);
     setEnabled(ask, id && model.busy === "");
     fill(
       copies,

@@ -98,8 +98,9 @@ function treeTab(model) {
  * Return the explorer.
  *
  * @param {Model} model
+ * @param {Record<string, View>} [given] Views of tabs, by their key; others are loaded when they are first shown.
  */
-export function explorerView(model) {
+export function explorerView(model, given = {}) {
   const id = `ice-${randomId()}`;
   let isRemoved = false;
   const parts = model.parts.map(([key]) => {
@@ -145,6 +146,8 @@ export function explorerView(model) {
     const script = model.scripts[chosen.key];
     if (chosen.key === "tree") {
       make(chosen, treeTab);
+    } else if (given[chosen.key]) {
+      make(chosen, given[chosen.key]);
     } else if (script) {
       loadView(script).then((view) => make(chosen, view));
     } else {

@@ -125,6 +125,10 @@ function metView(model) {
  * @param {Model} model
  */
 export function problemsView(model) {
+  // A saved page has what a check found, and no Python to ask for more.
+  if (model.doctor_asked === undefined) {
+    return el("section.problems", { ariaLabel: "Problems" }, findingsView(model));
+  }
   const parts = { findings: findingsView(model), repair: repairView(model), met: metView(model) };
   const panel = el("div.problem-panel", { role: "tabpanel", id: `ice-${randomId()}-problems` }, Object.values(parts));
   const tabs = panelTabs("About problems", PROBLEM_TABS, panel, (tab) => changeDoctorDraft(model, { tab }));

@@ -4,10 +4,11 @@
  * @module
  */
 
-/** @import { AnyModel, Query, SavedPage, Selection, TablePage } from "./types.d.ts" */
+/** @import { AnyModel, Model, Query, SavedPage, Selection, TablePage } from "./types.d.ts" */
 
 import { sameJson } from "./dom.js";
 import { explorerView } from "./explorer.js";
+import { problemsView } from "./problems.js";
 import { answerMessage, answerQuery } from "./savedTables.js";
 import { shell } from "./shell.js";
 
@@ -156,5 +157,7 @@ export function savedModel(saved) {
 export function savedPage() {
   const data = /** @type {HTMLElement} */ (document.getElementById("ice-data"));
   const host = /** @type {HTMLElement} */ (document.getElementById("ice-host"));
-  shell({ model: savedModel(JSON.parse(data.textContent ?? "")), el: host }, explorerView);
+  // Nothing loads scripts in a page: the views of the tabs that it has are in this one.
+  const view = (/** @type {Model} */ model) => explorerView(model, { problems: problemsView });
+  shell({ model: savedModel(JSON.parse(data.textContent ?? "")), el: host }, view);
 }
