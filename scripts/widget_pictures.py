@@ -58,9 +58,7 @@ def _commit_lab(table: ix.Table) -> TableWidget:
 
 
 def _problems(table: ix.Table) -> TableWidget:
-    made = Problems(table)
-    made.read_all += 1
-    return made
+    return Problems(table)
 
 
 def _deletes(table: ix.Table) -> TableWidget:
@@ -92,8 +90,9 @@ def tables(folder: Path) -> tuple[Path, Path]:
 
 def act(bare: BarePage) -> None:
     """What somebody would do first, where a widget waits for it."""
-    if isinstance(bare.widget, CommitLab):
-        bare.page.get_by_role("button", name="Apply").click()
+    first = "Apply" if isinstance(bare.widget, CommitLab) else "Check the table"
+    if isinstance(bare.widget, (CommitLab, Problems)):
+        bare.page.get_by_role("button", name=first).click()
         bare.idle()
 
 

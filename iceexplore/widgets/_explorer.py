@@ -155,7 +155,7 @@ class Explorer(TableWidget):
         rows: int = 1_000,
         overwrite: bool = False,
     ) -> SavedPage:
-        """Write the tree, the tables and the timeline into one HTML file that works offline and can be mailed.
+        """Write tree, tables, timeline and the doctor's findings into one HTML file that works offline.
 
         The page makes no requests (a Content-Security-Policy forbids them) and needs no Python. It opens with the
         current selection. Content that does not fit is listed at the end of the page.
