@@ -256,6 +256,40 @@ def test_position_deletes_of_another_file_than_the_one_referred_to(tmp_path: Pat
         assert {p.code for p in t.problems} == {"delete-dangling"}
 
 
+def _flip_a_value(path: Path) -> None:
+    """Flip the last byte of the last page of the first column."""
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    places = (chunk.dictionary_page_offset, chunk.data_page_offset)
+    at = min(p for p in places if p is not None) + chunk.total_compressed_size - 1
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x01
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("kind", ["data", "deletes", "root"])
+def test_a_flipped_byte_in_a_page_is_refused(kind: str, healthy: Path, table: Path, tmp_path: Path) -> None:
+    if kind == "root":
+        s = ix.empty({"id": "long"}, format_version=4, location=str(tmp_path / "v4"))
+        s.append(pa.table({"id": list(range(20))}))
+        s.save(tmp_path / "v4", data="copy")
+        path = _list(ix.open(tmp_path / "v4"))
+        pq.write_table(pq.read_table(path), path, write_page_checksum=True)
+        _flip_a_value(path)
+        with pytest.raises(ix.FormatError, match="CRC"):
+            ix.open(tmp_path / "v4", strict=True).count()
+        return
+    t = _open(table, healthy)
+    rows = t.inspect.files.arrow().to_pylist()
+    path = next(Path(r["file_path"].removeprefix("file://")) for r in rows if r["content"] == int(kind == "deletes"))
+    path = _place(path, healthy, table)
+    if kind == "deletes":
+        old = pq.read_table(path)
+        pq.write_table(old, path, write_page_checksum=True)
+    _flip_a_value(path)
+    with pytest.raises(ix.FormatError, match="CRC"):
+        _open(table, healthy).to_arrow()
+
+
 def test_manifests_without_a_field_of_their_spec(tmp_path: Path) -> None:
     """Of deletes whose partition is not known it is not known either where they apply."""
     folder = tmp_path / "t"

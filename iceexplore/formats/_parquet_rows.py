@@ -36,7 +36,7 @@ _THREADS_FROM = 1 << 19
 
 
 class ParquetRows:
-    """An open Parquet file.
+    """An open Parquet file; checksums of its pages are verified where it has them.
 
     Attributes
     ----------
@@ -46,8 +46,6 @@ class ParquetRows:
         The schema as Arrow reads it, in plain types (see `plain_field`), with field ids under ``PARQUET:field_id``.
     sparing
         True if the caller may consume only the first batches: then large row groups are fetched only as far as needed.
-    checksums
-        Whether checksums of pages are verified, if the file has any.
     """
 
     def __init__(
@@ -57,7 +55,6 @@ class ParquetRows:
         *,
         nanoseconds: bool,
         sparing: bool = False,
-        checksums: bool = False,
     ) -> None:
         import pyarrow.parquet as pq
 
@@ -65,7 +62,7 @@ class ParquetRows:
         with foreign("the Parquet file", location):
             # INT96 read as nanoseconds ends in 2262; Iceberg's timestamps in microseconds have a larger range.
             unit = None if nanoseconds else "us"
-            how: dict[str, Any] = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": checksums}
+            how: dict[str, Any] = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": True}
             self._file = KeptChunks(file, location)
             self._reader = pq.ParquetFile(cast("IO[bytes]", self._file), **how)
             self._file.opened()

@@ -34,7 +34,7 @@ def read_parquet(data: bytes, location: str) -> tuple[Any, pa.Table]:
     import pyarrow.parquet as pq
 
     kept = KeptChunks(io.BytesIO(data), location)
-    file = pq.ParquetFile(cast("IO[bytes]", kept))
+    file = pq.ParquetFile(cast("IO[bytes]", kept), page_checksum_verification=True)
     kept.opened()
     about = file.metadata
     sizes = [(g, int(about.row_group(g).total_byte_size)) for g in range(about.num_row_groups)]

@@ -31,7 +31,7 @@ class LocalEngine:
 
     def find(self, state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Any]:
         """Find matching rows; reads only the filter's columns."""
-        reader = TaskReader(state, tasks, outputs_of(state, [_POS]), checksums=True)
+        reader = TaskReader(state, tasks, outputs_of(state, [_POS]))
         whole = tasks.whole.to_pylist()
         found = {}
         for row in range(len(tasks)):
@@ -96,7 +96,7 @@ def _rows_of(state: TableState, tasks: FileTasks, row: int) -> Iterator[tuple[pa
     one = tasks.take(pa.array([row]))
     every = replace(one, whole=pa.array([True]))
     outputs = outputs_of(state, ["*", *lineage, _POS])
-    for part in TaskReader(state, every, outputs, checksums=True).read(0):
+    for part in TaskReader(state, every, outputs).read(0):
         yield part.table.drop_columns([_POS]), np.asarray(part.table[_POS])
 
 

@@ -194,7 +194,7 @@ def _matches(
     numbers = pa.array(range(source.num_rows), pa.int64())
     wanted = pa.table([*plain, numbers], names=[*map(str, range(len(keys))), _SOURCE])
     wanted = wanted.filter(_all_valid(wanted))
-    reader = TaskReader(state, tasks, outputs_of(state, [*keys, "_pos"]), checksums=True)
+    reader = TaskReader(state, tasks, outputs_of(state, [*keys, "_pos"]))
     hits: dict[int, Positions] = {}
     of: dict[int, Positions] = {}
     for row in range(len(tasks)):

@@ -45,7 +45,6 @@ def read_data_file(
     batch_rows: int | None = None,
     kind: str = "data-file",
     required: bool = False,
-    checksums: bool = False,
 ) -> Iterator[pa.Table]:
     """Yield the rows of a data file in batches, in ascending order of positions, without applying deletes.
 
@@ -53,8 +52,9 @@ def read_data_file(
     partition field has it, otherwise the column's initial default, otherwise null (spec, "Column Projection"). Columns
     of a file without ids are found by the table's name mapping, unless the partition gives their values; without a
     mapping they are found by the schema's names, with a problem of code ``data-no-field-ids`` (Java would use their
-    order). Only the needed columns of Parquet files are read, with at most one row group in memory; Avro files are
-    decoded only as far as batches are consumed; ORC files are read completely, within the memory limit.
+    order). Only the needed columns of Parquet files are read, with at most one row group in memory, and checksums of
+    pages are verified where present; Avro files are decoded only as far as batches are consumed; ORC files are read
+    completely, within the memory limit.
 
     Parameters
     ----------
@@ -74,8 +74,6 @@ def read_data_file(
         Kind of the reads in the read log.
     required
         Whether the file must have the columns: an equality delete file without its columns is invalid.
-    checksums
-        Verify the checksums of a Parquet file's pages, if it has any; a mismatch raises an error.
 
     Returns
     -------
@@ -89,7 +87,7 @@ def read_data_file(
     """
     entry = file.entries.slice(0, 1).to_pylist()[0]
     made = _Columns(state, file, entry, fields, to, required=required)
-    for start, batch in _batches(state, entry, made, row_groups, batch_rows, kind, checksums):
+    for start, batch in _batches(state, entry, made, row_groups, batch_rows, kind):
         yield made.of(batch, start)
 
 
@@ -100,7 +98,6 @@ def _batches(
     row_groups: Sequence[int] | None,
     batch_rows: int | None,
     kind: str,
-    checksums: bool,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     location = entry["location"]
     try:
@@ -113,7 +110,6 @@ def _batches(
                 batch_rows=batch_rows,
                 record_count=entry["record_count"],
                 nanoseconds=made.nanoseconds,
-                checksums=checksums,
             )
             found = known.columns(DataFile(state.storage, location, opened, kind), request)
             check_count(state, entry, found.rows)

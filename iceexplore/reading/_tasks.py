@@ -85,8 +85,6 @@ class TaskReader:
         Columns of the result, see `outputs_of`. If ``_deleted`` is among them, deleted rows are included.
     condition
         A condition in addition to each task's residual.
-    checksums
-        Verify checksums of pages: the rows will be rewritten, and damage would become valid data.
     """
 
     def __init__(
@@ -95,13 +93,10 @@ class TaskReader:
         tasks: FileTasks,
         outputs: Sequence[Output],
         condition: Expression = ALWAYS,
-        *,
-        checksums: bool = False,
     ) -> None:
         self.state = state
         self.tasks = tasks
         self.outputs = list(outputs)
-        self.checksums = checksums
         self.marks = any(o.field.field_id == DELETED.field_id for o in outputs)
         self.schema = pa.schema([_named(o) for o in outputs])
         self.positions = PositionDeletes(state, tasks.files, tasks.matched)
@@ -155,9 +150,7 @@ class TaskReader:
         gone = [positions for _, positions in self.positions.of(row)]
         fields = self._fields(condition, paths)
         file = self._files.take([row])
-        for table in read_data_file(
-            self.state, file, fields, row_groups=row_groups, batch_rows=batch_rows, checksums=self.checksums
-        ):
+        for table in read_data_file(self.state, file, fields, row_groups=row_groups, batch_rows=batch_rows):
             rows = table.num_rows
             if not rows:
                 continue

@@ -151,7 +151,7 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
     sorted_by = OrderCheck([c for c in order if c.field.field_id in by_id]) if order else None
     first = 0
     try:
-        for table in read_data_file(quiet(state), file, tops, batch_rows=_BATCH_ROWS, checksums=True):
+        for table in read_data_file(quiet(state), file, tops, batch_rows=_BATCH_ROWS):
             values = {i: leaf.of(table) for i, leaf in by_id.items()}
             for i, one in seen.items():
                 one.add(values[i])

@@ -282,7 +282,7 @@ def _read(
     # pa.Schema.empty_table does not support nested extension types.
     empty = pa.Table.from_arrays([pa.nulls(0, f.type) for f in to[:wanted]], schema=pa.schema(to[:wanted]))
     tables, masks = [empty], [np.zeros(0, dtype=bool)]
-    for table in read_data_file(state, one, fields, to=to, checksums=True):
+    for table in read_data_file(state, one, fields, to=to):
         tables.append(table.select(range(wanted)))
         masks.append(deletes.mask(numbers, table.select(range(wanted, table.num_columns)), paths))
     return pa.concat_tables(tables), np.concatenate(masks)

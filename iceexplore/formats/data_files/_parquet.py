@@ -58,7 +58,7 @@ class Parquet(DataFileFormat):
         if file.far and file.size <= _AHEAD_BYTES:
             file.prefetch([(0, file.size)])  # every column is read, so one request fetches the whole file
         kept = KeptChunks(file, location)
-        reader = pq.ParquetFile(cast("IO[bytes]", kept), read_dictionary=[*encoded])
+        reader = pq.ParquetFile(cast("IO[bytes]", kept), read_dictionary=[*encoded], page_checksum_verification=True)
         kept.opened()
         about = reader.metadata
         _check_rows(about.num_rows, about.num_columns, budget)
@@ -80,7 +80,6 @@ class Parquet(DataFileFormat):
             source.location,
             nanoseconds=request.nanoseconds,
             sparing=request.batch_rows is not None and request.batch_rows < BATCH_ROWS,
-            checksums=request.checksums,
         )
 
         def batches() -> Iterator[tuple[int, pa.RecordBatch]]:

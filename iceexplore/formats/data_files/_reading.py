@@ -88,8 +88,6 @@ class ColumnRequest:
         Row count of the manifest entry.
     nanoseconds
         Whether any field has a resolution of nanoseconds.
-    checksums
-        Whether checksums in the file are verified, if it has any.
     """
 
     fields: Sequence[NestedField]
@@ -98,7 +96,6 @@ class ColumnRequest:
     batch_rows: int | None = None
     record_count: int | None = None
     nanoseconds: bool = False
-    checksums: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ class ParquetManifest:
         self.location = location
         try:
             self._kept = KeptChunks(io.BytesIO(data), location)
-            self.file: Any = pq.ParquetFile(cast("IO[bytes]", self._kept))
+            self.file: Any = pq.ParquetFile(cast("IO[bytes]", self._kept), page_checksum_verification=True)
             self._kept.opened()
             self.schema: pa.Schema = self.file.schema_arrow
         except (pa.ArrowException, OSError, ValueError) as error:

@@ -58,18 +58,17 @@ _READ_OPTIONS = {
     "ignoreCorruptFiles": "false",
     "__globPaths__": "false",
     "orc.force.positional.evolution": "false",
+    "parquet.page.verify-checksum.enabled": "true",
 }
 
 
-def read_options(reals: Sequence[str], *, checksums: bool = False) -> dict[str, str]:
-    """Return the options for reading files; with ``checksums``, Parquet pages are verified.
+def read_options(reals: Sequence[str]) -> dict[str, str]:
+    """Return the options for reading files.
 
     Vectored reads are disabled for local disks: they are no faster there, but Java keeps their buffers, as large as the
     pieces read, for each thread (60 MB for a read of 20 million rows).
     """
     options = dict(_READ_OPTIONS)
-    if checksums:
-        options["parquet.page.verify-checksum.enabled"] = "true"
     if all(map(is_local, reals)):
         options["parquet.hadoop.vectored.io.enabled"] = "false"
     return options

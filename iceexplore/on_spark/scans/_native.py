@@ -154,7 +154,7 @@ class _GroupScan:
                 fields.append(t.StructField(FILE_COLUMN, t.IntegerType(), True))
             fields += [t.StructField(name, t.LongType(), True) for name in varied]
             options, paths = link_options(self.session, self.info, reals, folders)
-        options |= read_options(reals, checksums=self.reader.checksums)
+        options |= read_options(reals)
         known = format_named(self.group.format)
         assert known is not None  # only formats that plain Spark reads are grouped
         reader = self.session.read.schema(t.StructType(fields)).options(**options)

@@ -53,18 +53,18 @@ def worker_rows(
     given = session.createDataFrame([(bytearray(data),) for data in packed], schema)
     if len(packed) > 1:
         given = given.repartition(len(packed))
-    return given.mapInArrow(_reader(ship(reader.state), list(outputs), info.version, reader.checksums), columns.schema)
+    return given.mapInArrow(_reader(ship(reader.state), list(outputs), info.version), columns.schema)
 
 
 def _reader(
-    shipped: ShippedState, outputs: list[Output], version: tuple[int, int], checksums: bool
+    shipped: ShippedState, outputs: list[Output], version: tuple[int, int]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         state = shipped.open()
         columns = SparkColumns(outputs, version)
         for batch in batches:
             for data in batch.column(0):
-                for table in read_share(state, Share(data.as_py()), outputs, checksums=checksums):
+                for table in read_share(state, Share(data.as_py()), outputs):
                     yield from columns.of(table).to_batches(max_chunksize=_BATCH_ROWS)
 
     return read

@@ -119,7 +119,7 @@ def task_rows(
     info = SessionInfo.of(session)
     check_reach(state, info)
     outputs = outputs_of(state, columns)
-    reader = TaskReader(state, tasks, outputs, checksums=True)
+    reader = TaskReader(state, tasks, outputs)
     parts = _parts(session, info, state, reader, outputs)
     _tell(state, parts, reader, strict=True)
     return _united(session, info, state, reader, parts, outputs, SplitOptions.of(state.metadata.properties))

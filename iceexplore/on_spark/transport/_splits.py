@@ -92,10 +92,8 @@ def shares(tasks: FileTasks, options: SplitOptions, *, parts: int | None = None)
     return out
 
 
-def read_share(
-    state: TableState, share: Share, outputs: Sequence[Output], *, checksums: bool = False
-) -> Iterator[pa.Table]:
-    """Yield the rows of a share, deletes applied, in the order of the plan; ``checksums`` as for `TaskReader`.
+def read_share(state: TableState, share: Share, outputs: Sequence[Output]) -> Iterator[pa.Table]:
+    """Yield the rows of a share, deletes applied, in the order of the plan.
 
     Raises
     ------
@@ -103,7 +101,7 @@ def read_share(
         A data file, or a delete file that applies, cannot be read.
     """
     tasks, ranges = share.open()
-    for _, table in share_rows(TaskReader(state, tasks, outputs, checksums=checksums), ranges):
+    for _, table in share_rows(TaskReader(state, tasks, outputs), ranges):
         yield table
 
 

@@ -94,7 +94,7 @@ class _Compactor:
         tasks, ranges = share.open()
         lineage = LINEAGE if state.metadata.has_row_lineage else ()
         outputs = outputs_of(state, ["*", *(f.name for f in lineage)])
-        reader = TaskReader(state, tasks, outputs, checksums=True)
+        reader = TaskReader(state, tasks, outputs)
         target = min(target_bytes(state.metadata.properties), MOST_HELD)
         writer = writer_of(state)
         made: list[EntryBatch] = []

@@ -69,7 +69,7 @@ class _Finder:
     def __call__(self, share: Share) -> Iterator[pa.Table]:
         state = self.state.open()
         tasks, ranges = share.open()
-        reader = TaskReader(state, tasks, outputs_of(state, [POS.name]), checksums=True)
+        reader = TaskReader(state, tasks, outputs_of(state, [POS.name]))
         found: dict[int, Any] = {}
         for row, table in share_rows(reader, ranges):
             if table.num_rows:
