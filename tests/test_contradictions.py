@@ -10,7 +10,8 @@ import json
 import shutil
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,16 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.arrow import build
+from iceexplore.errors import PROBLEM_KINDS
+from iceexplore.errors._concerns import _CONCERNS
 from iceexplore.manifests.checks._totals import LiveTotals, live_totals
 from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.grid._query import GridQuery
 from iceexplore.widgets.scan_lab._texts import plan_sent
 from iceexplore.widgets.tree._compare import Comparison
+from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
+from tests.doctor.damages import DAMAGES, Record, document_path, edit_avro, edit_json, records, root_path
+from tests.doctor.damages import healthy as doctor_table
 from tests.helpers.folders import local
 
 Change = Callable[[list[Any]], None]
@@ -496,3 +502,138 @@ def test_a_vector_deletes_its_rows_whatever_the_file_counts(claimed: int, tmp_pa
     t = ix.open(folder)
     with pytest.warns(UserWarning, match="rows|counts"):
         assert sorted(build.to_pylist(t.to_arrow()["id"])) == [0, 1, 3, 4, 5, 7]
+
+
+# Every contradiction at every door -----------------------------------------------------------------------------------
+
+
+def _no_current_snapshot(folder: Path) -> str:
+    def change(document: Record) -> None:
+        document["current-snapshot-id"] = None
+        document["refs"].pop("main")
+
+    edit_json(document_path(folder), change)
+    return ""
+
+
+def _rows_of_a_manifest_wrong(folder: Path) -> str:
+    edit_avro(root_path(folder), records(lambda r: r.update(added_rows_count=1), lambda r: r["content"] == 0))
+    return ""
+
+
+_DAMAGES = {one.name: one.damage for one in DAMAGES}
+#: Contradictions that reading meets by itself: the damage, the code that warnings name, and the filter of the scan.
+MET: dict[str, tuple[Callable[[Path], str], str, str | None]] = {
+    "no current snapshot": (_no_current_snapshot, "metadata-invalid", None),
+    "file counts 0 in the list": (_DAMAGES["counts_of_a_manifest_zero"], "count-mismatch", None),
+    "row counts wrong in the list": (_rows_of_a_manifest_wrong, "totals-differ", None),
+    "summary totals": (_DAMAGES["summary_totals_wrong"], "totals-differ", None),
+    "summary without the deletes": (_DAMAGES["summary_without_the_deletes"], "totals-differ", None),
+    "list of another attempt": (_DAMAGES["list_of_another_attempt"], "root-other-snapshot", None),
+    "a path twice": (_DAMAGES["path_live_twice"], "file-twice", None),
+    "two sizes of a file": (_DAMAGES["file_with_two_sizes"], "file-twice", None),
+    "least sequence number": (_DAMAGES["least_sequence_number_too_high"], "sequence-number", None),
+    "no sequence number": (_DAMAGES["existing_without_a_sequence_number"], "sequence-number", None),
+    "another partition tuple": (_DAMAGES["tuple_without_a_field_of_the_spec"], "file-corrupt", None),
+}
+#: Contradictions that only `Table.check` can find, as it reads more than a scan: also its level.
+EXAMINED: dict[str, tuple[Callable[[Path], str], str, str | None, str]] = {
+    "bounds of a pruned manifest": (_DAMAGES["summary_bounds_too_narrow"], "summary-untrue", "k = 'b'", "metadata"),
+    "a lost update": (_DAMAGES["update_lost"], "snapshot-lost", None, "metadata"),
+    "a commit on an older file": (_DAMAGES["commit_on_an_older_file"], "snapshot-lost", None, "metadata"),
+    "a data file is gone": (_DAMAGES["data_file_gone"], "file-missing", None, "metadata"),
+    "deletes of another spec": (_DAMAGES["deletes_of_a_newer_spec"], "delete-no-effect", None, "metadata"),
+    "deletes dropped": (_DAMAGES["deletes_dropped_by_a_compaction"], "deletes-dropped", None, "metadata"),
+    "bounds of a file": (_DAMAGES["bounds_of_one_row_group"], "bounds-untrue", "id > 5", "rows"),
+    "rows of another partition": (_DAMAGES["rows_of_another_partition"], "partition-untrue", "k = 'a'", "rows"),
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return doctor_table(tmp_path_factory.mktemp("doors"))
+
+
+@pytest.fixture
+def damaged(whole: Path) -> Iterator[Path]:
+    """The table in its own place, so that no location moves; it is restored afterwards."""
+    kept = whole.with_name("kept")
+    shutil.copytree(whole, kept)
+    yield whole
+    shutil.rmtree(whole)
+    kept.rename(whole)
+
+
+def _every_door(t: ix.Table, code: str, where: str | None) -> None:
+    named = rf"\[{code}\]"
+    with pytest.warns(UserWarning, match=named):
+        t.count(where)
+    with warnings.catch_warnings(record=True) as met:
+        warnings.simplefilter("always")
+        with suppress(ix.IceexploreError):  # a file that is gone is an error of reading
+            t.to_arrow(where)
+    texts = [str(one.message) for one in met]
+    assert any(f"[{code}]" in text for text in texts)
+    assert len(texts) == len(set(texts)), "each contradiction warns once per call"
+    plan = t.plan(where)
+    assert any(f"[{code}]" in text for text in plan.doubts)
+    assert f"[{code}]" in repr(plan)
+    assert f"[{code}]" in str(plan_sent(plan))
+    assert f"[{code}]" in repr(t)
+    assert code in {p.code for p in t.problems}
+
+
+@pytest.mark.parametrize("name", MET)
+def test_a_contradiction_warns_at_every_door(name: str, damaged: Path) -> None:
+    damage, code, where = MET[name]
+    damage(damaged)
+    _every_door(ix.open(damaged), code, where)
+    with pytest.raises(ix.FormatError):
+        ix.open(damaged, strict=True).count(where)
+
+
+@pytest.mark.parametrize("name", EXAMINED)
+def test_a_finding_of_a_check_warns_at_every_door_afterwards(name: str, damaged: Path) -> None:
+    damage, code, where, level = EXAMINED[name]
+    damage(damaged)
+    t = ix.open(damaged)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        t.count(where)
+    assert not t.check(level=level).ok  # type: ignore[arg-type]
+    _every_door(t, code, where)
+    before = t.at(snapshot=min(t.snapshots, key=lambda s: s.sequence_number).snapshot_id)
+    if code != "snapshot-lost":
+        assert not [text for text in before.plan(where).doubts if f"[{code}]" in text], "another snapshot is right"
+
+
+def test_untrue_bounds_warn_when_their_manifest_is_read(damaged: Path) -> None:
+    """Another claim of the list prunes a manifest; of the one that is read, the bounds are seen to be untrue."""
+    _DAMAGES["summary_bounds_too_narrow"](damaged)
+    t = ix.open(damaged)
+    t.count()
+    with pytest.warns(UserWarning, match=r"\[summary-untrue\]"):
+        t.count("k = 'b'")
+
+
+def test_a_healthy_table_does_not_warn_at_any_door(whole: Path) -> None:
+    t = ix.open(whole)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert t.count() == t.to_arrow().num_rows == 17
+        assert t.check(level="rows").ok
+        assert t.count("k = 'b'") == t.to_arrow("k = 'b'").num_rows
+    assert t.plan().doubts == ()
+
+
+def test_a_card_names_the_source_of_its_counts(whole: Path) -> None:
+    t = ix.open(whole)
+    assert "the snapshot's summary, unverified" in repr(t)
+    assert t.state.root() is not None
+    assert "the snapshot's summary, compared with the manifest list only" in repr(t)
+    t.count()
+    assert "Counts from" not in repr(t)
+
+
+def test_each_code_with_a_concern_is_known() -> None:
+    assert _CONCERNS.keys() <= PROBLEM_KINDS.keys()

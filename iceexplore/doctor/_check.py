@@ -22,7 +22,7 @@ from iceexplore.doctor.examination._examination import Examination, Level
 from iceexplore.doctor.model._finding import Finding, rank
 from iceexplore.doctor.repair._plan import RepairPlan, plan_repair
 from iceexplore.doctor.report._report import Report
-from iceexplore.errors import PROBLEM_KINDS, IceexploreError, OptionError, nearest
+from iceexplore.errors import PROBLEM_KINDS, IceexploreError, OptionError, Problem, nearest
 from iceexplore.graph import TableState, resolve_state
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import canonical, result_of
@@ -74,6 +74,8 @@ def examine_in_steps(
 ) -> Generator[str, None, Report]:
     """Examine a table in steps: yield the progress as text, and return what was found.
 
+    What makes readers fail or return wrong rows also joins the table's problems, so that reading warns afterwards.
+
     Parameters
     ----------
     level
@@ -118,6 +120,8 @@ def examine_in_steps(
     )
     dates = Dates(examination)
     found = [dates.dated(one) for one in folded(examination.findings, manifests)]
+    for one in found:
+        _remember(state, one)
     found = [f for f in found if (wanted is None or f.code in wanted) and f.code not in unwanted]
     if baseline is not None:
         before = {(f.code, f.where, f.field) for f in baseline}
@@ -142,6 +146,18 @@ def examine_in_steps(
         metadata=state.metadata,
         _mend=mend,
     )
+
+
+def _remember(state: TableState, finding: Finding) -> None:
+    """Add a finding and its consequences to the table's problems if readers suffer from them: reading then warns."""
+    if finding.severity in ("fail", "wrong"):
+        kind = PROBLEM_KINDS[finding.code]
+        item = Problem(
+            finding.code, kind.severity, finding.where, finding.text, finding.field, finding.found, finding.expected
+        )
+        state.problems.add_examined(item, finding.snapshots)
+    for one in finding.follows:
+        _remember(state, one)
 
 
 def check_options(

@@ -19,6 +19,7 @@ from iceexplore.errors._arguments import (
     whole_number_of,
     whole_numbers_of,
 )
+from iceexplore.errors._concerns import Concern, concern_of
 from iceexplore.errors._deprecated import moved_names
 from iceexplore.errors._exceptions import (
     AccessDeniedError,
@@ -51,6 +52,7 @@ __all__ = [
     "AccessDeniedError",
     "CatalogError",
     "CommitConflictError",
+    "Concern",
     "Effect",
     "FileMissingError",
     "FormatError",
@@ -75,6 +77,7 @@ __all__ = [
     "TemporaryFolderError",
     "Unchecked",
     "UnsupportedError",
+    "concern_of",
     "items_of",
     "known_arguments",
     "mapping_of",

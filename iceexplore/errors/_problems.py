@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from iceexplore.errors._concerns import concern_of
 from iceexplore.errors._exceptions import (
     AccessDeniedError,
     FileMissingError,
@@ -119,19 +120,20 @@ _ERRORS_BY_CODE: dict[str, type[IceexploreError]] = {
 class Problems:
     """The problems found so far in one table: ordered, without duplicates, thread-safe.
 
-    With ``strict``, adding a problem of severity ``error``, or of a kind that strict reading refuses, raises the error
-    class of its code.
+    With ``strict``, adding a problem of severity ``error``, or one that makes rows doubtful, raises the error class of
+    its code.
     """
 
     def __init__(self, items: Iterable[Problem] = (), *, strict: bool = False) -> None:
         self.strict = strict
         self._lock = threading.Lock()
         self._items: dict[Problem, None] = {}
+        self._examined: dict[Problem, frozenset[int]] = {}
         for item in items:
             self.add(item)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"strict": self.strict, "_items": dict.fromkeys(self)}
+        return {"strict": self.strict, "_items": dict.fromkeys(self.met()), "_examined": self.examined()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
@@ -140,10 +142,32 @@ class Problems:
         """Record a problem unless it has been recorded already."""
         with self._lock:
             self._items.setdefault(item)
-        if self.strict and (item.severity == "error" or PROBLEM_KINDS[item.code].strict):
+        refused = item.severity == "error" or PROBLEM_KINDS[item.code].strict
+        if self.strict and (refused or concern_of(item.code, item.field, item.severity) == "rows"):
             if item.code in _ERRORS_BY_CODE:
                 raise _ERRORS_BY_CODE[item.code](str(item))
             raise FormatError(item.text, location=item.where, field=item.field, code=item.code)
+
+    def add_examined(self, item: Problem, snapshots: Iterable[int]) -> None:
+        """Record a problem that an examination of the table found. It is not raised, even with ``strict``.
+
+        Parameters
+        ----------
+        snapshots
+            The ids of the affected snapshots; empty for a problem of the table as a whole.
+        """
+        with self._lock:
+            self._examined[item] = self._examined.get(item, frozenset()) | frozenset(snapshots)
+
+    def met(self) -> list[Problem]:
+        """Return the problems found while reading, without those that only an examination found."""
+        with self._lock:
+            return list(self._items)
+
+    def examined(self) -> dict[Problem, frozenset[int]]:
+        """Return the problems that examinations found, with the ids of the affected snapshots."""
+        with self._lock:
+            return dict(self._examined)
 
     def add_error(self, error: IceexploreError, where: str) -> Problem:
         """Record an error as a problem on the node ``where`` and return it; re-raise a `TemporaryFolderError`."""
@@ -169,13 +193,14 @@ class Problems:
 
     def __iter__(self) -> Iterator[Problem]:
         with self._lock:
-            return iter(list(self._items))
+            return iter(list(self._items | dict.fromkeys(self._examined)))
 
     def __len__(self) -> int:
-        return len(self._items)
+        with self._lock:
+            return len(self._items | dict.fromkeys(self._examined))
 
     def __bool__(self) -> bool:
-        return bool(self._items)
+        return bool(self._items or self._examined)
 
     def __repr__(self) -> str:
         found = list(self)

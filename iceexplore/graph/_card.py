@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from iceexplore.arrow import compute as pc
+from iceexplore.errors import concern_of
 from iceexplore.graph._root import Removals, live_manifests, root_counts
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
@@ -16,6 +17,15 @@ __all__ = ["Totals", "human_bytes", "table_card", "totals"]
 
 Totals = dict[str, int | None]
 
+#: Keys of a snapshot's summary with the totals that a card shows.
+_SUMMARY_KEYS = {
+    "data_files": "total-data-files",
+    "records": "total-records",
+    "delete_files": "total-delete-files",
+    "position_deletes": "total-position-deletes",
+    "equality_deletes": "total-equality-deletes",
+    "bytes": "total-files-size",
+}
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 _SHOWN_SNAPSHOTS = 6
 _SHOWN_FIELDS = 40
@@ -31,18 +41,10 @@ def totals(state: TableState, *, read_leaves: bool = True) -> Totals:
     not their rows: to count the rows, the leaves with a manifest DV are read, or the count is None with
     ``read_leaves=False``.
     """
-    keys = {
-        "data_files": "total-data-files",
-        "records": "total-records",
-        "delete_files": "total-delete-files",
-        "position_deletes": "total-position-deletes",
-        "equality_deletes": "total-equality-deletes",
-        "bytes": "total-files-size",
-    }
     summary = (state.snapshot.summary if state.snapshot else None) or {}
-    out: Totals = {name: _whole(summary.get(key)) for name, key in keys.items()}
+    out: Totals = {name: _whole(summary.get(key)) for name, key in _SUMMARY_KEYS.items()}
     if state.snapshot is None:
-        return dict.fromkeys(keys, 0)
+        return dict.fromkeys(_SUMMARY_KEYS, 0)
     if out["data_files"] is None or out["records"] is None:
         root = state.root()
         if root is not None:
@@ -122,8 +124,10 @@ def table_card(state: TableState) -> Card:
     facts = [*_size_facts(state), ("Partitioning", _partitioning(m)), ("Sort order", _sorting(m))]
     if m.table_uuid:
         facts.append(("Table UUID", m.table_uuid))
-    problems = tuple((p.severity, p.text, p.where) for p in list(state.problems)[:_SHOWN_PROBLEMS])
-    left = len(state.problems) - len(problems)
+    # Those that concern the rows come first.
+    met = sorted(state.problems, key=lambda p: concern_of(p.code, p.field, p.severity) is None)
+    problems = tuple((p.severity, f"{p.text} [{p.code}]", p.where) for p in met[:_SHOWN_PROBLEMS])
+    left = len(met) - len(problems)
     if left > 0:
         problems = (*problems, ("info", f"{left} more problems: see t.problems", ""))
     return Card(
@@ -145,7 +149,10 @@ def _clock_note(m: TableMetadata) -> tuple[str, ...]:
 
 def _size_facts(state: TableState) -> list[tuple[str, str]]:
     if state.snapshot is None:
-        return [("Snapshot", "none: nothing has been committed yet")]
+        if not state.metadata.snapshots:
+            return [("Snapshot", "none: nothing has been committed yet")]
+        count = len(state.metadata.snapshots)
+        return [("Snapshot", f"none is current, although the metadata file has {count:,}")]
     t = totals(state, read_leaves=False)
 
     def number(name: str) -> str:
@@ -164,7 +171,24 @@ def _size_facts(state: TableState) -> list[tuple[str, str]]:
     for name, label in (("position_deletes", "Position deletes"), ("equality_deletes", "Equality deletes")):
         if t[name]:
             facts.append((label, number(name)))
-    return [*facts, *_root_fact(state)]
+    return [*facts, *_source_of_counts(state), *_root_fact(state)]
+
+
+def _source_of_counts(state: TableState) -> list[tuple[str, str]]:
+    """Return that the counts are the summary's alone; an empty list once the snapshot's manifests have been read."""
+    summary = (state.snapshot.summary if state.snapshot else None) or {}
+    if not any(_whole(summary.get(key)) is not None for key in _SUMMARY_KEYS.values()):
+        return []
+    seen = state.reader.seen
+    location = state.reader.root_location(state.snapshot) if state.snapshot else None
+    if location is None or location not in seen:
+        return [("Counts from", "the snapshot's summary, unverified")]
+    root = state.root()
+    rows = [] if root is None else live_manifests(root)
+    names = [] if root is None else root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
+    if seen.issuperset(names):
+        return []
+    return [("Counts from", "the snapshot's summary, compared with the manifest list only")]
 
 
 def human_bytes(size: int) -> str:

@@ -30,6 +30,7 @@ from iceexplore.manifests.checks._manifest import (
     header_problems,
     kind_problems,
     length_problems,
+    other_snapshot_problems,
     repeated_problems,
     summary_problems,
 )
@@ -107,15 +108,13 @@ class ManifestReader:
         IceexploreError
             The file is missing or damaged, and problems are strict.
         """
-        location = snapshot.root_location
+        location = self.root_location(snapshot)
         if location is None and snapshot.manifests is not None:
             return self._noted(inline_root(self.storage, self.metadata, snapshot))
         if not location:
             where = f"{self.metadata.location}#snapshot {snapshot.snapshot_id}"
             text = "The snapshot has no manifest list, no root manifest and no manifests."
             return self._noted(Manifest.empty("", (problem("metadata-invalid", where, text),), is_root=True))
-        if self.metadata.format_version >= _RELATIVE_FROM:
-            location = joined(location, self.metadata.location)
         source = Source(self.storage, location, kind="manifest-list")
         try:
             part = source.parts({"entries"})["entries"]
@@ -124,6 +123,13 @@ class ManifestReader:
         key = (location, snapshot.snapshot_id)
         found = self._kept.get(key, part)
         return self._noted(found or self._kept.put(key, part, self._made_root(location, part, snapshot, source)))
+
+    def root_location(self, snapshot: Snapshot) -> str | None:
+        """Return the location of a snapshot's manifest list or root manifest, as in `seen`; None without one."""
+        location = snapshot.root_location
+        if not location or self.metadata.format_version < _RELATIVE_FROM:
+            return location
+        return joined(location, self.metadata.location)
 
     def _made_root(self, location: str, part: Part, snapshot: Snapshot, source: Source) -> Manifest:
         if part.head.dialect.has_root_manifest:
@@ -238,8 +244,9 @@ class ManifestReader:
         return dialect.has_root_manifest or (dialect is Dialect.V4_JAVA and version_4)
 
     def _compared(self, root: Manifest, snapshot: Snapshot) -> Manifest:
-        """Return a root to whose problems contradictions with the snapshot's summary are added."""
-        found = total_problems(root.location, root.entries, root.dialect, root.dv_rows, snapshot.summary)
+        """Return a root to whose problems contradictions with the snapshot are added: its id and its summary."""
+        found = other_snapshot_problems(root.location, root.header, snapshot.snapshot_id)
+        found += total_problems(root.location, root.entries, root.dialect, root.dv_rows, snapshot.summary)
         root.problems = (*root.problems, *found)
         root.claims = RootClaims(root, self._meaning)
         return root

@@ -36,6 +36,7 @@ from iceexplore.planning.report._tree import PlanTree
 from iceexplore.planning.report._waterfall import Waterfall
 from iceexplore.planning.row_groups._scan import ROW_GROUP_SCHEMA, row_groups_of
 from iceexplore.planning.row_groups._stored_values import stands_for
+from iceexplore.planning.scan._doubts import doubts_of
 from iceexplore.planning.scan._result import PlannedScan
 from iceexplore.planning.scan._splits import (
     SplitOptions,
@@ -77,6 +78,7 @@ __all__ = [
     "counted",
     "delete_counts",
     "deleted_rows",
+    "doubts_of",
     "equality_columns",
     "evaluate",
     "examples_of",

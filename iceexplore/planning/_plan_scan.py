@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import Int64s, build
+from iceexplore.arrow import Int64s
 from iceexplore.arrow import compute as pc
-from iceexplore.errors import problem
+from iceexplore.errors import FormatError, problem
 from iceexplore.expressions import FilterLike
 from iceexplore.graph import SnapshotLike, TableState
 from iceexplore.manifests import EntryBatch, whole
@@ -24,6 +24,7 @@ from iceexplore.planning.evaluators._filter import Filter, make_filter, residual
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
 from iceexplore.planning.row_groups._scan import row_groups_of
 from iceexplore.planning.scan._columns import checked_columns
+from iceexplore.planning.scan._doubts import doubts_of
 from iceexplore.planning.scan._files import LeafScan, Picked, concat_selected, leaves_of, parts_of, pick
 from iceexplore.planning.scan._incremental import Appends, appends_between
 from iceexplore.planning.scan._manifests import RootScan, scan_root
@@ -79,8 +80,8 @@ def plan_scan(
     SnapshotNotFoundError
         There is no such snapshot or ref.
     IceexploreError
-        A manifest is missing or damaged, and problems are strict. Otherwise the plan continues without it and has a
-        note.
+        Problems are strict, and a manifest is missing or damaged, or rows may be wrong. Otherwise the plan continues,
+        and has notes and `ScanPlan.doubts`.
     """
     start = time.perf_counter()
     before = len(state.storage.reads)
@@ -109,7 +110,7 @@ def plan_scan(
     numbers, left = residuals(wanted, files, state.metadata)
     tasks = FileTasks(files, root_row, whole, numbers, left, matched)
     deletes = tuple(r for r in places if r not in set(scans[0].rows.tolist())) if places else ()
-    return ScanPlan(
+    plan = ScanPlan(
         state=state,
         filter=wanted,
         columns=named,
@@ -121,10 +122,12 @@ def plan_scan(
         row_groups=row_groups_of(state, tasks, bloom=bloom) if row_groups or bloom else None,
         appends=appends,
         notes=(*(() if appends is None else appends.notes), *_damage(state, scans, leaves, deletes)),
-        doubts=_doubts(state, scans, leaves, deletes),
         seconds=time.perf_counter() - start,
         log=tuple(state.storage.reads)[before:],
     )
+    if state.problems.strict:
+        _refuse_doubts(plan)
+    return plan
 
 
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
@@ -196,7 +199,7 @@ def _damage(
 ) -> list[str]:
     """Return notes on what is missing from the plan because of damage."""
     out = []
-    faults = {p.where.partition("#")[0] for p in state.problems if p.severity == "error"}
+    faults = {p.where.partition("#")[0] for p in state.problems.met() if p.severity == "error"}
     roots = [s.root.location for s in scans if s.root.location in faults]
     if roots:
         name = "root" if state.metadata.may_have_root_manifests else "manifest list"
@@ -211,21 +214,10 @@ def _damage(
     return out
 
 
-def _doubts(
-    state: TableState, scans: list[RootScan], leaves: tuple[LeafScan, ...], deletes: tuple[int, ...]
-) -> tuple[str, ...]:
-    """Return reasons why rows may be missing: contradictions in the metadata that the plan read.
-
-    These are contradictory counts and, if manifests were pruned by the root's metrics, false claims of the root.
-    """
-    codes = {"totals-differ", "summary-untrue"} if any((~s.may).any() for s in scans) else {"totals-differ"}
-    met = [p for p in state.problems if p.code in codes]
-    if not met:
-        return ()
-    places = {s.root.location for s in scans} | {leaf.location for leaf in leaves}
-    if deletes:
-        places.update(build.to_pylist(scans[0].root.entries["location"].take(pa.array(deletes, pa.int64()))))
-    return tuple(dict.fromkeys(f"{p.text} ({p.where})" for p in met if p.where.partition("#")[0] in places))
+def _refuse_doubts(plan: ScanPlan) -> None:
+    """Raise the first doubt of a plan: strict reading refuses rows that may be wrong."""
+    for (code, field), text in doubts_of(plan).items():
+        raise FormatError(text, location=plan.state.metadata_location, field=field, code=code)
 
 
 def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: Int64s) -> None:

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from iceexplore.arrow import compute as pc
-from iceexplore.errors import IceexploreError
+from iceexplore.errors import IceexploreError, concern_of
 from iceexplore.expressions import ALWAYS, FilterLike
 from iceexplore.graph import TableState, live_manifests
 from iceexplore.manifests import bool_array, whole
 from iceexplore.planning import FileTasks, Filter
-from iceexplore.reading._scan import DATA_MANIFESTS, checked_on_error, file_rows, planned
+from iceexplore.reading._scan import DATA_MANIFESTS, Doubts, checked_on_error, file_rows, planned
 from iceexplore.reading._tasks import NO_DATA, TaskReader
 from iceexplore.storage import in_order, is_local
 
@@ -78,7 +78,9 @@ def count_rows(
     listed = None if where is not None or partition is not None else _by_list(state)
     if listed is not None:
         return listed
-    tasks = planned(state, where, partition, skip)
+    doubts = Doubts()
+    plan = planned(state, where, partition, skip, doubts)
+    tasks = plan.files
     reader = TaskReader(state, tasks, [])
     entries = tasks.files.entries
     is_data = ~bool_array(pc.equal(entries["file_format"], NO_DATA))
@@ -109,6 +111,7 @@ def count_rows(
             total += int(counts[row]) - deleted
     rows = np.flatnonzero(np.array(read, dtype=bool)).tolist()
     total += sum(part.table.num_rows for _, part in file_rows(reader, rows, parallel=True, on_error=skip))
+    doubts.warn(plan)
     return RowCount.of(total, from_metadata=int(plain.sum()), from_deletes=int(through.sum()), read=len(rows))
 
 
@@ -120,6 +123,9 @@ def _by_list(state: TableState) -> RowCount | None:
     reports faults, and for strict tables, where faults raise errors.
     """
     if is_local(state.storage.folder) or state.problems.strict:
+        return None
+    # A plan knows which of these problems matter to it.
+    if any(concern_of(p.code, p.field, p.severity) == "rows" for p in state.problems):
         return None
     root = state.root()
     if root is None or state.snapshot is None or not root.dialect.is_published or root.problems:

@@ -28,9 +28,10 @@ from iceexplore.errors import (
 from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState, live_manifests, to_frame
 from iceexplore.manifests import ContentType
-from iceexplore.planning import FileTasks, Filter, plan_scan
+from iceexplore.planning import FileTasks, Filter, ScanPlan, doubts_of, plan_scan
 from iceexplore.reading._outside import outside_error
 from iceexplore.reading._tasks import FileRows, TaskReader, few_rows, outputs_of
+from iceexplore.reading.columns._wanted import LAST_UPDATED, ROW_ID
 from iceexplore.storage import DATA_RATIO, FLOOR, Budget, is_local, memory_limit, progress
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATA_MANIFESTS",
+    "Doubts",
     "OnError",
     "checked_on_error",
     "file_rows",
@@ -62,6 +64,7 @@ DATA_MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST)})
 _DELETE_MANIFESTS = frozenset({int(ContentType.DELETE_MANIFEST)})
 _ROW_COUNTS = ("added_rows_count", "existing_rows_count")
 _LEAST_SHARE = 8 << 20
+_LINEAGE = frozenset({ROW_ID.field_id, LAST_UPDATED.field_id})
 _ADVICE = "on_error='skip' leaves out what cannot be read"
 
 
@@ -80,17 +83,41 @@ def checked_on_error(on_error: str) -> OnError:
     raise OptionError(f"on_error={on_error!r}: choose 'raise' or 'skip'")
 
 
+class Doubts:
+    """Warns of the reasons why rows may be wrong: of each kind once in a call, before and after reading.
+
+    Parameters
+    ----------
+    lineage
+        Whether row ids are read.
+    """
+
+    def __init__(self, *, lineage: bool = False) -> None:
+        self._lineage = lineage
+        self._warned: set[object] = set()
+
+    def warn(self, plan: ScanPlan) -> None:
+        """Warn of what is new: before reading, problems of the metadata; afterwards, those of the files, too."""
+        for kind, text in doubts_of(plan, lineage=self._lineage).items():
+            if kind not in self._warned:
+                self._warned.add(kind)
+                warn_caller(text)
+
+
 def planned(
     state: TableState,
     where: FilterLike | Filter | None,
     partition: Mapping[str, Any] | None,
     on_error: OnError,
+    doubts: Doubts,
     root_rows: Collection[int] | None = None,
-) -> FileTasks:
-    """Plan a scan and return its tasks.
+) -> ScanPlan:
+    """Plan a scan whose rows will be read.
 
     Parameters
     ----------
+    doubts
+        Warns of contradictions in the metadata (an error with a strict table).
     root_rows
         Plan only these manifests of the root.
 
@@ -98,16 +125,17 @@ def planned(
     ------
     FormatError
         Manifests cannot be read, so that rows would be missing, or deleted rows would reappear. With ``"skip"``, this
-        is a warning. Contradictory counts are always a warning (an error with a strict table).
+        is a warning.
     """
     plan = plan_scan(state, where, partition=partition, root_rows=root_rows)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
         refused = [p.text for p in state.problems if p.code == "outside-roots"]  # the texts give the value for allow=
         raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
-    for note in (*plan.notes, *plan.doubts):
+    for note in plan.notes:
         warn_caller(note)
-    return plan.files
+    doubts.warn(plan)
+    return plan
 
 
 def to_arrow(
@@ -128,8 +156,10 @@ def to_arrow(
     outputs = outputs_of(state, columns)
     found: list[pa.Table] = []
     rows = size = 0
+    doubts = Doubts(lineage=any(o.field.field_id in _LINEAGE for o in outputs))
     for manifests in some_manifests(state, limit, filtered=where is not None or partition is not None):
-        tasks = planned(state, where, partition, skip, manifests)
+        plan = planned(state, where, partition, skip, doubts, manifests)
+        tasks = plan.files
         reader = TaskReader(state, tasks, outputs)
         if not found:
             found.append(reader.schema.empty_table())
@@ -155,6 +185,7 @@ def to_arrow(
                     break
             if rows == limit:
                 break
+        doubts.warn(plan)
         if rows == limit:
             break
     if not outputs:
@@ -168,12 +199,14 @@ def row_stream(state: TableState) -> pa.RecordBatchReader:
     Planning errors are raised now. A file that cannot be read raises when its rows are consumed, as an error of Arrow
     or of the consumer that quotes the original one.
     """
-    tasks = planned(state, None, None, "raise")
-    reader = TaskReader(state, tasks, outputs_of(state, None))
+    doubts = Doubts()
+    plan = planned(state, None, None, "raise", doubts)
+    reader = TaskReader(state, plan.files, outputs_of(state, None))
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for _, part in file_rows(reader, range(len(tasks)), parallel=True):
+        for _, part in file_rows(reader, range(len(plan)), parallel=True):
             yield from part.table.to_batches()
+        doubts.warn(plan)
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 

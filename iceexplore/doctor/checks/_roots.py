@@ -41,7 +41,6 @@ def check_roots(examination: Examination) -> None:
                 modes = (*modes, 6) if _cleaned_up(examination, snapshot, root.location) else modes
             examination.report(item, snapshots=(snapshot.snapshot_id,), modes=modes)
         for item in (
-            *_other_attempt(root, snapshot),
             *_summaries(examination, root),
             *schema_problems(root, state.metadata),
             *plain_keys(root),
@@ -68,30 +67,6 @@ def _cleaned_up(examination: Examination, snapshot: Snapshot, location: str) -> 
     except IceexploreError:
         return False
     return not any(name[0] in entry.real.rpartition("/")[2] for entry in left)
-
-
-def _other_attempt(root: Manifest, snapshot: Snapshot) -> Iterator[Problem]:
-    """Compare the snapshot id in the list's header with the snapshot that names it."""
-    number = root.header.metadata.get("snapshot-id")
-    if not number or not number.lstrip("-").isdigit() or len(number) > 20:
-        return
-    written, named = int(number), snapshot.snapshot_id
-    if written % 2**64 == named % 2**64:  # the header has the same id as an unsigned number
-        return
-    if float(written) == float(named):
-        text = (
-            f"The id of snapshot {named} is {written} in its manifest list: a tool that keeps numbers as floats "
-            "wrote the metadata file. Entries keep the exact id."
-        )
-        yield problem("snapshot-id-rounded", root.location, text, field="snapshot-id", found=named, expected=written)
-    else:
-        text = (
-            f"The manifest list of snapshot {snapshot.snapshot_id} was written for snapshot {number}: it belongs to "
-            "another commit, or to another attempt of this one."
-        )
-        yield problem(
-            "root-other-snapshot", root.location, text, field="snapshot-id", found=number, expected=snapshot.snapshot_id
-        )
 
 
 def _summaries(examination: Examination, root: Manifest) -> Iterator[Problem]:

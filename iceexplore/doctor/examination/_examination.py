@@ -110,7 +110,7 @@ class Examination:
     @classmethod
     def of(cls, state: TableState, snapshots: Sequence[Snapshot], level: Level) -> Examination:
         """Begin an examination; problems found earlier in the metadata file are found again."""
-        problems = Problems(state.problems)
+        problems = Problems(state.problems.met())
         reader = ManifestReader(state.storage, state.metadata, problems)
         return cls(replace(state, problems=problems, reader=reader), tuple(in_order(snapshots)), level)
 

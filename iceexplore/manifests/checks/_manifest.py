@@ -25,6 +25,7 @@ __all__ = [
     "header_problems",
     "kind_problems",
     "length_problems",
+    "other_snapshot_problems",
     "repeated_problems",
     "summary_problems",
 ]
@@ -79,6 +80,34 @@ def length_problems(location: str, stated: int | None, actual: int) -> list[Prob
         return []
     text = f"The manifest list states {stated} bytes, the file has {actual}."
     return [problem("count-mismatch", location, text, field="501 manifest_length", found=stated, expected=actual)]
+
+
+def other_snapshot_problems(location: str, header: ManifestHeader, snapshot_id: int) -> list[Problem]:
+    """Compare ``snapshot-id`` in the header of a manifest list with the snapshot that names the list."""
+    number = header.metadata.get("snapshot-id")
+    if not number or not number.lstrip("-").isdigit() or len(number) > 20:
+        return []
+    written = int(number)
+    if written % 2**64 == snapshot_id % 2**64:  # the header has the same id as an unsigned number
+        return []
+    if float(written) == float(snapshot_id):
+        text = (
+            f"The id of snapshot {snapshot_id} is {written} in its manifest list: a tool that keeps numbers as floats "
+            "wrote the metadata file. Entries keep the exact id."
+        )
+        return [
+            problem("snapshot-id-rounded", location, text, field="snapshot-id", found=snapshot_id, expected=written)
+        ]
+    text = (
+        f"The manifest list of snapshot {snapshot_id} was written for snapshot {number}: it belongs to another commit, "
+        "or to another attempt of this one."
+    )
+    return [
+        problem(
+            "root-other-snapshot", location, text, field="snapshot-id", found=number, expected=snapshot_id,
+            severity="warning",
+        )
+    ]  # fmt: skip
 
 
 def repeated_problems(entries: pa.Table) -> list[Problem]:

@@ -91,6 +91,14 @@ def _check_named(metadata: TableMetadata, reporter: Reporter) -> None:
 def _check_refs(metadata: TableMetadata, reporter: Reporter) -> None:
     known = {s.snapshot_id for s in metadata.snapshots}
     written = metadata.raw.get("refs")
+    logged = metadata.snapshot_log and metadata.snapshot_log[-1].snapshot_id in known
+    if metadata.current_snapshot_id is None and "main" not in metadata.refs and logged:
+        # Java empties the log when it removes the main branch.
+        reporter.error(
+            f"current-snapshot-id is missing, but the snapshot-log ends with {metadata.snapshot_log[-1].snapshot_id}: "
+            "the table is read as empty",
+            "current-snapshot-id",
+        )
     for name, ref in metadata.refs.items():
         if not isinstance(written, dict) or name not in written:
             continue  # `main` was filled in; the current snapshot has been checked

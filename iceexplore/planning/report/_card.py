@@ -98,7 +98,7 @@ def plan_card(plan: PlannedScan) -> Card:
         badges.append(plan.state.travel)
     if plan.appends is not None:
         badges.append(_stretch(plan))
-    bad = [p for p in plan.state.problems if p.severity == "error"]
+    bad = [p for p in plan.state.problems.met() if p.severity == "error"]
     doubts = tuple(("warning", text, "") for text in plan.doubts[:_MOST_PROBLEMS])
     return Card(
         title=f"Scan of {plan.state.name}",

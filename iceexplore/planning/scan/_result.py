@@ -11,6 +11,7 @@ import pyarrow as pa
 from iceexplore.graph import TableState
 from iceexplore.planning.evaluators._filter import Filter
 from iceexplore.planning.model._tasks import FileTasks
+from iceexplore.planning.scan._doubts import doubts_of
 from iceexplore.planning.scan._files import LeafScan
 from iceexplore.planning.scan._incremental import Appends
 from iceexplore.planning.scan._manifests import RootScan
@@ -46,10 +47,6 @@ class PlannedScan:
         For an incremental plan, its snapshots.
     notes
         Notes for users: manifests that could not be read, snapshots that were skipped.
-    doubts
-        Contradictory counts in the snapshot's summary, its root or the manifests that were read. All of these were
-        readable, but rows may still be missing, or deleted rows may reappear. If manifests were pruned, also false
-        claims of the root about the manifests that were read.
     seconds
         Duration of planning.
     log
@@ -67,13 +64,21 @@ class PlannedScan:
     row_groups: pa.Table | None = None
     appends: Appends | None = None
     notes: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
     seconds: float = 0.0
     log: tuple[Read, ...] = ()
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.files)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Reasons why rows may be wrong or missing although everything could be read, each with its problem code.
+
+        These are contradictions between the metadata file, the root, the manifests and files that the plan depends on,
+        as far as the table has met them until now, and what `Table.check` found in the planned snapshot.
+        """
+        return tuple(doubts_of(self).values())
 
     def once(self, name: str, make: Callable[[], T]) -> T:
         """Return the result of ``make``, which is called only once per name."""

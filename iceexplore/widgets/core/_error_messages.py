@@ -37,7 +37,7 @@ def unread(state: TableState, snapshot: Snapshot | None, row: int | None = None,
     this row of the manifest list or root.
     """
     root = None if snapshot is None else state.root(snapshot)
-    faults = {p.where.partition("#")[0] for p in state.problems if p.severity == "error"}
+    faults = {p.where.partition("#")[0] for p in state.problems.met() if p.severity == "error"}
     if root is None:
         return ""
     doubts = [p.text for p in root.problems if p.code == "totals-differ"] if row is None else []

@@ -174,7 +174,7 @@ class TimelinePanel(Panel):
         def read() -> dict[str, Any]:
             a, b = (travel(state, snapshot=one) for one in older)
             found = diff(a, b)
-            missed = {p.where for p in state.problems if p.severity == "error"}
+            missed = {p.where for p in state.problems.met() if p.severity == "error"}
             changed = found.manifests_arrow.filter(pc.not_equal(found.manifests_arrow["change"], "carried over"))
             unread = len(missed.intersection(changed["location"].to_pylist()))
             rows = _differences(found)

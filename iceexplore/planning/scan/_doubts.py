@@ -1,0 +1,165 @@
+"""Say why the rows of a planned scan may be wrong: problems that concern the rows, where the scan depends on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
+from iceexplore.errors import Concern, Problem, concern_of
+from iceexplore.expressions import ALWAYS
+from iceexplore.graph import TableState
+from iceexplore.manifests import whole
+from iceexplore.planning.evaluators._filter import Filter
+from iceexplore.planning.model._tasks import FileTasks
+from iceexplore.planning.scan._files import LeafScan
+from iceexplore.planning.scan._manifests import RootScan
+
+__all__ = ["doubts_of"]
+
+#: Problems of deletes, at the delete file.
+_OF_DELETES = frozenset({"delete-no-effect", "delete-path", "delete-position", "delete-scope"})
+#: Errors of this kind at a root or manifest are in the plan's notes.
+_UNREAD = frozenset(
+    {
+        "access-denied",
+        "file-corrupt",
+        "file-missing",
+        "file-truncated",
+        "memory-limit",
+        "outside-roots",
+        "storage-failed",
+    }
+)
+#: A kind of doubt: a problem code, and the field of its evidence.
+Kind = tuple[str, str | None]
+
+
+class _Plan(Protocol):
+    """The part of a `PlannedScan` that doubts depend on."""
+
+    @property
+    def state(self) -> TableState: ...
+    @property
+    def filter(self) -> Filter: ...
+    @property
+    def files(self) -> FileTasks: ...
+    @property
+    def roots(self) -> tuple[RootScan, ...]: ...
+    @property
+    def leaves(self) -> tuple[LeafScan, ...]: ...
+    @property
+    def delete_rows(self) -> tuple[int, ...]: ...
+
+
+def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
+    """Return the reasons why rows of a plan may be wrong or missing, as sentences, by code and field.
+
+    Problems of manifests and files count if the plan depends on these; problems that `Table.check` found count for
+    every plan of an affected snapshot, as a plan that skips a manifest cannot know better. Doubts about metadata that
+    filters use count if the plan has a filter.
+
+    Parameters
+    ----------
+    lineage
+        Whether row ids are read, so that problems with them count, too.
+    """
+    wanted: set[Concern | None] = {"rows"}
+    if plan.filter.expression != ALWAYS:
+        wanted.add("filters")
+    if lineage:
+        wanted.add("lineage")
+    state = plan.state
+    examined = state.problems.examined()
+    found = [p for p in state.problems if concern_of(p.code, p.field, p.severity) in wanted]
+    if not found:
+        return {}
+    of_table = [p for p in found if p not in examined and p.where.partition("#")[0] == state.metadata_location]
+    of_files = [p for p in found if p not in examined and p.where.partition("#")[0] != state.metadata_location]
+    chosen = {
+        *(p for p in of_table if _concerns_document(state, p)),
+        *_at_files(plan, of_files),
+        *(p for p in found if p in examined and _of_snapshot(state, examined[p])),
+    }
+    groups: dict[Kind, list[Problem]] = {}
+    for p in found:
+        if p in chosen:
+            groups.setdefault((p.code, p.field), []).append(p)
+    return {kind: _sentence(group) for kind, group in groups.items()}
+
+
+def _concerns_document(state: TableState, item: Problem) -> bool:
+    """Return whether a problem of the metadata file is of the state's ref, snapshot or schema, or of the whole file."""
+    part = item.where.partition("#")[2]
+    kind, _, name = part.partition(" ")
+    if kind == "ref":
+        return name == state.ref
+    if kind == "snapshot":
+        return state.snapshot is not None and name == str(state.snapshot.snapshot_id)
+    if kind == "schema":
+        return name == str(state.schema.schema_id)
+    return True
+
+
+def _of_snapshot(state: TableState, snapshots: frozenset[int]) -> bool:
+    return not snapshots or (state.snapshot is not None and state.snapshot.snapshot_id in snapshots)
+
+
+def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
+    """Return the problems of files that the plan depends on: roots, manifests that were read, data and delete files."""
+    if not items:
+        return []
+    pruned = any((~s.may).any() for s in plan.roots)
+    roots = {s.root.location for s in plan.roots}
+    manifests = {leaf.location for leaf in plan.leaves}
+    if plan.delete_rows:
+        rows = pa.array(plan.delete_rows, pa.int64())
+        manifests.update(build.to_pylist(plan.roots[0].root.entries["location"].take(rows)))
+    places = [p.where.partition("#")[0] for p in items]
+    counts = _counts(places, _locations(plan.files.files.entries))
+    deletes = set(places).intersection(build.to_pylist(_locations(plan.files.matched.deletes.entries)))
+    if any(p.code in _OF_DELETES for p in items):  # deletes that apply to nothing are not in the plan
+        deletes |= _listed_deletes(plan, places)
+    out = []
+    for item, place in zip(items, places, strict=True):
+        if (place in roots or place in manifests) and item.severity == "error" and item.code in _UNREAD:
+            continue
+        if place in roots:
+            # Claims about manifests matter if one was skipped because of them.
+            if pruned or concern_of(item.code, item.field, item.severity) != "filters":
+                out.append(item)
+        elif item.code == "file-twice" and place not in manifests:  # another snapshot may list the file only once
+            if counts.get(place, 0) > 1:
+                out.append(item)
+        elif place in manifests or place in deletes or place in counts:
+            out.append(item)
+    return out
+
+
+def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
+    """Return how often each of the places that are data files of a plan occurs in it."""
+    mine = files.filter(pc.is_in(files, pa.array(list(set(places)), pa.string())))
+    return {row["values"]: row["counts"] for row in build.to_pylist(pc.value_counts(mine))}
+
+
+def _listed_deletes(plan: _Plan, places: Sequence[str]) -> set[str]:
+    """Return which places are delete files in the delete manifests that planning read; these are cached."""
+    names = pa.array(list(set(places)), pa.string())
+    found: set[str] = set()
+    for leaf in plan.state.reader.leaves(plan.roots[0].root, plan.delete_rows) if plan.delete_rows else ():
+        files = _locations(leaf.entries)
+        found.update(build.to_pylist(files.filter(pc.is_in(files, names))))
+    return found
+
+
+def _locations(entries: pa.Table) -> AnyArray:
+    return whole(entries["location"])
+
+
+def _sentence(group: Sequence[Problem]) -> str:
+    first, more = group[0], len(group) - 1
+    places = f"{first.where}, and {more:,} more" if more else first.where
+    return f"{first.text} [{first.code}] ({places})"
