@@ -5,20 +5,25 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import decimal
+import json
 import uuid
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import fastavro
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import iceexplore as ix
 from iceexplore.manifests.column_stats import _maps as _stats
 from iceexplore.manifests.column_stats._partition import typed_partition
 from iceexplore.manifests.model._reader_schema import reader_schema_of
 from iceexplore.metadata import PartitionField, PartitionSpec, PrimitiveType, decode_values
+from iceexplore.storage import CACHE
 
 ID = uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
 DAY = datetime.date(2022, 1, 8)
@@ -240,3 +245,29 @@ def test_maps_as_written() -> None:
     assert made["value_counts"].to_pylist() == [[(1, 5), (2, 6)], None]
     assert made["lower_bounds"].to_pylist() == [None, None]
     assert np.all(np.asarray(made["column_sizes"].is_null()))
+
+
+def test_partition_fields_of_type_null_are_null(tmp_path: Path) -> None:
+    """Java writes the field of a dropped source column with the Avro type null, which takes no bytes."""
+    lab = ix.create(tmp_path / "t", {"id": "long", "k": "string"}, partition_by="k", format_version=2)
+    lab.append({"id": [1], "k": ["a"]})
+    lab.evolve_spec(remove=["k"])
+    lab.evolve_schema(drop=["k"])
+    path = Path(lab.state.storage.resolve(lab.inspect.manifests()["path"][0]))
+    with path.open("rb") as file:
+        reader = fastavro.reader(file)
+        rows = list(reader)
+        schema, metadata = json.loads(reader.metadata["avro.schema"]), dict(reader.metadata)
+    data_file = next(f for f in schema["fields"] if f["name"] == "data_file")["type"]
+    partition = next(f for f in data_file["fields"] if f["name"] == "partition")["type"]
+    partition["fields"][0]["type"] = "null"
+    for row in rows:
+        row["data_file"]["partition"] = dict.fromkeys(row["data_file"]["partition"])
+    metadata = {k: v for k, v in metadata.items() if not k.startswith("avro.")}
+    with path.open("wb") as file:
+        fastavro.writer(file, schema, rows, metadata=metadata)
+    CACHE.clear()
+    table = ix.open(tmp_path / "t")
+    assert len(table.inspect.files()) == 1
+    assert table.count() == 1
+    assert not {"value-undecodable", "file-corrupt"} & {f.code for f in table.check()}

@@ -212,6 +212,9 @@ def _make(name: str, table: pa.Table, head: Head, location: str) -> tuple[pa.Tab
     if name == "stats":
         return pairs_of(table), []
     tuples = [c.column for c in head.reader_schema.partition]
+    for column in tuples:
+        if column not in table.column_names:  # of type null, as Java writes the fields of a dropped source column
+            table = table.append_column(column, pa.nulls(table.num_rows))
     return table.select([*tuples, HAS_TUPLE] if head.dialect in _V4 and HAS_TUPLE in table.column_names else tuples), []
 
 
