@@ -43,6 +43,7 @@ DATA: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hostile_names", {"rewrite_all": True, "strategy": "sort", "sort_order": "`tick``s`"}),
     ("v1_plain", {"rewrite_all": True, "max_file_group_size_bytes": 1000}),
     ("transforms", {"min_input_files": 2}),
+    ("dropped_source", {"rewrite_all": True}),
 )
 #: Tables and options of rewrites of deletes: per data file, per partition, unpartitioned, into vectors, not at all.
 DELETES: tuple[tuple[str, dict[str, Any]], ...] = (
