@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 import threading
+from pathlib import Path
 
 import iceexplore as ix
 from iceexplore.doctor import examine_in_steps, verify_here
 
 
-def test_an_examination_tells_its_progress() -> None:
-    table = ix.sample("trips")
-    some = table.snapshots[-2:]
-    steps = examine_in_steps(table.state, level="files", verify=verify_here(), snapshots=some)
+def two_snapshots(folder: Path) -> ix.Table:
+    lab = ix.create(folder / "t", {"id": "long"})
+    lab.append({"id": [1, 2]})
+    lab.append({"id": [3]})
+    return ix.open(folder / "t")
+
+
+def test_an_examination_tells_its_progress(tmp_path: Path) -> None:
+    table = two_snapshots(tmp_path)
+    steps = examine_in_steps(table.state, level="files", verify=verify_here(), snapshots="all")
     told = []
     while True:
         try:
@@ -25,11 +32,11 @@ def test_an_examination_tells_its_progress() -> None:
     opening = [re.fullmatch(r"Opening files, snapshot (\d+) of 2: (\d+)% …", text) for text in told]
     seen = [(int(found[1]), int(found[2])) for found in opening if found]
     assert seen == sorted(seen) and seen[-1] == (2, 100)
-    assert report.findings == table.check("files", snapshots=some).findings
+    assert report.findings == table.check("files", snapshots="all").findings
 
 
-def test_an_examination_that_is_closed_stops() -> None:
-    steps = examine_in_steps(ix.sample("trips").state, level="files", verify=verify_here())
+def test_an_examination_that_is_closed_stops(tmp_path: Path) -> None:
+    steps = examine_in_steps(two_snapshots(tmp_path).state, level="files", verify=verify_here())
     for text in steps:
         if text.startswith("Opening files"):
             break
