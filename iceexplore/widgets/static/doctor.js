@@ -231,13 +231,24 @@ export function repairView(model) {
   const copies = el("span.group");
   const steps = el("div.repair-steps");
   const note = el("p.advice");
-  const sides = sidesView(model, {
-    prefix: "repair",
-    change: "the repair",
-    draft: "repair_draft",
-    select: (side, node) => model.save("repair_draft", { ...model.repair_draft, [side]: node }),
-    caption: (side) => model.repair_plan[side],
-  });
+  /**
+   * The trees, once there is a plan.
+   *
+   * @type {ReturnType<typeof sidesView> | undefined}
+   */
+  let sides;
+
+  function makeSides() {
+    const made = sidesView(model, {
+      prefix: "repair",
+      change: "the repair",
+      draft: "repair_draft",
+      select: (side, node) => model.save("repair_draft", { ...model.repair_draft, [side]: node }),
+      caption: (side) => model.repair_plan[side],
+    });
+    element.append(made.element);
+    return made;
+  }
 
   function draw() {
     const { of, headline, blocks: list, python = "", sql = "", note: text = "" } = model.repair_plan;
@@ -255,8 +266,9 @@ export function repairView(model) {
     );
     fill(steps, blocks(model, list));
     note.textContent = text;
-    sides.element.hidden = !of;
-    sides.draw();
+    if (of) sides ??= makeSides();
+    if (sides) sides.element.hidden = !of;
+    sides?.draw();
   }
 
   const element = el(
@@ -266,7 +278,6 @@ export function repairView(model) {
     el("div.group", ask, copies),
     steps,
     note,
-    sides.element,
   );
   model.follow([
     "repair_plan",
