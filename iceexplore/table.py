@@ -1147,7 +1147,8 @@ class Table:
         snapshots
             ``"current"`` (the state that is shown), ``"all"``, or a list of snapshots, their ids, refs or tables.
         only, skip
-            Problem codes (`iceexplore.errors.PROBLEM_KINDS`) to report alone, or to leave out.
+            Problem codes (`iceexplore.errors.PROBLEM_KINDS`) to report alone, or to leave out. ``"health"`` and
+            ``"damage"`` are groups of codes: what slows a table down or makes it larger than need be, and the rest.
         baseline
             An earlier report; its findings are left out.
 

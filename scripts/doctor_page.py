@@ -47,8 +47,8 @@ report.ok                      # True: nothing is worse than untidy
 - `"rows"` also reads all rows: it finds values outside of their bounds or partition, wrong row ids, and deletes of no
   row.
 
-`t.check("files", spark=spark)` opens the files on a cluster. `only=` and `skip=` choose codes; `baseline=` takes an
-earlier report, and leaves out what it has.
+`t.check("files", spark=spark)` opens the files on a cluster. `only=` and `skip=` choose codes, or the groups
+`"health"` and `"damage"`; `baseline=` takes an earlier report, and leaves out what it has.
 
 ## How to read a report
 
@@ -81,6 +81,28 @@ they were deleted. For faults of a whole list, such as totals, it is the oldest 
 
 `report.exit_code` is 0 if `report.ok`, and 1 otherwise, for scripts and CI: `sys.exit(t.check().exit_code)`. What
 prevents the check, such as a table that cannot be opened, is an exception.
+
+## Health
+
+Nothing is damaged, but scans are slower, or the table is larger, than need be. These findings are about the snapshot
+that is shown, or about the metadata file, and come after damage of the same severity. Each names its thresholds: table
+properties if they are set, else defaults of Iceberg, and defaults of the doctor where Iceberg has none. The advice
+names the plan of `t.maintenance()` that shows what the engine's procedure would do.
+
+HEALTH
+
+A finding about files is `slow` if a scan could do with one read task less (`read.split.target-size`, 128 MiB by
+default), where opening a file counts `read.split.open-file-cost` (4 MiB); below that it is `untidy`. So a table of
+a few tiny files is never slow.
+
+- Files are small, and rows deleted, only where `rewrite_data_files` would rewrite them by its own rules. If a manifest
+  is damaged, these checks are in `report.unknown`.
+- A file is "not marked as sorted" by its `sort_order_id`: many engines sort files without recording it.
+- Overlap is measured for the first column of the table's sort order, if its transform preserves the order.
+- Columns in lists and maps never have bounds, and are not reported.
+- Numbers of distinct values (NDV) are not compared with the theta sketches of statistics files: that needs the data.
+- Unused partition specs are not looked for in tables with more than 200 snapshots (20 in V4) and more than one spec,
+  because every manifest list would have to be read.
 
 ## Mending
 
@@ -117,6 +139,8 @@ What one step brings to light is mended as well, in up to five rounds. The noteb
 ## What it finds
 
 """
+#: Codes of health that are slow whatever a scan would gain.
+_ALWAYS_SLOW = ("manifests-fragmented", "metadata-large")
 _SOURCES = """
 Sources: a bare `#n` is an issue or pull request of apache/iceberg; others are named by their project. Without a source,
 the mode breaks the Iceberg spec. "Found as" and "level" come from tests: for each, a sound table is damaged in this
@@ -137,7 +161,18 @@ def page() -> str:
         lines.append(f"| {number} | {mode.text} | {mode.source} | {found} | {level} | {_mended(tested[number])} |")
     count = sum(map(bool, tested.values()))
     total = f"Of {len(MODES)} ways in which tables break, {count} are found in tests with damaged tables.\n"
-    return _INTRODUCTION + total + _SOURCES + "\n" + "\n".join(lines) + "\n"
+    introduction = _INTRODUCTION.replace("HEALTH\n", _health())
+    return introduction + total + _SOURCES + "\n" + "\n".join(lines) + "\n"
+
+
+def _health() -> str:
+    """Return the table of health codes."""
+    lines = ["| code | what is found | severity | what to do |", "|---|---|---|---|"]
+    for code, kind in PROBLEM_KINDS.items():
+        if kind.health:
+            severities = "untidy" if kind.effect == "untidy" else "slow" if code in _ALWAYS_SLOW else "slow, untidy"
+            lines.append(f"| `{code}` | {kind.title} | {severities} | {kind.remedy} |")
+    return "\n".join(lines) + "\n"
 
 
 def _found(damages: list[Damage], number: int) -> tuple[str, str]:

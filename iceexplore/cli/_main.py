@@ -50,7 +50,9 @@ main.add_command(lab)
 @click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
 @click.option("--snapshots", multiple=True, metavar="STATE",
               help="current (the default), all, or a snapshot id, branch or tag. Repeatable.")  # fmt: skip
-@click.option("--only", multiple=True, metavar="CODE", help="Report this problem code alone. Repeatable.")
+@click.option(
+    "--only", multiple=True, metavar="CODE", help="Report this problem code, health or damage alone. Repeatable."
+)
 @click.option("--skip", multiple=True, metavar="CODE", help="Leave out this problem code. Repeatable.")
 @click.option("--baseline", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
               help="An earlier report of --json: its findings are left out.")  # fmt: skip
@@ -155,7 +157,9 @@ def maintain(source: str, as_json: bool, **how: Any) -> None:
 @click.option("--list", "only_list", is_flag=True, help="List the tables and views, without checking them.")
 @click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
 @click.option("--snapshots", type=click.Choice(["current", "all"]), default="current", show_default=True)
-@click.option("--only", multiple=True, metavar="CODE", help="Report this problem code alone. Repeatable.")
+@click.option(
+    "--only", multiple=True, metavar="CODE", help="Report this problem code, health or damage alone. Repeatable."
+)
 @click.option("--skip", multiple=True, metavar="CODE", help="Leave out this problem code. Repeatable.")
 @click.option("--allow", multiple=True, metavar="PLACE", help="A further place that may be read. Repeatable.")
 @click.option("--properties", multiple=True, metavar="NAME=VALUE", callback=pairs,

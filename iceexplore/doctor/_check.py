@@ -19,6 +19,7 @@ from iceexplore.doctor.checks._leaves import check_leaves
 from iceexplore.doctor.checks._roots import check_roots
 from iceexplore.doctor.checks._rules import check_v4_rules
 from iceexplore.doctor.examination._examination import Examination, Level
+from iceexplore.doctor.health._health import check_health
 from iceexplore.doctor.model._finding import Finding, rank
 from iceexplore.doctor.repair._plan import RepairPlan, plan_repair
 from iceexplore.doctor.report._report import Report
@@ -39,7 +40,13 @@ _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
     ("rules of V4 roots", check_v4_rules),
     ("deletes", check_deletes),
     ("referenced files exist", check_existence),
+    ("health", check_health),
 )
+#: Names of groups of codes, which ``only`` and ``skip`` take, too.
+GROUPS: dict[str, frozenset[str]] = {
+    "health": frozenset(code for code, kind in PROBLEM_KINDS.items() if kind.health),
+    "damage": frozenset(code for code, kind in PROBLEM_KINDS.items() if not kind.health),
+}
 
 
 def examine(
@@ -86,7 +93,7 @@ def examine_in_steps(
     snapshots
         ``"current"``, ``"all"``, or a list of snapshots, their ids, refs or tables.
     only, skip
-        The only codes to report, and the codes to leave out.
+        The only codes to report, and the codes to leave out. ``"health"`` and ``"damage"`` are groups of codes.
     baseline
         An earlier report; its findings are left out.
     show
@@ -180,9 +187,9 @@ def _codes(name: str, codes: Iterable[str] | None) -> frozenset[str] | None:
         return None
     given = [codes] if isinstance(codes, str) else list(codes)
     for code in given:
-        if code not in PROBLEM_KINDS:
-            raise OptionError(f"{name}={code!r} is not a problem code; {nearest(code, list(PROBLEM_KINDS))}")
-    return frozenset(given)
+        if code not in PROBLEM_KINDS and code not in GROUPS:
+            raise OptionError(f"{name}={code!r} is not a problem code; {nearest(code, [*GROUPS, *PROBLEM_KINDS])}")
+    return frozenset().union(*(GROUPS.get(code, frozenset({code})) for code in given))
 
 
 def _chosen(state: TableState, snapshots: object) -> Sequence[Snapshot]:

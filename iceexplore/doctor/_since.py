@@ -12,7 +12,7 @@ import pyarrow as pa
 from iceexplore.arrow import build
 from iceexplore.doctor.examination._examination import Examination, since_snapshot
 from iceexplore.doctor.model._finding import Finding, Since
-from iceexplore.errors import IceexploreError, Problems
+from iceexplore.errors import PROBLEM_KINDS, IceexploreError, Problems
 from iceexplore.manifests import Manifest, ManifestReader
 from iceexplore.metadata import Snapshot, ancestry, in_order, parse_table_metadata, parse_version
 from iceexplore.storage import canonical, parse_document
@@ -48,7 +48,7 @@ class Dates:
         return replace(finding, since=since, follows=follows)
 
     def _since(self, finding: Finding) -> Since | None:
-        if finding.code in _UNDATED:
+        if finding.code in _UNDATED or PROBLEM_KINDS[finding.code].health:  # health declines over many commits
             return None
         if finding.location.endswith((".json", ".gz")):
             return self._of_document(finding)

@@ -28,6 +28,8 @@ class ProblemKind:
         The consequence for readers, and the remedy: ``Readers …; do this.``
     strict
         True where strict reading raises even a warning, because what is shown may be wrong.
+    health
+        True if nothing is damaged, but the table is slower or larger than need be.
     """
 
     code: str
@@ -37,6 +39,7 @@ class ProblemKind:
     title: str
     advice: str
     strict: bool = False
+    health: bool = False
 
     @property
     def means(self) -> str:
@@ -60,19 +63,23 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("access-denied", "error", "fail", (), "The storage refused access", "Check credentials and permissions (403)."),
     ProblemKind("avro-no-field-ids", "warning", "fail", (40,), "Avro fields have no field ids", "Read by name; the writer should set field-id."),
     ProblemKind("avro-nullability", "warning", "untidy", (75,), "Required fields of a manifest may be null", "Some engines refuse the file; rewrite the manifests."),
+    ProblemKind("bounds-off", "info", "untidy", (), "Columns have no bounds", "Filters on them prune no file; if you filter by them, set write.metadata.metrics.column.* and rewrite the files: t.maintenance().rewrite_data_files(rewrite_all=True) plans it.", health=True),
     ProblemKind("bounds-untrue", "error", "wrong", (34, 61, 63), "A lower or upper bound excludes values of the column", "Readers that prune by it miss rows; rewrite the file or its manifest entry."),
     ProblemKind("catalog-failed", "error", "fail", (), "The catalog could not load the table", "Readers that use the catalog cannot open the table; check the table's name, and the catalog's address and credentials."),
     ProblemKind("changes-untrue", "warning", "wrong", (54, 57), "A V4 root misstates what its commit changed", "Incremental readers miss changes or return rows twice; rewrite the root from its parent and the files that the commit added."),
     ProblemKind("count-mismatch", "warning", "wrong", (33,), "A recorded count does not match the actual count", "Readers may skip the file or plan it wrongly."),
     ProblemKind("data-no-field-ids", "warning", "wrong", (42,), "A data file has no field ids", "Set schema.name-mapping.default, or rewrite the file."),
     ProblemKind("delete-dangling", "warning", "untidy", (45,), "A delete references a data file that does not exist", "Rewrite the delete files; if the table's paths changed, rewrite the paths in its deletes too."),
+    ProblemKind("delete-files-many", "info", "slow", (), "Many position delete files apply to one data file", "Readers open each of them for the data file; rewrite the data files: t.maintenance().rewrite_data_files(delete_file_threshold=5) plans it.", health=True),
     ProblemKind("delete-no-effect", "warning", "wrong", (68,), "Delete files apply to no data file", "Rows that were meant to be deleted are returned; rewrite the deletes for the data files' partition spec."),
     ProblemKind("delete-path", "warning", "wrong", (44,), "A delete spells its data file's path differently", "Most engines would not apply it; rewrite the table's paths."),
     ProblemKind("delete-position", "error", "wrong", (48,), "A deleted position is outside its data file", "Readers may fail or delete other rows; rewrite the deletes."),
+    ProblemKind("delete-ratio-high", "info", "slow", (), "Many rows of data files are deleted", "Readers read rows that they throw away; rewrite the data files: t.maintenance().rewrite_data_files() plans it.", health=True),
     ProblemKind("delete-scope", "warning", "wrong", (48,), "A delete cannot apply to the data file it references", "Engines may refuse the table; remove or rewrite the delete."),
     ProblemKind("deletes-dropped", "error", "wrong", (69,), "A commit removed deletes that still apply", "Deleted rows are back; delete them again, or go back to the commit's parent and compact anew."),
     ProblemKind("dv-twice", "error", "wrong", (47,), "A data file has several deletion vectors", "Readers apply one of them, or refuse the table; merge them."),
     ProblemKind("entry-invalid", "warning", "fail", (52,), "A manifest entry breaks the rules of its content type", "Readers may refuse the manifest or skip entries; rewrite it."),
+    ProblemKind("equality-deletes-costly", "info", "slow", (), "Equality deletes cost each scan more than a rewrite", "Readers compare them with every row; rewrite the data files: t.maintenance().rewrite_data_files(delete_file_threshold=1) plans it.", health=True),
     ProblemKind("equality-ids-invalid", "error", "fail", (49,), "An equality delete uses columns that do not exist", "Readers refuse the table; restore the column or rewrite the deletes."),
     ProblemKind("field-id-reserved", "error", "fail", (72,), "A column has a field id that must not be used", "Readers mix it up with another column; write the column with a new id."),
     ProblemKind("field-id-twice", "error", "wrong", (21,), "Columns of a data file share a field id", "Readers use one of them; rewrite the file."),
@@ -82,6 +89,8 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("file-overwritten", "error", "wrong", (32,), "Entries of one file contradict each other", "Readers use a wrong size or count, and fail or skip rows; register the file again with its real numbers."),
     ProblemKind("file-truncated", "error", "fail", (10,), "A file ends too early", "Restore the file from a backup."),
     ProblemKind("file-twice", "error", "wrong", (31,), "A data file is live more than once", "Its rows are read once per entry; remove the extra entries."),
+    ProblemKind("files-small", "info", "slow", (), "Data files are small", "Readers open more files than need be; combine them: t.maintenance().rewrite_data_files() plans it.", health=True),
+    ProblemKind("files-unsorted", "info", "untidy", (), "Data files are not marked as sorted by the table's order", "Engines cannot merge them without sorting, and their ranges may overlap; sort them: t.maintenance().rewrite_data_files(strategy='sort') plans it.", health=True),
     ProblemKind("header-incomplete", "warning", "untidy", (84,), "A manifest's header lacks required keys", "Some engines need them and fail; rewrite the manifests."),
     ProblemKind("header-version-missing", "error", "wrong", (73,), "A delete manifest's header does not identify it as one", "Engines that rely on the header return delete files as data; rewrite the manifests."),
     ProblemKind("hint-invalid", "warning", "fail", (12,), "The version hint names no metadata file", "Engines that use it cannot open the table; write the newest version's number to version-hint.text."),
@@ -93,30 +102,35 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("location-invalid", "warning", "fail", (85,), "A location is invalid", "Readers may refuse the file or look for it elsewhere."),
     ProblemKind("manifest-dv-invalid", "error", "wrong", (51,), "A manifest deletion vector is wrong", "Readers may return removed entries, or refuse the table."),
     ProblemKind("manifest-salvaged", "warning", "wrong", (78,), "Only part of a manifest could be read", "Entries after the damaged part are not shown."),
-    ProblemKind("manifests-fragmented", "info", "slow", (30,), "The table has many small manifests", "Every scan opens them; run rewrite_manifests."),
+    ProblemKind("manifests-fragmented", "info", "slow", (30,), "The table has many small manifests", "Every scan opens them; merge them: t.maintenance().rewrite_manifests() plans it.", health=True),
     ProblemKind("memory-limit", "error", "fail", (), "Decoding a file would exceed the memory limit", "If you trust the file, raise the limit: iceexplore.memory_limit('8 GiB')."),
     ProblemKind("metadata-ambiguous", "warning", "wrong", (67,), "Several metadata files could be the newest", "Pick one with ix.open(..., version=...)."),
     ProblemKind("metadata-compression", "warning", "fail", (13,), "The name and the content of a metadata file differ in compression", "Java chooses the codec by the name and fails; rename the file or rewrite it."),
+    ProblemKind("metadata-files-many", "info", "untidy", (), "Old metadata files are never deleted", "The folder of metadata grows with each commit; set write.metadata.delete-after-commit.enabled, and delete the old ones: t.maintenance().metadata_files() plans it.", health=True),
     ProblemKind("metadata-incomplete", "info", "untidy", (71,), "The metadata file lacks optional parts that writers should fill", "Most readers manage; the next commit of a correct writer fills them."),
     ProblemKind("metadata-invalid", "error", "fail", (), "Table metadata breaks the spec", "Compare with an older metadata file: t.at(version=...)."),
-    ProblemKind("metadata-large", "info", "slow", (14,), "The metadata file is large", "Every reader loads it first; expire snapshots, and remove unused schemas."),
+    ProblemKind("metadata-large", "info", "slow", (14,), "The metadata file is large", "Every reader loads it first; expire snapshots, and remove unused schemas: t.maintenance().expire_snapshots(clean_expired_metadata=True) plans it.", health=True),
     ProblemKind("metadata-missing", "error", "fail", (5, 12), "The table's metadata file is missing", "Readers cannot open the table; restore the metadata file, or point the catalog or the version hint to the newest one that can be read."),
     ProblemKind("metadata-newer", "warning", "wrong", (67, 5), "A newer metadata file exists", "Readers see an old state, and maintenance may remove newer files; point the catalog or the version hint to the newest file."),
     ProblemKind("metadata-times", "warning", "untidy", (82,), "Times in the metadata file contradict each other", "Time travel by time may choose the wrong snapshot; travel by snapshot id."),
     ProblemKind("metrics-missing", "info", "slow", (36, 64), "Data files lack column metrics", "Filters read every one of them; rewrite the data files."),
     ProblemKind("null-in-required", "error", "fail", (), "A required column has nulls", "Readers may fail; make the column optional, or rewrite the file."),
     ProblemKind("outside-roots", "error", "fail", (11,), "A location outside the table's roots was refused", "If you trust the table: ix.open(..., allow=[...])."),
+    ProblemKind("partition-skew", "info", "untidy", (), "A partition is much larger than most", "Tasks that work by partition wait for the largest; add a partition field such as bucket or a finer time: t.maintenance().rewrite_data_files(output_spec_id=...) plans the rewrite to the new spec.", health=True),
     ProblemKind("partition-unknown", "warning", "wrong", (58,), "A file's partition cannot be derived from its statistics", "Readers cannot match deletes to the file, or skip it; rewrite the manifest with exact values."),
     ProblemKind("partition-untrue", "error", "wrong", (38,), "Rows do not belong to the partition of their file", "Readers that prune by partition miss rows; rewrite the file."),
     ProblemKind("puffin-bare-vector", "warning", "fail", (48,), "A deletion vector is not in a Puffin file", "Most engines refuse the file; rewrite the deletes."),
     ProblemKind("puffin-blob-invalid", "warning", "fail", (48,), "A Puffin footer describes a blob wrongly", "Engines may skip or misread the blob."),
+    ProblemKind("ranges-overlap", "info", "slow", (), "Ranges of the sort column overlap", "Filters on it read files in vain; sort the files again: t.maintenance().rewrite_data_files(strategy='sort', rewrite_all=True) plans it.", health=True),
     ProblemKind("root-other-snapshot", "error", "wrong", (66,), "A snapshot names the manifest list of another one", "Readers return the rows of another commit or attempt; restore the snapshot's own list, or go back to its parent."),
     ProblemKind("row-ids-beyond", "error", "wrong", (23, 65), "Rows have row ids that the table has not assigned yet", "Future rows get the same ids; rewrite the file, or raise next-row-id."),
     ProblemKind("row-ids-reassigned", "error", "wrong", (65,), "A rewrite gave its rows new row ids", "Readers that track rows by _row_id take all of them for deleted and inserted; compact again from the parent with an engine that keeps row ids."),
     ProblemKind("row-ids-twice", "error", "wrong", (23, 60, 65), "Several rows have the same row id", "Readers that track rows by _row_id confuse them; rewrite one of the files."),
+    ProblemKind("schemas-unused", "info", "untidy", (), "No snapshot uses a schema or partition spec", "Readers load them with every metadata file; remove them: t.maintenance().unused_schemas_and_specs() plans it.", health=True),
     ProblemKind("sequence-number", "warning", "wrong", (28,), "Impossible sequence number", "Readers may apply deletes wrongly; rewrite the manifest."),
     ProblemKind("snapshot-id-rounded", "warning", "untidy", (), "Snapshot ids were rounded", "Entries of the snapshot cannot be distinguished from older ones; write the exact ids into the metadata file."),
     ProblemKind("snapshot-lost", "error", "wrong", (15, 83), "A committed snapshot was lost", "Rows of that commit are missing; cherry-pick the snapshot from the older metadata file."),
+    ProblemKind("snapshots-old", "info", "untidy", (), "Snapshots are older than the table keeps them", "Their files take up space, and the metadata file grows; expire them: t.maintenance().expire_snapshots() plans it.", health=True),
     ProblemKind("sort-order-untrue", "warning", "untidy", (), "Rows are not in the order that their file claims", "Engines that trust it may merge wrongly; rewrite the file."),
     ProblemKind("spec-source-dropped", "warning", "untidy", (22,), "A partition spec uses a dropped column", "Some engines cannot bind the old spec; upgrade them, or rewrite the data files of that spec."),
     ProblemKind("split-offsets-invalid", "warning", "fail", (37,), "Split offsets do not match the starts of row groups", "Readers that split files by them miss rows or fail; rewrite the manifest entry."),

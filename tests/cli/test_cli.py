@@ -127,7 +127,7 @@ def test_every_command_is_documented() -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (COMMANDS["check"], "Check of trips: 1 × untidy"),
+        (COMMANDS["check"], "Check of trips: 4 × untidy"),
         (COMMANDS["catalog"], "1 table, 1 × untidy"),
         (COMMANDS["catalog --list"], "trips\n"),
         (COMMANDS["show"], "Rows before deletes  718"),

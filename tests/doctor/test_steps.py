@@ -27,8 +27,8 @@ def test_an_examination_tells_its_progress(tmp_path: Path) -> None:
         except StopIteration as end:
             report = end.value
             break
-    assert told[0] == "Check 1 of 8: the metadata file …"
-    assert [text for text in told if text.startswith("Check 8 of 8: ")]
+    assert told[0] == "Check 1 of 9: the metadata file …"
+    assert [text for text in told if text.startswith("Check 9 of 9: ")]
     opening = [re.fullmatch(r"Opening files, snapshot (\d+) of 2: (\d+)% …", text) for text in told]
     seen = [(int(found[1]), int(found[2])) for found in opening if found]
     assert seen == sorted(seen) and seen[-1] == (2, 100)

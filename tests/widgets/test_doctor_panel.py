@@ -156,7 +156,7 @@ def test_progress_is_shown_and_a_check_can_be_cancelled(opened: Opened) -> None:
     told: list[str] = []
     widget.observe(lambda change: told.append(change["new"]), "busy")
     ask(widget, "check", level="files", snapshots="current")
-    assert told[:2] == ["Checking the table …", "Check 1 of 8: the metadata file …"]
+    assert told[:2] == ["Checking the table …", "Check 1 of 9: the metadata file …"]
     assert "Opening files: 100% …" in told
     report = widget.doctor_report
     assert (report["level"], report["findings"]) == ("files", [])

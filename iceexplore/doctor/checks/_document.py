@@ -73,7 +73,9 @@ def _more(examination: Examination) -> Iterator[Problem]:
     size = _size(examination)
     if size >= LARGE_METADATA:
         text = f"The metadata file has {size / 2**20:,.0f} MiB: every reader loads it before it can plan a scan."
-        yield problem("metadata-large", where, text, found=size, expected=f"below {LARGE_METADATA}")
+        yield problem(
+            "metadata-large", where, text, found=size, expected=f"below {LARGE_METADATA}, default of the doctor"
+        )
 
 
 def _size(examination: Examination) -> int:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.checks._avro_schema import schema_problems
-from iceexplore.doctor.examination._examination import Examination
+from iceexplore.doctor.examination._examination import ColumnBounds, Examination
 from iceexplore.errors import Problem, Problems, problem
 from iceexplore.manifests import ColumnStats, ContentType, Manifest, ManifestReader, live, whole
 from iceexplore.metadata import PrimitiveType
@@ -33,6 +33,7 @@ def check_leaves(examination: Examination) -> None:
     reader = ManifestReader(state.storage, state.metadata, late)
     looking = replace(examination, state=replace(state, reader=reader, problems=late))
     listed: dict[str, tuple[int, ...]] = {}
+    current = None if state.snapshot is None else state.snapshot.snapshot_id
     bare = _Bare()
     for leaf, snapshots in looking.leaves(_PARTS):
         key = canonical(leaf.location)
@@ -40,17 +41,24 @@ def check_leaves(examination: Examination) -> None:
         for item in leaf.untrue_claims():
             late.add(item)
         measured = np.zeros(len(leaf), bool)
+        data = _data_with_rows(leaf)
+        shown = current in snapshots
         for ids, stats in leaf.stats_blocks(leaf.stat_field_ids()):
             # decoding reports bounds the wrong way round and more nulls than values
             for item in _damaged(leaf, ids, stats):
                 late.add(item)
             for values in (stats.value_count, stats.column_size, stats.lower_raw, stats.upper_raw):
                 measured |= np.asarray(values.is_valid()).reshape(len(ids), len(leaf)).any(axis=0)
+            if shown:
+                _count_bounds(examination.metrics, ids, stats, data)
         for item in _headers(leaf, state.metadata.requires_snapshot_parts):
             late.add(item)
         for item in (*schema_problems(leaf, state.metadata), *plain_keys(leaf), *_unsorted(leaf)):
             late.add(item)
-        bare.see(leaf, measured)
+        bare.see(leaf, data, measured)
+        if shown:
+            examination.metrics.files += int(data.sum())
+            examination.metrics.bare += int((data & ~measured).sum())
     roots = {canonical(root.location): (snapshot,) for snapshot, root in examination.roots.items()}
     known = {(f.code, f.where, f.field) for f in examination.findings}
     cleaned_up = _cleaned_up(examination, {canonical(i.where) for i in late if i.code == "file-missing"})
@@ -163,6 +171,25 @@ def _unsorted(leaf: Manifest) -> Iterator[Problem]:
         yield problem("split-offsets-invalid", place, text, field="132 split_offsets order", found=found)
 
 
+def _data_with_rows(leaf: Manifest) -> npt.NDArray[np.bool_]:
+    """Return which entries are live data files with rows: empty files need no metrics."""
+    data = pc.fill_null(pc.equal(leaf.entries["content_type"], int(ContentType.DATA)), True)
+    rows = pc.greater(pc.fill_null(leaf.entries["record_count"], 1), 0)
+    return np.asarray(pc.fill_null(pc.and_(pc.and_(live(leaf.entries), data), rows), False))
+
+
+def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats, data: npt.NDArray[np.bool_]) -> None:
+    """Count the data files of a manifest that have bounds, and values, of some columns of one type."""
+    bounded = pc.and_(stats.lower_raw.is_valid(), stats.upper_raw.is_valid())
+    # Without a count of nulls or NaNs it is unknown whether there is any value, except if there are none of either.
+    empty = pc.add(pc.fill_null(stats.null_count, 0), pc.fill_null(stats.nan_count, 0))
+    valued = pc.fill_null(pc.greater(stats.value_count, empty), False)
+    for counter, mask in ((metrics.bounded, bounded), (metrics.valued, valued)):
+        found = (np.asarray(mask).reshape(len(ids), len(data)) & data).sum(axis=1).tolist()
+        for number, count in zip(ids, found, strict=True):
+            counter[number] += count
+
+
 class _Bare:
     """Counts live data files without column metrics, to find writers that omit them in a table that has them."""
 
@@ -171,11 +198,8 @@ class _Bare:
         self._first: str | None = None
         self._without = 0
 
-    def see(self, leaf: Manifest, measured: npt.NDArray[np.bool_]) -> None:
-        """Count the files of one manifest; empty files need no metrics."""
-        data = pc.fill_null(pc.equal(leaf.entries["content_type"], int(ContentType.DATA)), True)
-        rows = pc.greater(pc.fill_null(leaf.entries["record_count"], 1), 0)
-        counted = np.asarray(pc.fill_null(pc.and_(pc.and_(live(leaf.entries), data), rows), False))
+    def see(self, leaf: Manifest, counted: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]) -> None:
+        """Count the files of one manifest: of those that need metrics, which have some."""
         bare = np.flatnonzero(counted & ~measured)
         self._with += int((counted & measured).sum())
         self._without += len(bare)

@@ -19,10 +19,6 @@ from iceexplore.metadata import Snapshot
 
 __all__ = ["check_roots"]
 
-#: The number of manifests far below the target size from which planning suffers
-#: (``commit.manifest.min-count-to-merge``).
-_MIN_TO_MERGE = 100
-_TARGET_MANIFEST = 8 << 20
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -46,9 +42,6 @@ def check_roots(examination: Examination) -> None:
             *plain_keys(root),
         ):
             examination.report(item, snapshots=(snapshot.snapshot_id,))
-    if current is not None and current.snapshot_id in examination.roots:
-        for item in _fragments(examination, examination.roots[current.snapshot_id]):
-            examination.report(item, snapshots=(current.snapshot_id,))
 
 
 def _cleaned_up(examination: Examination, snapshot: Snapshot, location: str) -> bool:
@@ -88,25 +81,3 @@ def _summaries(examination: Examination, root: Manifest) -> Iterator[Problem]:
         )
         place = f"{root.location}#entry {entries['ordinal'][int(lacking[0])].as_py()}"
         yield problem("summary-missing", place, text, field="507 partitions")
-
-
-def _fragments(examination: Examination, root: Manifest) -> Iterator[Problem]:
-    properties = examination.state.metadata.properties
-    target = _number(properties.get("commit.manifest.target-size-bytes"), _TARGET_MANIFEST)
-    least = _number(properties.get("commit.manifest.min-count-to-merge"), _MIN_TO_MERGE)
-    rows = live_manifests(root)
-    if not rows:
-        return
-    sizes = pc.fill_null(root.entries["file_size_in_bytes"].take(pa.array(rows, pa.int64())), target)
-    small = pc.sum(pc.less(sizes, target // 2)).as_py() or 0
-    if small >= least:
-        source = "from the table's properties" if "commit.manifest.min-count-to-merge" in properties else "a default"
-        text = (
-            f"{small:,} of {len(rows):,} manifests are smaller than half the target size of {target:,} bytes: planning "
-            f"opens each of them (threshold: {least}, {source})."
-        )
-        yield problem("manifests-fragmented", root.location, text, found=small, expected=f"below {least}")
-
-
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text is not None and text.isdigit() and len(text) < 19 else default

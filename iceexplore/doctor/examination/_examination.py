@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,7 +22,7 @@ from iceexplore.manifests import ContentType, Manifest, ManifestReader, live
 from iceexplore.metadata import Snapshot, in_order
 from iceexplore.storage import canonical
 
-__all__ = ["Examination", "LeafPlace", "Level", "LiveFiles", "engine_of", "since_snapshot"]
+__all__ = ["ColumnBounds", "Examination", "LeafPlace", "Level", "LiveFiles", "engine_of", "since_snapshot"]
 
 Level = Literal["metadata", "files", "rows"]
 
@@ -87,6 +89,28 @@ class LiveFiles:
 
 
 @dataclass
+class ColumnBounds:
+    """Which columns have bounds in the live data files of the shown snapshot.
+
+    Attributes
+    ----------
+    files
+        The number of data files with rows.
+    bare
+        How many of them have no metrics of any column.
+    bounded
+        By field id: how many have both bounds.
+    valued
+        By field id: how many count values that are neither null nor NaN.
+    """
+
+    files: int = 0
+    bare: int = 0
+    bounded: Counter[int] = field(default_factory=Counter)
+    valued: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass
 class Examination:
     """The state of one run of the doctor.
 
@@ -106,6 +130,10 @@ class Examination:
     findings: list[Finding] = field(default_factory=list)
     #: The checks that could not be done: the name of each, and the reason.
     unknown: dict[str, str] = field(default_factory=dict)
+    #: Filled by the check of manifests, which decodes all statistics anyway.
+    metrics: ColumnBounds = field(default_factory=ColumnBounds)
+    #: The time from which ages are computed, in milliseconds since the epoch.
+    now_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
 
     @classmethod
     def of(cls, state: TableState, snapshots: Sequence[Snapshot], level: Level) -> Examination:

@@ -127,6 +127,11 @@ class RewriteDataFilesPlan(Plan[T]):
         return not len(self._groups.rows)
 
     @property
+    def tasks(self) -> FileTasks:
+        """The data files that the filter leaves, with the deletes that apply to them."""
+        return self._tasks
+
+    @property
     def rewritten_data_files(self) -> int:
         """The number of data files that are rewritten (``rewritten_data_files_count``)."""
         return len(self._groups.rows)

@@ -172,10 +172,18 @@ def finding_of(
 
 
 def rank(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings worst first: by severity, then by the number of affected refs, snapshots and places."""
+    """Return findings worst first: by severity, damage before health, then by affected refs, snapshots and places."""
     return sorted(
         findings,
-        key=lambda f: (EFFECTS.index(f.severity), -len(f.refs), -len(f.snapshots), -f.count, f.code, f.where),
+        key=lambda f: (
+            EFFECTS.index(f.severity),
+            PROBLEM_KINDS[f.code].health,
+            -len(f.refs),
+            -len(f.snapshots),
+            -f.count,
+            f.code,
+            f.where,
+        ),
     )
 
 

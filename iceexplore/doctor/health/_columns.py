@@ -1,0 +1,181 @@
+"""Check columns without bounds, and the sort order of files and of their ranges."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
+from iceexplore.doctor.examination._examination import Examination
+from iceexplore.doctor.health._finding import DOCTOR, PROPERTY, Waste, health_finding
+from iceexplore.doctor.maintenance._files import strict
+from iceexplore.doctor.maintenance._plan import DEFAULT, Threshold
+from iceexplore.doctor.maintenance._size_based import Longs
+from iceexplore.doctor.model._finding import Finding
+from iceexplore.graph import amount
+from iceexplore.manifests import ContentType, EntryBatch, bool_array, concat_batches, live
+from iceexplore.metadata import parse_transform
+from iceexplore.planning import counted, plan_scan
+from iceexplore.writing import StatColumn, default_order, stat_columns
+
+__all__ = ["check_bounds", "check_sort_order"]
+
+_DEFAULT_MODE = "write.metadata.metrics.default"
+_COLUMN_MODE = "write.metadata.metrics.column."
+_INFERRED = "write.metadata.metrics.max-inferred-column-defaults"
+#: Ranges overlap too deep if as many files share a value as ``rewrite_data_files`` takes for a group
+#: (Java: ``MIN_INPUT_FILES_DEFAULT``). Where sorted files meet, two share a value.
+_DEPTH = 5
+_SHOWN = 10
+
+
+def check_bounds(examination: Examination) -> Iterator[Finding]:
+    """Yield a finding for each reason for which columns have no bounds in any data file."""
+    state = examination.state
+    metrics, metadata = examination.metrics, state.metadata
+    if not metrics.files:
+        return
+    spec = metadata.spec()
+    partitioned = {
+        i for f in (spec.fields if spec else ()) if parse_transform(f.transform).is_identity for i in f.source_ids
+    }
+    why: dict[tuple[str, Threshold], list[str]] = defaultdict(list)
+    for column in stat_columns(metadata, metadata.schema()):
+        number = column.field.field_id
+        if column.repeated or number in partitioned or metrics.bounded[number]:
+            continue  # elements of lists and maps never have bounds; identity partition tuples replace them
+        reason = _reason(metadata.properties, column, bool(metrics.valued[number]), bool(metrics.bare))
+        if reason is not None:
+            why[reason].append(".".join(column.path))
+    for (reason_text, limit), names in why.items():
+        shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")
+        text = (
+            f"No data file has bounds of {amount(len(names), 'column')} ({shown}): {reason_text}. Filters on "
+            f"{'it' if len(names) == 1 else 'them'} read every file."
+        )
+        yield health_finding(
+            examination,
+            "bounds-off",
+            state.metadata_location,
+            text,
+            field="125 lower_bounds",
+            found=f"0 of {amount(metrics.files, 'data file')}",
+            thresholds=(limit,),
+            count=len(names),
+            places=[f"{state.metadata_location}#column {name}" for name in names[:_SHOWN]],
+        )
+
+
+def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) -> tuple[str, Threshold] | None:
+    """Return why a column has no bounds; None if its files may just have no value of it.
+
+    Parameters
+    ----------
+    valued
+        Whether a file counts values of it that are neither null nor NaN.
+    bare
+        Whether a file has no metrics of any column.
+    """
+    given = dict(properties) if isinstance(properties, dict) else {}
+    name = _COLUMN_MODE + ".".join(column.path)
+    if column.mode in ("none", "counts"):
+        if name in given:
+            limit = Threshold(name, given[name], PROPERTY)
+        elif _DEFAULT_MODE in given:
+            limit = Threshold(_DEFAULT_MODE, given[_DEFAULT_MODE], PROPERTY)
+        else:
+            limit = Threshold(_INFERRED, given.get(_INFERRED, "100"), PROPERTY if _INFERRED in given else DEFAULT)
+        return f"the metrics mode is {column.mode} by {limit.name}", limit
+    mode = f"{column.mode}({column.length})" if column.length else column.mode
+    source = PROPERTY if name in given or _DEFAULT_MODE in given else DEFAULT
+    limit = Threshold(name if name in given else _DEFAULT_MODE, mode, source)
+    if not column.bounded:
+        return f"writers record no bounds of type {column.type}", limit
+    if valued or bare:
+        return "the writer of the files recorded none, although the metrics mode asks for them", limit
+    return None
+
+
+def check_sort_order(examination: Examination) -> Iterator[Finding]:
+    """Check files against the table's sort order: their ``sort_order_id``, and how deep their ranges overlap."""
+    state = examination.state
+    order = default_order(state.metadata)
+    if order is None or state.snapshot is None:
+        return
+    current = state.snapshot.snapshot_id
+    batch = concat_batches(
+        EntryBatch.of(leaf, ()).filter(
+            pc.and_(
+                live(leaf.entries),
+                pc.equal(pc.fill_null(leaf.entries["content_type"], int(ContentType.DATA)), int(ContentType.DATA)),
+            )
+        )
+        for leaf, of in examination.leaves()
+        if current in of
+    )
+    if not len(batch):
+        return
+    setting = Threshold("default-sort-order-id", str(order.order_id), "table metadata")
+    other = ~bool_array(pc.fill_null(pc.equal(batch.entries["sort_order_id"], order.order_id), False))
+    if other.any():
+        yield _unsorted(examination, batch, np.flatnonzero(other), setting)
+    first = order.fields[0]
+    if len(first.source_ids) != 1 or not parse_transform(first.transform).preserves_order:
+        return
+    column = state.metadata.schema().by_id().get(first.source_ids[0])
+    if column is not None:
+        sizes = counted(batch, "file_size_in_bytes")
+        yield from _overlap(examination, column[0], sizes, setting)
+
+
+def _unsorted(examination: Examination, batch: EntryBatch, rows: Longs, setting: Threshold) -> Finding:
+    number = batch.entries["sort_order_id"][int(rows[0])].as_py()
+    text = (
+        f"{len(rows):,} of {amount(len(batch), 'data file')} are not marked as sorted by the table's order "
+        f"{setting.value}: engines cannot rely on the order of their rows."
+    )
+    names = list(map(str, build.to_pylist(batch.entries["location"].take(build.array(rows[:_SHOWN])))))
+    return health_finding(
+        examination,
+        "files-unsorted",
+        names[0],
+        text,
+        field="140 sort_order_id",
+        found="none" if number is None else number,
+        thresholds=(setting,),
+        count=len(rows),
+        places=names,
+    )
+
+
+def _overlap(examination: Examination, name: str, sizes: Longs, setting: Threshold) -> Iterator[Finding]:
+    """Yield a finding if a filter for one value of the sort column reads many files of a partition."""
+    state = examination.state
+    measured = build.to_pylist(plan_scan(strict(state)).clustering([name]).columns)
+    if not measured or state.snapshot is None:
+        return
+    row = measured[0]
+    mean, most = (row[f"partition_{how}_depth"] or row[f"{how}_depth"] for how in ("average", "max"))
+    if mean < _DEPTH:
+        return
+    waste = Waste(examination)
+    text = (
+        f"The ranges of {name}, by which the table is sorted, overlap within partitions: a filter for one value reads "
+        f"up to {mean:,.1f} files on average, and {most:,} at most."
+    )
+    yield health_finding(
+        examination,
+        "ranges-overlap",
+        examination.roots[state.snapshot.snapshot_id].location,
+        text,
+        field="125 lower_bounds",
+        found=f"depth {mean:,.1f}",
+        thresholds=(Threshold("overlap depth", str(_DEPTH), f"{DOCTOR}, as min-input-files of Iceberg"), setting),
+        # Of sorted files, such a filter reads two where they meet.
+        severity=waste.severity((mean - 2) * float(np.maximum(sizes, waste.open_cost).mean())),
+        waste=waste,
+        count=row["files"],
+    )

@@ -1,0 +1,87 @@
+"""Make findings of health checks: each with its thresholds, their sources, and a severity by what a scan would gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from iceexplore.doctor.examination._examination import Examination
+from iceexplore.doctor.maintenance._plan import DEFAULT, Threshold
+from iceexplore.doctor.model._finding import Finding, finding_of
+from iceexplore.errors import Effect, problem
+from iceexplore.graph import human_bytes
+from iceexplore.planning import SplitOptions
+
+__all__ = ["DOCTOR", "OPEN_COST", "PROPERTY", "SPLIT_SIZE", "Waste", "first_number", "health_finding"]
+
+#: Sources of thresholds beside `DEFAULT`: a table property, or the doctor itself where Iceberg has no such property.
+PROPERTY, DOCTOR = "table property", "default of the doctor"
+SPLIT_SIZE, OPEN_COST = "read.split.target-size", "read.split.open-file-cost"
+
+
+def first_number(properties: dict[str, str], name: str, default: int) -> Threshold:
+    """Return a table property as a threshold, or Iceberg's default if it is missing or no whole number."""
+    text = properties.get(name, "")
+    if text.isascii() and text.isdecimal() and len(text) < 19:
+        return Threshold(name, text, PROPERTY)
+    return Threshold(name, str(default), DEFAULT)
+
+
+class Waste:
+    """What makes a finding ``slow``: a scan of the table could do with one read task less.
+
+    The cost of reading a file is counted as Spark's planner does: its bytes, but at least
+    ``read.split.open-file-cost``. Below one task (``read.split.target-size``) a reader hardly notices, so that the
+    finding is ``untidy``.
+    """
+
+    def __init__(self, examination: Examination) -> None:
+        properties = examination.state.metadata.properties
+        options = SplitOptions.of(properties)
+        self.open_cost = options.open_file_cost
+        self.task = options.size
+        self.source = PROPERTY if SPLIT_SIZE in properties else DEFAULT
+
+    def severity(self, saved: float) -> Effect:
+        """Return the severity of a fault that costs a scan this many bytes."""
+        return "slow" if saved >= self.task else "untidy"
+
+    def __str__(self) -> str:
+        return f"slow from {SPLIT_SIZE} = {self.task} ({human_bytes(self.task)}), {self.source}"
+
+
+def health_finding(
+    examination: Examination,
+    code: str,
+    where: str,
+    text: str,
+    *,
+    found: object,
+    thresholds: Sequence[Threshold],
+    field: str | None = None,
+    severity: Effect | None = None,
+    waste: Waste | None = None,
+    count: int = 1,
+    places: Iterable[str] = (),
+    snapshots: Iterable[int] | None = None,
+) -> Finding:
+    """Return a finding of a health check.
+
+    Parameters
+    ----------
+    thresholds
+        What decided, each with its source; they are what is expected.
+    severity
+        By default that of the code.
+    waste
+        The rule that decided on the severity, if one did.
+    snapshots
+        The ids of the affected snapshots; by default that of the shown snapshot.
+    """
+    expected = "; ".join(map(str, (*thresholds, *(() if waste is None else (waste,)))))
+    item = problem(code, where, text, field=field, found=found, expected=expected)
+    snapshot = examination.state.snapshot
+    shown = () if snapshot is None else (snapshot.snapshot_id,)
+    of = shown if snapshots is None else snapshots
+    made = finding_of(item, snapshots=of, count=count, places=places)
+    return made if severity is None else replace(made, severity=severity)
