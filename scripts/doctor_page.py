@@ -59,7 +59,7 @@ rows = report.to_pandas()      # a row per finding, and per consequence
 report.by_severity()           # how many of each severity
 report.timeline()              # the snapshots, and which faults begin at which
 text = report.to_json()        # for other programs
-page = report.to_html(redact=["values"])   # one offline file to pass on; by default without secrets
+page = report.to_html(redact=["values"])   # one offline file, always without secrets
 ```
 
 | severity | meaning |
