@@ -17,7 +17,7 @@ FUZZ_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long fuzz lint types format browsers interop bench bench-commits bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs doctor-page constraints check-binder dist hooks clean system
+.PHONY: help lab test test-long fuzz lint types format browsers interop bench bench-commits bench-doctor bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs doctor-page constraints check-binder dist hooks clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench: $(VENV)/.dev ## measure time and memory against PyIceberg
 bench-commits: $(VENV)/.dev ## measure commits against PyIceberg and v3, and when to flush (PyIceberg's part takes minutes)
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python benchmarks/flush.py
+
+bench-doctor: $(VENV)/.dev ## measure checks of large tables, and of 500 small ones (a million files: minutes, 3 GB of memory)
+	$(BIN)/python benchmarks/doctor.py
 
 bench-planning: $(VENV)/.dev ## measure scan planning against PyIceberg (PyIceberg's part takes minutes)
 	$(BIN)/python benchmarks/planning.py
