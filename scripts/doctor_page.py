@@ -96,7 +96,8 @@ default), where opening a file counts `read.split.open-file-cost` (4 MiB); below
 a few tiny files is never slow.
 
 - Files are small, and rows deleted, only where `rewrite_data_files` would rewrite them by its own rules. If a manifest
-  is damaged, these checks are in `report.unknown`.
+  is damaged, these checks are in `report.unknown`. Deleted rows of less than `read.split.open-file-cost` in all files
+  are not reported.
 - A file is "not marked as sorted" by its `sort_order_id`: many engines sort files without recording it.
 - Overlap is measured for the first column of the table's sort order, if its transform preserves the order.
 - Columns in lists and maps never have bounds, and are not reported.

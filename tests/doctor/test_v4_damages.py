@@ -28,7 +28,7 @@ LAYOUTS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", LAYOUTS, ids=str)
 def test_every_layout_of_the_proposal_is_healthy(options: dict[str, Any], tmp_path: Path) -> None:
     report = ix.open(healthy_v4(tmp_path, **options)).check(snapshots="all", skip=NOWHERE)
-    assert list(map(str, report)) == []
+    assert [str(f) for f in report if f.severity != "untidy" or not PROBLEM_KINDS[f.code].health] == []
     assert dict(report.unknown) == {}
 
 
@@ -36,7 +36,7 @@ def test_every_layout_of_the_proposal_is_healthy(options: dict[str, Any], tmp_pa
 def test_healthy_trees_have_no_finding(healthy: Callable[[Path], Path], tmp_path: Path) -> None:
     t = ix.open(healthy(tmp_path))
     report = t.check(snapshots="all", skip=NOWHERE)
-    assert list(map(str, report)) == []
+    assert [str(f) for f in report if f.severity != "untidy" or not PROBLEM_KINDS[f.code].health] == []
     assert dict(report.unknown) == {}
     root = t._state.root()
     assert root is not None

@@ -74,10 +74,10 @@ def check_delete_ratio(examination: Examination, plan: RewriteDataFilesPlan[Any]
         share = np.where(rows > 0, deleted / np.maximum(rows, 1), 0.0)
     limit = _limit(plan, "delete-ratio-threshold")
     hit = np.flatnonzero((deleted > 0) & (share >= float(limit.value)))
-    if not len(hit):
-        return
     waste = Waste(examination)
-    dead = float((np.maximum(sizes, waste.open_cost) * share)[hit].sum())
+    dead = float((sizes * share)[hit].sum())
+    if dead < waste.open_cost:
+        return  # Spark's planner counts as much for opening a file: a rewrite would save nothing
     text = (
         f"Deletes remove {int(deleted[hit].sum()):,} of the {int(rows[hit].sum()):,} rows of "
         f"{amount(len(hit), 'data file')}: readers read them and throw them away."
