@@ -54,7 +54,7 @@ def _with_files(shape: Shape) -> Path:
     done = path.parent / "files-made"
     if not done.exists():
         for location in ix.open(path).inspect.files.arrow()["file_path"].to_pylist():
-            file = Path(location.removeprefix("file://"))
+            file = Path(str(location).removeprefix("file://"))
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch()
         done.touch()
@@ -99,7 +99,7 @@ def _child(case: str, path: str) -> dict[str, Any]:
     import iceexplore as ix
 
     if case == "catalog":
-        found = sorted({one.severity or "ok" for one in ix.check_catalog(path).tables})
+        found = sorted({str(one.severity or "ok") for one in ix.check_catalog(path).tables})
     else:
         every = "all" if case == "snapshots" else "current"
         found = sorted({f"{f.severity}: {f.code}" for f in ix.open(path).check(snapshots=every)})
