@@ -87,8 +87,16 @@ def _open(path: Path, name: str, health: str) -> Result:
 # metadata views do not open.
 _METADATA_IS_WHOLE = ("file_size_in_bytes wrong", "pos-delete path", "referenced files absent", "healthy")
 
+#: Tables whose snapshot ids were rounded in the metadata file, not in the manifest lists.
+_ROUNDED = (
+    "impala/iceberg_v3_all_types",
+    "impala/test_complex_default",
+    "impala/test_default_part",
+    "impala/trino_nested_variant",
+)
 # Tables that the catalog calls healthy because everything in them opens, and that break the spec all the same.
 _BREACHES = {
+    **{name: {"snapshot-id-rounded"} for name in _ROUNDED},  # the ids in the metadata file went through floats
     "altinity/iceberg_table": {"avro-no-field-ids"},  # made by hand
     "altinity/iceberg_table_traversal": {"avro-no-field-ids"},  # made by hand
     "apache-iceberg/hist_mr_test-table": {"location-guessed"},  # its files are named under a folder that it never had

@@ -38,7 +38,6 @@ _CONCERNS: dict[str, tuple[tuple[str, Concern | None], ...]] = {
             "file-overwritten",
             "file-truncated",
             "file-twice",
-            "location-guessed",
             "location-invalid",
             "manifest-dv-invalid",
             "manifest-salvaged",

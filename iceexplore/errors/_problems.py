@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from iceexplore.errors._concerns import concern_of
 from iceexplore.errors._exceptions import (
     AccessDeniedError,
     FileMissingError,
@@ -120,8 +119,8 @@ _ERRORS_BY_CODE: dict[str, type[IceexploreError]] = {
 class Problems:
     """The problems found so far in one table: ordered, without duplicates, thread-safe.
 
-    With ``strict``, adding a problem of severity ``error``, or one that makes rows doubtful, raises the error class of
-    its code.
+    With ``strict``, adding a problem of severity ``error``, or of a kind that strict reading refuses, raises the error
+    class of its code.
     """
 
     def __init__(self, items: Iterable[Problem] = (), *, strict: bool = False) -> None:
@@ -142,8 +141,7 @@ class Problems:
         """Record a problem unless it has been recorded already."""
         with self._lock:
             self._items.setdefault(item)
-        refused = item.severity == "error" or PROBLEM_KINDS[item.code].strict
-        if self.strict and (refused or concern_of(item.code, item.field, item.severity) == "rows"):
+        if self.strict and (item.severity == "error" or PROBLEM_KINDS[item.code].strict):
             if item.code in _ERRORS_BY_CODE:
                 raise _ERRORS_BY_CODE[item.code](str(item))
             raise FormatError(item.text, location=item.where, field=item.field, code=item.code)

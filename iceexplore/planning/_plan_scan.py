@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import Int64s
 from iceexplore.arrow import compute as pc
-from iceexplore.errors import FormatError, problem
+from iceexplore.errors import Problems, problem
 from iceexplore.expressions import FilterLike
 from iceexplore.graph import SnapshotLike, TableState
 from iceexplore.manifests import EntryBatch, whole
@@ -217,7 +217,8 @@ def _damage(
 def _refuse_doubts(plan: ScanPlan) -> None:
     """Raise the first doubt of a plan: strict reading refuses rows that may be wrong."""
     for (code, field), text in doubts_of(plan).items():
-        raise FormatError(text, location=plan.state.metadata_location, field=field, code=code)
+        refused = problem(code, plan.state.metadata_location, text, field=field, severity="error")
+        Problems(strict=True).add(refused)  # which raises the error class of the code
 
 
 def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: Int64s) -> None:

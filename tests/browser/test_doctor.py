@@ -71,7 +71,7 @@ def test_from_a_check_to_the_node_and_to_the_repair(browser: Any, tmp_path: Path
         assert page.evaluate(_FOCUSED), "not the page"
         page.get_by_role("tab", name="Problems").click()
         bare.idle()
-        assert "file-missing" in page.locator(".ice-finding-group:has([aria-current])").inner_text()
+        assert "file-missing" in page.locator(".ice-finding-group:has([aria-current])").first.inner_text()
         page.get_by_role("button", name="1 × readers fail").click()
         bare.idle()
         assert "file-missing" not in page.locator(".ice-diagnoses").inner_text()

@@ -298,7 +298,10 @@ def test_no_snapshot(browser: Any) -> None:
             bare.idle()
             bare.page.wait_for_timeout(300)
             assert words in bare.page.locator(".ice-part-panel:visible").inner_text()
-            assert bare.page.locator(".ice-part-panel:visible button:visible:not([aria-disabled=true])").count() == 0
+            if part != "problems":  # where the doctor checks what a table without snapshots has
+                assert (
+                    bare.page.locator(".ice-part-panel:visible button:visible:not([aria-disabled=true])").count() == 0
+                )
 
 
 def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: Path) -> None:
