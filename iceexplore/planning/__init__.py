@@ -36,7 +36,7 @@ from iceexplore.planning.report._tree import PlanTree
 from iceexplore.planning.report._waterfall import Waterfall
 from iceexplore.planning.row_groups._scan import ROW_GROUP_SCHEMA, row_groups_of
 from iceexplore.planning.row_groups._stored_values import stands_for
-from iceexplore.planning.scan._doubts import doubts_of
+from iceexplore.planning.scan._doubts import doubts_of, refuse_doubts
 from iceexplore.planning.scan._result import PlannedScan
 from iceexplore.planning.scan._splits import (
     SplitOptions,
@@ -101,6 +101,7 @@ __all__ = [
     "partition_texts",
     "plan_scan",
     "residuals",
+    "refuse_doubts",
     "row_groups_of",
     "satisfied",
     "skipped_table",

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import Int64s
 from iceexplore.arrow import compute as pc
-from iceexplore.errors import Problems, problem
+from iceexplore.errors import problem
 from iceexplore.expressions import FilterLike
 from iceexplore.graph import SnapshotLike, TableState
 from iceexplore.manifests import EntryBatch, whole
@@ -24,7 +24,7 @@ from iceexplore.planning.evaluators._filter import Filter, make_filter, residual
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
 from iceexplore.planning.row_groups._scan import row_groups_of
 from iceexplore.planning.scan._columns import checked_columns
-from iceexplore.planning.scan._doubts import doubts_of
+from iceexplore.planning.scan._doubts import refuse_doubts
 from iceexplore.planning.scan._files import LeafScan, Picked, concat_selected, leaves_of, parts_of, pick
 from iceexplore.planning.scan._incremental import Appends, appends_between
 from iceexplore.planning.scan._manifests import RootScan, scan_root
@@ -126,7 +126,7 @@ def plan_scan(
         log=tuple(state.storage.reads)[before:],
     )
     if state.problems.strict:
-        _refuse_doubts(plan)
+        refuse_doubts(plan)
     return plan
 
 
@@ -212,13 +212,6 @@ def _damage(
     if lost:
         out.append(f"Deletes are missing from this plan, so deleted rows reappear: {_some(lost)}")
     return out
-
-
-def _refuse_doubts(plan: ScanPlan) -> None:
-    """Raise the first doubt of a plan: strict reading refuses rows that may be wrong."""
-    for (code, field), text in doubts_of(plan).items():
-        refused = problem(code, plan.state.metadata_location, text, field=field, severity="error")
-        Problems(strict=True).add(refused)  # which raises the error class of the code
 
 
 def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: Int64s) -> None:

@@ -31,7 +31,7 @@ from iceexplore.on_spark.scans._native import group_rows
 from iceexplore.on_spark.scans._python_workers import worker_rows
 from iceexplore.on_spark.transport._columns import SparkColumns
 from iceexplore.on_spark.transport._state import check_reach
-from iceexplore.planning import FileTasks, Filter, ScanPlan, SplitOptions, plan_scan
+from iceexplore.planning import FileTasks, Filter, ScanPlan, SplitOptions, plan_scan, refuse_doubts
 from iceexplore.reading import POS, Output, TaskReader, no_ids_problem, outputs_of, outside_error
 
 if TYPE_CHECKING:
@@ -158,11 +158,13 @@ def _united(
 
 def _incomplete(plan: ScanPlan, strict: bool) -> None:
     """Report unreadable manifests and contradictory counts: as an error if ``strict``, else as warnings."""
-    faults = (*plan.notes[len(plan.appends.notes) if plan.appends is not None else 0 :], *plan.doubts)
+    faults = plan.notes[len(plan.appends.notes) if plan.appends is not None else 0 :]
     if strict and faults:
         state = plan.state
         where = state.metadata_location if state.snapshot is None else state.snapshot.root_location
         raise FormatError(" ".join(faults), location=where)
+    if strict:
+        refuse_doubts(plan)
     for note in (*plan.notes, *plan.doubts):
         warn_caller(note)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
-from iceexplore.errors import Concern, Problem, concern_of
+from iceexplore.errors import Concern, Problem, Problems, concern_of, problem
 from iceexplore.expressions import ALWAYS
 from iceexplore.graph import TableState
 from iceexplore.manifests import whole
@@ -18,7 +18,7 @@ from iceexplore.planning.model._tasks import FileTasks
 from iceexplore.planning.scan._files import LeafScan
 from iceexplore.planning.scan._manifests import RootScan
 
-__all__ = ["doubts_of"]
+__all__ = ["doubts_of", "refuse_doubts"]
 
 #: Problems of deletes, at the delete file.
 _OF_DELETES = frozenset({"delete-no-effect", "delete-path", "delete-position", "delete-scope"})
@@ -163,3 +163,15 @@ def _sentence(group: Sequence[Problem]) -> str:
     first, more = group[0], len(group) - 1
     places = f"{first.where}, and {more:,} more" if more else first.where
     return f"{first.text} [{first.code}] ({places})"
+
+
+def refuse_doubts(plan: _Plan) -> None:
+    """Raise the first doubt of a plan as an error of the class of its code; return if there is none.
+
+    Raises
+    ------
+    FormatError, FileMissingError, StorageError
+        Rows may be wrong or missing.
+    """
+    for (code, field), text in doubts_of(plan).items():
+        Problems(strict=True).add(problem(code, plan.state.metadata_location, text, field=field, severity="error"))
