@@ -7,7 +7,7 @@ Java: ``BinPackRewriteFilePlanner``, ``SparkShufflingDataRewritePlanner``, ``Spa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +19,8 @@ from iceexplore.arrow import compute as pc
 from iceexplore.commits import Change, CommitWriter, Sandbox, find_files, merged_files
 from iceexplore.doctor.maintenance._dangling import dangling, dropped_by_commit, removes_dangling
 from iceexplore.doctor.maintenance._files import contradictions, strict
-from iceexplore.doctor.maintenance._plan import MaintenanceCost, Plan, T, Wrap, spark_call, sql_text
+from iceexplore.doctor.maintenance._grouped_plan import GroupedPlan
+from iceexplore.doctor.maintenance._plan import MaintenanceCost, T, Wrap, spark_call, sql_text
 from iceexplore.doctor.maintenance._size_based import (
     SIZE_OPTIONS,
     Accuracy,
@@ -33,7 +34,7 @@ from iceexplore.doctor.maintenance._size_based import (
 )
 from iceexplore.errors import OptionError
 from iceexplore.expressions import FilterLike, expression_sql
-from iceexplore.graph import TableState, amount, human_bytes, to_frame
+from iceexplore.graph import TableState, amount, human_bytes
 from iceexplore.manifests import EntryBatch, bool_array, concat_batches, whole
 from iceexplore.planning import (
     FileTasks,
@@ -55,7 +56,7 @@ from iceexplore.render import CardTable
 from iceexplore.writing import default_order
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = ["RewriteDataFilesPlan", "Strategy", "plan_rewrite_data_files"]
 
@@ -75,7 +76,7 @@ _TARGET = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RewriteDataFilesPlan(Plan[T]):
+class RewriteDataFilesPlan(GroupedPlan[T]):
     """Which data files ``rewrite_data_files`` would rewrite now, and in which groups.
 
     The groups are those that Spark's planner makes of the same files in the same order. Spark reads several manifests
@@ -112,10 +113,7 @@ class RewriteDataFilesPlan(Plan[T]):
     title = "Rewrite data files"
 
     strategy: Strategy = "binpack"
-    groups: pa.Table = field(repr=False)
-    candidates: int = 0
     removed_delete_files: int = 0
-    accuracy: Accuracy = "exactly"
     _tasks: FileTasks
     _groups: _Groups
     _dangling: tuple[str, ...] = ()
@@ -186,24 +184,14 @@ class RewriteDataFilesPlan(Plan[T]):
             }
         )
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a row per group: see `groups`."""
-        return to_frame(self.groups)
-
-    def files_to_pandas(self) -> pd.DataFrame:
-        """Return a row per data file that is rewritten: see `files`."""
-        return to_frame(self.files)
-
     def _details(self) -> dict[str, Any]:
         return {
+            **super()._details(),
             "strategy": self.strategy,
-            "candidates": self.candidates,
             "rewritten_data_files": self.rewritten_data_files,
             "rewritten_bytes": self.rewritten_bytes,
             "added_data_files": self.added_data_files,
             "removed_delete_files": self.removed_delete_files,
-            "accuracy": self.accuracy,
-            "groups": build.to_pylist(self.groups),
         }
 
     def _tables(self) -> tuple[CardTable, ...]:
@@ -257,28 +245,7 @@ def plan_rewrite_data_files(
 ) -> RewriteDataFilesPlan[T]:
     """Plan ``rewrite_data_files``. This reads the manifests, and no data or delete file.
 
-    Parameters
-    ----------
-    where
-        Only files that may contain matching rows.
-    strategy
-        ``binpack`` combines files, ``sort`` also sorts their rows.
-    sort_order
-        For ``sort``, the order as Spark's procedure takes it (``"id DESC NULLS LAST, name"``, ``"zorder(a, b)"``); by
-        default the table's.
-    **options
-        The procedure's options with underscores: ``target_file_size_bytes``, ``min_file_size_bytes``,
-        ``max_file_size_bytes``, ``min_input_files``, ``rewrite_all``, ``max_file_group_size_bytes``,
-        ``max_file_group_input_files``, ``rewrite_job_order``, ``delete_file_threshold``, ``delete_ratio_threshold``,
-        ``max_files_to_rewrite``, ``output_spec_id``, ``remove_dangling_deletes``, ``use_starting_sequence_number``;
-        for ``sort`` also ``compression_factor``.
-
-    Raises
-    ------
-    OptionError
-        An option is unknown, or Spark's procedure would refuse it; or ``sort`` has no sort order.
-    FormatError, FileMissingError
-        A manifest list or manifest is damaged or missing; engines fail, too.
+    Parameters and errors are those of `Maintenance.rewrite_data_files`.
     """
     if strategy not in ("binpack", "sort"):
         raise OptionError(f"strategy={strategy!r}: give 'binpack' or 'sort'")

@@ -5,7 +5,7 @@ Java: ``BinPackRewritePositionDeletePlanner``, ``SparkRewritePositionDeleteRunne
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,10 @@ from iceexplore.arrow import AnyArray, Strings, build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits import NothingToDo, Sandbox, rewrite_position_deletes
 from iceexplore.doctor.maintenance._files import contradictions, strict
-from iceexplore.doctor.maintenance._plan import MaintenanceCost, Plan, T, Wrap, spark_call, sql_text
+from iceexplore.doctor.maintenance._grouped_plan import GroupedPlan
+from iceexplore.doctor.maintenance._plan import MaintenanceCost, T, Wrap, spark_call, sql_text
 from iceexplore.doctor.maintenance._size_based import (
     SIZE_OPTIONS,
-    Accuracy,
     Longs,
     ProcedureOptions,
     SizeRules,
@@ -28,7 +28,7 @@ from iceexplore.doctor.maintenance._size_based import (
     summed,
 )
 from iceexplore.expressions import FilterLike, expression_sql
-from iceexplore.graph import TableState, amount, human_bytes, live_manifests, to_frame
+from iceexplore.graph import TableState, amount, human_bytes, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, bool_array, live, whole
 from iceexplore.planning import (
     DeleteFiles,
@@ -47,7 +47,7 @@ from iceexplore.reading import position_index
 from iceexplore.render import CardTable
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = ["RewritePositionDeletesPlan", "plan_rewrite_position_deletes"]
 
@@ -57,10 +57,12 @@ _TARGET = 64 * 1024 * 1024
 _MOST_OPENED = 100
 #: At most so many bytes of a Parquet file of position deletes are its footer.
 _FOOTER = 2048
+#: At most so many bytes of it are a row's, while it is small.
+_ROW = 8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RewritePositionDeletesPlan(Plan[T]):
+class RewritePositionDeletesPlan(GroupedPlan[T]):
     """Which position delete files ``rewrite_position_delete_files`` would rewrite now, and in which groups.
 
     In version 2, position delete files of a partition are merged, and positions in data files that are no longer live
@@ -87,10 +89,7 @@ class RewritePositionDeletesPlan(Plan[T]):
     procedure = "rewrite_position_delete_files"
     title = "Rewrite position delete files"
 
-    groups: pa.Table = field(repr=False)
-    candidates: int = 0
     to_vectors: bool = False
-    accuracy: Accuracy = "exactly"
     _deletes: EntryBatch
     _referenced: AnyArray
     _group: Longs
@@ -160,23 +159,13 @@ class RewritePositionDeletesPlan(Plan[T]):
         counted_ = self._pairs.group_by("file_path").aggregate([("delete", "count_distinct")])
         return counted_.rename_columns(["file_path", "delete_files"]).sort_by("file_path")
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a row per group: see `groups`."""
-        return to_frame(self.groups)
-
-    def files_to_pandas(self) -> pd.DataFrame:
-        """Return a row per delete that is rewritten: see `files`."""
-        return to_frame(self.files)
-
     def _details(self) -> dict[str, Any]:
         return {
-            "candidates": self.candidates,
+            **super()._details(),
             "rewritten_delete_files": self.rewritten_delete_files,
             "rewritten_bytes": self.rewritten_bytes,
             "added_delete_files": self.added_delete_files,
             "to_vectors": self.to_vectors,
-            "accuracy": self.accuracy,
-            "groups": build.to_pylist(self.groups),
         }
 
     def _tables(self) -> tuple[CardTable, ...]:
@@ -201,25 +190,7 @@ def plan_rewrite_position_deletes(
 ) -> RewritePositionDeletesPlan[T]:
     """Plan ``rewrite_position_delete_files``. This reads the manifests and some delete files.
 
-    Parameters
-    ----------
-    where
-        Only delete files of partitions that may contain matching rows; conditions that partition values do not decide
-        have no effect.
-    read
-        Open delete files that may name several data files, because the number of new files depends on them. By default
-        up to 100 files are opened.
-    **options
-        The procedure's options with underscores: ``target_file_size_bytes``, ``min_file_size_bytes``,
-        ``max_file_size_bytes``, ``min_input_files``, ``rewrite_all``, ``max_file_group_size_bytes``,
-        ``max_file_group_input_files``, ``rewrite_job_order``.
-
-    Raises
-    ------
-    OptionError
-        An option is unknown, or Spark's procedure would refuse it.
-    FormatError, FileMissingError
-        A manifest, or a delete file that is opened, is damaged or missing; engines fail, too.
+    Parameters and errors are those of `Maintenance.rewrite_position_delete_files`.
     """
     given = ProcedureOptions(options, SIZE_OPTIONS, state.metadata.properties)
     rules = SizeRules.of(given, "write.delete.target-file-size-bytes", _TARGET)
@@ -382,15 +353,16 @@ def _added(
 def _bytes(deletes: EntryBatch, sizes: Longs, made: int, *, to_vectors: bool) -> int:
     """Return an estimate of the bytes that are written.
 
-    A small deletion vector has 40 bytes and two per position (spec, "deletion-vector-v1"). Each position delete file
-    less is a footer less; a file with few rows is hardly more than that.
+    A small deletion vector has 40 bytes and two per position (spec, "deletion-vector-v1"). A small position delete file
+    is hardly more than its footer, to which the bounds of the path belong if it names a single data file; of files that
+    are merged, the smallest footer stays.
     """
     if not len(sizes):
         return 0
     if to_vectors:
         return 40 * made + 2 * int(counted(deletes, "record_count").sum())
-    footer = min(int(sizes.min()), _FOOTER)
-    return max(int(sizes.sum()) - footer * max(0, len(sizes) - made), footer * made)
+    positions = np.maximum(sizes - _FOOTER, np.minimum(_ROW * counted(deletes, "record_count"), sizes // 4))
+    return int(positions.sum()) + made * int((sizes - positions).min())
 
 
 def _group_table(state: TableState, deletes: EntryBatch, group: Longs, sizes: Longs, made: Longs) -> pa.Table:

@@ -140,21 +140,7 @@ def plan_rewrite_manifests(
 ) -> RewriteManifestsPlan[T]:
     """Plan ``rewrite_manifests``. This reads the manifest list, and the manifests if more than one of a kind comes out.
 
-    Parameters
-    ----------
-    spec_id
-        Rewrite the manifests of this partition spec; by default the table's.
-    sort_by
-        Names of the partition fields by which entries are clustered; by default all.
-
-    Raises
-    ------
-    OptionError
-        There is no such spec or field, or the manifest list lacks the counts without which Spark's procedure fails.
-    UnsupportedError
-        The table has a root manifest: no engine has a procedure for it.
-    FormatError, FileMissingError
-        The manifest list, or a manifest that is read, is damaged or missing; engines fail, too.
+    Parameters and errors are those of `Maintenance.rewrite_manifests`.
     """
     metadata, number = state.metadata, state.metadata.default_spec_id if spec_id is None else spec_id
     spec = metadata.spec(number)
