@@ -265,7 +265,7 @@ def _make(table: CommittedTable, call: _Call, kind: Kind) -> Made:
 
 
 def read_rows(path: str) -> pa.Table:
-    """Return the rows of a Parquet, CSV or JSON file (a JSON object per line), told by the name.
+    """Return the rows of a Parquet, CSV or JSON file (a JSON object per line); its name says which.
 
     Raises
     ------

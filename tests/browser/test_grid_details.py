@@ -289,19 +289,21 @@ def test_the_focus_stays_in_the_widget(browser: Any) -> None:
 
 
 def test_no_snapshot(browser: Any) -> None:
+    """What cannot be done is off; the doctor checks the metadata file alone."""
     with bare_page(browser, Explorer(ix.empty({"id": "long"}))) as bare:
-        for part, words in (
-            ("problems", "it has no snapshot to check"),
-            ("deletes", "has no snapshot, so nothing is"),
+        for part, words, enabled in (
+            ("problems", "it has no snapshot to check", ["Check the table", "Findings", "Repair", "Met so far"]),
+            ("deletes", "has no snapshot, so nothing is", []),
         ):
             bare.page.locator(f".ice-part[data-part={part}]").click()
             bare.idle()
             bare.page.wait_for_timeout(300)
             assert words in bare.page.locator(".ice-part-panel:visible").inner_text()
-            if part != "problems":  # where the doctor checks what a table without snapshots has
-                assert (
-                    bare.page.locator(".ice-part-panel:visible button:visible:not([aria-disabled=true])").count() == 0
-                )
+            buttons = bare.page.locator(".ice-part-panel:visible button:visible:not([aria-disabled=true])")
+            assert buttons.all_inner_texts() == enabled
+        bare.page.locator(".ice-part[data-part=problems]").click()
+        bare.page.get_by_role("button", name="Check the table").click()
+        bare.page.get_by_text("The version hint is missing").wait_for()
 
 
 def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: Path) -> None:

@@ -20,16 +20,16 @@ def two_snapshots(folder: Path) -> ix.Table:
 def test_an_examination_tells_its_progress(tmp_path: Path) -> None:
     table = two_snapshots(tmp_path)
     steps = examine_in_steps(table.state, level="files", verify=verify_here(), snapshots="all")
-    told = []
+    texts = []
     while True:
         try:
-            told.append(next(steps))
+            texts.append(next(steps))
         except StopIteration as end:
             report = end.value
             break
-    assert told[0] == "Check 1 of 9: the metadata file …"
-    assert [text for text in told if text.startswith("Check 9 of 9: ")]
-    opening = [re.fullmatch(r"Opening files, snapshot (\d+) of 2: (\d+)% …", text) for text in told]
+    assert texts[0] == "Check 1 of 9: the metadata file …"
+    assert [text for text in texts if text.startswith("Check 9 of 9: ")]
+    opening = [re.fullmatch(r"Opening files, snapshot (\d+) of 2: (\d+)% …", text) for text in texts]
     seen = [(int(found[1]), int(found[2])) for found in opening if found]
     assert seen == sorted(seen) and seen[-1] == (2, 100)
     assert report.findings == table.check("files", snapshots="all").findings

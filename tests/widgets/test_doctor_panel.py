@@ -153,11 +153,11 @@ def test_trees_that_cannot_be_compared_are_shown_unmarked(opened: Opened, monkey
 
 def test_progress_is_shown_and_a_check_can_be_cancelled(opened: Opened) -> None:
     widget = opened(Problems)
-    told: list[str] = []
-    widget.observe(lambda change: told.append(change["new"]), "busy")
+    shown: list[str] = []
+    widget.observe(lambda change: shown.append(change["new"]), "busy")
     ask(widget, "check", level="files", snapshots="current")
-    assert told[:2] == ["Checking the table …", "Check 1 of 9: the metadata file …"]
-    assert "Opening files: 100% …" in told
+    assert shown[:2] == ["Checking the table …", "Check 1 of 9: the metadata file …"]
+    assert "Opening files: 100% …" in shown
     report = widget.doctor_report
     assert (report["level"], report["findings"]) == ("files", [])
     widget.doctor_asked = {"n": 9, "do": "check", "level": "rows", "snapshots": "all"}

@@ -133,8 +133,8 @@ def list_tables(
 ) -> Listing:
     """Return a listing of a catalog, given as an object or by its name, or of a folder; `Listing.run` fills it.
 
-    A text is a folder if it has a slash or names one that exists, else the name of a catalog. An object whose attribute
-    ``listing`` is a listing stands for that one.
+    A text is a folder if it has a slash or names one that exists, else the name of a catalog. If an
+    object has a `Listing` as its attribute ``listing``, that one is returned.
 
     Raises
     ------
