@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -45,9 +45,6 @@ from iceexplore.planning import (
 )
 from iceexplore.reading import position_index
 from iceexplore.render import CardTable
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["RewritePositionDeletesPlan", "plan_rewrite_position_deletes"]
 
