@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.doctor.checks._avro_schema import schema_problems
 from iceexplore.doctor.examination._examination import ColumnBounds, Examination
 from iceexplore.errors import Problem, Problems, problem
-from iceexplore.manifests import ColumnStats, ContentType, Manifest, ManifestReader, live, whole
+from iceexplore.manifests import ColumnStats, ContentType, Manifest, live, whole
 from iceexplore.metadata import PrimitiveType
 from iceexplore.storage import canonical
 
@@ -30,8 +29,7 @@ def check_leaves(examination: Examination) -> None:
     # A separate list of problems: parts of a manifest that are decoded later report their problems to this list.
     late = Problems()
     state = examination.state
-    reader = ManifestReader(state.storage, state.metadata, late)
-    looking = replace(examination, state=replace(state, reader=reader, problems=late))
+    looking = examination.with_problems(late)
     listed: dict[str, tuple[int, ...]] = {}
     current = None if state.snapshot is None else state.snapshot.snapshot_id
     bare = _Bare()

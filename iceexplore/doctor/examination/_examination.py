@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -142,6 +142,22 @@ class Examination:
         reader = ManifestReader(state.storage, state.metadata, problems)
         return cls(replace(state, problems=problems, reader=reader), tuple(in_order(snapshots)), level)
 
+    def with_problems(self, problems: Problems) -> Examination:
+        """Return this examination with a reader of its own, which reports what it finds to another list of problems.
+
+        It shares the manifest lists, which are many where there are many snapshots. Root manifests are read again,
+        because what is decoded of their own files later is reported as well.
+        """
+        state = self.state
+        reader = ManifestReader(state.storage, state.metadata, problems)
+        other = replace(self, state=replace(state, reader=reader, problems=problems))
+        other.roots = {
+            s.snapshot_id: reader.root(s) if self.roots[s.snapshot_id].dialect.has_root_manifest
+            else self.roots[s.snapshot_id]
+            for s in self.snapshots
+        }  # fmt: skip
+        return other
+
     # What the checks report -------------------------------------------------------------------------------------------
 
     def report(self, item: Problem | Finding, **how: Any) -> None:
@@ -175,6 +191,7 @@ class Examination:
         """
         first: dict[tuple[str, frozenset[str]], tuple[Manifest, int]] = {}
         listing: dict[tuple[str, frozenset[str]], list[int]] = {}
+        spelled = cache(canonical)  # many lists have the same manifests
         for snapshot_id, root in self.roots.items():
             rows = live_manifests(root)
             removals = Removals(root)
@@ -182,7 +199,7 @@ class Examination:
             for row, name in zip(rows, names, strict=True):
                 if not name:
                     continue
-                key = canonical(name), removals.of(name).identity
+                key = spelled(name), removals.of(name).identity
                 first.setdefault(key, (root, row))
                 listing.setdefault(key, []).append(snapshot_id)
         return tuple(LeafPlace(*first[key], tuple(dict.fromkeys(listing[key]))) for key in first)
@@ -221,11 +238,21 @@ class Examination:
 
     def rows_of(self, snapshot: Snapshot) -> npt.NDArray[np.int64]:
         """Return the rows of `files` that are live in a snapshot."""
-        mine = np.array([snapshot.snapshot_id in of for _, of in self.files.leaves], bool)
+        mine = np.zeros(len(self.files.leaves), bool)
+        mine[self._leaves_of.get(snapshot.snapshot_id, [])] = True
         if not len(mine):
             return np.zeros(0, np.int64)
         alive = np.asarray(pc.fill_null(self.files.entries["live"], False))
         return np.flatnonzero(alive & mine[np.asarray(self.files.entries["leaf"])])
+
+    @cached_property
+    def _leaves_of(self) -> dict[int, list[int]]:
+        """By snapshot id, the indices in ``files.leaves`` of the manifests that it lists."""
+        out: dict[int, list[int]] = {}
+        for number, (_, snapshots) in enumerate(self.files.leaves):
+            for snapshot_id in snapshots:
+                out.setdefault(snapshot_id, []).append(number)
+        return out
 
     def partition_keys(self, rows: npt.NDArray[np.int64]) -> dict[int, str]:
         """Return a text for the partition of some rows of `files`: spec and tuple. Their manifests are read again."""
