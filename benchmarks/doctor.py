@@ -26,6 +26,8 @@ from typing import Any
 from generate import DATA, Shape, generate
 
 HERE = Path(__file__).parent
+#: The position of the first snapshot with the fault of the case ``since``.
+FIRST_WRONG = 300
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,27 @@ def _with_files(shape: Shape) -> Path:
     return path
 
 
+def _damaged_since() -> Path:
+    """Return a table of 1,000 snapshots whose lists have a wrong count of one manifest from the 301st on."""
+    import fastavro
+
+    path = _with_files(Shape(files=10_001, deletes=0, manifests=1_000))
+    done = path.parent / "counts-damaged"
+    if not done.exists():
+        snapshots = json.loads(path.read_bytes())["snapshots"]
+        for snapshot in snapshots[FIRST_WRONG:]:
+            file = Path(snapshot["manifest-list"].removeprefix("file://"))
+            with file.open("rb") as source:
+                reader = fastavro.reader(source)
+                schema, rows = reader.writer_schema, list(reader)
+            oldest = next(row for row in rows if row["added_snapshot_id"] == snapshots[0]["snapshot-id"])
+            oldest["added_rows_count"] += 1
+            with file.open("wb") as out:
+                fastavro.writer(out, schema, rows)
+        done.touch()
+    return path
+
+
 def _small_tables() -> Path:
     """Return a warehouse folder of 500 tables of three commits each."""
     import iceexplore as ix
@@ -84,6 +107,7 @@ CASES = {
         30,
         1024,
     ),
+    "since": Case("one of 1,000 snapshots, and the commit that a fault dates to", _damaged_since, 10, 1024),
     "million": Case(
         "1,000,000 data files, 100,000 delete files",
         lambda: _with_files(Shape(files=1_000_000, manifests=101)),
@@ -102,7 +126,13 @@ def _child(case: str, path: str) -> dict[str, Any]:
         found = sorted({str(one.severity or "ok") for one in ix.check_catalog(path).tables})
     else:
         every = "all" if case == "snapshots" else "current"
-        found = sorted({f"{f.severity}: {f.code}" for f in ix.open(path).check(snapshots=every)})
+        table = ix.open(path)
+        report = table.check(snapshots=every)
+        found = sorted({f"{f.severity}: {f.code}" for f in report})
+        if case == "since":
+            dated = next(f for f in report if f.code == "totals-differ").since
+            assert dated is not None
+            assert dated.snapshot_id == table.snapshots[FIRST_WRONG].snapshot_id
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {"seconds": seconds, "mb": peak / (2**20 if sys.platform == "darwin" else 2**10), "found": found}

@@ -37,6 +37,7 @@ _BY_NUMBER: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
             "row-ids-twice row-ids-beyond totals-differ file-overwritten puffin-blob-invalid",
         ),
         ("count-mismatch 50[456] .*", "totals-differ"),
+        ("totals-differ 51[234] .*", "totals-differ"),
         ("file-overwritten .*", "file-twice totals-differ count-mismatch"),
         ("file-twice .*", "row-ids-twice totals-differ dv-twice"),
         ("dv-twice .*", "totals-differ"),

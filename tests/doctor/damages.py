@@ -331,6 +331,15 @@ def counts_of_a_manifest_zero(folder: Path) -> str:
     return "-m0.avro"
 
 
+@damage(24, "totals-differ", "wrong")
+def row_counts_of_manifests_wrong(folder: Path) -> str:
+    def change(record: Record) -> None:
+        record["added_rows_count"] += 1
+
+    edit_avro(root_path(folder), records(change, lambda r: r["content"] == 0 and r["added_rows_count"] > 0))
+    return ".avro"
+
+
 @damage(25, "count-mismatch", "fail")
 def length_of_a_manifest_wrong(folder: Path) -> str:
     edit_avro(root_path(folder), records(lambda r: r.update({"manifest_length": r["manifest_length"] + 7})))
