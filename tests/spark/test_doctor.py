@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,3 +47,26 @@ def test_tables_that_spark_writes_are_sound(warehouse: Warehouse) -> None:
         found[folder.name] = [str(f) for f in report if f.severity != "untidy"]
     assert len(found) > 20
     assert {name: findings for name, findings in found.items() if findings} == {}
+
+
+@pytest.mark.parametrize("engine", ["spark", "iceberg"])
+def test_a_scan_on_spark_warns_of_contradictions(warehouse: Warehouse, tmp_path: Path, engine: str) -> None:
+    folder = healthy(tmp_path)
+    damages = {one.name: one.damage for one in DAMAGES}
+    damages["summary_totals_wrong"](folder)
+    with pytest.warns(UserWarning, match=r"\[totals-differ\]"):
+        assert ix.open(folder).scan(warehouse.session, engine=engine).count() == 17  # type: ignore[arg-type]
+    with pytest.raises(ix.FormatError, match=r"summary has"):
+        ix.open(folder, strict=True).scan(warehouse.session, engine=engine)  # type: ignore[arg-type]
+
+
+def test_a_scan_on_spark_warns_of_what_a_check_has_found(warehouse: Warehouse, tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    next(one for one in DAMAGES if one.name == "summary_bounds_too_narrow").damage(folder)
+    t = ix.open(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        t.scan(warehouse.session, "k = 'b'", engine="spark")  # pruned by the untrue bounds: nothing shows it
+    t.check()
+    with pytest.warns(UserWarning, match=r"\[summary-untrue\]"):
+        t.scan(warehouse.session, "k = 'b'", engine="spark")
