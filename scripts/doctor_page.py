@@ -72,7 +72,8 @@ page = report.to_html(redact=["values"])   # one offline file, always without se
 A finding has a `code`, which never changes its meaning, and `modes`, the numbers of the table below. `where` is a file,
 often with `#entry 3` (a row of a manifest) or `#snapshot 17` (a part of the metadata file) after it; `count` is the
 number of such places, and `places` has the first ten. `found` and `expected` are the evidence, `field` the field's id
-and name in the spec. `snapshots` and `refs` are affected.
+and name in the spec. `snapshots` and `refs` are affected. `means` is what readers do with such a table, `advice` what
+to do, and `reported` lists public issues in which people met the fault and mended it.
 
 `since` is the commit that introduced the fault, also if only the current snapshot is checked: the one that added the
 manifest, the first whose manifest list has the row, or the first file of the metadata log that has the fault. Only a

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from iceexplore.doctor.model._modes import MODES
 from iceexplore.errors import PROBLEM_KINDS, Effect, Problem, narrowed, visible
 
 __all__ = ["EFFECTS", "Finding", "Since", "finding_of", "rank"]
@@ -98,6 +99,12 @@ class Finding:
     def title(self) -> str:
         """The title of the code."""
         return PROBLEM_KINDS[self.code].title
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """Public issues about this way of breaking, for what people did about it: ``apache/iceberg#7007``."""
+        found = (issue for mode in self.modes if mode in MODES for issue in MODES[mode].issues)
+        return tuple(dict.fromkeys(found))
 
     @property
     def location(self) -> str:

@@ -26,6 +26,12 @@ class Mode:
     text: str
     source: str = ""
 
+    @property
+    def issues(self) -> tuple[str, ...]:
+        """The issues among the sources, with their project: ``apache/iceberg#7007``."""
+        names = (name.strip() for name in self.source.split(",") if "#" in name)
+        return tuple(f"apache/iceberg{name}" if name.startswith("#") else name for name in names)
+
 
 def _modes(*modes: tuple[int, str] | tuple[int, str, str]) -> dict[int, Mode]:
     return {mode[0]: Mode(*mode) for mode in modes}

@@ -112,6 +112,8 @@ def finding_lines(one: Finding) -> Iterator[tuple[str, str]]:
         yield "Since", since.metadata_file.rpartition("/")[2] + (", at the latest" if since.at_latest else "")
     elif since is not None:
         yield "Since", "a snapshot that has expired"
+    if one.reported:
+        yield "Reported", ", ".join(one.reported)
     for more in one.follows:
         yield "Follows", more.text + (f" ({more.count:,} places)" if more.count > 1 else "")
 
