@@ -12,7 +12,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import FormatError
 from scripts import fuzz
-from scripts.fuzz_changes import change, read_thrift, thrift_values, write_thrift
+from scripts.fuzz.changes import change, read_thrift, thrift_values, write_thrift
 
 
 def run(folder: Path, cases: int, first: int = 0) -> None:
