@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import random
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import iceexplore as ix
+from iceexplore.commits import start_sandbox
+from iceexplore.doctor import RepairPlan, Report
 from iceexplore.errors import FormatError
 from scripts import fuzz
 from scripts.fuzz.changes import change, read_thrift, thrift_values, write_thrift
+from scripts.fuzz.doctor import DoctorCases
+from tests.doctor.damages import DAMAGES
+from tests.doctor.v4_damages import V4_DAMAGES
 
 
-def run(folder: Path, cases: int, first: int = 0) -> None:
-    found = fuzz.run(folder, 1, first, cases, 60.0)
+def run(folder: Path, cases: int, first: int = 0, *, doctor: bool = False) -> None:
+    found = fuzz.run(folder, 1, first, cases, 60.0, doctor=doctor)
     assert found["done"] == cases
     bad = [f"{one['case']} {one['file']} {one['change']}: {one['what']}" for one in found["bad"]]
     assert not bad, "\n".join(bad)
@@ -24,13 +30,54 @@ def run(folder: Path, cases: int, first: int = 0) -> None:
 
 
 def test_damaged_tables_raise_errors_of_ours_alone(tmp_path: Path) -> None:
-    run(tmp_path, 25)
+    run(tmp_path, 15)
+
+
+def test_the_doctor_keeps_its_promises_of_damaged_tables(tmp_path: Path) -> None:
+    run(tmp_path, 6, doctor=True)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(0)
-def test_many_damaged_tables(tmp_path: Path) -> None:
-    run(tmp_path, 10_000, 10_000)
+@pytest.mark.parametrize("doctor", [False, True])
+def test_many_damaged_tables(tmp_path: Path, doctor: bool) -> None:
+    run(tmp_path, 10_000, 10_000, doctor=doctor)
+
+
+def test_a_broken_promise_of_the_doctor_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = DoctorCases(tmp_path, everything=False)
+    assert {d.name for d in (*DAMAGES, *V4_DAMAGES)} <= {seed.name for seed in cases.seeds}
+    cases.seeds = [seed for seed in cases.seeds if seed.name == "data_file_gone"]
+    monkeypatch.setattr("scripts.fuzz.doctor._DAMAGES", {1: 1.0})
+    monkeypatch.setattr("scripts.fuzz.doctor._CHANGED", {1: 0.0})
+
+    def kinds() -> list[str]:
+        with cases.case(random.Random(1)) as case:
+            return [kind for kind, _ in case.look()["faults"]]
+
+    def written(report: Report) -> RepairPlan:
+        (cases.place / "t" / "new").touch()
+        return plan(report)
+
+    def refused(report: Report) -> RepairPlan:
+        raise FormatError("no plan")
+
+    def silent(report: Report) -> RepairPlan:
+        made = plan(report)
+        return replace(made, _sandbox=start_sandbox(made._damaged), unrepaired=())
+
+    plan = Report.repair
+    assert kinds() == []
+    for broken, found in (
+        ((RepairPlan, "rows_after", 99), "a plan states other rows than its table has"),
+        ((RepairPlan, "_repr_html_", lambda self: 1 / 0), "ZeroDivisionError outside the package"),
+        ((Report, "repair", refused), "repair raises FormatError"),
+        ((Report, "repair", written), "the table was written to"),
+        ((Report, "repair", silent), "a plan is silent about what remains"),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(*broken)
+            assert found in kinds()
 
 
 def test_a_case_repeats_from_its_number() -> None:

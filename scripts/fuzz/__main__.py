@@ -40,12 +40,13 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=30.0, help="processor time that a case may take")
     parser.add_argument("--stop-after", type=float, help="begin no further case after these seconds")
+    parser.add_argument("--doctor", action="store_true", help="check and repair tables with known damages")
     parser.add_argument("--all", action="store_true", help="go every way in each case")
     parser.add_argument("--list", action="store_true", help="list all failures at the end, not one of each kind")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        child(given.child, given.seed, given.first, given.cases, everything=given.all)
+        child(given.child, given.seed, given.first, given.cases, everything=given.all, doctor=given.doctor)
         return 0
     until = None if given.stop_after is None else time.monotonic() + given.stop_after
     # In memory where there is such a place: a case writes a file twice and reads some twenty.
@@ -55,7 +56,7 @@ def main() -> int:
     began = time.monotonic()
     with _folder(where) as folder:
         found = run(folder, given.seed, given.first, given.cases, given.seconds, until=until,
-                    everything=given.all, say=partial(print, flush=True))  # fmt: skip
+                    everything=given.all, doctor=given.doctor, say=partial(print, flush=True))  # fmt: skip
     took = time.monotonic() - began
     if given.list:
         for one in found["bad"]:
@@ -64,7 +65,7 @@ def main() -> int:
           f"slowest {found['slow']}")  # fmt: skip
     again = {one["kind"]: one["case"] for one in reversed(found["bad"])}
     for kind, times in found["kinds"].most_common():
-        command = repeat(given.seed, again[kind], everything=given.all)
+        command = repeat(given.seed, again[kind], everything=given.all, doctor=given.doctor)
         print(f"{times:6} {kind}: {command}")
     return 1 if found["bad"] or not found["done"] else 0
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from scripts.fuzz.doctor import DoctorCases
 from scripts.fuzz.tables import TableCases, make
 
 __all__ = ["RESIDENT", "child", "repeat", "run"]
@@ -39,11 +40,11 @@ def _peak() -> int:
     return int(text.split("VmHWM:")[1].split()[0]) << 10
 
 
-def child(folder: Path, seed: int, first: int, cases: int, *, everything: bool = False) -> None:
+def child(folder: Path, seed: int, first: int, cases: int, *, everything: bool = False, doctor: bool = False) -> None:
     """Run cases, one line of JSON each (after one with what is changed)."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSED, ADDRESSED))
     warnings.simplefilter("ignore")
-    source = TableCases(folder, everything=everything)
+    source: TableCases | DoctorCases = (DoctorCases if doctor else TableCases)(folder, everything=everything)
     for number in range(first, first + cases):
         with source.case(random.Random(f"{seed}:{number}")) as case:
             print(json.dumps({"case": number, "file": case.file, "change": case.change[:300]}), flush=True)
@@ -55,9 +56,10 @@ def child(folder: Path, seed: int, first: int, cases: int, *, everything: bool =
         print(json.dumps({"case": number, "peak": _peak(), **result}), flush=True)
 
 
-def repeat(seed: int, case: int, *, everything: bool = False) -> str:
+def repeat(seed: int, case: int, *, everything: bool = False, doctor: bool = False) -> str:
     """Return the command that repeats a case."""
-    return f"python -m scripts.fuzz{' --all' if everything else ''} --seed {seed} --first {case} --cases 1"
+    options = f"{' --doctor' if doctor else ''}{' --all' if everything else ''}"
+    return f"python -m scripts.fuzz{options} --seed {seed} --first {case} --cases 1"
 
 
 def run(
@@ -69,6 +71,7 @@ def run(
     *,
     until: float | None = None,
     everything: bool = False,
+    doctor: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Run cases in children and gather what goes wrong.
@@ -81,6 +84,8 @@ def run(
         `time.monotonic` after which no further case begins.
     everything
         Go every way in each case.
+    doctor
+        The cases of `scripts.fuzz.doctor`.
     say
         Takes a line for each hundred cases, and the first example of each kind of failure.
 
@@ -91,7 +96,7 @@ def run(
         slowest way.
     """
     pristine, tables = folder / "pristine", folder / "tables"
-    if not tables.exists():
+    if not doctor and not tables.exists():
         tables.mkdir(parents=True)
         make(tables)
         shutil.copytree(tables, pristine)
@@ -107,7 +112,7 @@ def run(
         return until is not None and time.monotonic() >= until
 
     at, end = first, first + cases
-    options = ["--all"] if everything else []
+    options = [*(["--all"] if everything else []), *(["--doctor"] if doctor else [])]
     while at < end and not is_over():
         begun: dict[str, Any] = {"case": at, "file": "", "change": "before the first"}
         finished = False
@@ -139,6 +144,7 @@ def run(
                     return total
         if not finished:
             at = begun["case"] + 1
+        if not finished and not doctor:
             shutil.rmtree(tables)
             shutil.copytree(pristine, tables)
     return total
