@@ -23,7 +23,7 @@ def outside_error(error: OutsideRootsError, storage: Storage, tasks: FileTasks) 
         return error
     made = OutsideRootsError(
         f"{count:,} of the {len(named):,} files of this scan are outside the table, as add_files allows; the "
-        f"first is: {error}. If you trust the table, open it with allow={list(allow)!r}, which admits all of them."
+        f"first is: {error} To admit all of them: allow={list(allow)!r}."
     )
     made.allow = allow
     return made
