@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -128,26 +128,33 @@ def relocated_document(document: Mapping[str, Any], location: str, moved: Mappin
         are left out, because those files were not written to the new place.
     """
     out = {**document, "location": location}
+    log = document.get("metadata-log")
     out["metadata-log"] = [
         {**e, "metadata-file": moved[e["metadata-file"]]}
-        for e in document.get("metadata-log") or ()
-        if e.get("metadata-file") in moved
+        for e in (log if isinstance(log, list) else ())
+        if isinstance(e, dict) and isinstance(e.get("metadata-file"), str) and e["metadata-file"] in moved
     ]
-    snapshots = []
-    for snapshot in document.get("snapshots") or ():
-        names = {k: moved.get(snapshot[k], snapshot[k]) for k in ("manifest-list", "root-manifest") if k in snapshot}
-        if snapshot.get("manifests"):
-            names["manifests"] = [moved.get(m, m) for m in snapshot["manifests"]]
-        snapshots.append({**snapshot, **names})
-    out["snapshots"] = snapshots
+    lists = ("manifest-list", "root-manifest", "manifests")
+    out["snapshots"] = _relocated(document.get("snapshots") or [], lists, moved)
     for key in ("statistics", "partition-statistics"):
         if document.get(key):
-            out[key] = [
-                {**s, "statistics-path": moved.get(s["statistics-path"], s["statistics-path"])} for s in document[key]
-            ]
+            out[key] = _relocated(document[key], ("statistics-path",), moved)
     if isinstance(document.get("properties"), dict):
         out["properties"] = {k: v for k, v in document["properties"].items() if k not in _PLACES}
     return out
+
+
+def _relocated(objects: JsonValue, keys: Iterable[str], moved: Mapping[str, str]) -> JsonValue:
+    """Return a list of objects with the locations under these keys replaced; what is malformed stays as it is."""
+
+    def new(value: JsonValue) -> JsonValue:
+        if isinstance(value, list):
+            return [moved.get(v, v) if isinstance(v, str) else v for v in value]
+        return moved.get(value, value) if isinstance(value, str) else value
+
+    if not isinstance(objects, list):
+        return objects
+    return [{**o, **{k: new(o[k]) for k in keys if k in o}} if isinstance(o, dict) else o for o in objects]
 
 
 def relocated_manifest(

@@ -18,7 +18,7 @@ from pyarrow import orc
 
 import iceexplore as ix
 import iceexplore.commits.saving._save as save_module
-from iceexplore.commits.saving._relocate import relocated_manifest
+from iceexplore.commits.saving._relocate import relocated_document, relocated_manifest
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, read_puffin_footer
 from iceexplore.errors import OutsideRootsError, StorageError
 from iceexplore.formats import rewritten_avro
@@ -256,6 +256,18 @@ def test_partition_statistics_files_go_with_the_table(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "lab")
     (f,) = ix.open(saved.path).metadata.partition_statistics
     assert Path(f.statistics_path).is_relative_to(saved.path) and pq.read_table(f.statistics_path).num_rows == 1
+
+
+def test_malformed_parts_of_a_document_stay_as_they_are() -> None:
+    document = {
+        "snapshots": [1, {"manifest-list": [], "manifests": ["/a", 7]}], "statistics": True,
+        "partition-statistics": [{}, {"statistics-path": "/a"}], "metadata-log": 5,
+    }  # fmt: skip
+    saved = relocated_document(document, "/new", {"/a": "/b"})
+    assert saved["snapshots"] == [1, {"manifest-list": [], "manifests": ["/b", 7]}]
+    assert saved["partition-statistics"] == [{}, {"statistics-path": "/b"}]
+    assert (saved["statistics"], saved["metadata-log"], saved["location"]) == (True, [], "/new")
+    assert relocated_document({"metadata-log": [1, {"metadata-file": []}]}, "/new", {})["metadata-log"] == []
 
 
 def _parquet_manifest(rows: list[dict[str, Any]], **options: Any) -> bytes:
