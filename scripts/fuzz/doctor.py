@@ -318,8 +318,7 @@ def _look_at_plan(seen: Look, plan: Any, options: dict[str, Any]) -> None:
     if report is None:
         return
     listed = {(u.finding.code, u.finding.where) for u in plan.unrepaired}
-    found = [*report, *(more for one in report for more in one.follows)]
-    forgotten = [f for f in found if f.severity != "untidy" and (f.code, f.where) not in listed and not _copied(f)]
+    forgotten = [f for f in report if f.severity != "untidy" and (f.code, f.where) not in listed and not _copied(f)]
     seen.require(not forgotten, "a plan is silent about what remains", "\n".join(map(str, forgotten)))
     if plan.is_complete and options["level"] == "rows" and not options["skip"] and not report.unknown:
         rows = seen.go("plan: rows", lambda: repaired.to_arrow().num_rows, may=())
