@@ -108,6 +108,19 @@ def test_a_tree_of_v4_is_mended_in_its_metadata_file_only(tmp_path: Path) -> Non
     assert "V4" in plan.unrepaired[0].reason
 
 
+def test_an_old_metadata_file_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    old = folder / "metadata" / "v2.metadata.json"
+    old.write_bytes(old.read_bytes()[:300])
+    plan = ix.open(folder).check().repair()
+    assert [step.title for step in plan] == ["Leave out unreadable metadata files"]
+    assert plan.unrepaired == ()
+    plan.save(tmp_path / "fixed")
+    mended = ix.open(tmp_path / "fixed")
+    assert list(map(str, mended.check(skip="health"))) == []
+    assert mended.count() == 17
+
+
 def test_a_table_goes_back_to_its_last_good_metadata(tmp_path: Path) -> None:
     folder = healthy(tmp_path)
     newest = folder / "metadata" / "v6.metadata.json"

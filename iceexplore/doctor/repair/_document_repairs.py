@@ -16,6 +16,7 @@ __all__ = [
     "drop_statistics",
     "forget_parents",
     "forget_schema_ids",
+    "leave_out_metadata",
     "raise_last_sequence_number",
     "raise_last_updated",
     "raise_next_row_id",
@@ -173,6 +174,13 @@ def restore_metadata(draft: Draft, found: list[Finding]) -> Step:
     return step_of(
         "Restore the last good metadata", text, found, rows_back=None, rows_lost=None, sql=sql, python=python
     )
+
+
+def leave_out_metadata(draft: Draft, found: list[Finding]) -> Step:
+    """Leave out older metadata files that cannot be read, which saving does."""
+    _touch(draft)
+    text = "The saved copy leaves out metadata files that cannot be read, and its metadata log does not list them."
+    return step_of("Leave out unreadable metadata files", text, found)
 
 
 def copy_table(draft: Draft, found: list[Finding]) -> Step:

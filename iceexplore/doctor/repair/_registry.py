@@ -38,7 +38,7 @@ class Repair:
 def key_of(finding: Finding, lists: Collection[str]) -> str:
     """Return what repairs are chosen by: the code, the kind of place (file, list, entry, row, ref …) and the field.
 
-    A metadata file that cannot be read is of the kind ``metadata``.
+    A metadata file that cannot be read is of the kind ``metadata``, or ``old-metadata`` if the table does not need it.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def key_of(finding: Finding, lists: Collection[str]) -> str:
     kind = finding.where.rpartition("#")[2].split(" ")[0] if "#" in finding.where else "file"
     if finding.location.endswith("version-hint.text"):
         kind = "hint"
-    elif is_unreadable_metadata(finding) and finding.severity != "untidy":  # an older one was opened in its place
-        kind = "metadata"
+    elif is_unreadable_metadata(finding):  # if it is worse than untidy, an older one was opened in its place
+        kind = "old-metadata" if finding.severity == "untidy" else "metadata"
     elif canonical(finding.location) in lists:
         kind = {"file": "list", "entry": "row"}.get(kind, kind)
     return f"{finding.code} {kind} {finding.field or ''}"
@@ -81,6 +81,7 @@ REPAIRS: tuple[Repair, ...] = (
     _repair(r"(hint-invalid|hint-stale|hint-missing) .*|\S+ hint .*", document.write_hint),
     _repair(r"metadata-compression .*", document.write_document),
     _repair(r"file-(corrupt|truncated) metadata .*", document.restore_metadata),
+    _repair(r"file-(corrupt|truncated) old-metadata .*", document.leave_out_metadata),
     _repair(r"table-moved .*|table-uuid-differs .*", document.copy_table),
     # manifest lists and manifests
     _repair(r"file-(missing|truncated|corrupt) list .*", entries.restore_snapshot),
