@@ -12,7 +12,7 @@ import iceexplore as ix
 from iceexplore.doctor import Report
 from iceexplore.errors import OptionError
 from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
-from tests.doctor.damages import DAMAGES, Damage, healthy
+from tests.doctor.damages import DAMAGES, Damage, document_path, edit_json, edit_manifest, healthy, records
 from tests.doctor.repairs import HOPELESS, ROWS
 
 
@@ -106,6 +106,27 @@ def test_a_tree_of_v4_is_mended_in_its_metadata_file_only(tmp_path: Path) -> Non
     plan = ix.open(folder).check().repair()
     assert [u.finding.code for u in plan.unrepaired] == ["file-missing"]
     assert "V4" in plan.unrepaired[0].reason
+
+
+def test_vectors_without_a_data_file_are_not_looked_for(tmp_path: Path) -> None:
+    folder = healthy(tmp_path, 3)
+    by_name = {d.name: d for d in DAMAGES}
+    by_name["vector_without_an_offset"].damage(folder)
+    by_name["vector_names_no_file"].damage(folder)
+    plan = ix.open(folder).check().repair()
+    assert {u.finding.code for u in plan.unrepaired} == {"entry-invalid", "delete-scope"}
+
+
+def test_new_row_ids_fit_in_64_bits(tmp_path: Path) -> None:
+    folder = healthy(tmp_path, 3)
+    edit_json(document_path(folder), lambda d: d.update({"next-row-id": 2**63 - 1}))
+    edit_manifest(folder, records(lambda r: r["data_file"].update({"first_row_id": 2**63 - 1})))
+    report = ix.open(folder).check()
+    assert [f.code for f in report if f.severity == "wrong"] == ["row-ids-beyond"]
+    next(d for d in DAMAGES if d.name == "row_ids_negative").damage(folder)
+    plan = ix.open(folder).check().repair()
+    assert plan.is_complete and plan.table.check("rows").ok
+    assert plan.table.metadata.next_row_id == 19
 
 
 def test_an_old_metadata_file_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:

@@ -103,7 +103,8 @@ def _row_id_breaks(data: pa.Table, metadata: TableMetadata) -> Iterator[RuleBrea
         return
     held = held.sort_by("first_row_id")
     first = np.asarray(whole(held["first_row_id"]))
-    end = first + np.asarray(whole(held["record_count"]))
+    # sums beyond 64 bits would become negative
+    end = first + np.minimum(whole(held["record_count"]), np.iinfo(np.int64).max - np.maximum(first, 0))
     clash = np.flatnonzero(first[1:] < end[:-1])
     if len(clash):
         name = held["location"][int(clash[0]) + 1].as_py()

@@ -125,7 +125,9 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
         return
     data = data[known]
     starts = np.asarray(first.take(build.array(known)), np.int64)
-    ends = starts + np.asarray(count.take(build.array(known)), np.int64)
+    counts = np.asarray(count.take(build.array(known)), np.int64)
+    room = np.iinfo(np.int64).max - np.maximum(starts, 0)  # sums beyond 64 bits would become negative
+    ends = starts + np.minimum(counts, room)
 
     def found(
         code: str, mask: npt.NDArray[np.bool_], text: str, modes: tuple[int, ...], expected: object
@@ -153,7 +155,7 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     following = metadata.next_row_id
     if following is not None:
         text = f"Data files have row ids at or above next-row-id {following}: new rows get the same ids."
-        yield from found("row-ids-beyond", ends > following, text, (23,), f"below {following}")
+        yield from found("row-ids-beyond", (ends > following) | (counts > room), text, (23,), f"below {following}")
     order = np.argsort(starts, kind="stable")
     reach = np.maximum.accumulate(ends[order])
     taken = np.zeros(len(order), bool)

@@ -10,6 +10,7 @@ from iceexplore.doctor.repair._draft import Draft, number_in
 from iceexplore.doctor.repair._step import Step
 
 __all__ = [
+    "assigned_row_ids",
     "copy_table",
     "drop_duplicate_snapshots",
     "drop_refs",
@@ -86,12 +87,15 @@ def raise_last_sequence_number(draft: Draft, found: list[Finding]) -> Step:
 
 def raise_next_row_id(draft: Draft, found: list[Finding]) -> Step:
     """Set next-row-id above all row ids that snapshots have assigned."""
-    ends = [0]
-    for one in draft.snapshots():
-        ends.append((number_in(one, "first-row-id") or 0) + (number_in(one, "added-rows") or 0))
-    draft.document["next-row-id"] = max(ends)
-    text = f"Sets next-row-id to {max(ends):,}, the end of the highest range of row ids that a snapshot has assigned."
+    end = draft.document["next-row-id"] = assigned_row_ids(draft)
+    text = f"Sets next-row-id to {end:,}, the end of the highest range of row ids that a snapshot has assigned."
     return step_of("Raise next-row-id", text, found)
+
+
+def assigned_row_ids(draft: Draft) -> int:
+    """Return the end of the highest range of row ids that a snapshot has assigned."""
+    ranges = ((number_in(s, "first-row-id") or 0, number_in(s, "added-rows") or 0) for s in draft.snapshots())
+    return max((0, *(first + added for first, added in ranges)))
 
 
 def sort_snapshot_log(draft: Draft, found: list[Finding]) -> Step:

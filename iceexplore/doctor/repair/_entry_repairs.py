@@ -16,8 +16,8 @@ from iceexplore.commits import files_of_paths
 from iceexplore.deletes import read_puffin_footer
 from iceexplore.doctor.checks._existence import missing_rows
 from iceexplore.doctor.model._finding import Finding
-from iceexplore.doctor.repair._document_repairs import step_of
-from iceexplore.doctor.repair._draft import ALL_PARTS, Draft, live_mask
+from iceexplore.doctor.repair._document_repairs import assigned_row_ids, step_of
+from iceexplore.doctor.repair._draft import ALL_PARTS, Draft, live_mask, number_in
 from iceexplore.doctor.repair._step import Step
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import live_manifests
@@ -49,6 +49,7 @@ _DELETE_FILE = (
     "Java: table.newDelete().deleteFile(path).commit()",
     "PyIceberg: with tx.update_snapshot().overwrite() as o: o.delete_data_file(file)",
 )
+_MOST_ROW_IDS = 2**63 - 1
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 Ordinals = npt.NDArray[np.int64]
 #: Ordinals of entries by the canonical location of their manifest.
@@ -382,6 +383,8 @@ def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
 
 def _vector_place(draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
     given = dict(row["deletion_vector"] or {})
+    if row["location"] is None or row["referenced_file"] is None:
+        return given
     try:
         footer = read_puffin_footer(draft.state.storage, row["location"])
     except IceexploreError:
@@ -405,8 +408,9 @@ def drop_split_offsets(draft: Draft, found: list[Finding]) -> Step:
 def forget_row_ids(draft: Draft, found: list[Finding]) -> Step:
     """Assign new row ids to files whose row ids are negative or assigned twice."""
     places = _entries_of(found)
-    start = draft.document.get("next-row-id")
-    following = start if isinstance(start, int) and start >= 0 else 0
+    start, total = number_in(draft.document, "next-row-id"), _records(draft, places, ContentType.DATA)
+    # a number that leaves no room is wrong itself, and is corrected by the ranges that snapshots have assigned
+    following = start if start is not None and 0 <= start <= _MOST_ROW_IDS - total else assigned_row_ids(draft)
     for name, ordinals in places.items():
         rows = _records(draft, {name: ordinals}, ContentType.DATA)
 

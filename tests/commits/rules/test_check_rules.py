@@ -223,6 +223,7 @@ ROOT_EDITS: dict[str, Callable[[EntryBatch], EntryBatch]] = {
     "sequence-order": lambda b: edited(b, is_named("R2"), sequence_number=99, file_sequence_number=99),
     "row-ids": lambda b: edited(b, is_named("R2"), first_row_id=5),
     "row-ids ": lambda b: edited(b, is_named("R2"), first_row_id=10_000),
+    "row-ids  ": lambda b: edited(b, is_named("R2"), first_row_id=2**63 - 1),
     "duplicate-file": lambda b: plus(b, data_file("L1", rows=1), first_row_id=0, status=0, snapshot_id=1),
     "duplicate-file ": lambda b: plus(b, data_file("R2", rows=1), first_row_id=0, status=0, snapshot_id=1),
     "affinity": lambda b: edited(b, of_kind(4), referenced_file="s3://x/no"),
