@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import iceexplore as ix
 from iceexplore.doctor import Report
 from iceexplore.errors import OptionError
 from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
-from tests.doctor.damages import DAMAGES, Damage, document_path, edit_json, edit_manifest, healthy, records
+from tests.doctor.damages import DAMAGES, Damage, Record, document_path, edit_json, edit_manifest, healthy, records
 from tests.doctor.repairs import HOPELESS, ROWS
 
 
@@ -127,6 +128,29 @@ def test_new_row_ids_fit_in_64_bits(tmp_path: Path) -> None:
     plan = ix.open(folder).check().repair()
     assert plan.is_complete and plan.table.check("rows").ok
     assert plan.table.metadata.next_row_id == 19
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_deletes_that_spell_another_scheme_apply_in_the_copy(version: int, tmp_path: Path) -> None:
+    folder = healthy(tmp_path, version)
+    if version == 2:
+        next(d for d in DAMAGES if d.name == "deletes_spell_another_scheme").damage(folder)
+    else:
+
+        def change(record: Record) -> None:
+            named = record["data_file"]["referenced_data_file"]
+            assert named.startswith("file://")
+            record["data_file"]["referenced_data_file"] = named.removeprefix("file://")
+
+        edit_manifest(folder, records(change), 1)
+    table = ix.open(folder)
+    assert table.count() == 17
+    table.simulate().save(tmp_path / "fixed")
+    shutil.rmtree(folder)
+    copy = ix.open(tmp_path / "fixed")
+    assert copy.count() == 17
+    (named,) = copy.inspect.delete_files()["referenced_data_file"]
+    assert named in set(copy.inspect.data_files()["file_path"])
 
 
 def test_an_old_metadata_file_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:

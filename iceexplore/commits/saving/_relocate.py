@@ -6,12 +6,14 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyMapArray, Binaries, PlainValue, build
+from iceexplore.arrow import AnyArray, AnyMapArray, Binaries, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_footer
 from iceexplore.errors import FormatError, MemoryLimitError
@@ -30,9 +32,10 @@ from iceexplore.formats import (
     sniff,
 )
 from iceexplore.manifests import slow_work, whole
-from iceexplore.storage import JsonValue, Storage
+from iceexplore.storage import JsonValue, Storage, canonical
 
 __all__ = [
+    "Moves",
     "relocated_deletes",
     "relocated_document",
     "relocated_manifest",
@@ -58,6 +61,25 @@ class RelocatedDeletes:
     paths: tuple[str, str] | None = None
 
 
+class Moves(dict[str, str]):
+    """New locations of files by old ones: delete files may spell those of data files in another way than entries do."""
+
+    def __init__(self, moved: Mapping[str, str] = MappingProxyType({})) -> None:
+        super().__init__(moved)
+        self._canonical: dict[str, str] = {}
+        self._known = 0
+
+    def find(self, name: str) -> str | None:
+        """Return the new location of a file, by any spelling of its old one; None if it has not moved."""
+        found = self.get(name)
+        if found is not None or not self:
+            return found
+        for old, new in islice(self.items(), self._known, None):
+            self._canonical.setdefault(canonical(old), new)
+        self._known = len(self)
+        return self._canonical.get(canonical(name))
+
+
 def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
     """Return a position delete file or Puffin file with rewritten locations; None if none of its locations moved.
 
@@ -76,6 +98,7 @@ def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str])
         The file cannot be read.
     """
     data = storage.read(location, kind="delete-file")
+    moved = _moves(moved)
     kind = sniff(data)
     if kind == PUFFIN.name:
         puffin = relocated_puffin(storage, location, data, moved)
@@ -83,7 +106,7 @@ def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str])
     known = format_named(kind)
     if known is None:
         raise cannot_rewrite(location, kind or "an unknown format")
-    rewrite = PathRewrite(moved, (FILE_PATH_ID, "file_path"), (POS_ID, "pos"))
+    rewrite = PathRewrite(moved.find, (FILE_PATH_ID, "file_path"), (POS_ID, "pos"))
     made = known.with_paths(storage, location, data, rewrite)
     return None if made is None else RelocatedDeletes(*made)
 
@@ -94,15 +117,17 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
     All bytes before the footer stay, so that manifest entries still find the blobs; in the footer only the references
     change.
     """
+    moved = _moves(moved)
     file = read_puffin_footer(storage, location, len(data))
-    if not any(blob.properties.get(_REFERENCED) in moved for blob in file.blobs):
+    if not any(moved.find(blob.properties.get(_REFERENCED) or "") for blob in file.blobs):
         return None
     footer = json.loads(file.payload)
     for blob in footer["blobs"]:
         properties: Any = blob.get("properties") if isinstance(blob, dict) else None
         old = properties.get(_REFERENCED) if isinstance(properties, dict) else None
-        if isinstance(old, str) and old in moved:
-            properties[_REFERENCED] = moved[old]
+        new = moved.find(old) if isinstance(old, str) else None
+        if new is not None:
+            properties[_REFERENCED] = new
     text = json.dumps(footer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     blobs = data[: len(data) - file.footer_size]
     # The new footer payload is not compressed, so no flags are set.
@@ -112,6 +137,8 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
 #: Fields that contain locations, by id (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), with the field
 #: that contains the length of the file, if any.
 _LOCATIONS = {500: 501, 100: 104, 143: None, 155: None}
+#: Of these, the one that is a reference to another entry's file.
+_REFERENCE = 143
 #: lower_bounds and upper_bounds; for a position delete file they contain paths.
 _BOUNDS = (125, 128)
 #: Table properties that would send later writers to another place.
@@ -181,6 +208,7 @@ def relocated_manifest(
     FormatError
         The file cannot be read, or is neither Avro nor Parquet.
     """
+    moved = _moves(moved)
     try:
         if data.startswith(Avro.magic):
             return _avro(data, location, moved, lengths, paths or {})
@@ -196,7 +224,7 @@ def relocated_manifest(
 def _avro(
     data: bytes,
     location: str,
-    moved: Mapping[str, str],
+    moved: Moves,
     lengths: Mapping[str, int],
     paths: Mapping[str, tuple[str, str]],
 ) -> bytes:
@@ -211,12 +239,23 @@ def _avro(
     return rewritten_avro(schema, metadata, changed())
 
 
+def _moves(moved: Mapping[str, str]) -> Moves:
+    return moved if isinstance(moved, Moves) else Moves(moved)
+
+
+def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
+    """Return what finds the new location in a field: entries' own locations are the names under which files moved."""
+    if number != _REFERENCE:
+        return moved.get
+    return lambda name: moved.find(name) if isinstance(name, str) else None
+
+
 def _record_change(
-    schema: JsonValue, moved: Mapping[str, str], lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
+    schema: JsonValue, moved: Moves, lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
 ) -> Callable[[Any], None]:
     """Return a function that replaces the locations in a record of this schema, and in nested records."""
     ids = {f.get("field-id"): f["name"] for f in schema.get("fields", ())}
-    here = [(ids[i], ids.get(beside)) for i, beside in _LOCATIONS.items() if i in ids]
+    here = [(ids[i], ids.get(beside), _new_location(moved, i)) for i, beside in _LOCATIONS.items() if i in ids]
     bounds = [(ids[i], end) for end, i in enumerate(_BOUNDS) if i in ids]
     path = ids.get(100)
     inside = []
@@ -227,8 +266,8 @@ def _record_change(
             inside.append((f["name"], _record_change(record, moved, lengths, paths)))
 
     def change(record: PlainValue) -> None:
-        for name, beside in here:
-            new = moved.get(record[name])
+        for name, beside, find in here:
+            new = find(record[name])
             if new is not None:
                 record[name] = new
                 if beside and record[beside] is not None:
@@ -253,7 +292,7 @@ def _bound(pair: PlainValue, path: str) -> PlainValue:
 def _parquet(
     data: bytes,
     location: str,
-    moved: Mapping[str, str],
+    moved: Moves,
     lengths: Mapping[str, int],
     paths: Mapping[str, tuple[str, str]],
 ) -> bytes:
@@ -270,7 +309,7 @@ def _parquet(
 
 def _columns(
     array: pa.StructArray,
-    moved: Mapping[str, str],
+    moved: Moves,
     lengths: Mapping[str, int],
     paths: Mapping[str, tuple[str, str]],
 ) -> pa.StructArray:
@@ -284,6 +323,9 @@ def _columns(
         if at is None or not pa.types.is_string(fields[at].type):
             continue
         found = new.take(pc.index_in(children[at], value_set=old))
+        if number == _REFERENCE:
+            respelled = _respelled(children[at].filter(found.is_null()), children[at], moved)
+            children[at] = pc.coalesce(respelled, children[at])
         children[at] = pc.coalesce(found, children[at])
         size_at = None if beside is None else ids.get(beside)
         if size_at is not None:
@@ -304,6 +346,13 @@ def _columns(
             children[i] = _columns(cast(pa.StructArray, children[i]), moved, lengths, paths)
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+
+
+def _respelled(names: AnyArray, among: AnyArray, moved: Moves) -> pa.StringArray:
+    """Return the new locations of files in a column, by other spellings of the old ones; null for other files."""
+    found = {name: moved.find(name) for name in build.to_pylist(names.unique()) if name is not None}
+    row = pc.index_in(among, value_set=pa.array(list(found), pa.string()))
+    return pa.array(list(found.values()), pa.string()).take(row)
 
 
 def _bounds(maps: AnyMapArray, ends: Binaries) -> AnyMapArray:

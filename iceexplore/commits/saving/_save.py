@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Literal, get_args
 from iceexplore.arrow import build
 from iceexplore.commits.saving._reachable import files_of_leaves, tree_files
 from iceexplore.commits.saving._relocate import (
+    Moves,
     relocated_deletes,
     relocated_document,
     relocated_manifest,
@@ -177,7 +178,7 @@ class _Saver:
         self.keep = location == "keep"
         self.old = state.metadata.location.rstrip("/")
         self.new = self.old if self.keep else (location or str(target)).rstrip("/")
-        self.moved: dict[str, str] = {}
+        self.moved = Moves()
         self.names: set[str] = set()
         self.lengths: dict[str, int] = {}
         self.paths: dict[str, tuple[str, str]] = {}
@@ -211,7 +212,7 @@ class _Saver:
                 if self._copy(location, name, "other"):
                     self.moved[location] = f"{self.new}/{name}"
                 step()
-            files = dict(self.moved)
+            files = Moves(self.moved)
             for location, name in positions.items():
                 self._delete_file(location, name, files)
                 step()

@@ -102,7 +102,6 @@ class Avro(DataFileFormat):
 
     def with_paths(self, storage: Storage, location: str, data: bytes, rewrite: PathRewrite) -> Rewritten | None:
         """Return a position delete file with other paths and the original's header."""
-        moved = rewrite.moved
         try:
             # Rows have few values, which are long; the number of rows is limited below.
             work = Budget(location, len(data), most=max(_PLAIN_BYTES, _PLAIN_RATIO * len(data)))
@@ -111,7 +110,8 @@ class Avro(DataFileFormat):
             at, pos = (names.get(number, name) for number, name in (rewrite.path, rewrite.position))
             _check_objects(data, location)
             rows: list[Any] = list(records)
-            if not any(row[at] in moved for row in rows):
+            moved = rewrite.moved({row[at] for row in rows})
+            if not moved:
                 return None
             for row in rows:
                 row[at] = moved.get(row[at], row[at])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError
 from iceexplore.formats._fields import field_id
@@ -25,15 +26,19 @@ class PathRewrite:
 
     Attributes
     ----------
-    moved
-        New locations of data files by old ones.
+    find
+        Returns a data file's new location by its old one; None for other files.
     path, position
         The columns of a position delete file.
     """
 
-    moved: Mapping[str, str]
+    find: Callable[[str], str | None]
     path: Column
     position: Column
+
+    def moved(self, paths: Iterable[str | None]) -> dict[str, str]:
+        """Return the new locations of those of these files that have one."""
+        return {path: new for path in paths if path is not None and (new := self.find(path)) is not None}
 
     def rows(self, table: pa.Table, location: str) -> tuple[pa.Table, tuple[str, str]] | None:
         """Return the rows with new paths, sorted as in the spec, and the first and last path; None if no path moved.
@@ -48,10 +53,11 @@ class PathRewrite:
         if at < 0 or pos < 0:
             raise FormatError("the position delete file has no file_path and pos", location=location)
         paths = table.column(at).cast(pa.string())
-        found = pc.index_in(paths, value_set=pa.array(list(self.moved), pa.string()))
-        if found.null_count == len(found):
+        moved = self.moved(build.to_pylist(pc.unique(paths)))
+        if not moved:
             return None
-        new = pc.coalesce(pa.array(list(self.moved.values()), pa.string()).take(found), paths)
+        found = pc.index_in(paths, value_set=pa.array(list(moved), pa.string()))
+        new = pc.coalesce(pa.array(list(moved.values()), pa.string()).take(found), paths)
         table = table.set_column(at, table.schema.field(at), new.cast(table.schema.field(at).type))
         # Rows are sorted by path and position (spec, "Position Delete Files"), and new names may sort differently.
         names = table.schema.names

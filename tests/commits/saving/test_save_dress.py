@@ -112,7 +112,9 @@ def test_the_default_reads_what_the_simulation_did_not_write(tmp_path: Path) -> 
 def test_codecs_and_encodings_of_any_writer(codec: str, dictionary: bool) -> None:
     field = pa.field("location", pa.string(), metadata={"PARQUET:field_id": "100"})
     other = pa.field("n", pa.int64(), metadata={"PARQUET:field_id": "7"})
-    table = build.table([["a", "b", "b"], [1, 2, 3]], schema=build.schema([field, other]))
+    reference = pa.field("referenced_file", pa.string(), metadata={"PARQUET:field_id": "143"})
+    columns = [["a", "b", "b"], [1, 2, 3], ["file:///b", None, "file:///a"]]
+    table = build.table(columns, schema=build.schema([field, other, reference]))
     out = io.BytesIO()
     extra: Any = {} if dictionary else {"column_encoding": {"location": "PLAIN", "n": "DELTA_BINARY_PACKED"}}
     with pq.ParquetWriter(
@@ -125,9 +127,10 @@ def test_codecs_and_encodings_of_any_writer(codec: str, dictionary: bool) -> Non
     ) as writer:
         writer.add_key_value_metadata({"content": "0"})
         writer.write_table(table, row_group_size=2)
-    new = pq.ParquetFile(io.BytesIO(relocated_manifest(out.getvalue(), "m", {"b": "c"}, {})))
+    new = pq.ParquetFile(io.BytesIO(relocated_manifest(out.getvalue(), "m", {"b": "c", "/b": "/c"}, {})))
     old = pq.ParquetFile(io.BytesIO(out.getvalue()))
     assert new.read()["location"].to_pylist() == ["a", "c", "c"]
+    assert new.read()["referenced_file"].to_pylist() == ["/c", None, "file:///a"]
     assert new.metadata.metadata == old.metadata.metadata and new.schema.equals(old.schema)
     for group in range(2):
         for column in range(2):
