@@ -102,7 +102,8 @@ a few tiny files is never slow.
 - A file is "not marked as sorted" by its `sort_order_id`: many engines sort files without recording it.
 - Overlap is measured for the first column of the table's sort order, if its transform preserves the order.
 - Columns in lists and maps never have bounds, and are not reported.
-- Numbers of distinct values (NDV) are not compared with the theta sketches of statistics files: that needs the data.
+- Numbers of distinct values (NDV) are compared with the theta sketches of statistics files from level `"files"` on
+  (`ndv-untrue`), but not with the data.
 - Unused partition specs are not looked for in tables with more than 200 snapshots (20 in V4) and more than one spec,
   because every manifest list would have to be read.
 

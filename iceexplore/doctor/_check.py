@@ -18,6 +18,7 @@ from iceexplore.doctor.checks._folder import check_folder
 from iceexplore.doctor.checks._leaves import check_leaves
 from iceexplore.doctor.checks._roots import check_roots
 from iceexplore.doctor.checks._rules import check_v4_rules
+from iceexplore.doctor.checks._sketches import check_sketches
 from iceexplore.doctor.examination._examination import Examination, Level
 from iceexplore.doctor.health._health import check_health
 from iceexplore.doctor.model._finding import Finding, rank
@@ -118,6 +119,7 @@ def examine_in_steps(
     if level != "metadata":
         assert verify is not None
         yield from check_files(examination, verify)
+        check_sketches(examination)
     yield "Dating what was found …"
     manifests = frozenset(
         {
