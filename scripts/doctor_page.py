@@ -125,9 +125,33 @@ What one step brings to light is mended as well, in up to five rounds. The noteb
 - Only what the report found is mended: `t.check(snapshots="all").repair()` mends older snapshots, too. Other snapshots
   that list a repaired manifest get the repaired one.
 - If the newest metadata file cannot be read, the plan goes back to the last one that can. Later commits are lost.
-- Data files are never rewritten. A manifest that is lost is left out with its files, and entries of lost files go.
+- Data files are never rewritten, and entries of lost files go.
+- The files of a lost or truncated manifest are listed again where they can be found; see below.
 - Of tables with the root manifests of V4, only the metadata file is mended.
 - Encrypted tables are refused.
+
+### Lost manifests
+
+The row of a lost manifest in the manifest list still states how many files and rows the manifest added and kept, their
+partitions, and its sequence number. The plan looks for these files
+
+1. in the manifests of other snapshots: those that a merge replaced, or later ones. A file that a commit removed since
+   does not come back. This is `certain` if every file found must have been in the lost manifest;
+2. in the data folder (`data` below the table's location, and `write.data.path`): Parquet files with the table's
+   columns, position delete files and Puffin files that no readable manifest lists. Metrics and partition values come
+   from their footers and folders. Files that were written after the commit are left out, if the times of other files
+   can be trusted. This is always a guess, because a failed commit may have left a file with the same number of rows.
+
+Files are taken only if the stated counts allow exactly one choice. Otherwise none is taken: the step names the
+candidates, and how to register the right ones with Spark, PyIceberg or Java. What is not found is left out, and the
+step says how many files and rows that are.
+
+- Sequence numbers and row ids are those of the other manifests. Of files from the data folder, added ones get the
+  sequence number of the lost manifest; files that it had only kept get its lowest one, and the step says so if equality
+  deletes may then remove too much. Their row ids are known only if one file is missing; otherwise they are new.
+- Deleted rows stay deleted only if their deletes are found, too: deletion vectors and position delete files are,
+  equality delete files only in other manifests. The step says if deletes are lost.
+- Data files in ORC and Avro are found in other manifests only.
 
 ## Limits
 

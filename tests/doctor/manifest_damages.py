@@ -10,6 +10,7 @@ from typing import Any
 
 import fastavro
 
+import iceexplore as ix
 from tests.doctor.damages import (
     Record,
     damage,
@@ -60,6 +61,25 @@ def list_and_manifests_of_a_commit_cleaned_up(folder: Path) -> str:
     for row in rows:
         if row["added_snapshot_id"] == newest:
             local(row["manifest_path"]).unlink()
+    path.unlink()
+    return path.name
+
+
+@damage(2, "file-missing", "fail", version=3)
+def rewritten_manifest_gone(folder: Path) -> str:
+    ix.lab(folder).rewrite_manifests()  # older snapshots still list the ones that it replaces
+    (path,) = manifest_paths(folder)
+    path.unlink()
+    return path.name
+
+
+@damage(2, "file-missing", "fail")
+def manifest_gone_with_its_files(folder: Path) -> str:
+    path = manifest_paths(folder)[0]
+    with path.open("rb") as file:
+        rows: list[Any] = list(fastavro.reader(file))
+    for row in rows:
+        local(row["data_file"]["file_path"]).unlink()
     path.unlink()
     return path.name
 

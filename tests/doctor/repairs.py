@@ -25,12 +25,11 @@ UNREPAIRABLE = {
 #: that cannot be read or apply to nothing.
 ROWS = {
     "data_file_gone": 16,
-    "manifest_gone": 15,
+    "manifest_gone_with_its_files": 15,
     "current_list_gone": 15,
     "data_file_cut": 16,
     "file_with_two_sizes": 14,
     "vector_of_a_file_that_is_not_live": 18,
-    "manifest_closed_early": 15,
     "live_file_gone_after_expiry": 12,
     "uuid_bounds_in_the_wrong_byte_order": 2,
     "equality_deletes_older_than_the_data": 18,
@@ -39,7 +38,6 @@ ROWS = {
     "vector_in_no_puffin_file": 18,
     "vector_that_claims_more_bitmaps_than_it_has": 18,
     "list_and_manifests_of_a_commit_cleaned_up": 15,
-    "manifests_of_a_commit_cleaned_up": 15,
 }
 #: All of these names.
 HOPELESS = {name for names in UNREPAIRABLE.values() for name in names}

@@ -44,12 +44,21 @@ class _Facts:
     open: bool = False  # a row group has values but no bounds
 
 
-def files_of_paths(state: TableState, paths: Sequence[str], *, check_duplicates: bool = True) -> EntryBatch:
+def files_of_paths(
+    state: TableState, paths: Sequence[str], *, check_duplicates: bool = True, spec_id: int | None = None
+) -> EntryBatch:
     """Return the entries of Parquet files under the roots of the table's storage; only footers are read.
 
     Columns are matched by field id; in a file without ids by the table's name mapping, or else by name. Partition
     values are read from folders named ``field=value``, or else from bounds that allow only one value. NaN counts are
     unknown, because footers do not have them.
+
+    Parameters
+    ----------
+    check_duplicates
+        Whether files that are live already are refused.
+    spec_id
+        The partition spec of the files; by default the table's.
 
     Raises
     ------
@@ -61,9 +70,10 @@ def files_of_paths(state: TableState, paths: Sequence[str], *, check_duplicates:
         A file cannot be read.
     """
     refuse_twice(paths)
-    spec = state.metadata.spec()
+    spec = state.metadata.spec() if spec_id is None else state.metadata.spec(spec_id)
     if spec is None:
-        raise OptionError("the table's default partition spec is missing: files cannot be added")
+        which = "the table's default partition spec" if spec_id is None else f"partition spec {spec_id}"
+        raise OptionError(f"{which} is missing: files cannot be added")
     columns = stat_columns(state.metadata, state.schema)
     batches = [_file(state, path, spec, columns) for path in paths]
     made = concat_batches(batches)

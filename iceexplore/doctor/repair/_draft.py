@@ -59,6 +59,12 @@ class Draft:
         Ids of snapshots whose manifest list is written again.
     dropped_snapshots
         Ids of snapshots to remove.
+    recovered
+        By canonical location, the entries of lost manifests, which are written again.
+    new_files
+        By location, delete files to write.
+    left
+        Why findings are left to a person, by code and place.
     """
 
     state: TableState
@@ -67,6 +73,9 @@ class Draft:
     dropped_leaves: set[str] = field(default_factory=set)
     rewritten_roots: set[int] = field(default_factory=set)
     dropped_snapshots: set[int] = field(default_factory=set)
+    recovered: dict[str, EntryBatch] = field(default_factory=dict)
+    new_files: dict[str, bytes] = field(default_factory=dict)
+    left: dict[tuple[str, str], str] = field(default_factory=dict)
     _written: dict[str, tuple[str, int, EntryBatch]] = field(default_factory=dict)
 
     @classmethod
@@ -111,6 +120,8 @@ class Draft:
             A manifest or list cannot be written, for example because a required value is missing.
         """
         self._drop_snapshots()
+        for location, data in self.new_files.items():
+            sandbox.storage.write(location, data, kind="delete-file")
         by_id = {s.snapshot_id: s for s in self.state.metadata.snapshots}
         for values in self.snapshots():
             snapshot = by_id.get(number_in(values, "snapshot-id") or 0)
@@ -154,7 +165,8 @@ class Draft:
         if root.dialect.has_root_manifest or not root.dialect:
             return
         names = [canonical(name or "") for name in build.to_pylist(root.entries["location"])]
-        edited = any(name in self.leaf_edits or name in self.dropped_leaves for name in names)
+        changed = self.leaf_edits.keys() | self.recovered.keys() | self.dropped_leaves
+        edited = any(name in changed for name in names)
         if not (edited or snapshot.snapshot_id in self.rewritten_roots):
             return
         corrected = self._with_sequence_numbers(root)
@@ -210,13 +222,18 @@ class Draft:
         if name in self._written:
             location, length, batch = self._written[name]
         else:
-            leaf = reader.leaf(root, ordinal, ALL_PARTS)
-            if not leaf.dialect:  # unreadable, and no repair was planned for it: its row stays as it is
-                return EntryBatch(root.entries.slice(ordinal, 1)), EntryBatch.empty()
-            batch = EntryBatch.of(leaf) if name in self.leaf_edits else EntryBatch.of(leaf, ())
-            location, length = leaf.location, leaf.length
-            if name in self.leaf_edits:
-                for edit in self.leaf_edits[name]:
+            edits = self.leaf_edits.get(name)
+            if name in self.recovered:
+                edits, batch = edits or [], self.recovered[name]
+                location, length = stated["location"], 0
+            else:
+                leaf = reader.leaf(root, ordinal, ALL_PARTS)
+                if not leaf.dialect:  # unreadable, and no repair was planned for it: its row stays as it is
+                    return EntryBatch(root.entries.slice(ordinal, 1)), EntryBatch.empty()
+                batch = EntryBatch.of(leaf) if edits is not None else EntryBatch.of(leaf, ())
+                location, length = leaf.location, leaf.length
+            if edits is not None:
+                for edit in edits:
                     batch = edit(batch)
                 if len(batch):
                     data = write_manifest(
@@ -248,9 +265,12 @@ class Draft:
         return row, batch
 
     def _new_location(self, of: str, kind: str, suffix: str) -> str:
+        return self.new_location(of, f"{self.state.metadata.location.rstrip('/')}/metadata", f"-{kind}{suffix}")
+
+    def new_location(self, of: str, folder: str, end: str) -> str:
         """Return a new name, always the same for the same file and metadata file, so that a plan can be repeated."""
         name = uuid.uuid5(uuid.NAMESPACE_URL, f"{self.state.metadata_location}#{of}")
-        return f"{self.state.metadata.location.rstrip('/')}/metadata/{name}-{kind}{suffix}"
+        return f"{folder}/{name}{end}"
 
 
 def number_in(values: Mapping[str, Any], key: str) -> int | None:

@@ -29,7 +29,6 @@ __all__ = [
     "drop_dangling",
     "drop_duplicate_files",
     "drop_entries",
-    "drop_lost_manifests",
     "drop_missing_files",
     "drop_split_offsets",
     "drop_surplus_vectors",
@@ -168,29 +167,6 @@ def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
         text += ". The current snapshot is not affected; time travel to the removed ones fails already."
         sql = (f"CALL <catalog>.system.expire_snapshots(table => '<table>', snapshot_ids => ARRAY({names}))",)
     return step_of("Remove snapshots without a manifest list", text, found, rows_lost=lost, rows_back=None, sql=sql)
-
-
-def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
-    """Remove lost manifests from the lists, and register their data files again where these are still there."""
-    names = {canonical(f.location) for f in found}
-    draft.dropped_leaves |= names
-    lost = 0
-    root = draft.state.root()
-    deletes = False
-    for row in [] if root is None else build.to_pylist(root.entries):
-        if canonical(row["location"] or "") in names:
-            stats = row["manifest_stats"] or {}
-            deletes |= row["content_type"] == ContentType.DELETE_MANIFEST
-            if row["content_type"] != ContentType.DELETE_MANIFEST:
-                lost += (stats.get("added_rows_count") or 0) + (stats.get("existing_rows_count") or 0)
-    text = "Removes the manifests from the lists, with the files that only they listed."
-    if deletes:
-        text += " One of them listed deletes: rows that were deleted come back."
-    python = ("Iceberg's Java API: table.newAppend().appendFile(file) registers a file that is still there again",)
-    return step_of(
-        "Remove lost manifests", text, found, certain=False, rows_lost=lost, rows_back=None if deletes else 0,
-        python=python,
-    )  # fmt: skip
 
 
 # Entries --------------------------------------------------------------------------------------------------------------

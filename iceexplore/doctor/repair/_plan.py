@@ -164,11 +164,18 @@ def plan_repair(
     sandbox = start_sandbox(now)
     left = list(check(now) if steps else findings)
     for _ in range(_MOST_ROUNDS):
-        todo = [f for f in left if (f.code, f.where) not in refused and _repair_of(now, f) is not None]
+        todo = _todo(now, [f for f in left if (f.code, f.where) not in refused])
         if not todo:
             break
         draft = Draft.of(now)
-        made = [repair.plan(draft, mine) for repair, mine in _grouped(now, todo)]
+        made = [step for repair, mine in _grouped(now, todo) for step in _steps(repair.plan(draft, mine))]
+        refused |= {
+            (one.code, one.where): Unrepaired(one, draft.left[one.code, one.where])
+            for one in todo
+            if (one.code, one.where) in draft.left
+        }
+        if not made:
+            continue
         try:
             draft.write(sandbox)
         except IceexploreError as error:
@@ -231,10 +238,22 @@ def _in_tree(state: TableState, finding: Finding) -> bool:
     return root is not None and root.dialect.has_root_manifest and not finding.location.endswith((".json", ".gz"))
 
 
+def _todo(state: TableState, findings: list[Finding]) -> list[Finding]:
+    """Return the findings to repair now: deletes of files that a lost manifest lists are not dangling."""
+    repairs = [_repair_of(state, f) for f in findings]
+    recovers = any(r is not None and r.recovers for r in repairs)
+    chosen = zip(findings, repairs, strict=True)
+    return [f for f, r in chosen if r is not None and not (recovers and r.waits)]
+
+
 def _grouped(state: TableState, findings: list[Finding]) -> list[tuple[Repair, list[Finding]]]:
     """Return the findings by repair, in the order of the registry."""
     chosen = [(_repair_of(state, f), f) for f in findings]
     return [(repair, mine) for repair in REPAIRS if (mine := [f for r, f in chosen if r is not None and r is repair])]
+
+
+def _steps(made: Step | Sequence[Step]) -> Sequence[Step]:
+    return [made] if isinstance(made, Step) else made
 
 
 def _merged(steps: list[Step]) -> list[Step]:

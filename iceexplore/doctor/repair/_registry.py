@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from iceexplore.doctor.model._finding import Finding
 from iceexplore.doctor.repair import _document_repairs as document
 from iceexplore.doctor.repair import _entry_repairs as entries
+from iceexplore.doctor.repair import _lost_manifest_repairs as manifests
 from iceexplore.doctor.repair._draft import Draft
 from iceexplore.doctor.repair._step import Step
 from iceexplore.storage import canonical
 
 __all__ = ["COPIED", "REPAIRS", "Repair", "UNREPAIRABLE", "is_unreadable_metadata", "key_of"]
+
+
+#: Plans a repair.
+Planner = Callable[[Draft, list[Finding]], Step | Sequence[Step]]
 
 
 @dataclass(frozen=True)
@@ -25,14 +30,20 @@ class Repair:
     pattern
         Matches the keys (`key_of`) of the findings that it mends.
     plan
-        Adds its edits to a draft and returns the step that describes them.
+        Adds its edits to a draft and returns the step or steps that describe them; none if it can do nothing, with the
+        reasons in `Draft.left`.
     since
         The first format version whose tables it can mend.
+    recovers, waits
+        Whether it lists files of lost manifests again; and whether it waits for that, because it compares files with
+        all live ones.
     """
 
     pattern: re.Pattern[str]
-    plan: Callable[[Draft, list[Finding]], Step]
+    plan: Planner
     since: int = 1
+    recovers: bool = False
+    waits: bool = False
 
 
 def key_of(finding: Finding, lists: Collection[str]) -> str:
@@ -62,8 +73,8 @@ def is_unreadable_metadata(finding: Finding) -> bool:
     )
 
 
-def _repair(pattern: str, plan: Callable[[Draft, list[Finding]], Step], since: int = 1) -> Repair:
-    return Repair(re.compile(pattern), plan, since)
+def _repair(pattern: str, plan: Planner, since: int = 1, *, recovers: bool = False, waits: bool = False) -> Repair:
+    return Repair(re.compile(pattern), plan, since, recovers, waits)
 
 
 #: Every repair; the first whose pattern matches a finding is taken.
@@ -85,24 +96,24 @@ REPAIRS: tuple[Repair, ...] = (
     _repair(r"table-moved .*|table-uuid-differs .*", document.copy_table),
     # manifest lists and manifests
     _repair(r"file-(missing|truncated|corrupt) list .*", entries.restore_snapshot),
-    _repair(r"file-missing file .*", entries.drop_lost_manifests),
+    _repair(r"file-missing file .*", manifests.recover_lost_manifests, recovers=True),
     _repair(r"count-mismatch file 50\d .*|totals-differ .*|summary-(missing|untrue) .*", entries.rewrite_lists),
     _repair(r"bounds-untrue row .*|sequence-number (file|row) .*|avro-nullability list .*", entries.rewrite_lists),
     _repair(r"root-other-snapshot list .*", entries.rewrite_lists),
     _repair(r"(avro-no-field-ids|avro-nullability) .*", entries.rewrite_manifests),
     _repair(r"(header-version-missing|header-incomplete) .*", entries.rewrite_manifests),
     _repair(r"file-corrupt file 517 content", entries.set_contents),
-    _repair(r"file-(corrupt|truncated) file .*|manifest-salvaged .*", entries.rewrite_manifests),
+    _repair(r"file-(corrupt|truncated) file .*|manifest-salvaged .*", manifests.complete_manifests, recovers=True),
     _repair(r"value-undecodable entry 12[58] .*", entries.rewrite_manifests),
     # entries
     _repair(r"file-missing entry .*", entries.drop_missing_files),
     _repair(r"file-twice .*", entries.drop_duplicate_files),
     _repair(r"dv-twice .*", entries.drop_surplus_vectors),
     _repair(r"file-(truncated|corrupt) entry .*", entries.drop_entries),
-    _repair(r"delete-dangling entry (143 .*|3 .*)", entries.drop_dangling),
+    _repair(r"delete-dangling entry (143 .*|3 .*)", entries.drop_dangling, waits=True),
     _repair(r"count-mismatch entry (record_count|file_size_in_bytes)", entries.set_counts),
     _repair(r"(bounds-untrue|metrics-missing) entry .*|count-mismatch entry 1\d\d .*", entries.recompute_metrics),
-    _repair(r"delete-path entry 143 .*", entries.point_vectors_at_files, since=3),
+    _repair(r"delete-path entry 143 .*", entries.point_vectors_at_files, since=3, waits=True),
     _repair(r"entry-invalid entry 14[45] .*", entries.restore_vector_places),
     _repair(r"split-offsets-invalid entry .*", entries.drop_split_offsets),
     _repair(r"row-ids-twice entry .*", entries.forget_row_ids),

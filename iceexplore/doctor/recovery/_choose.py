@@ -1,0 +1,100 @@
+"""Choose among candidates for the files of a lost manifest, by the counts that its row in the manifest list states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Choice", "Counts", "choose"]
+
+_Mask = npt.NDArray[np.bool_]
+#: The maximum number of steps of the search for subsets with the stated counts; beyond it, the choice is left open.
+_MOST_STEPS = 50_000
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A number of files, and the number of their rows (of delete files and vectors: deletes)."""
+
+    files: int
+    rows: int
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.files + other.files, self.rows + other.rows)
+
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts(self.files - other.files, self.rows - other.rows)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which candidates were in the manifest.
+
+    Attributes
+    ----------
+    taken
+        Those that must have been, if the counts are right.
+    doubtful
+        Those that may have been: the counts allow more than one choice, or none.
+    exact
+        Whether `taken` has exactly the stated counts.
+    """
+
+    taken: _Mask
+    doubtful: _Mask
+    exact: bool
+
+
+def choose(rows: Sequence[int] | npt.NDArray[np.int64], stated: Counts) -> Choice:
+    """Choose among candidates, given by their row counts, those of a manifest with the stated counts.
+
+    If there are more candidates than files, all subsets with the stated counts are compared: what is in each of them is
+    taken, what is in none of them is left out. If there are fewer, all are taken unless they have too many rows.
+    """
+    counts = np.asarray(rows, np.int64)
+    none, everything = np.zeros(len(counts), bool), np.ones(len(counts), bool)
+    surplus = Counts(len(counts), int(counts.sum())) - stated
+    if surplus == Counts(0, 0):
+        return Choice(everything, none, True)
+    if surplus.files < 0:
+        fit = surplus.rows <= 0
+        return Choice(everything if fit else none, none if fit else everything, False)
+    if surplus.files == 0 or surplus.rows < 0:
+        return Choice(none, everything, False)
+    values, of, many = np.unique(counts, return_inverse=True, return_counts=True)
+    # The smaller of the two complementary subsets takes fewer steps to find.
+    dropped = surplus.files <= stated.files
+    found = _subsets(values.tolist(), many.tolist(), surplus if dropped else stated)
+    if not found:
+        return Choice(none, everything, False)
+    chosen = np.array(found, np.int64)
+    chosen = many - chosen if dropped else chosen
+    taken = np.all(chosen == many, axis=0)[of]
+    doubtful = ~taken & np.any(chosen > 0, axis=0)[of]
+    return Choice(taken, doubtful, not doubtful.any())
+
+
+def _subsets(values: list[int], many: list[int], wanted: Counts) -> list[tuple[int, ...]]:
+    """Return how often each value is in each multiset with the wanted counts; nothing if the search takes too long."""
+    out: list[tuple[int, ...]] = []
+    left = _MOST_STEPS
+    stack: list[tuple[tuple[int, ...], Counts]] = [((), wanted)]
+    while stack:
+        left -= 1
+        if left < 0:
+            return []
+        picked, rest = stack.pop()
+        at = len(picked)
+        if rest.files == 0:
+            if rest.rows == 0:
+                out.append((*picked, *(0 for _ in values[at:])))
+            continue
+        if at == len(values) or not values[at] * rest.files <= rest.rows <= values[-1] * rest.files:
+            continue  # values ascend: even the smallest are too many, or the largest too few
+        stack += [
+            ((*picked, n), rest - Counts(n, n * values[at])) for n in range(min(many[at], rest.files) + 1)
+        ]  # fmt: skip
+    return out

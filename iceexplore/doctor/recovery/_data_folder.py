@@ -1,0 +1,321 @@
+"""Files in a table's data folder that no readable manifest lists, as entries that could be listed again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
+from iceexplore.commits import files_of_paths, is_referenced, path_keys
+from iceexplore.deletes import (
+    DELETION_VECTOR,
+    FILE_PATH_ID,
+    POS_ID,
+    read_position_deletes,
+    read_puffin_footer,
+)
+from iceexplore.doctor.recovery._history import History
+from iceexplore.doctor.recovery._lost_manifests import LostManifest
+from iceexplore.errors import IceexploreError
+from iceexplore.formats import PUFFIN, Parquet, format_of_suffix, read_parquet_footer
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch, Status, stats_type
+from iceexplore.metadata import Snapshot, Type, decode_values
+from iceexplore.planning import partition_columns
+from iceexplore.storage import Entry
+
+__all__ = ["DataFolder", "Unlisted", "fits_summaries"]
+
+#: Properties that place data files elsewhere than in the folder ``data``.
+_FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
+#: The maximum number of files to open.
+_MOST_OPENED = 2_000
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+#: About how many known files are compared with their commits, to learn whether times can be trusted.
+_MOST_COMPARED = 100
+#: Field ids from here on are reserved (spec, "Reserved Field IDs").
+_RESERVED = 2147483447
+#: Clocks of machines may differ by so much, in milliseconds.
+_TOLERANCE = 60_000
+
+
+@dataclass(frozen=True)
+class Unlisted:
+    """A file without a manifest.
+
+    Attributes
+    ----------
+    location
+        As the table would spell it.
+    modified_ms
+        When it was written; None if unknown.
+    size
+        In bytes.
+    """
+
+    location: str
+    modified_ms: int | None
+    size: int | None
+
+
+class DataFolder:
+    """The files in a table's data folder that no readable manifest lists.
+
+    Attributes
+    ----------
+    notes
+        Why some files could not be looked at, in sentences.
+    """
+
+    def __init__(self, state: TableState, history: History) -> None:
+        self.state = state
+        self.history = history
+        self.notes: list[str] = []
+        self._committed: dict[int, int] = {}
+        self._made: dict[tuple[str, int, bool], EntryBatch | None] = {}
+
+    @cached_property
+    def _listed(self) -> tuple[list[tuple[str, Entry]], list[bool]]:
+        """Every file in the data folder by its location, and whether a manifest lists it."""
+        storage = self.state.storage
+        table = self.state.metadata.location.rstrip("/")
+        properties = self.state.metadata.properties
+        places = [f"{table}/data", *(properties[name].rstrip("/") for name in _FOLDERS if properties.get(name))]
+        found: dict[str, tuple[str, Entry]] = {}
+        for place in dict.fromkeys(places):
+            try:
+                folder = storage.resolve(place).rstrip("/")
+                entries = storage.entries(folder, recursive=True)
+            except FileNotFoundError:
+                continue
+            except IceexploreError as error:
+                self.notes.append(f"{place} could not be searched for files: {error}")
+                continue
+            for entry in entries:
+                tail = entry.real[len(folder) :]
+                if not entry.is_folder and not self._is_hidden(tail):
+                    found.setdefault(entry.real, (f"{place}{tail}", entry))
+        files = list(found.values())
+        listed = is_referenced(storage, [entry for _, entry in files], self.history.locations)
+        return files, listed.tolist()
+
+    def _is_hidden(self, tail: str) -> bool:
+        """Return whether engines ignore a path: a part begins with ``_`` or ``.``, but not as a partition field."""
+        fields = tuple(f"{f.name}=" for spec in self.state.metadata.partition_specs for f in spec.fields)
+        return any(part.startswith(("_", ".")) and not part.startswith(fields) for part in tail.split("/"))
+
+    @cached_property
+    def files(self) -> tuple[Unlisted, ...]:
+        """The files that no readable manifest lists."""
+        files, listed = self._listed
+        found = [
+            Unlisted(location, entry.modified_ms, entry.size)
+            for (location, entry), is_listed in zip(files, listed, strict=True)
+            if not is_listed and (_is_puffin(location) or format_of_suffix(location) is not None)
+        ]
+        if len(found) > _MOST_OPENED:
+            self.notes.append(
+                f"{len(found):,} files of the data folder are in no manifest, more than are opened ({_MOST_OPENED:,})."
+            )
+            return ()
+        return tuple(found)
+
+    @cached_property
+    def has_clock(self) -> bool | None:
+        """Whether the files' times are those of writing: no known file is younger than the commit that added it.
+
+        None if no file can be compared with its commit.
+        """
+        files, listed = self._listed
+        known = [entry for (_, entry), is_listed in zip(files, listed, strict=True) if is_listed]
+        known = known[:: max(1, len(known) // _MOST_COMPARED)]
+        history = self.history
+        added = np.flatnonzero(history.status != int(Status.DELETED))
+        keys = path_keys(self.state.storage, history.locations.take(build.array(added)))
+        at = pc.index_in(path_keys(self.state.storage, pa.array([e.real for e in known], pa.string())), value_set=keys)
+        checked = 0
+        for entry, row in zip(known, build.to_pylist(at), strict=True):
+            snapshot = None if row is None else history.snapshots.get(int(history.adder[added[row]]))
+            until = None if snapshot is None else self._committed_ms(snapshot)
+            if until is None or entry.modified_ms is None:
+                continue
+            checked += 1
+            if entry.modified_ms > until:
+                return False
+        return True if checked else None
+
+    def _committed_ms(self, snapshot: Snapshot) -> int:
+        """Return when a commit wrote its manifest list, after its data files; estimated if the list is gone."""
+        if snapshot.snapshot_id not in self._committed:
+            try:
+                found = self.state.storage.stat(snapshot.root_location or "").modified_ms
+            except IceexploreError:
+                found = None
+            self._committed[snapshot.snapshot_id] = snapshot.timestamp_ms + _TOLERANCE if found is None else found
+        return self._committed[snapshot.snapshot_id]
+
+    def tiers(self, lost: LostManifest) -> Iterator[tuple[Unlisted, ...]]:
+        """Yield ever wider choices of files that a lost manifest may have listed, the most likely first.
+
+        These are files that share the manifest's UUID; files written between the parent's commit and this one; and
+        all files that were written before the commit.
+        """
+        names = {name for one in lost.names for name in _uuids(one)[:1]}
+        alike = tuple(f for f in self.files if not names.isdisjoint(_uuids(f.location)))
+        if alike:
+            yield alike
+        commit = self.history.snapshots.get(lost.snapshot_id)
+        until = None if commit is None else self._committed_ms(commit)
+        if until is None or self.has_clock is False:
+            yield self.files
+            return
+        before = tuple(f for f in self.files if f.modified_ms is None or f.modified_ms <= until)
+        parent = None if commit is None else self.history.snapshots.get(commit.parent_snapshot_id or -1)
+        since = -1 if parent is None else self._committed_ms(parent)
+        yield tuple(f for f in before if f.modified_ms is not None and f.modified_ms > since)
+        yield before if self.has_clock else self.files
+
+    # Entries ----------------------------------------------------------------------------------------------------------
+
+    def entries(self, file: Unlisted, spec_id: int, *, deletes: bool) -> EntryBatch | None:
+        """Return a file as entries of a data or delete manifest; None if it cannot be one of them.
+
+        Data files get the values of their footers, deletion vectors those of their Puffin file, position delete files
+        those of their rows. Sequence numbers and row ids stay null.
+        """
+        key = file.location, spec_id, deletes
+        if key not in self._made:
+            try:
+                self._made[key] = self._entries(file, spec_id, deletes)
+            except IceexploreError:  # not readable, or of another table
+                self._made[key] = None
+        return self._made[key]
+
+    def _entries(self, file: Unlisted, spec_id: int, deletes: bool) -> EntryBatch | None:
+        if _is_puffin(file.location):
+            return self._vectors(file, spec_id) if deletes else None
+        if not file.location.endswith(Parquet.suffixes):
+            return None
+        ids = {c.field_id for c in read_parquet_footer(self.state.storage, file.location).columns} - {None}
+        if {FILE_PATH_ID, POS_ID} <= ids:
+            return self._positions(file, spec_id) if deletes else None
+        strangers = {i for i in ids if i is not None and i < _RESERVED} - self.state.metadata.all_fields().keys()
+        if deletes or strangers:
+            return None
+        return files_of_paths(self.state, [file.location], check_duplicates=False, spec_id=spec_id)
+
+    def _vectors(self, file: Unlisted, spec_id: int) -> EntryBatch | None:
+        """Return the deletion vectors of a Puffin file, for data files of this spec that the history knows."""
+        footer = read_puffin_footer(self.state.storage, file.location, file.size)
+        rows = []
+        of = []
+        for blob in footer.blobs:
+            named = blob.referenced_data_file
+            known = None if named is None else self._data_file(named)
+            if blob.type != DELETION_VECTOR or known is None or blob.cardinality is None:
+                continue
+            if self.history.spec[known] != spec_id:
+                continue
+            of.append(known)
+            rows.append(
+                {
+                    "content_type": int(ContentType.POSITION_DELETE),
+                    "location": file.location,
+                    "file_format": PUFFIN.name,
+                    "partition_spec_id": spec_id,
+                    "record_count": blob.cardinality,
+                    "file_size_in_bytes": footer.file_size,
+                    "referenced_file": named,
+                    "deletion_vector": {"offset": blob.offset, "size_in_bytes": blob.length, "inline_content": None},
+                }
+            )
+        if not rows:
+            return None
+        return EntryBatch.of_rows(rows, partition=self.history.fetch(np.array(of, np.int64)).partition)
+
+    def _positions(self, file: Unlisted, spec_id: int) -> EntryBatch | None:
+        """Return a position delete file whose data files have this spec and one partition."""
+        rows = read_position_deletes(self.state.storage, file.location, Parquet.name)
+        names = build.to_pylist(pc.unique(rows["file_path"]))
+        known = [at for name in names if (at := self._data_file(str(name))) is not None]
+        if not known or len(known) < len(names) or set(self.history.spec[known].tolist()) != {spec_id}:
+            return None
+        tuples = self.history.fetch(np.array(known, np.int64)).partition
+        if tuples is not None and len({str(value) for value in build.to_pylist(tuples)}) > 1:
+            return None
+        ends = pc.min_max(rows["file_path"]).as_py()
+        bounds = {"lower": ends["min"].encode(), "upper": ends["max"].encode()}
+        row = {
+            "content_type": int(ContentType.POSITION_DELETE),
+            "location": file.location,
+            "file_format": Parquet.name,
+            "partition_spec_id": spec_id,
+            "record_count": len(rows),
+            "file_size_in_bytes": self.state.storage.stat(file.location).size,
+            "referenced_file": names[0] if len(names) == 1 else None,
+        }
+        stats: Any = {FILE_PATH_ID: pa.array([bounds], stats_type(pa.binary()))}
+        return EntryBatch.of_rows([row], stats=stats, partition=None if tuples is None else tuples[:1])
+
+    def _data_file(self, location: str) -> int | None:
+        """Return the row of the history with a data file; None if it has none."""
+        return self._data_files.get(location)
+
+    @cached_property
+    def _data_files(self) -> dict[str, int]:
+        rows = np.flatnonzero(self.history.alive & ~self.history.deletes)
+        return dict(zip(build.to_pylist(self.history.locations.take(build.array(rows))), rows.tolist(), strict=True))
+
+
+def _uuids(location: str) -> list[str]:
+    """Return the UUIDs in a file's name, in lower case."""
+    return _UUID.findall(location.rpartition("/")[2].lower())
+
+
+def _is_puffin(location: str) -> bool:
+    return location.endswith(PUFFIN.suffixes)
+
+
+def fits_summaries(batch: EntryBatch, lost: LostManifest, state: TableState) -> npt.NDArray[np.bool_]:
+    """Return which entries have a partition within a partition summary of the lost manifest."""
+    spec = state.metadata.spec(lost.spec_id)
+    if spec is None or batch.partition is None or any(s is None for s in lost.summaries):
+        return np.ones(len(batch), bool)
+    columns = partition_columns(state.metadata, spec)
+    out = np.zeros(len(batch), bool)
+    for summaries in lost.summaries:
+        fits = np.ones(len(batch), bool)
+        for column, summary in zip(columns, summaries or (), strict=False):
+            at = batch.partition.type.get_field_index(column.key)
+            if at >= 0:
+                fits &= _fits(pc.struct_field(batch.partition, [at]), column.type, summary)
+        out |= fits
+    return out
+
+
+def _fits(values: AnyArray, kind: Type, summary: dict[str, Any]) -> npt.NDArray[np.bool_]:
+    """Return which values are within the bounds of one partition field; all if these cannot be compared."""
+    fits = np.ones(len(values), bool)
+    if summary["contains_null"] is False:
+        fits &= np.asarray(values.is_valid())
+    ends, good = decode_values(kind, pa.array([summary["lower_bound"], summary["upper_bound"]], pa.binary()))
+    if ends.type != values.type or not pc.all(good).as_py():
+        return fits
+    if ends.null_count == 2 and summary["contains_nan"] is False:
+        fits &= np.asarray(values.is_null())  # no value that is not null
+        return fits
+    try:
+        for end, outside in ((ends[0], pc.less), (ends[1], pc.greater)):
+            if end.is_valid:
+                fits &= ~np.asarray(pc.fill_null(outside(values, end), False))
+    except pa.ArrowNotImplementedError:  # UUIDs have no order in Arrow
+        pass
+    return fits

@@ -1,0 +1,332 @@
+"""Recover the entries of one lost manifest: from the manifests of other snapshots, then from the data folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
+from iceexplore.doctor.recovery._choose import Choice, Counts, choose
+from iceexplore.doctor.recovery._data_folder import DataFolder, Unlisted, fits_summaries
+from iceexplore.doctor.recovery._history import History, Rows, keys_of
+from iceexplore.doctor.recovery._lost_manifests import LostManifest, counts_of
+from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, live
+from iceexplore.metadata import Snapshot
+
+__all__ = ["MOST_ROW_IDS", "Recovery", "recover"]
+
+_NOTHING = Counts(0, 0)
+#: Row ids from here on are not assigned: they would not fit into 64 bits.
+MOST_ROW_IDS = 1 << 62
+
+
+@dataclass
+class Recovery:
+    """What became of the files of one lost manifest.
+
+    Attributes
+    ----------
+    known
+        The entries that can still be read, and those that other manifests list.
+    found
+        The entries made of files in the data folder.
+    certain
+        Whether `known` follows from other manifests and the counts.
+    missing
+        The counts of live entries that remain lost; None if unknown.
+    candidates
+        Locations of files of which some may be those that remain lost.
+    numbers_lost
+        Whether files of `found` got the lowest possible sequence number, because their own is unknown.
+    doubtful_deletes
+        The number of equality delete files that may therefore apply to rows that were written later.
+    new_row_ids
+        Whether files of `found` got new row ids, because the old ones are unknown.
+    """
+
+    lost: LostManifest
+    known: EntryBatch
+    certain: bool
+    missing: Counts | None
+    candidates: tuple[str, ...] = ()
+    found: EntryBatch = field(default_factory=EntryBatch.empty)
+    numbers_lost: bool = False
+    doubtful_deletes: int = 0
+    new_row_ids: bool = False
+
+    @property
+    def batch(self) -> EntryBatch:
+        """All entries to write."""
+        return concat_batches([self.known, self.found])
+
+    @property
+    def again(self) -> EntryBatch:
+        """The live entries of `known` that other manifests list; the others can still be read, and come first."""
+        rest = self.known.take(np.arange(len(self.lost.kept), len(self.known)))
+        return rest.filter(live(rest.entries))
+
+    @property
+    def from_history(self) -> Counts:
+        """The counts of `again`."""
+        return counts_of(self.again)
+
+    @property
+    def from_folder(self) -> Counts:
+        """The counts of `found`."""
+        return counts_of(self.found)
+
+
+def recover(history: History, folder: DataFolder, lost: LostManifest, others: Sequence[LostManifest]) -> Recovery:
+    """Recover as many entries of a lost manifest as follow from the counts in its row, and add them to the history.
+
+    Parameters
+    ----------
+    others
+        The other lost manifests.
+    """
+    made = _from_history(history, lost, [o for o in others if _compete(o, lost)])
+    if made.missing is not None and made.missing.files > 0 and not made.candidates:
+        _from_folder(history, folder, made)
+    whole = lost.names if made.missing == _NOTHING else ()
+    history.add(made.batch, lost.snapshots, whole)
+    return made
+
+
+def _compete(one: LostManifest, other: LostManifest) -> bool:
+    """Return whether a file may have been in either of two lost manifests."""
+    return (one.deletes, one.spec_id) == (other.deletes, other.spec_id) and bool(one.snapshots & other.snapshots)
+
+
+# From the manifests of other snapshots --------------------------------------------------------------------------------
+
+
+def _from_history(history: History, lost: LostManifest, rivals: list[LostManifest]) -> Recovery:
+    """Recover entries that readable manifests of other snapshots list.
+
+    A live file of a snapshot is in one of its manifests: what was live, and is in none that can be read, was in the
+    lost one. The EXISTING entries of a commit were live in its parent; what a child still has, or deleted, was live.
+    """
+    key, alive, adder, status = history.key, history.alive, history.adder, history.status
+    listed = history.listed_by(lost.snapshots)
+    commit = history.snapshots.get(lost.snapshot_id)
+    by_commits = np.isin(adder, [lost.snapshot_id, *lost.snapshots])
+    is_deleted = status == int(Status.DELETED)
+    # A commit that deletes a file of a manifest writes the manifest again: a file that one of these commits deleted was
+    # in another one.
+    out = np.unique(key[(listed & alive) | (is_deleted & by_commits & listed)])
+    pool = (key >= 0) & (history.deletes == lost.deletes) & (history.spec == lost.spec_id)
+    pool &= ~listed & ~np.isin(key, out)
+
+    proven = np.zeros(len(key), bool)
+    for child in history.children(lost.snapshots):
+        if child.snapshot_id not in lost.snapshots:
+            mine = history.listed_by({child.snapshot_id})
+            was = mine & np.where(is_deleted, adder == child.snapshot_id, alive & (adder != child.snapshot_id))
+            proven |= np.isin(key, np.unique(key[was]))
+
+    parent = None if commit is None else commit.parent_snapshot_id
+    is_first = commit is not None and parent in (None, -1)
+    whole = is_first or (parent is not None and history.knows_all(parent, deletes=lost.deletes))
+    number = lost.sequence_number
+    if whole:
+        before = np.zeros(len(key), bool) if parent is None else history.listed_by({parent}) & alive
+    else:
+        later = history.later_than(lost.snapshots)
+        removed = is_deleted & ~np.isin(adder, later) & ~proven
+        older = (history.number < number) if number else proven | ~np.isin(adder, later)
+        before = older & ~np.isin(key, np.unique(key[removed]))
+    added = np.where(is_deleted, (history.number == number) & (number > 0), alive & (adder == lost.snapshot_id))
+    if whole or (number == 0 and lost.existing == _NOTHING):
+        # The entry of a deletion has no snapshot id of the file's own commit, and in v1 no number either.
+        added |= proven & ~np.isin(key, np.unique(key[before]) if whole else ())
+    added &= pool
+    added_rows = history.best(added)
+    existing_rows = history.best(pool & before & ~np.isin(key, np.unique(key[added])))
+
+    of_added = _pick(history.records[added_rows], proven[added_rows], lost.added, take_all=True)
+    take_all = whole and commit is not None and _removes_nothing(commit, deletes=lost.deletes)
+    of_existing = _pick(history.records[existing_rows], proven[existing_rows], lost.existing, take_all=take_all)
+    taken_added, taken_existing = added_rows[of_added.taken], existing_rows[of_existing.taken]
+    batches = [_as(history, taken_added, Status.ADDED, lost), _as(history, taken_existing, Status.EXISTING, lost)]
+    rest = existing_rows[~of_existing.taken]
+    if whole and of_existing.exact and Counts(len(rest), int(history.records[rest].sum())) == lost.deleted:
+        deleted = _as(history, rest, Status.DELETED, lost)
+        batches.append(deleted.with_columns(snapshot_id=lost.snapshot_id))
+
+    # Of a commit that can be looked at, each added file that no other manifest lists was in this one.
+    sure_added = len(taken_added) == len(added_rows) and lost.snapshot_id in lost.snapshots
+    sure_added |= bool(proven[taken_added].all())
+    sure_existing = bool(proven[taken_existing].all()) or (whole and of_existing.exact)
+    if any(other.existing != _NOTHING for other in rivals):
+        sure_added = not len(taken_added)
+    if rivals:
+        sure_existing = not len(taken_existing)
+    gone = {name for one in (lost, *rivals) for name in one.names}
+    alone = all(history.knows_all(s, deletes=lost.deletes, besides=gone) for s in lost.snapshots)
+    certain = lost.live is not None and alone and sure_added and sure_existing
+    known = concat_batches([lost.kept, *batches])
+    recovered = concat_batches(batches[:2])
+    missing = None if lost.live is None else lost.live - counts_of(recovered)
+    doubtful = np.concatenate([added_rows[of_added.doubtful], existing_rows[of_existing.doubtful]])
+    names = build.to_pylist(history.locations.take(build.array(doubtful)))
+    return Recovery(lost, known, certain, missing, tuple(map(str, names)))
+
+
+def _removes_nothing(commit: Snapshot, *, deletes: bool) -> bool:
+    """Return whether a commit states that it removed no data file, or no delete file."""
+    name = "removed-delete-files" if deletes else "deleted-data-files"
+    return commit.operation in ("append", "replace") and (commit.summary or {}).get(name, "0") == "0"
+
+
+def _pick(records: Rows, proven: npt.NDArray[np.bool_], stated: Counts | None, *, take_all: bool) -> Choice:
+    """Choose among candidates of which some are proven to have been in the manifest."""
+    none = np.zeros(len(records), bool)
+    if stated is None:  # v1 allows lists without counts
+        return Choice(proven | take_all, none, False)
+    left = stated - Counts(int(proven.sum()), int(records[proven].sum()))
+    if left.files < 0 or left.rows < 0:
+        return Choice(none, ~none, False)
+    rest = choose(records[~proven], left)
+    taken, doubtful = proven.copy(), none
+    taken[~proven] = rest.taken
+    doubtful[~proven] = rest.doubtful
+    return Choice(taken, doubtful, rest.exact)
+
+
+def _as(history: History, rows: Rows, status: Status, lost: LostManifest) -> EntryBatch:
+    """Return entries of the history as entries of the lost manifest; sequence numbers and row ids stay."""
+    batch = history.fetch(rows)
+    if not len(batch):
+        return batch
+    if status is Status.ADDED:
+        return batch.with_columns(status=int(status), snapshot_id=lost.snapshot_id)
+    # The snapshot id of a DELETED entry is that of the deletion: the file's own sequence number names its commit.
+    by_number = {s.sequence_number: s.snapshot_id for s in history.snapshots.values() if s.sequence_number}
+    given = batch.entries.select(["status", "snapshot_id", "file_sequence_number"]).to_pylist()
+    ids = [
+        by_number.get(one["file_sequence_number"]) if one["status"] == Status.DELETED else one["snapshot_id"]
+        for one in given
+    ]
+    return batch.with_columns(status=int(status), snapshot_id=pa.array(ids, pa.int64()))
+
+
+# From the data folder -------------------------------------------------------------------------------------------------
+
+
+def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
+    """Recover entries from files that no manifest lists, if the counts allow exactly one choice of them."""
+    lost, need = made.lost, made.missing
+    assert need is not None
+    last: EntryBatch | None = None
+    choice: Choice | None = None
+    for files in folder.tiers(lost):
+        last = _candidates(history, folder, lost, files, need)
+        choice = choose(np.asarray(last.entries["record_count"]), need)
+        if choice.exact:
+            break
+    if last is None or choice is None or not len(last):
+        return
+    if choice.doubtful.any() or not choice.taken.any():
+        made.candidates = tuple(dict.fromkeys(build.to_pylist(last.entries["location"])))
+        return
+    found = last.filter(pa.array(choice.taken))
+    made.found = _registered(history, made, found)
+    made.missing = need - counts_of(made.found)
+    if made.numbers_lost and not lost.deletes:
+        made.doubtful_deletes = _doubtful_deletes(history, lost)
+
+
+def _candidates(
+    history: History, folder: DataFolder, lost: LostManifest, files: Sequence[Unlisted], need: Counts
+) -> EntryBatch:
+    """Return the files as entries, without those that cannot have been in the lost manifest."""
+    batches = [b for f in files if (b := folder.entries(f, lost.spec_id, deletes=lost.deletes)) is not None]
+    batch = concat_batches(batches)
+    if not len(batch):
+        return batch
+    alive = history.alive & history.listed_by(lost.snapshots)
+    fits = fits_summaries(batch, lost, history.state)
+    fits &= np.asarray(pc.less_equal(batch.entries["record_count"], need.rows))
+    taken = history.keys.take(build.array(np.unique(history.key[alive])))
+    fits &= ~np.asarray(pc.is_in(keys_of(batch.entries), value_set=taken))
+    if lost.deletes:
+        data = history.locations.take(build.array(np.flatnonzero(alive & ~history.deletes)))
+        named = batch.entries["referenced_file"]
+        fits &= np.asarray(pc.or_(named.is_null(), pc.is_in(named, value_set=data)))
+        # A data file has one deletion vector at most.
+        vectors = history.fetch(np.flatnonzero(alive & history.deletes)).entries
+        vectors = vectors.filter(vectors["deletion_vector"].is_valid())
+        with_vector = pc.is_in(named, value_set=vectors["referenced_file"].combine_chunks())
+        fits &= ~np.asarray(pc.and_(with_vector, batch.entries["deletion_vector"].is_valid()))
+    return batch.filter(pa.array(fits))
+
+
+def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBatch:
+    """Return the found files as entries of the lost manifest, with its sequence numbers and row ids."""
+    lost = made.lost
+    existing = counts_of(made.known, Status.EXISTING) - counts_of(lost.kept, Status.EXISTING)
+    added_by_commit = lost.existing is not None and existing.files >= lost.existing.files
+    if added_by_commit:
+        # A compaction gives the files that it adds an older sequence number, so that newer deletes apply to them.
+        alone = counts_of(made.known, Status.EXISTING).files == 0
+        number = lost.least_number if alone else lost.sequence_number
+        batch = found.with_columns(
+            status=int(Status.ADDED), snapshot_id=lost.snapshot_id, sequence_number=number,
+            file_sequence_number=lost.sequence_number,
+        )  # fmt: skip
+    else:
+        made.numbers_lost = lost.least_number < lost.sequence_number
+        # With the lowest number, position deletes of each of these files apply, as they name the file.
+        number = lost.least_number
+        adder = next((i for i, s in history.snapshots.items() if s.sequence_number == number), lost.snapshot_id)
+        batch = found.with_columns(
+            status=int(Status.EXISTING), snapshot_id=adder, sequence_number=number, file_sequence_number=number
+        )
+    if lost.deletes or not lost.has_row_ids:
+        return batch
+    records = np.asarray(pc.fill_null(batch.entries["record_count"], 0)).astype(np.int64)
+    gap = _row_id_gap(made) if added_by_commit and len(batch) == 1 else None
+    if gap is not None and gap[1] == records[0] and gap[0] + gap[1] < MOST_ROW_IDS:
+        return batch.with_columns(first_row_id=gap[0])
+    start = history.next_row_id
+    if not 0 <= start < MOST_ROW_IDS:
+        return batch  # the ids follow from the manifest's, in some order; the number is reported as wrong
+    history.next_row_id = start + int(records.sum())
+    made.new_row_ids = True
+    return batch.with_columns(first_row_id=pa.array(start + np.cumsum(records) - records, pa.int64()))
+
+
+def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
+    """Return the start and length of the only range of the manifest's row ids that no known file has."""
+    lost = made.lost
+    if lost.first_row_id is None or lost.added is None:
+        return None
+    own = made.known.filter(pc.equal(made.known.entries["status"], int(Status.ADDED))).entries
+    starts, counts = (build.to_pylist(own[name]) for name in ("first_row_id", "record_count"))
+    if None in starts:
+        return None
+    at = lost.first_row_id
+    end = at + lost.added.rows + counts_of(lost.kept, Status.ADDED).rows
+    gaps = []
+    for start, count in sorted(zip(starts, counts, strict=True)):
+        if start > at:
+            gaps.append((at, start - at))
+        at = max(at, start + count)
+    if end > at:
+        gaps.append((at, end - at))
+    return gaps[0] if len(gaps) == 1 else None
+
+
+def _doubtful_deletes(history: History, lost: LostManifest) -> int:
+    """Return how many equality delete files are older than files may be that got the lowest sequence number."""
+    rows = np.flatnonzero(history.alive & history.deletes & history.listed_by(lost.snapshots))
+    entries = history.fetch(rows).entries
+    number = pc.fill_null(entries["sequence_number"], 0)
+    between = pc.and_(pc.greater(number, lost.least_number), pc.less_equal(number, lost.sequence_number))
+    equality = pc.equal(entries["content_type"], int(ContentType.EQUALITY_DELETE))
+    return int(pc.sum(pc.and_(between, equality).cast(pa.int64())).as_py() or 0)

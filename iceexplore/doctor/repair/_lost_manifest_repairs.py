@@ -1,0 +1,274 @@
+"""Repairs of lost and truncated manifests: list their files again where these can be found, and leave out the rest."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from iceexplore.arrow import build
+from iceexplore.commits import start_sandbox
+from iceexplore.doctor.maintenance._plan import sql_text
+from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.recovery._choose import Counts
+from iceexplore.doctor.recovery._data_folder import DataFolder
+from iceexplore.doctor.recovery._history import History
+from iceexplore.doctor.recovery._lost_manifests import LostManifest, lost_manifests
+from iceexplore.doctor.recovery._recovery import MOST_ROW_IDS, Recovery, recover
+from iceexplore.doctor.repair._document_repairs import assigned_row_ids, step_of
+from iceexplore.doctor.repair._draft import Draft, number_in
+from iceexplore.doctor.repair._entry_repairs import rewrite_manifests
+from iceexplore.doctor.repair._step import Step
+from iceexplore.errors import IceexploreError
+from iceexplore.graph import amount, live_manifests
+from iceexplore.manifests import ContentType, EntryBatch, concat_batches
+from iceexplore.reading import count_rows
+from iceexplore.storage import canonical
+
+__all__ = ["complete_manifests", "recover_lost_manifests"]
+
+#: The number of files that a text or a call names.
+_NAMED = 3
+
+
+def recover_lost_manifests(draft: Draft, found: list[Finding]) -> list[Step]:
+    """List the files of missing manifests again, from other manifests and the data folder, and leave out the rest."""
+    history = History(draft.state)
+    # A finding names its first places only.
+    names = _names(found) | history.missing({s for f in found for s in f.snapshots})
+    lost = lost_manifests(draft.state, names)
+    draft.dropped_leaves |= names - {name for one in lost for name in one.names}
+    return _steps(draft, found, lost, history)
+
+
+def complete_manifests(draft: Draft, found: list[Finding]) -> list[Step]:
+    """Write damaged manifests again, with the entries that can be read and those that can be found elsewhere."""
+    names = _names(found)
+    lost = lost_manifests(draft.state, names)
+    if not lost:
+        return [rewrite_manifests(draft, found)]
+    steps = _steps(draft, found, lost, History(draft.state))
+    if names - {name for one in lost for name in one.names} or any(len(one.kept) for one in lost):
+        steps.insert(0, rewrite_manifests(draft, found))
+    return steps
+
+
+def _names(found: list[Finding]) -> set[str]:
+    return {canonical(place.partition("#")[0]) for f in found for place in (f.location, *f.places)}
+
+
+def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> tuple[list[Recovery], list[str]]:
+    """Recover lost manifests, the oldest first, and add what is recovered to the draft.
+
+    Returns
+    -------
+    tuple
+        What was recovered, and why parts of the data folder could not be searched.
+    """
+    folder = DataFolder(draft.state, history)
+    stated = number_in(draft.document, "next-row-id")
+    # A number that leaves no room is wrong itself.
+    is_usable = stated is not None and 0 <= stated < MOST_ROW_IDS
+    following = history.next_row_id = stated if stated is not None and is_usable else assigned_row_ids(draft)
+    out = []
+    for one in lost:
+        made = recover(history, folder, one, [other for other in lost if other is not one])
+        first, *others = one.names
+        draft.dropped_leaves |= set(others)
+        if len(made.batch):
+            draft.recovered[first] = made.batch
+        else:
+            draft.dropped_leaves.add(first)
+        out.append(made)
+    if history.next_row_id > following:
+        draft.document["next-row-id"] = history.next_row_id
+    return out, folder.notes
+
+
+# Steps ----------------------------------------------------------------------------------------------------------------
+
+
+def _steps(draft: Draft, found: list[Finding], lost: Sequence[LostManifest], history: History) -> list[Step]:
+    """Return a step for what other manifests list, one for what the data folder has, and one for what remains lost."""
+    made, notes = _recovered(draft, lost, history)
+    known = [one for one in made if one.from_history.files]
+    in_folder = [one for one in made if one.from_folder.files]
+    left = [one for one in made if one.missing is None or one.missing.files or one.missing.rows]
+    out = []
+    if known:
+        out.append(_from_manifests(draft, found, known, made))
+    if in_folder:
+        out.append(_from_files(draft, found, in_folder, made))
+    if left or not out:
+        out.append(_left_out(draft, found, left, notes))
+    return out
+
+
+def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], made: list[Recovery]) -> Step:
+    """Return the step of entries that manifests of other snapshots list."""
+    total = _sum(one.from_history for one in known)
+    certain = all(one.certain for one in known)
+    text = f"Manifests of other snapshots list {_counted(total, known)} of {_manifests(known)}; they are listed again."
+    if certain:
+        text += " Each must have been in there: it was live, and no other manifest of these snapshots lists it."
+    else:
+        text += " They fit its counts, but a file that was removed since may be among them."
+    text += " Sequence numbers and row ids are those of the other manifests."
+    data = [one for one in known if not one.lost.deletes]
+    back = _rows_back(draft, made, data, with_found=False)
+    files = [name for one in data for name in build.to_pylist(one.again.entries["location"])]
+    return _step(
+        "List the files of lost manifests again", text, found, known, certain=certain, rows_back=back,
+        **_calls(files, deletes=not data),
+    )  # fmt: skip
+
+
+def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], made: list[Recovery]) -> Step:
+    """Return the step of files in the data folder that no manifest lists."""
+    total = _sum(one.from_folder for one in in_folder)
+    text = (
+        f"The data folder has {_counted(total, in_folder)} that no manifest lists and that fit the counts and "
+        f"partitions of {_manifests(in_folder)}; they are listed again, with the metrics of their footers. A failed "
+        "commit may have left such files behind, too: check their rows."
+    )
+    if any(one.new_row_ids for one in in_folder):
+        text += " Their row ids are lost: they get new ones, so readers that follow rows by id see new rows."
+    if any(one.numbers_lost for one in in_folder):
+        text += " The sequence numbers of files that the manifest had kept are lost: they get the lowest possible one."
+    doubtful = sum(one.doubtful_deletes for one in in_folder)
+    if doubtful:
+        text += f" So {amount(doubtful, 'equality delete file')} may delete rows that were written later."
+    data = [one for one in in_folder if not one.lost.deletes]
+    back = _rows_back(draft, made, data, with_found=True)
+    files = [name for one in data for name in build.to_pylist(one.found.entries["location"])]
+    return _step(
+        "Register files without a manifest again", text, found, in_folder, certain=False, rows_back=back,
+        **_calls(files, deletes=not data),
+    )  # fmt: skip
+
+
+def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: Sequence[str]) -> Step:
+    """Return the step of entries that are not found again."""
+    current = draft.state.snapshot
+    mine = [one for one in left if current is not None and current.snapshot_id in one.lost.snapshots]
+    data = [one for one in mine if not one.lost.deletes]
+    deletes = [one for one in mine if one.lost.deletes]
+    unknown = any(one.missing is None for one in data)
+    lost = _sum(one.missing for one in data if one.missing is not None)
+    if not left:
+        text = "The manifests had no live files: no row is lost."
+    elif unknown:
+        text = f"The manifest lists do not state how many files were in {_manifests(left)}: others may remain lost."
+    else:
+        text = (
+            f"Leaves out what is not found of {_manifests(left)}: {_counted(_sum(one.missing for one in left), left)}."
+        )
+    if deletes:
+        text += " Deletes are among them: rows that were deleted come back."
+    candidates = list(dict.fromkeys(name for one in left for name in one.candidates))
+    if candidates:
+        shown = ", ".join(candidates[:_NAMED]) + ("" if len(candidates) <= _NAMED else " and others")
+        text += (
+            f" {amount(len(candidates), 'file')} may be among the lost ones, but the counts do not tell which, and "
+            f"none is taken: {shown}. Look at their rows, and register the right ones."
+        )
+    text += "".join(f" {note}" for note in notes)
+    only_deletes = bool(left) and all(one.lost.deletes for one in left)
+    return _step(
+        "Remove lost manifests", text, found, left, certain=not left, rows_lost=None if unknown else lost.rows,
+        rows_back=None if deletes else 0, **(_calls(candidates, deletes=only_deletes) if left else {}),
+    )  # fmt: skip
+
+
+def _step(title: str, text: str, found: list[Finding], of: list[Recovery], **values: Any) -> Step:
+    made = step_of(title, text, found, **values)
+    return replace(made, places=sum(len(one.lost.names) for one in of) or made.places)
+
+
+def _sum(counts: Iterable[Counts | None]) -> Counts:
+    total = Counts(0, 0)
+    for one in counts:
+        total += one or Counts(0, 0)
+    return total
+
+
+def _counted(counts: Counts, of: Sequence[Recovery]) -> str:
+    kinds = {one.lost.deletes for one in of}
+    rows = amount(counts.rows, "delete" if kinds == {True} else "row")
+    rows = rows if len(kinds) == 1 else f"{counts.rows:,} rows and deletes"
+    what = "delete file" if kinds == {True} else "file"
+    return f"{amount(counts.files, what)} with {rows}"
+
+
+def _manifests(of: Sequence[Recovery]) -> str:
+    names = [name.rpartition("/")[2] for one in of for name in one.lost.names]
+    return f"the manifest {names[0]}" if len(names) == 1 else f"{len(names):,} manifests"
+
+
+def _calls(files: Sequence[str], *, deletes: bool = False) -> dict[str, tuple[str, ...]]:
+    """Return the calls that register files in the engines."""
+    names = [repr(name) for name in files[:_NAMED]] or ["'<path>'"]
+    names += ["…"] if len(files) > _NAMED else []
+    if deletes:
+        builder = "FileMetadata.deleteFileBuilder(spec).ofPositionDeletes()"
+        return {"python": (f"Java: table.newRowDelta().addDeletes({builder}.withInputFile(file)….build()).commit()",)}
+    source = sql_text("`parquet`.`<folder with these files alone>`")
+    return {
+        "sql": (f"CALL <catalog>.system.add_files(table => '<table>', source_table => {source})",),
+        "python": (
+            f"PyIceberg: table.add_files([{', '.join(names)}])",
+            "Java: table.newAppend().appendFile(DataFiles.builder(spec).withInputFile(file)….build()).commit()",
+        ),
+    }
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def _rows_back(draft: Draft, made: list[Recovery], data: list[Recovery], *, with_found: bool) -> int | None:
+    """Return how many rows the recovered data files give back to readers of the current snapshot, less deleted ones."""
+    current = draft.state.snapshot
+    if current is None:
+        return 0
+    mine = [one for one in data if current.snapshot_id in one.lost.snapshots]
+    if not mine:
+        return 0
+    if not _has_deletes(draft, made):
+        return _sum(one.from_folder if with_found else one.from_history for one in mine).rows
+    without = _count(draft, made, lambda one: one.known if with_found else one.lost.kept)
+    after = _count(draft, made, lambda one: one.batch if with_found else one.known)
+    return None if without is None or after is None else after - without
+
+
+def _has_deletes(draft: Draft, made: list[Recovery]) -> bool:
+    root = draft.state.root()
+    if any(one.lost.deletes for one in made) or root is None:
+        return True
+    kinds = build.to_pylist(root.entries["content_type"].take(pa.array(live_manifests(root), pa.int64())))
+    return int(ContentType.DELETE_MANIFEST) in kinds
+
+
+def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], EntryBatch]) -> int | None:
+    """Count the rows of the table with these entries of the lost data manifests, and with all recovered deletes."""
+    trial = Draft(draft.state, copy.deepcopy(draft.document), dropped_leaves=set(draft.dropped_leaves))
+    for one in made:
+        batch: EntryBatch = one.batch if one.lost.deletes else entries(one)
+        if len(batch):
+            trial.recovered[one.lost.names[0]] = concat_batches([batch])
+        else:
+            trial.dropped_leaves.add(one.lost.names[0])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of contradictions, which the report lists
+            sandbox = start_sandbox(draft.state)
+            try:
+                trial.write(sandbox)
+                return int(count_rows(sandbox.state))
+            finally:
+                sandbox.storage.close()
+    except IceexploreError:
+        return None
