@@ -125,7 +125,8 @@ What one step brings to light is mended as well, in up to five rounds. The noteb
 - Only what the report found is mended: `t.check(snapshots="all").repair()` mends older snapshots, too. Other snapshots
   that list a repaired manifest get the repaired one.
 - If the newest metadata file cannot be read, the plan goes back to the last one that can. Later commits are lost.
-- Data files are never rewritten, and entries of lost files go.
+- Data files are never rewritten, and entries of lost files go. Position delete files that name data files by old paths
+  are written again, if each old path can mean one live file only.
 - The files of a lost or truncated manifest are listed again where they can be found; see below.
 - Of tables with the root manifests of V4, only the metadata file is mended.
 - Encrypted tables are refused.

@@ -67,6 +67,7 @@ from iceexplore.commits.saving._reachable import (
     snapshot_files,
     statistics_files,
 )
+from iceexplore.commits.saving._relocate import relocated_deletes
 from iceexplore.commits.saving._save import Saved, save
 from iceexplore.commits.saving._unreferenced import file_kind, is_referenced, path_keys
 from iceexplore.commits.transaction._committer import CommitRecord, Committer, DocumentChange, MakeChange
@@ -177,6 +178,7 @@ __all__ = [
     "publish_by_swap",
     "referenced_files",
     "refuse_reserved_columns",
+    "relocated_deletes",
     "remove_ref",
     "remove_schemas_and_specs",
     "replay",

@@ -10,9 +10,8 @@ UNREPAIRABLE = {
         "partition_value_of_the_wrong_type", "vector_without_a_puffin_file",
     },
     "the lost values are in no live file": {"deletes_dropped_by_a_compaction", "row_ids_lost_by_a_compaction"},
-    "data or delete files have to be rewritten": {
-        "rows_of_another_partition", "data_file_without_field_ids", "deletes_spell_another_scheme",
-        "deletes_name_the_old_place", "deletes_name_the_old_place_without_a_reference",
+    "data files have to be rewritten": {
+        "rows_of_another_partition", "data_file_without_field_ids",
     },
     "the user has to allow the folder": {"data_file_in_another_bucket"},
     "readers tolerate it": {

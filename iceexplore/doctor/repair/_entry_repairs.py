@@ -34,7 +34,6 @@ __all__ = [
     "drop_surplus_vectors",
     "fill_sequence_numbers",
     "forget_row_ids",
-    "point_vectors_at_files",
     "recompute_metrics",
     "restore_snapshot",
     "restore_vector_places",
@@ -311,32 +310,6 @@ def _current_leaves(draft: Draft) -> Iterator[Manifest]:
     root = draft.state.root()
     if root is not None:
         yield from (draft.state.reader.leaf(root, row, ALL_PARTS) for row in live_manifests(root))
-
-
-def point_vectors_at_files(draft: Draft, found: list[Finding]) -> Step:
-    """Point deletion vectors at the live data file with the same name as the one that they reference."""
-    live_names: dict[str, list[str]] = {}
-    for leaf in _current_leaves(draft):
-        batch = EntryBatch.of(leaf, ())
-        mask = live_mask(batch) & np.asarray(pc.equal(pc.fill_null(batch.entries["content_type"], 0), 0))
-        for name in build.to_pylist(batch.entries["location"].filter(pa.array(mask))):
-            live_names.setdefault(str(name).rpartition("/")[2], []).append(str(name))
-
-    def right(old: str | None) -> str | None:
-        mine = live_names.get((old or "").rpartition("/")[2], [])
-        return mine[0] if len(mine) == 1 else old
-
-    for name, ordinals in _entries_of(found).items():
-
-        def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
-            mask = _hit(batch, hit)
-            given = build.to_pylist(batch.entries["referenced_file"])
-            made = [right(old) if m else old for old, m in zip(given, mask, strict=True)]
-            return batch.with_columns(referenced_file=pa.array(made, pa.string()))
-
-        draft.edit_leaf(name, edit)
-    text = "Points these deletes at the live data file of the same name: its deleted rows are deleted again."
-    return step_of("Point deletes at their data files", text, found, certain=False, rows_lost=None)
 
 
 def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:

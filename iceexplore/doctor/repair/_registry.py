@@ -10,6 +10,7 @@ from iceexplore.doctor.model._finding import Finding
 from iceexplore.doctor.repair import _document_repairs as document
 from iceexplore.doctor.repair import _entry_repairs as entries
 from iceexplore.doctor.repair import _lost_manifest_repairs as manifests
+from iceexplore.doctor.repair._delete_paths import point_deletes_at_files
 from iceexplore.doctor.repair._draft import Draft
 from iceexplore.doctor.repair._step import Step
 from iceexplore.storage import canonical
@@ -113,7 +114,7 @@ REPAIRS: tuple[Repair, ...] = (
     _repair(r"delete-dangling entry (143 .*|3 .*)", entries.drop_dangling, waits=True),
     _repair(r"count-mismatch entry (record_count|file_size_in_bytes)", entries.set_counts),
     _repair(r"(bounds-untrue|metrics-missing) entry .*|count-mismatch entry 1\d\d .*", entries.recompute_metrics),
-    _repair(r"delete-path entry 143 .*", entries.point_vectors_at_files, since=3, waits=True),
+    _repair(r"delete-path entry (143 )?(referenced_data_file|file_path)", point_deletes_at_files, waits=True),
     _repair(r"entry-invalid entry 14[45] .*", entries.restore_vector_places),
     _repair(r"split-offsets-invalid entry .*", entries.drop_split_offsets),
     _repair(r"row-ids-twice entry .*", entries.forget_row_ids),
