@@ -154,6 +154,8 @@ step says how many files and rows that are.
   equality delete files only in other manifests. The step says if deletes are lost.
 - Data files in ORC and Avro are found in other manifests only.
 
+`report.to_html(repair=True)` adds the steps to the page.
+
 ## Limits
 
 - What could not be checked is in `report.unknown`, with the reason: no finding about it does not mean that it is sound.

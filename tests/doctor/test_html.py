@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
-from iceexplore.doctor import Finding, Report, Since
+from iceexplore.doctor import CatalogReport, Finding, Report, Since, TableCheck
 from iceexplore.errors import OptionError
 from iceexplore.widgets.core._bundle import style_sheet
 from tests.helpers.hostile import HOSTILE
@@ -128,3 +128,56 @@ def test_the_page_of_a_catalog_has_the_same_policy(tmp_path: Path) -> None:
     page = ix.check_catalog(tmp_path).to_html()
     assert "style-src 'sha256-" in page and "style=" not in page
     assert "A file that the table references is missing" in page
+
+
+def _catalog(report: Report) -> CatalogReport:
+    """A result with a word of each kind wherever it may be."""
+    error = f"s3://{FOLDER}/{FILE}.avro cannot be read (password={SECRET}): {VALUE}"
+    tables = (
+        TableCheck(f"{FOLDER}/{TABLE}", report, 1.5, None),
+        TableCheck(f"{FOLDER}/{TABLE} two", None, 1.0, error),
+    )
+    return CatalogReport(
+        source=f"s3://user:{SECRET}@host/{FOLDER}", options={"level": "files"}, tables=tables,
+        unlisted={f"{FOLDER}/{TABLE}": error}, complete=False, seconds=3.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_redacted_is_nowhere_in_the_page_of_a_catalog(report: Report, name: str) -> None:
+    redact, gone, kept = KINDS[name]
+    result = _catalog(report)
+    page = result.to_html(redact=redact)
+    assert not found(gone, [("page", page.encode())])
+    assert bool(found([TABLE], [("page", page.encode())])) == (name not in ("names", "all"))
+    assert {word for word, _ in found(kept, [("page", page.encode())])} == set(kept)
+    assert "not read" in page and "could not be listed" in page and "2 wrong" in page
+    assert FOLDER in repr(result), "the result itself keeps everything"
+
+
+def test_the_page_of_a_catalog_has_no_secrets_by_default(report: Report) -> None:
+    page = _catalog(report).to_html()
+    assert SECRET not in page and VALUE in page
+    assert "Redacted: credentials." in page
+    with pytest.raises(OptionError, match="choose from credentials, values, paths, names"):
+        _catalog(report).to_html(redact="secrets")
+
+
+def test_the_steps_of_a_repair_are_in_the_page_on_demand(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / FOLDER / "t", {"id": "long"}, properties={"commit.manifest-merge.enabled": "false"})
+    lab.append({"id": [1]})
+    lab.append({"id": [2, 3]})
+    path = max(lab.inspect.manifests()["path"], key=lambda p: Path(p.removeprefix("file://")).stat().st_mtime)
+    Path(path.removeprefix("file://")).unlink()
+    checked = lab.check()
+    assert "Mending" not in checked.to_html()
+    page = html.unescape(checked.to_html(redact=False, repair=True))
+    assert "Register files without a manifest again" in page
+    assert "rows that come back: 2" in page and "table.add_files([" in page
+    assert FOLDER in page
+    assert "style=" not in page, "which the policy would not allow"
+    hidden = checked.to_html(redact="paths", repair=True)
+    assert FOLDER not in hidden and "Register files without a manifest again" in hidden
+    assert "table.add_files([" not in checked.to_html(redact="values", repair=True)
+    with pytest.raises(OptionError, match="call check"):
+        Report.from_dict(checked.to_dict()).to_html(repair=True)

@@ -10,7 +10,7 @@ from iceexplore.doctor.repair._step import Step, Unrepaired
 from iceexplore.errors import visible
 from iceexplore.render import escape
 
-__all__ = ["plan_heading", "plan_html", "plan_text", "step_effect"]
+__all__ = ["PlanLike", "plan_heading", "plan_html", "plan_section", "plan_text", "step_effect"]
 
 _WIDTH = 100
 _SHOWN = 20
@@ -51,7 +51,12 @@ def plan_text(plan: PlanLike) -> str:
 
 def plan_html(plan: PlanLike) -> str:
     """Return a plan as an HTML card."""
-    return f'<div style="max-width:60em">{"".join(_html(plan))}</div>'
+    return f'<div style="max-width:60em">{plan_section(plan)}</div>'
+
+
+def plan_section(plan: PlanLike) -> str:
+    """Return a plan as HTML without styles, for a page."""
+    return "".join(_html(plan))
 
 
 def _html(plan: PlanLike) -> Iterator[str]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.doctor.model._finding import EFFECTS
 from iceexplore.doctor.report._junit import junit_error, junit_page, junit_suite
+from iceexplore.doctor.report._redact import redacted_identifier, redacted_report, redacted_source, redaction_note
 from iceexplore.doctor.report._report import Report
 from iceexplore.doctor.report._tables_text import tables_html, tables_page, tables_text
 from iceexplore.errors import Effect, nearest
+from iceexplore.graph import Redaction, redactions
 from iceexplore.render import shown_frame
 
 if TYPE_CHECKING:
@@ -231,9 +233,44 @@ class CatalogReport:
     def _repr_html_(self) -> str:
         return tables_html(self)
 
-    def to_html(self) -> str:
-        """Return a page of its own: the tables, and below each the findings; offline, without scripts."""
-        return tables_page(self)
+    def to_html(self, *, redact: bool | str | Iterable[str] = ("credentials",)) -> str:
+        """Return a page of its own: the tables, and below each the findings; offline, without scripts.
+
+        Parameters
+        ----------
+        redact
+            Any of ``credentials`` (the default), ``values``, ``paths`` and ``names``, as for `Report.to_html`; the
+            folders of tables below a searched folder are paths, too. True means all, False none.
+
+        Raises
+        ------
+        OptionError
+            A redaction is unknown.
+        """
+        kinds = redactions(redact)
+        return tables_page(self._redacted(kinds), redaction_note(kinds))
+
+    def _redacted(self, kinds: frozenset[str]) -> CatalogReport:
+        it = Redaction(kinds)
+        tables = [
+            TableCheck(
+                redacted_identifier(it, one.table),
+                None if one.report is None else redacted_report(one.report, kinds),
+                one.seconds,
+                None if one.error is None else it.text(one.error),
+            )
+            for one in self.tables
+        ]
+        made = CatalogReport(
+            source=redacted_source(it, self.source),
+            options=self.options,
+            tables=(),
+            unlisted={redacted_identifier(it, name): it.text(why) for name, why in self.unlisted.items()},
+            complete=self.complete,
+            seconds=self.seconds,
+        )
+        made.tables = tuple(tables)  # in the order of the names as they are
+        return made
 
     def to_junit(self) -> str:
         """Return JUnit XML with a test suite per table and namespace that could not be listed."""

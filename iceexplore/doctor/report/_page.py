@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterator
 
 from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.repair._plan_text import PlanLike, plan_section
 from iceexplore.doctor.report._text import (
     SIGNS,
     WORDS,
@@ -90,14 +91,15 @@ def page(title: str, body: str, *notes: str) -> str:
     )
 
 
-def report_page(report: ReportLike, *notes: str) -> str:
-    """Return a report as a page, with all findings."""
+def report_page(report: ReportLike, *notes: str, plan: PlanLike | None = None) -> str:
+    """Return a report as a page, with all findings, and with a plan for their repair."""
     e = escape.html
     head = (
         f"<h1>Check of {e(report.table)}: {e(report_headline(report))}</h1>"
         f'<div class="where">{e(report.location)}</div><div class="note">{e(report_scope(report))}</div>'
     )
-    return page(f"Check of {report.table}", head + report_section(report), *notes)
+    mending = "" if plan is None else f"<h2>Mending</h2>{plan_section(plan)}"
+    return page(f"Check of {report.table}", head + report_section(report) + mending, *notes)
 
 
 def report_section(report: ReportLike) -> str:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from iceexplore.doctor.model._finding import Finding, Since
+from iceexplore.doctor.repair._plan_text import PlanLike
+from iceexplore.doctor.repair._registry import UNREPAIRABLE
+from iceexplore.doctor.repair._step import Step, Unrepaired
 from iceexplore.doctor.report._text import ReportLike
 from iceexplore.errors import PROBLEM_KINDS
-from iceexplore.graph import Redaction
+from iceexplore.graph import REDACTIONS, Redaction
 from iceexplore.metadata import TableMetadata
 
-__all__ = ["redacted_report"]
+__all__ = [
+    "redacted_identifier",
+    "redacted_plan",
+    "redacted_report",
+    "redacted_source",
+    "redaction_note",
+    "redaction_of",
+]
 
 R = TypeVar("R", bound=ReportLike)
 
@@ -23,16 +33,26 @@ _SPEC_FIELD = re.compile(r"\d{1,4} [a-z_]+|[a-z][a-z-]*")
 _WHOLE = re.compile(r"-?\d{1,20}", re.ASCII)
 
 
-def redacted_report(report: R, kinds: frozenset[str]) -> R:
+def redaction_note(kinds: frozenset[str]) -> str:
+    """Return the sentence that says what a page leaves out."""
+    return f"Created by iceexplore. Redacted: {', '.join(kind for kind in REDACTIONS if kind in kinds) or 'nothing'}."
+
+
+def redaction_of(report: ReportLike, kinds: frozenset[str]) -> Redaction:
+    """Return what redacts a report and its plan, so that equal locations and names stay equal in both."""
+    return Redaction(kinds, frozenset(() if report.metadata is None else _columns(report.metadata)))
+
+
+def redacted_report(report: R, kinds: frozenset[str], it: Redaction | None = None) -> R:
     """Return a report without what `iceexplore.graph.REDACTIONS` of these kinds covers.
 
     Kept are codes, titles, meanings and advice of the registry, counts, ids and times. Equal locations and names stay
-    equal, so that findings about one file still match.
+    equal, so that findings about one file still match; with ``it``, also with what else that has redacted.
     """
     if not kinds:
         return report
+    it = redaction_of(report, kinds) if it is None else it
     columns = frozenset(() if report.metadata is None else _columns(report.metadata))
-    it = Redaction(kinds, columns)
     changed = {
         "table": it.name(report.table) if it.names else _text(it, report.table),
         "location": it.location(report.location),
@@ -41,6 +61,50 @@ def redacted_report(report: R, kinds: frozenset[str]) -> R:
     }
     made: R = replace(report, **changed)  # type: ignore[type-var]
     return made
+
+
+@dataclass(frozen=True)
+class _ShownPlan:
+    """A plan's texts, redacted."""
+
+    name: str
+    steps: tuple[Step, ...]
+    unrepaired: tuple[Unrepaired, ...]
+    rows_before: int | None
+    rows_after: int | None
+
+
+def redacted_plan(plan: PlanLike, report: ReportLike, it: Redaction) -> PlanLike:
+    """Return the texts of a repair plan without what is redacted in its report; titles, codes and counts stay."""
+    columns = frozenset(() if report.metadata is None else _columns(report.metadata))
+
+    def reason(one: Unrepaired) -> str:
+        known = one.reason in UNREPAIRABLE.values() or one.reason == PROBLEM_KINDS[one.finding.code].remedy
+        return one.reason if known else it.text(one.reason)
+
+    return _ShownPlan(
+        it.name(plan.name) if it.names else _text(it, plan.name),
+        tuple(
+            replace(s, text=it.text(s.text), sql=tuple(map(it.text, s.sql)), python=tuple(map(it.text, s.python)))
+            for s in plan.steps
+        ),
+        tuple(Unrepaired(_finding(it, one.finding, columns), reason(one)) for one in plan.unrepaired),
+        plan.rows_before,
+        plan.rows_after,
+    )
+
+
+def redacted_source(it: Redaction, source: str) -> str:
+    """Redact the name of a catalog, or the folder that was searched."""
+    return it.location(source) if "/" in source else redacted_identifier(it, source)
+
+
+def redacted_identifier(it: Redaction, name: str) -> str:
+    """Redact the identifier of a table or namespace; of a path below a folder, the last name stays as in a report."""
+    if it.names:
+        return it.name(name)
+    folder, slash, last = name.rpartition("/")
+    return (it.location(folder) if it.paths else it.secretless(folder)) + slash + _text(it, last)
 
 
 def _text(it: Redaction, text: str) -> str:

@@ -12,10 +12,10 @@ from iceexplore.doctor.model._finding import EFFECTS, Finding
 from iceexplore.doctor.repair._plan import RepairPlan
 from iceexplore.doctor.report._junit import junit_page, junit_suite
 from iceexplore.doctor.report._page import report_page
-from iceexplore.doctor.report._redact import redacted_report
+from iceexplore.doctor.report._redact import redacted_plan, redacted_report, redaction_note, redaction_of
 from iceexplore.doctor.report._text import report_html, report_text
 from iceexplore.errors import OptionError
-from iceexplore.graph import REDACTIONS, redactions
+from iceexplore.graph import redactions
 from iceexplore.metadata import TableMetadata, in_order
 from iceexplore.render import shown_frame
 
@@ -177,8 +177,9 @@ class Report:
 
         The table itself is never written. The repaired manifests and metadata are written into an overlay; what they
         bring to light is repaired as well, and findings that remain are in the plan's ``unrepaired``. Only what this
-        report found is mended: examine the table with ``snapshots="all"`` to mend older snapshots, too. Trees of
-        V4 with a root manifest are mended in the metadata file only.
+        report found is mended: examine the table with ``snapshots="all"`` to mend older snapshots, too. Files of lost
+        manifests are sought in the manifests of other snapshots and in the data folder. Trees of V4 with a root
+        manifest are mended in the metadata file only.
 
         Raises
         ------
@@ -200,7 +201,7 @@ class Report:
     def _repr_html_(self) -> str:
         return report_html(self)
 
-    def to_html(self, *, redact: bool | str | Iterable[str] = ("credentials",)) -> str:
+    def to_html(self, *, redact: bool | str | Iterable[str] = ("credentials",), repair: bool = False) -> str:
         """Return the report as a page: one HTML file in the explorer's design, without scripts and requests.
 
         Parameters
@@ -208,15 +209,20 @@ class Report:
         redact
             Any of ``credentials`` (the default), ``values``, ``paths`` and ``names``, as for
             `iceexplore.Table.bundle`. True means all, False none. Codes, meanings, advice, counts, ids and times stay.
+        repair
+            Whether the page also has the steps of `repair`, which is planned for it.
 
         Raises
         ------
         OptionError
-            A redaction is unknown.
+            A redaction is unknown; or with ``repair``, the report has no table.
+        UnsupportedError
+            With ``repair``, the table is encrypted.
         """
         kinds = redactions(redact)
-        listed = ", ".join(kind for kind in REDACTIONS if kind in kinds) or "nothing"
-        return report_page(redacted_report(self, kinds), f"Created by iceexplore. Redacted: {listed}.")
+        it = redaction_of(self, kinds)
+        plan = redacted_plan(self.repair(), self, it) if repair else None
+        return report_page(redacted_report(self, kinds, it), redaction_note(kinds), plan=plan)
 
     def to_junit(self) -> str:
         """Return JUnit XML: a failed test per finding that is worse than untidy, an error if the table did not open."""

@@ -126,8 +126,8 @@ def tables_html(result: _Result) -> str:
     )
 
 
-def tables_page(result: _Result) -> str:
-    """Return a whole HTML page with all tables; each with findings opens to its report."""
+def tables_page(result: _Result, *notes: str) -> str:
+    """Return a whole HTML page with all tables and notes at the end; each with findings opens to its report."""
     e = escape.html
     rows = []
     for one in result.tables:
@@ -146,4 +146,4 @@ def tables_page(result: _Result) -> str:
         f'<div class="note">{e(_scope(result))}</div>'
         f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     )
-    return page(f"Check of {result.source}", body, *_notes(result))
+    return page(f"Check of {result.source}", body, *_notes(result), *notes)
