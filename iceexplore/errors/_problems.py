@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from dataclasses import field as dataclass_field
+from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors._exceptions import (
     AccessDeniedError,
@@ -20,6 +21,10 @@ from iceexplore.errors._exceptions import (
     visible,
 )
 from iceexplore.errors._kinds import PROBLEM_KINDS, Severity
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = [
     "Problem",
@@ -44,6 +49,9 @@ class Problem:
         A sentence for the user.
     field, found, expected
         Evidence, with fields named as in the spec; None where there is none.
+    entries
+        The ordinals of all entries with the fault, if it is that of several entries of one manifest; `where` is the
+        first of them. Not part of the problem's identity.
     """
 
     code: str
@@ -53,6 +61,7 @@ class Problem:
     field: str | None = None
     found: str | None = None
     expected: str | None = None
+    entries: npt.NDArray[np.int64] | None = dataclass_field(default=None, repr=False, compare=False)
 
     @property
     def title(self) -> str:
@@ -63,6 +72,10 @@ class Problem:
     def advice(self) -> str:
         """The consequence and the remedy, from the kind."""
         return PROBLEM_KINDS[self.code].advice
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is shown as plain values."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
 
     def __str__(self) -> str:
         evidence = "".join(
@@ -82,6 +95,7 @@ def problem(
     found: object = None,
     expected: object = None,
     severity: Severity | None = None,
+    entries: npt.NDArray[np.int64] | None = None,
 ) -> Problem:
     """Create a `Problem`; the severity defaults to its kind's.
 
@@ -99,6 +113,7 @@ def problem(
         field,
         None if found is None else str(found),
         None if expected is None else str(expected),
+        entries,
     )
 
 
@@ -187,7 +202,7 @@ class Problems:
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return plain dictionaries, for tables and widgets."""
-        return [asdict(p) for p in self]
+        return [p.to_dict() for p in self]
 
     def __iter__(self) -> Iterator[Problem]:
         with self._lock:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.arrow import AnyArray
@@ -211,7 +213,7 @@ class Manifest:
         if self._typed is not None:
             for s in map(self._typed.column, field_ids):
                 for what, mask in contradictions(s.type, s.lower, s.upper, s.null_count, s.value_count):
-                    self._note_contradiction(s.field_id, what, int(mask.argmax()))
+                    self._note_contradiction(s.field_id, what, np.flatnonzero(mask))
                 self._compare_stats(s)
                 yield (s.field_id,), s
         else:
@@ -332,18 +334,19 @@ class Manifest:
             self._maps[True] = MapStats(self._pairs(), self._note_contradiction)
         return self._maps[True]
 
-    def _note_contradiction(self, field_id: int, what: Contradiction, entry: int) -> None:
-        """Report the first entry of a column with a contradiction; a warning, as all entries were read."""
+    def _note_contradiction(self, field_id: int, what: Contradiction, entries: npt.NDArray[np.int64]) -> None:
+        """Report the entries with a contradiction in a column; a warning, as all entries were read."""
         if (field_id, what) in self._contradicted:
             return
         self._contradicted.add((field_id, what))
-        place = f"{self.location}#entry {self.entries['ordinal'][entry].as_py()}"
+        at = np.asarray(self.entries["ordinal"])[entries]
+        place = f"{self.location}#entry {at[0]}"
         if what == "nulls":
             text = f"Column {field_id} has more nulls than values."
-            item = problem("count-mismatch", place, text, field="110 null_value_counts")
+            item = problem("count-mismatch", place, text, field="110 null_value_counts", entries=at)
         else:
             text = f"The lower bound of column {field_id} is above its upper bound: readers that prune lose its rows."
-            item = problem("bounds-untrue", place, text, field="125 lower_bounds", severity="warning")
+            item = problem("bounds-untrue", place, text, field="125 lower_bounds", severity="warning", entries=at)
         self._report.add(item)
 
     def _pairs(self) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -42,11 +42,17 @@ class RuleBreak:
         The file and the first row concerned: ``<location>#entry 3``.
     text
         The violation; if several rows of a manifest are concerned, the first is named and the others are counted.
+    count
+        The number of rows concerned.
+    rows
+        These rows of the file; None if there is only one, or if they are in several files.
     """
 
     rule: str
     where: str
     text: str
+    count: int = field(default=1, repr=False, compare=False)
+    rows: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.text} ({self.where})"
@@ -64,7 +70,7 @@ def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Tabl
         kind = entries["content_type"][first].as_py()
         what = f"{CONTENT_NAMES.get(kind, kind)} {entries['location'][first].as_py()}: "
     more = f" (and {len(rows) - 1} more rows)" if len(rows) > 1 else ""
-    return [RuleBreak(rule, f"{where}#entry {first}", f"{what}{text}{more}")]
+    return [RuleBreak(rule, f"{where}#entry {first}", f"{what}{text}{more}", len(rows), rows)]
 
 
 def row_breaks(

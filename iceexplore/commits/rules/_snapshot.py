@@ -93,7 +93,7 @@ def _named(rule: str, vectors: pa.Table, mask: np.ndarray, text: str) -> Iterato
     if len(rows):
         first = vectors.slice(int(rows[0]), 1).select(["location", "referenced_file"]).to_pylist()[0]
         more = f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
-        yield RuleBreak(rule, first["location"], f"the DV of {first['referenced_file']}: {text}{more}")
+        yield RuleBreak(rule, first["location"], f"the DV of {first['referenced_file']}: {text}{more}", len(rows))
 
 
 def _row_id_breaks(data: pa.Table, metadata: TableMetadata) -> Iterator[RuleBreak]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Any
 from urllib.parse import quote, unquote
@@ -136,7 +136,7 @@ class TreeNode:
             "location": json_safe(self.location),
             "child_count": self.child_count,
             "fields": json_safe(self.fields),
-            "problems": [json_safe(asdict(p)) for p in self.problems],
+            "problems": [json_safe(p.to_dict()) for p in self.problems],
         }
 
 

@@ -7,8 +7,9 @@ warnings, whatever the code's severity is elsewhere: an error on a manifest mean
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import AnyColumn
@@ -120,11 +121,13 @@ def _split_problems(location: str, entries: pa.Table) -> list[Problem]:
     past = pc.greater_equal(pc.list_flatten(lists), sizes)
     if not (count := pc.sum(past).as_py()):
         return []
-    row = pc.list_parent_indices(lists)[pc.index(past, True).as_py()].as_py()
+    rows = np.unique(np.asarray(pc.list_parent_indices(lists).filter(past)))
+    row = int(rows[0])
     text = f"{count} split offsets are at or past the end of their file."
     place = f"{location}#entry {entries['ordinal'][row].as_py()}"
     found, size = lists[row].as_py(), entries["file_size_in_bytes"][row].as_py()
-    return [problem("split-offsets-invalid", place, text, field="132 split_offsets", found=found, expected=f"< {size}")]
+    how: dict[str, Any] = {"field": "132 split_offsets", "found": found, "expected": f"< {size}"}
+    return [problem("split-offsets-invalid", place, text, **how, entries=np.asarray(entries["ordinal"])[rows])]
 
 
 def _equality_problems(
@@ -151,13 +154,16 @@ def _equality_problems(
 def twice_problems(location: str, entries: pa.Table) -> list[Problem]:
     """Check for data files that are live more than once in a manifest; works before and after inheritance."""
     data = pc.fill_null(pc.equal(entries["content_type"], int(ContentType.DATA)), True)
-    again = repeated(entries["location"].filter(pc.and_(live(entries), data)))
+    mine = pc.and_(live(entries), data)
+    again = repeated(entries["location"].filter(mine))
     if not len(again):
         return []
     first = again[0].as_py()
     which = "A data file is" if len(again) == 1 else f"{len(again)} data files are"
     text = f"{which} live more than once in this manifest: readers read the rows as many times."
-    how: dict[str, Any] = {"field": "100 file_path", "severity": "warning"}
+    twice = pc.and_(mine, pc.is_in(entries["location"], cast(pa.StructArray, again).field("values")))
+    at = np.asarray(entries["ordinal"].filter(twice))
+    how: dict[str, Any] = {"field": "100 file_path", "severity": "warning", "entries": at}
     return [problem("file-twice", location, text, found=first["values"], **how)]
 
 
@@ -173,11 +179,10 @@ def _first(
     column: str = "sequence_number",
 ) -> list[Problem]:
     """Return one problem for all entries where the mask is true, placed on the first of them."""
-    count = pc.sum(mask).as_py()
-    if not count:
+    rows = np.flatnonzero(np.asarray(pc.fill_null(mask, False)))
+    if not len(rows):
         return []
-    row = pc.index(mask, True).as_py()
-    have = "An entry has" if count == 1 else f"{count} entries have"
-    place = f"{location}#entry {entries['ordinal'][row].as_py()}"
-    found = entries[column][row].as_py()
-    return [problem(code, place, f"{have} {what}", field=field, found=found, expected=expected, severity="warning")]
+    have = "An entry has" if len(rows) == 1 else f"{len(rows)} entries have"
+    at = np.asarray(entries["ordinal"])[rows]
+    how: dict[str, Any] = {"field": field, "found": entries[column][int(rows[0])].as_py(), "expected": expected}
+    return [problem(code, f"{location}#entry {at[0]}", f"{have} {what}", **how, severity="warning", entries=at)]

@@ -85,6 +85,7 @@ def _first(
         return []
     have = f"An {one}" if one.startswith("e") else f"A {one}"
     have = have if len(rows) == 1 else f"{len(rows)} {several}"
-    row = int(rows[0])
-    place = f"{location}#entry {entries['ordinal'][row].as_py()}"
-    return [problem("file-corrupt", place, f"{have} {what}", field=field, found=entries[column][row].as_py() - less)]
+    at = np.asarray(entries["ordinal"])[rows]
+    found = entries[column][int(rows[0])].as_py() - less
+    place = f"{location}#entry {at[0]}"
+    return [problem("file-corrupt", place, f"{have} {what}", field=field, found=found, entries=at)]

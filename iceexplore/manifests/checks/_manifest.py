@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -54,14 +54,17 @@ def summary_problems(location: str, entries: pa.Table, metadata: TableMetadata) 
             above = pc.fill_null(pc.greater(low, high), False)
             if not above.true_count:
                 continue
-            at = pc.index(above, True).as_py()
-            place = f"{location}#entry {entries['ordinal'][int(rows[at])].as_py()}"
+            hit = np.flatnonzero(np.asarray(above))
+            at = int(hit[0])
+            ordinals = np.asarray(entries["ordinal"])[rows[hit]]
+            place = f"{location}#entry {ordinals[0]}"
             text = (
                 f"The lower bound of partition field {field.name!r} is above the upper bound in {above.true_count} of "
                 f"{len(rows)} manifests: readers that use the bounds skip files, and deletes."
             )
             between = f"{low[at].as_py()} to {high[at].as_py()}"
-            out.append(problem("bounds-untrue", place, text, field="507 partitions", found=between, severity="warning"))
+            how: dict[str, Any] = {"field": "507 partitions", "found": between, "severity": "warning"}
+            out.append(problem("bounds-untrue", place, text, **how, entries=ordinals))
     return out
 
 
@@ -132,11 +135,13 @@ def kind_problems(
 ) -> list[Problem]:
     """Compare 517 ``content`` and 502 ``partition_spec_id`` in a v1 to v3 manifest list with the manifest itself."""
     problems: list[Problem] = []
-    if count := int(misplaced(Rows(entries), stated).sum()):
+    rows = np.flatnonzero(misplaced(Rows(entries), stated))
+    if count := len(rows):
         deletes = stated == ContentType.DELETE_MANIFEST
         stated_kind, holds = ("deletes", "data files") if deletes else ("data", "delete files")
         text = f"In the manifest list this is a manifest of {stated_kind}, but {count} of its entries are {holds}."
-        problems.append(problem("file-corrupt", location, text, field="517 content", found=stated_kind, expected=holds))
+        how: dict[str, Any] = {"field": "517 content", "found": stated_kind, "expected": holds}
+        problems.append(problem("file-corrupt", location, text, **how, entries=np.asarray(entries["ordinal"])[rows]))
     if None not in (stated_spec, own_spec) and stated_spec != own_spec:
         text = f"The manifest list states partition spec {stated_spec}, the manifest itself {own_spec}."
         field = "502 partition_spec_id"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.errors import Problem, problem
@@ -33,12 +34,11 @@ def affinity_problems(location: str, entries: pa.Table) -> list[Problem]:
     lost = np.flatnonzero(loosely_affiliated(Rows(entries)))
     if not len(lost):
         return []
-    row = int(lost[0])
+    row, at = int(lost[0]), _ordinals(entries, lost)
     what = "A delete manifest is" if len(lost) == 1 else f"{len(lost)} delete manifests are"
     text = f"{what} affiliated with a data manifest that this root lacks: readers that use affinity skip the deletes."
-    place = f"{location}#entry {entries['ordinal'][row].as_py()}"
     owner = entries["referenced_file"][row].as_py()
-    return [problem("entry-invalid", place, text, field=_REFERENCED, found=owner)]
+    return [problem("entry-invalid", f"{location}#entry {at[0]}", text, field=_REFERENCED, found=owner, entries=at)]
 
 
 def leaf_problems(location: str, stated: int, entries: pa.Table, dialect: str) -> list[Problem]:
@@ -56,10 +56,10 @@ def _type_problems(r: Rows, location: str, kinds: Collection[int]) -> list[Probl
     rows = np.flatnonzero(not_allowed(r, kinds))
     if not len(rows):
         return []
-    row = int(rows[0])
     text = f"{len(rows)} entries have a content type that is not allowed in this file."
-    place, found = f"{location}#entry {r.entries['ordinal'][row].as_py()}", r.entries["content_type"][row].as_py()
-    return [problem("file-corrupt", place, text, field="134 content_type", found=found)]
+    at, found = _ordinals(r.entries, rows), r.entries["content_type"][int(rows[0])].as_py()
+    place = f"{location}#entry {at[0]}"
+    return [problem("file-corrupt", place, text, field="134 content_type", found=found, entries=at)]
 
 
 def _kind_problems(r: Rows, location: str, stated: int) -> list[Problem]:
@@ -74,8 +74,9 @@ def _kind_problems(r: Rows, location: str, stated: int) -> list[Problem]:
         f"In the root this is a {listed} manifest, but {len(rows)} of its entries do not belong in one: readers that "
         "trust the root do not see them."
     )
-    place = f"{location}#entry {r.entries['ordinal'][row].as_py()}"
-    return [problem("entry-invalid", place, text, field="134 content_type", found=found)]
+    at = _ordinals(r.entries, rows)
+    place = f"{location}#entry {at[0]}"
+    return [problem("entry-invalid", place, text, field="134 content_type", found=found, entries=at)]
 
 
 def _field_problems(r: Rows, location: str) -> list[Problem]:
@@ -86,9 +87,14 @@ def _field_problems(r: Rows, location: str) -> list[Problem]:
             continue
         rows = np.flatnonzero(check.violated(r) & r.live)
         if len(rows):
-            row = int(rows[0])
             have = "An entry has" if len(rows) == 1 else f"{len(rows)} entries have"
-            place = f"{location}#entry {r.entries['ordinal'][row].as_py()}"
-            found = CONTENT_NAMES.get(r.entries["content_type"][row].as_py())
-            out.append(problem("entry-invalid", place, f"{have} {check.problem}", field=check.field, found=found))
+            at = _ordinals(r.entries, rows)
+            place = f"{location}#entry {at[0]}"
+            found = CONTENT_NAMES.get(r.entries["content_type"][int(rows[0])].as_py())
+            text = f"{have} {check.problem}"
+            out.append(problem("entry-invalid", place, text, field=check.field, found=found, entries=at))
     return out
+
+
+def _ordinals(entries: pa.Table, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.asarray(entries["ordinal"])[rows]

@@ -29,8 +29,8 @@ __all__ = [
 
 _Numbers: TypeAlias = npt.NDArray[Any]
 Contradiction: TypeAlias = Literal["bounds", "nulls"]
-#: Called with the column, the contradiction and the entry.
-OnContradiction: TypeAlias = Callable[[int, Contradiction, int], None]
+#: Called with the column, the contradiction and the entries.
+OnContradiction: TypeAlias = Callable[[int, Contradiction, _Numbers], None]
 
 #: Maximum number of values decoded together, of one or more columns: a call for each column costs far more than
 #: decoding the few values per column in a manifest of a wide table.
@@ -255,8 +255,9 @@ class MapStats:
         if self._on_contradiction is not None:
             for what, mask in contradictions(kind, lower, upper, counts[1], counts[0]):
                 places = np.flatnonzero(mask)
-                for at in np.unique(places // rows, return_index=True)[1].tolist():  # the first of each column
-                    self._on_contradiction(ids[int(places[at]) // rows], what, int(places[at]) % rows)
+                columns, firsts = np.unique(places // rows, return_index=True)
+                for column, entries in zip(columns.tolist(), np.split(places % rows, firsts[1:]), strict=True):
+                    self._on_contradiction(ids[column], what, entries)
         none, unsaid = pa.nulls(len(low), pa.int64()), pa.nulls(len(low), pa.bool_())
         every: list[Any] = [*bounds, *counts, none, none, unsaid]
         return ColumnStats(ids[0], kind, *every)

@@ -132,8 +132,8 @@ def _spread_problem(field: PartitionField, entries: pa.Table, spread: np.ndarray
         f"{what} two different bounds where partition field {field.name!r} must have one value, perhaps truncated: "
         "the partition is unknown, and readers that take a bound for the value lose rows."
     )
-    place = f"{location}#entry {entries['ordinal'][int(rows[0])].as_py()}"
-    return problem("entry-invalid", place, text, field="149 content_stats")
+    at = np.asarray(entries["ordinal"])[rows]
+    return problem("entry-invalid", f"{location}#entry {at[0]}", text, field="149 content_stats", entries=at)
 
 
 def expression_of(field: PartitionField, expressions: Mapping[int, Expression]) -> Expression | None:
