@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from iceexplore.doctor.model._finding import Finding, with_follows
+from iceexplore.doctor.model._hits import Hits
 from iceexplore.storage import canonical
 
 __all__ = ["folded"]
@@ -127,6 +128,7 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
                 places=places[:10],
                 snapshots=tuple(dict.fromkeys(s for one in group for s in one.snapshots)),
                 refs=tuple(dict.fromkeys(r for one in group for r in one.refs)),
+                _hits=Hits.union(one.hits for one in group),
             )
         )
     return out

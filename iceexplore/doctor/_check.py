@@ -8,6 +8,7 @@ from typing import Any
 
 from iceexplore.commits import Sandbox
 from iceexplore.doctor._causes import folded
+from iceexplore.doctor._reach import measured
 from iceexplore.doctor._since import Dates
 from iceexplore.doctor.checks._cross import check_entries
 from iceexplore.doctor.checks._deletes import check_deletes
@@ -135,6 +136,7 @@ def examine_in_steps(
     if baseline is not None:
         before = {(f.code, f.where, f.field) for f in baseline}
         found = [f for f in found if (f.code, f.where, f.field) not in before]
+    found = measured(examination, found)
 
     def again(repaired: TableState) -> Report:
         which = snapshots if isinstance(snapshots, str) else "current"

@@ -33,7 +33,8 @@ def check_entries(examination: Examination) -> None:
         if old is None:
             made[key] = finding
         else:
-            made[key] = replace(old, snapshots=tuple(dict.fromkeys((*old.snapshots, *finding.snapshots))))
+            snapshots = tuple(dict.fromkeys((*old.snapshots, *finding.snapshots)))
+            made[key] = replace(old, snapshots=snapshots, _hits=finding.hits)  # those of the newer snapshot
     for finding in made.values():
         examination.report(finding)
 
@@ -75,7 +76,9 @@ def _repeated(
     first = build.to_pylist(again.slice(0, 1))[0]
     place = examination.files.place(int(hit[0]))
     item = problem(code, place, text.format(**first), field=field, found=first["counts"], expected=1)
-    yield finding_of(item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(again))
+    yield finding_of(
+        item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(again), rows=hit
+    )
 
 
 def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
@@ -102,7 +105,12 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
         )
         item = problem("delete-dangling", examination.files.place(int(hit[0])), text, field="143 referenced_data_file")
         yield finding_of(
-            item, modes=(46, 55), snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(hit)
+            item,
+            modes=(46, 55),
+            snapshots=(snapshot.snapshot_id,),
+            places=examination.places(hit),
+            count=len(hit),
+            rows=hit,
         )
 
 
@@ -149,6 +157,7 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
                 snapshots=(snapshot.snapshot_id,),
                 places=examination.places(data[hit]),
                 count=len(hit),
+                rows=data[hit],
             )
 
     yield from found("row-ids-twice", starts < 0, "A data file has a negative first row id.", (60,), "0 or more")
@@ -185,7 +194,9 @@ def _specs(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator
         item = problem(
             "delete-no-effect", examination.files.place(int(hit[0])), text, field="502 partition_spec_id", found=spec
         )
-        yield finding_of(item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(hit))
+        yield finding_of(
+            item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(hit), rows=hit
+        )
 
 
 def _overwritten(examination: Examination) -> Iterator[Finding]:
@@ -218,5 +229,5 @@ def _overwritten(examination: Examination) -> Iterator[Finding]:
         "file-overwritten", examination.files.place(int(hit[0])), text, field="104 file_size_in_bytes", found=found
     )
     yield finding_of(
-        item, snapshots=examination.files.snapshots(hit), places=examination.places(hit), count=len(changed)
+        item, snapshots=examination.files.snapshots(hit), places=examination.places(hit), count=len(changed), rows=hit
     )

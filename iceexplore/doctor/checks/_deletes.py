@@ -39,7 +39,10 @@ def check_deletes(examination: Examination) -> None:
         ):
             key = finding.code, finding.where
             old = made.get(key)
-            made[key] = finding if old is None else replace(old, snapshots=(*old.snapshots, *finding.snapshots))
+            if old is None:
+                made[key] = finding
+            else:  # the places of the newer snapshot count
+                made[key] = replace(old, snapshots=(*old.snapshots, *finding.snapshots), _hits=finding.hits)
     for finding in made.values():
         examination.report(finding)
 
@@ -208,5 +211,5 @@ def _found(
     examination: Examination, item: Problem, hit: Rows, snapshot: Snapshot, modes: tuple[int, ...] | None = None
 ) -> Finding:
     return finding_of(
-        item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(hit), modes=modes
+        item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(hit), modes=modes, rows=hit
     )

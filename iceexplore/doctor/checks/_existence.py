@@ -13,7 +13,6 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.examination._examination import Examination
-from iceexplore.doctor.model._finding import finding_of
 from iceexplore.errors import FileMissingError, IceexploreError, OutsideRootsError, Problem, Problems, problem
 from iceexplore.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata, ancestry
 from iceexplore.storage import is_local
@@ -44,7 +43,7 @@ def check_existence(examination: Examination) -> None:
     item = problem("file-missing", files.place(int(hit[0])), text, field="100 file_path")
     modes = (1, 7) if _expired_before(examination.state.metadata) else (1, 8)
     examination.report(
-        finding_of(item, modes=modes, snapshots=files.snapshots(hit), places=examination.places(hit), count=len(hit))
+        item, modes=modes, snapshots=files.snapshots(hit), places=examination.places(hit), count=len(hit), rows=hit
     )
 
 
@@ -117,6 +116,7 @@ def _report_outside(examination: Examination, outside: list[str], refused: Probl
         snapshots=files.snapshots(hit),
         places=examination.places(hit),
         count=len(hit),
+        rows=hit,
     )
 
 

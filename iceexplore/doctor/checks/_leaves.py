@@ -12,6 +12,7 @@ from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.checks._avro_schema import schema_problems
 from iceexplore.doctor.examination._examination import ColumnBounds, Examination
+from iceexplore.doctor.model._hits import Hits
 from iceexplore.errors import Problem, Problems, problem
 from iceexplore.manifests import ColumnStats, ContentType, Manifest, live, whole
 from iceexplore.metadata import PrimitiveType
@@ -69,8 +70,10 @@ def check_leaves(examination: Examination) -> None:
         if modes is not None and item.code == "file-missing" and place in cleaned_up:
             modes = (*modes, 6)
         examination.report(item, snapshots=of, modes=modes)
-    for item in bare.problems():
-        examination.report(item, snapshots=listed.get(canonical(item.where.partition("#")[0]), ()))
+    for item, hits in bare.problems():
+        places = [canonical(location) for location, _ in hits.entries]
+        affected = dict.fromkeys(snapshot for place in places for snapshot in listed.get(place, ()))
+        examination.report(item, snapshots=affected, hits=hits)
 
 
 def plain_keys(manifest: Manifest) -> Iterator[Problem]:
@@ -83,8 +86,9 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
             f"The keys of {len(hit):,} {what} are in this file, which is not encrypted: whoever reads it can decrypt "
             f"them, or the {what} are not encrypted at all, and readers fail."
         )
-        place = f"{manifest.location}#entry {manifest.entries['ordinal'][int(hit[0])].as_py()}"
-        yield problem("key-metadata-plain", place, text, field=f"{field} key_metadata")
+        at = np.asarray(manifest.entries["ordinal"])[hit]
+        place = f"{manifest.location}#entry {at[0]}"
+        yield problem("key-metadata-plain", place, text, field=f"{field} key_metadata", entries=at)
 
 
 def _cleaned_up(examination: Examination, gone: set[str]) -> set[str]:
@@ -118,11 +122,12 @@ def _damaged(leaf: Manifest, ids: Sequence[int], stats: ColumnStats) -> Iterator
         hit = np.flatnonzero(np.asarray(pc.fill_null(damaged, False)))
         if not len(hit):
             continue
-        column, entry = ids[int(hit[0]) // len(leaf)], int(hit[0]) % len(leaf)
-        place = f"{leaf.location}#entry {leaf.entries['ordinal'][entry].as_py()}"
+        column = ids[int(hit[0]) // len(leaf)]
+        at = np.asarray(leaf.entries["ordinal"])[np.unique(hit % len(leaf))]
+        place = f"{leaf.location}#entry {leaf.entries['ordinal'][int(hit[0]) % len(leaf)].as_py()}"
         text = f"A bound of column {column} cannot be decoded as {stats.type}: readers fail, or prune by a wrong value."
         found = f"0x{(raw[int(hit[0])].as_py() or b'')[:20].hex()}"
-        yield problem("value-undecodable", place, text, field=field, found=found, expected=stats.type)
+        yield problem("value-undecodable", place, text, field=field, found=found, expected=stats.type, entries=at)
 
 
 def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
@@ -163,10 +168,11 @@ def _unsorted(leaf: Manifest) -> Iterator[Problem]:
     falls = np.flatnonzero((np.diff(np.asarray(values)) < 0) & (np.diff(rows) == 0))
     if len(falls):
         row = int(rows[falls[0]])
+        at = np.asarray(leaf.entries["ordinal"])[np.unique(rows[falls])]
         text = "The split offsets of an entry are not ascending: readers that split the file by them lose rows."
         place = f"{leaf.location}#entry {leaf.entries['ordinal'][row].as_py()}"
         found = lists[row].as_py()[:10]
-        yield problem("split-offsets-invalid", place, text, field="132 split_offsets order", found=found)
+        yield problem("split-offsets-invalid", place, text, field="132 split_offsets order", found=found, entries=at)
 
 
 def _data_with_rows(leaf: Manifest) -> npt.NDArray[np.bool_]:
@@ -193,22 +199,25 @@ class _Bare:
 
     def __init__(self) -> None:
         self._with = 0
-        self._first: str | None = None
-        self._without = 0
+        self._without: list[tuple[str, npt.NDArray[np.int64]]] = []
 
     def see(self, leaf: Manifest, counted: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]) -> None:
         """Count the files of one manifest: of those that need metrics, which have some."""
         bare = np.flatnonzero(counted & ~measured)
         self._with += int((counted & measured).sum())
-        self._without += len(bare)
-        if len(bare) and self._first is None:
-            self._first = f"{leaf.location}#entry {leaf.entries['ordinal'][int(bare[0])].as_py()}"
+        if len(bare):
+            self._without.append((leaf.location, np.asarray(leaf.entries["ordinal"])[bare]))
 
-    def problems(self) -> Iterator[Problem]:
-        """Yield a problem if some manifests have column metrics and others have none."""
-        if self._with and self._first is not None:
+    def problems(self) -> Iterator[tuple[Problem, Hits]]:
+        """Yield a problem, with all such files, if some manifests have column metrics and others have none."""
+        if self._with and self._without:
+            count = sum(len(ordinals) for _, ordinals in self._without)
             text = (
-                f"{self._without:,} data files have no column metrics at all, while {self._with:,} others of the table "
+                f"{count:,} data files have no column metrics at all, while {self._with:,} others of the table "
                 "have: filters read every one of them."
             )
-            yield problem("metrics-missing", self._first, text, field="125 lower_bounds", found=self._without)
+            first, ordinals = self._without[0]
+            item = problem(
+                "metrics-missing", f"{first}#entry {ordinals[0]}", text, field="125 lower_bounds", found=count
+            )
+            yield item, Hits(entries=tuple(self._without))

@@ -79,5 +79,5 @@ def _summaries(examination: Examination, root: Manifest) -> Iterator[Problem]:
             f"{len(lacking)} of {len(rows)} manifests have no partition summaries in the manifest list: every filter "
             "reads them, and commits that carry them over add none."
         )
-        place = f"{root.location}#entry {entries['ordinal'][int(lacking[0])].as_py()}"
-        yield problem("summary-missing", place, text, field="507 partitions")
+        at = np.asarray(entries["ordinal"])[lacking]
+        yield problem("summary-missing", f"{root.location}#entry {at[0]}", text, field="507 partitions", entries=at)

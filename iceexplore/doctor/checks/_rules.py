@@ -17,7 +17,7 @@ import pyarrow as pa
 from iceexplore.arrow import compute as pc
 from iceexplore.commits import LayoutOptions, RuleBreak, check_rules, rules_violated_by
 from iceexplore.doctor.examination._examination import Examination
-from iceexplore.doctor.model._finding import MOST_PLACES, Finding, finding_of
+from iceexplore.doctor.model._finding import Finding, finding_of
 from iceexplore.errors import RULES, IceexploreError, problem
 from iceexplore.manifests import CONTENT_NAMES, ContentType, Manifest, Status, whole
 from iceexplore.manifests.rules import MANIFESTS, Rows
@@ -180,8 +180,8 @@ def _finding(item: RuleBreak, root: Manifest, snapshot: Snapshot) -> Finding:
     where = f"{root.location}#{item.where}" if item.where.startswith("snapshot ") else item.where
     rule = RULES[item.rule]
     text = f"{item.text[:1].upper()}{item.text[1:]}. Rule {rule.id} ({rule.source}): {rule.text}"
-    made = problem(kind.code, where, text, field=kind.field)
-    return finding_of(made, modes=kind.modes, snapshots=(snapshot.snapshot_id,))
+    made = problem(kind.code, where, text, field=kind.field, entries=item.rows)
+    return finding_of(made, modes=kind.modes, snapshots=(snapshot.snapshot_id,), count=item.count)
 
 
 def _attaches(root: Manifest) -> bool:
@@ -224,14 +224,14 @@ def _draft_leaves(examination: Examination) -> Iterator[Finding]:
         stray = np.flatnonzero(r.live & r.is_kind(*_DELETES) & ~r.carried)
         if not len(stray):
             continue
-        ordinals = leaf.entries["ordinal"]
-        places = [f"{leaf.location}#entry {ordinals[int(row)].as_py()}" for row in stray[:MOST_PLACES]]
+        at = np.asarray(leaf.entries["ordinal"])[stray]
         text = "A delete file has an entry of its own; in the V4 draft, data files carry their deletion vectors."
-        if places[0] in known:
+        place = f"{leaf.location}#entry {at[0]}"
+        if place in known:
             continue
         found = CONTENT_NAMES[int(r.kind[stray[0]])]
-        item = problem("entry-invalid", places[0], text, field="134 content_type", found=found)
-        yield finding_of(item, modes=(85,), snapshots=snapshots, places=places, count=len(stray))
+        item = problem("entry-invalid", place, text, field="134 content_type", found=found, entries=at)
+        yield finding_of(item, modes=(85,), snapshots=snapshots)
 
 
 def _draft_replaced(examination: Examination, snapshot: Snapshot) -> Iterator[Finding]:
@@ -254,5 +254,10 @@ def _draft_replaced(examination: Examination, snapshot: Snapshot) -> Iterator[Fi
         text = "An entry is REPLACED, but the tree has no live entry for its file: readers lose its rows."
         item = problem("changes-untrue", files.place(int(lost[0])), text, field=_STATUS, found="REPLACED")
         yield finding_of(
-            item, modes=(85,), snapshots=(snapshot.snapshot_id,), places=examination.places(lost), count=len(lost)
+            item,
+            modes=(85,),
+            snapshots=(snapshot.snapshot_id,),
+            places=examination.places(lost),
+            count=len(lost),
+            rows=lost,
         )

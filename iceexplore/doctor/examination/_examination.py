@@ -72,10 +72,38 @@ class LiveFiles:
         ``live`` (bool).
     leaves
         The manifests' locations, and the snapshots that list each of them.
+    lost
+        The indices in `leaves` of manifests that could not be read, or not to their end.
     """
 
     entries: pa.Table
     leaves: tuple[tuple[str, tuple[int, ...]], ...]
+    lost: frozenset[int] = frozenset()
+
+    @cached_property
+    def leaf(self) -> npt.NDArray[np.int32]:
+        """The column ``leaf``; it ascends."""
+        return np.asarray(self.entries["leaf"])
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """The first row of each manifest, and the number of rows at the end."""
+        return np.searchsorted(self.leaf, np.arange(len(self.leaves) + 1))
+
+    @cached_property
+    def ordinals(self) -> npt.NDArray[np.int64]:
+        """The column ``ordinal``."""
+        return np.asarray(self.entries["ordinal"])
+
+    @cached_property
+    def kinds(self) -> npt.NDArray[np.int32]:
+        """The content types; data where there is none, as in version 1."""
+        return np.asarray(pc.fill_null(self.entries["content_type"], int(ContentType.DATA)))
+
+    @cached_property
+    def alive(self) -> npt.NDArray[np.bool_]:
+        """The column ``live``."""
+        return np.asarray(pc.fill_null(self.entries["live"], False))
 
     def place(self, row: int) -> str:
         """Return the place of one row: manifest and entry."""
@@ -220,7 +248,10 @@ class Examination:
         """The entries of all examined leaves, collected in one pass."""
         tables: list[pa.Table] = []
         leaves: list[tuple[str, tuple[int, ...]]] = []
+        lost: set[int] = set()
         for leaf, snapshots in self.leaves():
+            if not leaf.dialect or any(item.code == "manifest-salvaged" for item in leaf.problems):
+                lost.add(len(leaves))
             table = leaf.entries.select(list(_KEPT))
             mask = live(leaf.entries)
             table = table.append_column("leaf", pa.repeat(pa.scalar(len(leaves), pa.int32()), len(table)))
@@ -228,7 +259,8 @@ class Examination:
             leaves.append((leaf.location, snapshots))
         if not tables:
             return LiveFiles(_no_entries(), ())
-        return LiveFiles(pa.concat_tables(tables, promote_options="permissive").combine_chunks(), tuple(leaves))
+        entries = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+        return LiveFiles(entries, tuple(leaves), frozenset(lost))
 
     def live_data(self) -> npt.NDArray[np.int64]:
         """Return the rows of `files` that are live data files."""
@@ -239,11 +271,14 @@ class Examination:
     def rows_of(self, snapshot: Snapshot) -> npt.NDArray[np.int64]:
         """Return the rows of `files` that are live in a snapshot."""
         mine = np.zeros(len(self.files.leaves), bool)
-        mine[self._leaves_of.get(snapshot.snapshot_id, [])] = True
+        mine[self.leaves_listed(snapshot.snapshot_id)] = True
         if not len(mine):
             return np.zeros(0, np.int64)
-        alive = np.asarray(pc.fill_null(self.files.entries["live"], False))
-        return np.flatnonzero(alive & mine[np.asarray(self.files.entries["leaf"])])
+        return np.flatnonzero(self.files.alive & mine[self.files.leaf])
+
+    def leaves_listed(self, snapshot_id: int) -> list[int]:
+        """Return the indices in ``files.leaves`` of the manifests that a snapshot lists."""
+        return self._leaves_of.get(snapshot_id, [])
 
     @cached_property
     def _leaves_of(self) -> dict[int, list[int]]:
@@ -256,20 +291,31 @@ class Examination:
 
     def partition_keys(self, rows: npt.NDArray[np.int64]) -> dict[int, str]:
         """Return a text for the partition of some rows of `files`: spec and tuple. Their manifests are read again."""
-        leaf = np.asarray(self.files.entries["leaf"])
-        first = np.searchsorted(leaf, np.arange(len(self.files.leaves)))  # rows are in the order of their leaves
-        wanted = set(leaf[rows].tolist())
+        leaf = self.files.leaf
         specs = self.files.entries["partition_spec_id"]
         out: dict[int, str] = {}
-        for number, (manifest, _) in enumerate(self.leaves(frozenset({"entries", "partition"}))):
-            if number not in wanted:
-                continue
+        for number, manifest in self.leaves_again(leaf[rows].tolist(), frozenset({"entries", "partition"})):
             mine = rows[leaf[rows] == number]
             tuples = manifest.partition()
-            some = None if tuples is None else tuples.take(pa.array(mine - first[number]))
+            some = None if tuples is None else tuples.take(pa.array(mine - self.files.starts[number]))
             values = [None] * len(mine) if some is None else build.to_pylist(some)
             out |= {row: f"{specs[row].as_py()} {value}" for row, value in zip(mine.tolist(), values, strict=True)}
         return out
+
+    def leaves_again(self, numbers: Iterable[int], parts: frozenset[str]) -> Iterator[tuple[int, Manifest]]:
+        """Yield some of the manifests in `files` in order, with their indices in ``files.leaves``."""
+        wanted = set(numbers)
+        own = 0
+        for root in self.roots.values():
+            direct = self.state.reader.direct(root)
+            if direct is not None:
+                if own in wanted:
+                    yield own, direct
+                own += 1
+        chosen = [number for number in range(len(self.leaf_places)) if own + number in wanted]
+        places = ((self.leaf_places[number].root, self.leaf_places[number].row) for number in chosen)
+        for number, leaf in zip(chosen, self.state.reader.leaves_of(places, parts), strict=True):
+            yield own + number, leaf
 
     def places(self, rows: npt.NDArray[np.int64]) -> tuple[str, ...]:
         """Return the first places of some rows of `files`."""

@@ -16,7 +16,7 @@ from iceexplore.doctor.maintenance._plan import DEFAULT, Threshold
 from iceexplore.doctor.maintenance._size_based import Longs
 from iceexplore.doctor.model._finding import Finding
 from iceexplore.graph import amount
-from iceexplore.manifests import ContentType, EntryBatch, bool_array, concat_batches, live
+from iceexplore.manifests import ContentType, EntryBatch, bool_array, concat_batches, live, whole
 from iceexplore.metadata import parse_transform
 from iceexplore.planning import counted, plan_scan
 from iceexplore.writing import StatColumn, default_order, stat_columns
@@ -148,6 +148,7 @@ def _unsorted(examination: Examination, batch: EntryBatch, rows: Longs, setting:
         thresholds=(setting,),
         count=len(rows),
         places=names,
+        files=whole(batch.entries["location"]).take(build.array(rows)),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.health._finding import DOCTOR, OPEN_COST, PROPERTY, Waste, health_finding
@@ -62,6 +62,9 @@ def check_small_files(examination: Examination, plan: RewriteDataFilesPlan[Any])
         severity=waste.severity((before - after) * waste.open_cost),
         waste=waste,
         count=before,
+        files=whole(
+            plan.files["file_path"].filter(pc.is_in(plan.files["group"], whole(plan.groups["group"]).filter(chosen)))
+        ),
     )
 
 
@@ -94,6 +97,7 @@ def check_delete_ratio(examination: Examination, plan: RewriteDataFilesPlan[Any]
         waste=waste,
         count=len(hit),
         places=_places(tasks, hit),
+        files=_locations(tasks, hit),
     )
 
 
@@ -120,6 +124,7 @@ def check_delete_files(examination: Examination, plan: RewriteDataFilesPlan[Any]
         waste=waste,
         count=len(hit),
         places=_places(tasks, hit),
+        files=_locations(tasks, hit),
     )
 
 
@@ -157,6 +162,7 @@ def check_equality_deletes(examination: Examination, plan: RewriteDataFilesPlan[
         waste=waste,
         count=len(hit),
         places=_places(tasks, hit),
+        files=_locations(tasks, hit),
     )
 
 
@@ -190,6 +196,7 @@ def check_skew(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Ite
         found=f"{human_bytes(int(sizes[largest]))}, {times:,.0f} times the median ({human_bytes(int(middle))})",
         thresholds=(Threshold("largest partition / median", str(_SKEW), DOCTOR),),
         count=len(large),
+        files=_locations(tasks, np.flatnonzero(np.isin(codes, large))),
     )
 
 
@@ -203,10 +210,14 @@ def _root(examination: Examination) -> str:
     return examination.roots[snapshot.snapshot_id].location
 
 
+def _locations(tasks: FileTasks, rows: Longs) -> AnyArray:
+    return whole(tasks.files.entries["location"]).take(build.array(rows))
+
+
 def _place(tasks: FileTasks, rows: Longs) -> str:
     return _places(tasks, rows)[0]
 
 
 def _places(tasks: FileTasks, rows: Longs) -> list[str]:
-    names = whole(tasks.files.entries["location"]).take(build.array(rows[:10]))
+    names = _locations(tasks, rows[:10])
     return [str(name) for name in build.to_pylist(pc.fill_null(names, "a data file without a location"))]

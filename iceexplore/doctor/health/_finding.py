@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from iceexplore.arrow import AnyArray
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.maintenance._plan import DEFAULT, Threshold
 from iceexplore.doctor.model._finding import Finding, finding_of
+from iceexplore.doctor.model._hits import Hits
 from iceexplore.errors import Effect, problem
 from iceexplore.graph import human_bytes
 from iceexplore.planning import SplitOptions
@@ -64,6 +66,7 @@ def health_finding(
     count: int = 1,
     places: Iterable[str] = (),
     snapshots: Iterable[int] | None = None,
+    files: AnyArray | None = None,
 ) -> Finding:
     """Return a finding of a health check.
 
@@ -77,11 +80,14 @@ def health_finding(
         The rule that decided on the severity, if one did.
     snapshots
         The ids of the affected snapshots; by default that of the shown snapshot.
+    files
+        The locations of all data files that the finding is about, if they are not its places.
     """
     expected = "; ".join(map(str, (*thresholds, *(() if waste is None else (waste,)))))
     item = problem(code, where, text, field=field, found=found, expected=expected)
     snapshot = examination.state.snapshot
     shown = () if snapshot is None else (snapshot.snapshot_id,)
     of = shown if snapshots is None else snapshots
-    made = finding_of(item, snapshots=of, count=count, places=places)
+    hits = None if files is None else Hits(files=(files,))
+    made = finding_of(item, snapshots=of, count=count, places=places, hits=hits)
     return made if severity is None else replace(made, severity=severity)

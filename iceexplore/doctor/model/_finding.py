@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import field as dataclass_field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from iceexplore.doctor.model._hits import Hits
 from iceexplore.doctor.model._modes import MODES
 from iceexplore.errors import PROBLEM_KINDS, Effect, Problem, narrowed, visible
 
@@ -15,6 +20,11 @@ __all__ = ["EFFECTS", "Finding", "Since", "finding_of", "rank"]
 EFFECTS: tuple[Effect, ...] = ("fail", "wrong", "slow", "untidy")
 #: The maximum number of places that a finding lists; `Finding.count` counts all of them.
 MOST_PLACES = 10
+
+
+#: Attributes of findings that are lists in JSON, and those that reports of earlier versions lack.
+_LISTS = frozenset({"modes", "places", "snapshots", "refs", "partitions"})
+_ADDED = frozenset({"rows", "partitions", "partition_count"})
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,17 @@ class Finding:
         The first ten places.
     snapshots, refs
         Ids of the affected snapshots, and the branches and tags that point to one of them.
+    rows
+        The rows that the fault concerns in the newest affected snapshot, by the record counts in the metadata: the
+        rows of the data files at its places, and the rows that delete files and deletion vectors at its places delete
+        (0 of deletes that apply to nothing). A file counts once. A manifest counts as its live entries, one that cannot
+        be read whole as its row in the manifest list states. None where that is unknown (equality deletes, lost
+        manifests of deletes, missing or impossible counts), and for faults of the metadata file or of a whole list.
+    partitions
+        The first ten partitions of these files, as ``k=a``. Files without a partition are ``unpartitioned`` beside
+        others, and have none if there are no others.
+    partition_count
+        The number of these partitions; None where it is unknown, or where `rows` has no meaning.
     since
         The commit that introduced the fault; None if it is unknown or was not searched for.
     follows
@@ -92,8 +113,13 @@ class Finding:
     places: tuple[str, ...] = ()
     snapshots: tuple[int, ...] = ()
     refs: tuple[str, ...] = ()
+    rows: int | None = None
+    partitions: tuple[str, ...] = ()
+    partition_count: int | None = None
     since: Since | None = None
     follows: tuple[Finding, ...] = ()
+    #: All places, until `rows` and the partitions are known; None if they are `places`.
+    _hits: Hits | None = dataclass_field(default=None, repr=False, compare=False)
 
     @property
     def title(self) -> str:
@@ -111,6 +137,13 @@ class Finding:
         """The file of the first place."""
         return self.where.partition("#")[0]
 
+    @property
+    def hits(self) -> Hits:
+        """All places, while the table is examined; afterwards those that are known."""
+        if self._hits is not None:
+            return self._hits
+        return Hits(places=self.places or (self.where,), complete=self.count <= max(1, len(self.places)))
+
     def __str__(self) -> str:
         evidence = "".join(
             f" ({name} {value})"
@@ -122,10 +155,11 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: text, numbers, lists and dictionaries, as ``report.to_json()`` writes them."""
-        values = asdict(self)
+        values = asdict(replace(self, _hits=None))
+        del values["_hits"]
         values["title"] = self.title
         values["follows"] = [one.to_dict() for one in self.follows]
-        for name in ("modes", "places", "snapshots", "refs"):
+        for name in _LISTS:
             values[name] = list(values[name])
         return values
 
@@ -138,8 +172,9 @@ class Finding:
         KeyError, TypeError
             The values are not a finding's.
         """
-        given = {one.name: values[one.name] for one in fields(cls)}
-        for name in ("modes", "places", "snapshots", "refs"):
+        known = [one.name for one in fields(cls) if one.name != "_hits"]
+        given = {name: values[name] for name in known if name in values or name not in _ADDED}
+        for name in _LISTS & given.keys():
             given[name] = tuple(given[name])
         given["since"] = None if given["since"] is None else Since(**given["since"])
         given["follows"] = tuple(map(cls.from_dict, given["follows"]))
@@ -156,8 +191,26 @@ def finding_of(
     refs: Iterable[str] = (),
     places: Iterable[str] = (),
     count: int = 1,
+    rows: npt.NDArray[np.int64] | None = None,
+    hits: Hits | None = None,
 ) -> Finding:
-    """Return a problem as a finding; effect, modes, meaning and advice come from the registry of codes."""
+    """Return a problem as a finding; effect, modes, meaning and advice come from the registry of codes.
+
+    Parameters
+    ----------
+    rows
+        The rows of ``Examination.files`` that the finding is about, if these are its places.
+    hits
+        All its places, if they are others, and more than are listed.
+    """
+    if rows is not None:
+        hits = Hits(rows=(np.asarray(rows, np.int64),))
+    elif hits is None and item.entries is not None:
+        file, of_entries, _ = item.where.partition("#entry ")
+        hits = Hits(entries=((file, item.entries),))
+        if of_entries:
+            first = (f"{file}#entry {ordinal}" for ordinal in item.entries[:MOST_PLACES].tolist())
+            places, count = dict.fromkeys((item.where, *first)), len(item.entries)
     kind = PROBLEM_KINDS[item.code]
     effect, known = narrowed(item.code, item.field, item.severity)
     return Finding(
@@ -175,6 +228,7 @@ def finding_of(
         places=tuple(places)[:MOST_PLACES] or (item.where,),
         snapshots=tuple(snapshots),
         refs=tuple(refs),
+        _hits=hits,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from iceexplore.doctor.report._text import ReportLike
+from iceexplore.doctor.report._text import ReportLike, affected_text
 from iceexplore.errors import visible
 
 __all__ = ["junit_error", "junit_page", "junit_suite"]
@@ -22,7 +22,13 @@ def junit_suite(report: ReportLike, name: str) -> Element:
         case = _case(suite, name, f"{one.title} [{one.code}]")
         body = "\n".join(
             visible(f"{label}: {text}")
-            for label, text in (("what", one.text), ("where", one.where), ("means", one.means), ("do", one.advice))
+            for label, text in (
+                ("what", one.text),
+                ("where", one.where),
+                ("affects", affected_text(one)),
+                ("means", one.means),
+                ("do", one.advice),
+            )
             if text
         )
         if not report.opened:

@@ -132,6 +132,7 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
         advice=one.advice if one.advice == kind.remedy else it.text(one.advice),
         places=tuple(_place(it, place) for place in one.places),
         refs=tuple(map(it.name, one.refs)),
+        partitions=() if it.blanks else tuple(map(it.text, one.partitions)),  # their number stays
         since=None if one.since is None else _since(it, one.since),
         follows=tuple(_finding(it, more, columns) for more in one.follows),
     )

@@ -100,7 +100,8 @@ class Report:
 
         columns = (
             "severity", "code", "title", "text", "where", "field", "found", "expected", "count", "modes", "snapshots",
-            "refs", "since_snapshot_id", "since", "operation", "engine", "means", "advice", "caused_by",
+            "refs", "rows", "partitions", "partition_count", "since_snapshot_id", "since", "operation", "engine",
+            "means", "advice", "caused_by",
         )  # fmt: skip
         rows = []
         for number, one in enumerate(self.findings):
@@ -108,7 +109,7 @@ class Report:
             rows += [_row(more, number) for more in one.follows]
         frame = pd.DataFrame([[row[name] for name in columns] for row in rows], columns=list(columns))
         frame["since"] = pd.to_datetime(frame["since"], unit="ms", utc=True)
-        for name in ("since_snapshot_id", "caused_by"):
+        for name in ("rows", "partition_count", "since_snapshot_id", "caused_by"):
             frame[name] = frame[name].astype("Int64")
         return shown_frame(frame)
 
@@ -234,10 +235,12 @@ def _row(one: Finding, caused_by: int | None) -> dict[str, Any]:
     return {
         **{name: getattr(one, name) for name in (
             "severity", "code", "title", "text", "where", "field", "found", "expected", "count", "means", "advice",
+            "rows", "partition_count",
         )},
         "modes": list(one.modes),
         "snapshots": list(one.snapshots),
         "refs": list(one.refs),
+        "partitions": list(one.partitions),
         "since_snapshot_id": None if since is None else since.snapshot_id,
         "since": None if since is None else since.timestamp_ms,
         "operation": None if since is None else since.operation,

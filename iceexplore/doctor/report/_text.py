@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from iceexplore.doctor.model._finding import Finding
+from iceexplore.graph import amount
 from iceexplore.metadata import TableMetadata, format_ms
 from iceexplore.render import escape
 
@@ -17,6 +18,7 @@ __all__ = [
     "ReportLike",
     "SIGNS",
     "WORDS",
+    "affected_text",
     "finding_lines",
     "report_headline",
     "report_html",
@@ -99,9 +101,9 @@ def finding_lines(one: Finding) -> Iterator[tuple[str, str]]:
     if one.means:
         yield "Means", one.means
     yield "Do", one.advice
-    if one.snapshots:
-        refs = f": {', '.join(one.refs)}" if one.refs else ""
-        yield "Affects", f"{len(one.snapshots):,} snapshot{'s' if len(one.snapshots) > 1 else ''}{refs}"
+    affected = affected_text(one)
+    if affected:
+        yield "Affects", affected
     since = one.since
     if since is not None and since.snapshot_id is not None:
         when = "" if since.timestamp_ms is None else f" of {format_ms(since.timestamp_ms)}"
@@ -116,6 +118,31 @@ def finding_lines(one: Finding) -> Iterator[tuple[str, str]]:
         yield "Reported", ", ".join(one.reported)
     for more in one.follows:
         yield "Follows", more.text + (f" ({more.count:,} places)" if more.count > 1 else "")
+
+
+def affected_text(one: Finding) -> str:
+    """Return what a finding affects: snapshots and refs, rows and partitions; unescaped, empty if nothing is known."""
+    parts = []
+    if one.snapshots:
+        refs = f": {', '.join(one.refs)}" if one.refs else ""
+        parts.append(f"{len(one.snapshots):,} snapshot{'s' if len(one.snapshots) > 1 else ''}{refs}")
+    rows = "" if one.rows is None else amount(one.rows, "row") if one.rows else "no rows"
+    partitions = _partitions_text(one)
+    return "; ".join(
+        [*parts, *([" in ".join(part for part in (rows, partitions) if part)] if rows or partitions else [])]
+    )
+
+
+def _partitions_text(one: Finding) -> str:
+    count, shown = one.partition_count, one.partitions
+    mark = "; " if any(", " in text for text in shown) else ", "  # those of several fields have commas
+    names = mark.join(shown)
+    if count is None:
+        return f"partitions {names} and others that are unknown" if shown else ""
+    if count == 1 and shown:
+        return f"partition {names}"
+    more = f" and {count - len(shown):,} more" if count > len(shown) else ""
+    return f"{amount(count, 'partition')}{f': {names}{more}' if shown else ''}" if count else ""
 
 
 def _notes(report: ReportLike) -> Iterator[str]:

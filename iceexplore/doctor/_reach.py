@@ -1,0 +1,443 @@
+"""Measure findings: the rows and partitions that each concerns, in the newest affected snapshot.
+
+Nothing is decoded for tables without findings. Entries are counted as columns of `Examination.files`; the partition
+tuples are read for the manifests of affected entries alone, once for all findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
+from iceexplore.doctor.examination._examination import Examination
+from iceexplore.doctor.model._finding import MOST_PLACES, Finding
+from iceexplore.doctor.model._hits import Hits
+from iceexplore.errors import IceexploreError
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, Manifest, concat_batches, whole
+from iceexplore.metadata import TableMetadata, parse_transform
+from iceexplore.planning import partition_codes, partition_texts
+from iceexplore.render import escape
+from iceexplore.storage import canonical
+
+__all__ = ["measured"]
+
+_Longs = npt.NDArray[np.int64]
+_Mask = npt.NDArray[np.bool_]
+_NONE: _Longs = np.zeros(0, np.int64)
+#: Larger record counts are impossible.
+_MOST_ROWS = 2**50
+_MOST_TEXT = 200
+#: The ends of the names of files that list no data files.
+_DOCUMENTS = (".json", ".gz", ".text")
+_UNPARTITIONED = "unpartitioned"
+#: Content types whose record counts are rows of the table: equality deletes have values, manifests entries.
+_COUNTED = (int(ContentType.DATA), int(ContentType.POSITION_DELETE))
+#: Codes of what a commit removed: of all other faults, only live entries concern readers.
+_OF_CHANGES = frozenset({"changes-untrue", "deletes-dropped"})
+#: Deletes that apply to no data file.
+_OF_NOTHING = frozenset({"delete-dangling"})
+
+
+def measured(examination: Examination, findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings, and what follows from them, with their rows and partitions."""
+    flat = list(_flat(findings))
+    try:
+        resolver = _Resolver(examination)
+        found = {id(one): resolver.reach(one) for one in flat}
+        rows = [reach.rows for reach in found.values() if reach is not None]
+        partitions = _Partitions.of(examination, np.unique(np.concatenate([_NONE, *rows])))
+        made = {
+            id(one): _measure(examination, one, reach, partitions)
+            for one in flat
+            if (reach := found[id(one)]) is not None
+        }
+    except IceexploreError as error:
+        examination.cannot_know("rows and partitions of findings", str(error))
+        made = {}
+
+    def final(one: Finding) -> Finding:
+        rows, partitions, count = made.get(id(one), (None, (), None))
+        return replace(
+            one,
+            rows=rows,
+            partitions=partitions,
+            partition_count=count,
+            follows=tuple(map(final, one.follows)),
+            _hits=None,
+        )
+
+    return list(map(final, findings))
+
+
+def _flat(findings: Iterable[Finding]) -> Iterator[Finding]:
+    for one in findings:
+        yield one
+        yield from _flat(one.follows)
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """The files that a finding concerns.
+
+    Attributes
+    ----------
+    rows
+        Rows of `Examination.files`, sorted, each once.
+    stated
+        The rows of manifests that cannot be read whole, as their list states them; None where it does not.
+    complete
+        False if there are more files, which are not known.
+    partitioned
+        False if these are in partitions that are not known.
+    """
+
+    rows: _Longs
+    stated: int | None
+    complete: bool
+    partitioned: bool
+
+
+class _Resolver:
+    """Finds the entries at the places of findings."""
+
+    def __init__(self, examination: Examination) -> None:
+        self._examination = examination
+        self._newest_first = [s.snapshot_id for s in reversed(examination.snapshots)]
+        self._root_rows: dict[int, dict[str, int]] = {}
+
+    @cached_property
+    def _leaves(self) -> dict[str, list[int]]:
+        """The numbers of manifests in `LiveFiles.leaves`, by canonical location."""
+        out: dict[str, list[int]] = {}
+        for number, (location, _) in enumerate(self._examination.files.leaves):
+            out.setdefault(canonical(location), []).append(number)
+        return out
+
+    @cached_property
+    def _roots(self) -> dict[int, str]:
+        return {i: canonical(root.location) for i, root in self._examination.roots.items() if root.location}
+
+    @cached_property
+    def _places_of_lists(self) -> frozenset[str]:
+        return frozenset(self._roots.values())
+
+    def reach(self, one: Finding) -> _Reach | None:
+        """Return the files that a finding concerns; None if it is not about files."""
+        hits = one.hits
+        places = [
+            (canonical(file), ordinals, file)
+            for file, ordinals in _by_file(hits).items()
+            if ordinals is not None or not file.endswith(_DOCUMENTS)
+        ]
+        places = [p for p in places if p[1] is not None or p[0] not in self._places_of_lists]  # not of a whole list
+        listed = [p for p in places if p[0] in self._leaves or p[0] in self._places_of_lists]
+        others = [file for key, ordinals, file in places if ordinals is None and key not in self._leaves]
+        rows = np.concatenate([_NONE, *hits.rows, self._named_files([*hits.files, *_texts(others)])])
+        if not listed and not len(rows):
+            return None
+        affected = set(one.snapshots)
+        for snapshot_id in self._newest_first:
+            if affected and snapshot_id not in affected:
+                continue
+            found = self._reach_in(snapshot_id, one, [(key, ordinals) for key, ordinals, _ in listed], rows)
+            if found is not None:
+                return found
+        return None
+
+    def _named_files(self, names: list[AnyArray]) -> _Longs:
+        """Return the rows of the live files at some locations."""
+        files = self._examination.files
+        if not sum(map(len, names)):
+            return _NONE
+        named = pc.is_in(whole(files.entries["location"]), pa.concat_arrays(names))
+        return np.flatnonzero(files.alive & np.asarray(named))
+
+    def _reach_in(
+        self, snapshot_id: int, one: Finding, places: list[tuple[str, _Longs | None]], rows: _Longs
+    ) -> _Reach | None:
+        """Return what a finding concerns in one snapshot; None if it has none of the finding's places.
+
+        Parameters
+        ----------
+        places
+            Canonical locations of manifests and roots, and the ordinals of entries, None for a manifest as a whole.
+        rows
+            Rows of `Examination.files`, also of other snapshots.
+        """
+        examination = self._examination
+        files = examination.files
+        listed = frozenset(examination.leaves_listed(snapshot_id))
+        mine = np.zeros(len(files.leaves), bool)
+        mine[list(listed)] = True
+        chosen = [rows[mine[files.leaf[rows]]]]
+        manifests: set[int] = set()
+        for key, ordinals in places:
+            leaves = [leaf for leaf in self._leaves.get(key, ()) if leaf in listed]
+            if ordinals is None:
+                manifests.update(leaves)
+                continue
+            chosen += [self._entries(leaf, ordinals) for leaf in leaves]
+            if key == self._roots.get(snapshot_id):
+                manifests |= self._manifests_at(examination.roots[snapshot_id], ordinals) & listed
+        lost = manifests & files.lost
+        chosen += [np.arange(files.starts[leaf], files.starts[leaf + 1]) for leaf in manifests - lost]
+        found = self._without_vectors(np.unique(np.concatenate(chosen)))
+        if not manifests and not len(found):
+            return None
+        if one.code not in _OF_CHANGES:
+            found = found[files.alive[found]]
+        stated = [self._stated(snapshot_id, files.leaves[leaf][0]) for leaf in lost]
+        known = [count for count, _ in stated if count is not None]
+        return _Reach(
+            found,
+            sum(known) if len(known) == len(stated) else None,
+            one.hits.complete,
+            not any(partitioned for _, partitioned in stated),
+        )
+
+    def _entries(self, leaf: int, ordinals: _Longs) -> _Longs:
+        """Return the rows of a manifest's entries with these ordinals."""
+        files = self._examination.files
+        start, end = files.starts[leaf], files.starts[leaf + 1]
+        found: _Longs = start + np.flatnonzero(np.isin(files.ordinals[start:end], ordinals))
+        return found
+
+    def _without_vectors(self, rows: _Longs) -> _Longs:
+        """Leave out vectors whose data file is there, too: in the V4 draft, both are one row of the manifest."""
+        files = self._examination.files
+        data = files.kinds[rows] == int(ContentType.DATA)
+        if data.all() or not data.any():
+            return rows
+        keys = (files.leaf[rows].astype(np.int64) << 40) + files.ordinals[rows]
+        kept: _Longs = rows[data | ~np.isin(keys, keys[data])]
+        return kept
+
+    def _manifests_at(self, root: Manifest, ordinals: _Longs) -> set[int]:
+        """Return the manifests of some rows of a root; a manifest DV is a fault of the manifest that it is for."""
+        at = np.flatnonzero(np.isin(np.asarray(root.entries["ordinal"]), ordinals))
+        some = root.entries.select(["content_type", "location", "referenced_file"]).take(build.array(at))
+        out: set[int] = set()
+        for row in some.to_pylist():
+            kind = row["content_type"]
+            is_manifest = kind in (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+            name = (
+                row["referenced_file"] if kind == ContentType.MANIFEST_DV else row["location"] if is_manifest else None
+            )
+            out.update(self._leaves.get(canonical(name), ()) if name else ())
+        return out
+
+    def _stated(self, snapshot_id: int, location: str) -> tuple[int | None, bool]:
+        """Return the live rows that a root states of a manifest, if it does, and whether they may be in partitions."""
+        root = self._examination.roots[snapshot_id]
+        key = canonical(location)
+        at = self._rows_in(snapshot_id).get(key)
+        if at is None:
+            return None, True
+        row = root.row(at, ["content_type", "partition_spec_id", "manifest_stats"])
+        spec = None if row["partition_spec_id"] is None else self._metadata.spec(row["partition_spec_id"])
+        partitioned = spec is None or bool(_keys(self._metadata, spec.spec_id))
+        stats = row["manifest_stats"] or {}
+        added, existing = (stats.get(f"{name}_rows_count") for name in ("added", "existing"))
+        # Of deletes, the rows of equality deletes are no rows of the table; a manifest DV removes an unknown number.
+        known = row["content_type"] == ContentType.DATA_MANIFEST and key not in root.dv_rows
+        if (
+            not known
+            or added is None
+            or existing is None
+            or not 0 <= min(added, existing) <= added + existing <= _MOST_ROWS
+        ):
+            return None, partitioned
+        return added + existing, partitioned
+
+    def _rows_in(self, snapshot_id: int) -> dict[str, int]:
+        """Return the row of each manifest in a snapshot's root."""
+        if snapshot_id not in self._root_rows:
+            names = build.to_pylist(self._examination.roots[snapshot_id].entries["location"])
+            self._root_rows[snapshot_id] = {canonical(name): row for row, name in enumerate(names) if name}
+        return self._root_rows[snapshot_id]
+
+    @property
+    def _metadata(self) -> TableMetadata:
+        return self._examination.state.metadata
+
+
+def _by_file(hits: Hits) -> dict[str, _Longs | None]:
+    """Return the ordinals of entries by file; None for files as a whole."""
+    found: dict[str, list[int]] = {}
+    wholes: dict[str, None] = {}
+    for place in hits.places:
+        file, mark, number = place.rpartition("#entry ")
+        if mark and number.isascii() and number.isdecimal() and len(number) < 19:
+            found.setdefault(file, []).append(int(number))
+        else:  # also parts of the metadata file
+            wholes[place.partition("#")[0] if not mark else place] = None
+    arrays = {file: [np.array(numbers, np.int64)] for file, numbers in found.items()}
+    for file, ordinals in hits.entries:
+        arrays.setdefault(file, []).append(ordinals)
+    return {**{file: np.concatenate(parts) for file, parts in arrays.items()}, **wholes}
+
+
+def _texts(names: Iterable[str]) -> list[AnyArray]:
+    """Return locations as an array, without those that Arrow cannot hold: names in JSON may have half a character."""
+    return [pa.array([name for name in names if not any("\ud800" <= sign <= "\udfff" for sign in name)], pa.string())]
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def _rows(examination: Examination, one: Finding, reach: _Reach) -> int | None:
+    """Return the rows of a finding; None if unknown."""
+    if one.code in _OF_NOTHING:
+        return 0
+    if not reach.complete or reach.stated is None:
+        return None
+    files = examination.files
+    kinds = files.kinds[reach.rows]
+    if not np.isin(kinds, _COUNTED).all():
+        return None
+    some = files.entries.select(["location", "record_count", "deletion_vector"]).take(build.array(reach.rows))
+    counts = whole(some["record_count"])
+    if counts.null_count or len(counts) == 0:
+        return None if counts.null_count else reach.stated
+    ends = pc.min_max(counts).as_py()
+    if ends["min"] < 0 or ends["max"] > _MOST_ROWS:
+        return None
+    # Several vectors share a Puffin file. Those inside of entries have no location.
+    offsets = pc.struct_field(whole(some["deletion_vector"]), "offset")
+    names = whole(some["location"])
+    numbers = pc.if_else(names.is_null(), build.array(np.arange(len(names))), pa.scalar(None, pa.int64()))
+    table = pa.table({"name": names, "offset": offsets, "number": numbers, "rows": counts})
+    sums = table.group_by(["name", "offset", "number"], use_threads=False).aggregate([("rows", "max")])["rows_max"]
+    if float(np.asarray(sums, np.float64).sum()) > 2**62:
+        return None
+    return reach.stated + int(pc.sum(sums).as_py())
+
+
+def _measure(
+    examination: Examination, one: Finding, reach: _Reach, partitions: _Partitions
+) -> tuple[int | None, tuple[str, ...], int | None]:
+    """Return the values of `Finding.rows`, `Finding.partitions` and `Finding.partition_count`."""
+    texts, count = partitions.of_rows(reach.rows)
+    if not (reach.complete and reach.partitioned):
+        count = None
+    if _is_of_tuples(one):
+        texts, count = (), None
+    elif texts == (_UNPARTITIONED,) and count == 1:
+        texts, count = (), 0
+    return _rows(examination, one, reach), texts, count
+
+
+# Partitions -----------------------------------------------------------------------------------------------------------
+
+
+def _is_of_tuples(one: Finding) -> bool:
+    """Return whether a finding means that partition tuples are not what the metadata has."""
+    field = one.field or ""
+    if one.code == "value-undecodable":
+        return field == "102 partition" or field.isdecimal()
+    return one.code == "partition-unknown" or (one.code, field) in (
+        ("file-corrupt", "102 partition"),
+        ("entry-invalid", "149 content_stats"),
+    )
+
+
+@dataclass(frozen=True)
+class _Partitions:
+    """The partitions of some rows of `Examination.files`.
+
+    Attributes
+    ----------
+    rows
+        These rows, sorted.
+    codes
+        The number of each row's partition in `texts`; -1 where it is unknown.
+    """
+
+    rows: _Longs
+    codes: _Longs
+    texts: AnyArray
+
+    @classmethod
+    def of(cls, examination: Examination, rows: _Longs) -> _Partitions:
+        """Read the partitions of some rows, sorted."""
+        if not len(rows):
+            return cls(rows, rows, pa.array([], pa.string()))
+        files, metadata = examination.files, examination.state.metadata
+        damaged = {canonical(one.location) for one in examination.findings if _is_of_tuples(one)}
+        codes = np.full(len(rows), -1, np.int64)
+        leaf = files.leaf[rows]
+        examples: list[EntryBatch] = []
+        made = 0
+        for number, manifest in examination.leaves_again(np.unique(leaf).tolist(), frozenset({"entries", "partition"})):
+            first, end = np.searchsorted(leaf, [number, number + 1]).tolist()
+            if len(manifest) != files.starts[number + 1] - files.starts[number]:
+                continue  # the file has changed meanwhile
+            batch = EntryBatch(manifest.entries.select(["partition_spec_id"]), {}, manifest.partition())
+            batch = batch.take(rows[first:end] - files.starts[number])
+            own = partition_codes(batch)
+            firsts = np.unique(own, return_index=True)[1]  # an example of each partition
+            some = batch.take(firsts)
+            unknown = _unknown(metadata, some, canonical(manifest.location) in damaged)
+            codes[first:end] = np.where(unknown[own], -1, made + own)
+            made += len(firsts)
+            examples.append(_full(some))
+        if not examples:
+            return cls(rows, codes, pa.array([], pa.string()))
+        texts = partition_texts(examination.state, concat_batches(examples)).dictionary_encode()
+        numbers = np.append(np.asarray(texts.indices).astype(np.int64), -1)  # the last is for code -1
+        return cls(rows, numbers[codes], texts.dictionary)
+
+    def of_rows(self, rows: _Longs) -> tuple[tuple[str, ...], int | None]:
+        """Return the first partitions of some of the rows, and their number, None if some are unknown."""
+        codes = self.codes[np.searchsorted(self.rows, rows)]
+        known, firsts = np.unique(codes[codes >= 0], return_index=True)
+        first = known[np.argsort(firsts)][:MOST_PLACES]
+        texts = build.to_pylist(self.texts.take(build.array(first)))
+        return tuple(escape.shorten(text, _MOST_TEXT) for text in texts), len(known) if (codes >= 0).all() else None
+
+
+def _keys(metadata: TableMetadata, spec_id: int) -> list[str]:
+    """Return the keys of a spec's partition values."""
+    spec = metadata.spec(spec_id)
+    fields = () if spec is None else spec.fields
+    return [str(field.field_id) for field in fields if not parse_transform(field.transform).is_void]
+
+
+def _unknown(metadata: TableMetadata, batch: EntryBatch, damaged: bool) -> _Mask:
+    """Return the entries whose partition is unknown; of a damaged manifest, also those with a null in it."""
+    specs = np.asarray(pc.fill_null(whole(batch.entries["partition_spec_id"]), -1))
+    out = np.zeros(len(batch), bool)
+    for spec_id in np.unique(specs).tolist():
+        mine = specs == spec_id
+        if spec_id < 0 or metadata.spec(spec_id) is None:
+            out |= mine
+            continue
+        keys = _keys(metadata, spec_id)
+        tuples = batch.partition
+        if keys and tuples is None:
+            out |= mine
+        elif keys and tuples is not None:
+            out |= mine & np.asarray(tuples.is_null())
+            for key in keys:
+                at = tuples.type.get_field_index(key)
+                if at < 0:
+                    out |= mine
+                elif damaged:
+                    out |= mine & np.asarray(pc.struct_field(tuples, [at]).is_null())
+    return out
+
+
+def _full(batch: EntryBatch) -> EntryBatch:
+    """Return a batch with all columns, null but for the spec, so that batches can be concatenated."""
+    columns = [
+        whole(batch.entries[f.name]) if f.name == "partition_spec_id" else build.nulls(len(batch), f.type)
+        for f in ENTRY_SCHEMA
+    ]
+    return EntryBatch(pa.Table.from_arrays(columns, schema=ENTRY_SCHEMA), {}, batch.partition)
