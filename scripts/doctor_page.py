@@ -72,8 +72,20 @@ page = report.to_html(redact=["values"])   # one offline file, always without se
 A finding has a `code`, which never changes its meaning, and `modes`, the numbers of the table below. `where` is a file,
 often with `#entry 3` (a row of a manifest) or `#snapshot 17` (a part of the metadata file) after it; `count` is the
 number of such places, and `places` has the first ten. `found` and `expected` are the evidence, `field` the field's id
-and name in the spec. `snapshots` and `refs` are affected. `means` is what readers do with such a table, `advice` what
-to do, and `reported` lists public issues in which people met the fault and mended it.
+and name in the spec. `means` is what readers do with such a table, `advice` what to do, and `reported` lists public
+issues in which people met the fault and mended it.
+
+Affected are `snapshots` and `refs`, `rows`, and `partitions`, which has the first ten of `partition_count`. Rows and
+partitions are those of all places, not only of the listed ones, in the newest affected snapshot that was checked:
+
+- Rows are record counts in the metadata: of data files, their rows; of delete files and deletion vectors, the rows that
+  they delete, so 0 if they apply to nothing. A file counts once, however many entries it has.
+- A manifest counts as its live entries. One that cannot be read whole counts as its manifest list states; its
+  partitions are unknown.
+- `rows` and `partition_count` are `None` where they are unknown: a lost manifest of deletes, equality deletes (the
+  number of rows that have their values), counts that are missing or impossible, and partition values that cannot be
+  read. Faults of the metadata file or of a whole manifest list have neither.
+- Files without a partition are `unpartitioned` beside others; if there are no others, `partition_count` is 0.
 
 `since` is the commit that introduced the fault, also if only the current snapshot is checked: the one that added the
 manifest, the first whose manifest list has the row, or the first file of the metadata log that has the fault. Only a

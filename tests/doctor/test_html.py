@@ -34,7 +34,8 @@ def report() -> Report:
         text=f"{PLACE} has {VALUE} in {COLUMN} (password={SECRET})", field=f"lower_bound of {COLUMN}", found=VALUE,
         expected=f"https://user:{SECRET}@host/{FILE}.avro", means="Readers return fewer rows.",
         advice=f"Open it with allow=['s3://{FOLDER}'].", count=2, places=(f"{PLACE}#entry 3", f"{PLACE}#ref {REF}"),
-        snapshots=(7137812319701696493,), refs=(REF, "main"),
+        snapshots=(7137812319701696493,), refs=(REF, "main"), rows=5, partition_count=1,
+        partitions=(f"{COLUMN}={VALUE}, path=s3://{FOLDER}/{FILE}.parquet?token={SECRET}",),
         since=Since(7137812319701696493, 1_700_000_000_000, VALUE, f"{VALUE} 1.2", f"s3://{FOLDER}/00001-{FILE}.metadata.json"),
     )  # fmt: skip
     later = replace(one, follows=(), since=Since(metadata_file=f"s3://{FOLDER}/00001-{FILE}.metadata.json"))
