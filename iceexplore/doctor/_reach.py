@@ -276,8 +276,9 @@ def _by_file(hits: Hits) -> dict[str, _Longs | None]:
         file, mark, number = place.rpartition("#entry ")
         if mark and number.isascii() and number.isdecimal() and len(number) < 19:
             found.setdefault(file, []).append(int(number))
-        else:  # also parts of the metadata file
-            wholes[place.partition("#")[0] if not mark else place] = None
+        else:
+            head = place.partition("#")[0]
+            wholes[head if head.endswith(_DOCUMENTS) else place] = None  # the name of a file may have a number sign
     arrays = {file: [np.array(numbers, np.int64)] for file, numbers in found.items()}
     for file, ordinals in hits.entries:
         arrays.setdefault(file, []).append(ordinals)
