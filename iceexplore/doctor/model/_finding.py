@@ -92,7 +92,8 @@ class Finding:
         The first ten partitions of these files, as ``k=a``. Files without a partition are ``unpartitioned`` beside
         others, and have none if there are no others.
     partition_count
-        The number of these partitions; None where it is unknown, and for faults of the metadata file or of a whole list.
+        The number of these partitions; None where it is unknown, and for faults of the metadata file or of a whole
+        list.
     since
         The commit that introduced the fault; None if it is unknown or was not searched for.
     follows
