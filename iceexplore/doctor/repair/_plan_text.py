@@ -36,14 +36,14 @@ def plan_text(plan: PlanLike) -> str:
     lines = [plan_heading(plan), ""]
     for number, step in enumerate(plan.steps, 1):
         lines += [f"{number}. {step.title}  [{', '.join(step.codes)}]"]
-        lines += textwrap.wrap(step.text, _WIDTH, initial_indent="   ", subsequent_indent="   ")
+        lines += textwrap.wrap(step.text, _WIDTH, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False)
         lines += [f"   {step_effect(step)}"]
         lines += [f"   SQL: {s}" for s in step.sql] + [f"   {p}" for p in step.python]
     if plan.unrepaired:
         lines += ["", "Not mended by this plan:"]
     for one in plan.unrepaired[:_SHOWN]:
         text = f"- {one.finding.text} [{one.finding.code}] {one.reason}"
-        lines += textwrap.wrap(text, _WIDTH, subsequent_indent="  ")
+        lines += textwrap.wrap(text, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
     if len(plan.unrepaired) > _SHOWN:
         lines += [f"- and {len(plan.unrepaired) - _SHOWN:,} more"]
     return "\n".join(map(visible, lines))
