@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -48,6 +49,8 @@ def main() -> int:
     if given.child:
         child(given.child, given.seed, given.first, given.cases, everything=given.all, doctor=given.doctor)
         return 0
+    # what ends the run also ends its child, and removes its folder
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     until = None if given.stop_after is None else time.monotonic() + given.stop_after
     # In memory where there is such a place: a case writes a file twice and reads some twenty.
     memory = Path("/dev/shm")

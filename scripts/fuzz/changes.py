@@ -16,15 +16,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NUMBERS", "VALUES", "change", "read_thrift", "thrift_values", "write_thrift"]
+__all__ = ["MARKUP", "NUMBERS", "VALUES", "change", "change_bytes", "read_thrift", "thrift_values", "write_thrift"]
 
 #: Whole numbers that have broken readers: edges of 32, 63 and 64 bits, and beyond.
 NUMBERS = (0, -1, 1, 2**31 - 1, 2**31, -(2**31) - 1, 2**53, 2**63 - 1, -(2**63), 2**63, 2**64, 10**30)
+#: Must be in no page as it is.
+MARKUP = "<script>'\"</script>"
 #: In the place of a JSON value: each type of JSON, nested and empty ones too.
-VALUES: tuple[Any, ...] = (*NUMBERS, None, True, "", "x", "a\0b", "\ud800", 1.5, 1e308, [], {}, [[]], [None], {"x": []})
+VALUES: tuple[Any, ...] = (
+    *NUMBERS, None, True, "", "x", "a\0b", "\ud800", 1.5, 1e308, [], {}, [[]], [None], {"x": []},
+    f"{MARKUP}\x1b[31m\u202e", "y" * 5000,
+)  # fmt: skip
 _LONGS = tuple(n for n in NUMBERS if -(2**63) <= n < 2**63)
 #: In the place of a value of an Avro or Parquet record.
-_CELLS: tuple[Any, ...] = (*_LONGS, None, "", "a\0b", b"", b"\xff" * 40, [], 1e308)
+_CELLS: tuple[Any, ...] = (*_LONGS, None, "", "a\0b", MARKUP, b"", b"\xff" * 40, [], 1e308)
 _DV_MAGIC = bytes.fromhex("d1d33964")
 
 

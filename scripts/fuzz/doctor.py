@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from scripts.fuzz.changes import change
+from scripts.fuzz.changes import MARKUP, change, change_bytes
 from scripts.fuzz.look import Case, Look
 from scripts.fuzz.tables import repeatable
 
@@ -37,11 +37,14 @@ __all__ = ["DoctorCases", "Seed", "seeds"]
 #: The shares of cases that start from one damage, two, none; and of those that then change a file at random.
 _DAMAGES = {1: 0.7, 2: 0.22, 0: 0.08}
 _CHANGED = {1: 0.92, 2: 0.4, 0: 1.0}
+#: The shares of cases that change one file, two, three; and of changes that replace or remove a file.
+_CHANGES = (0.8, 0.15, 0.05)
+_MISPLACED = 0.12
 #: The shares of levels, of checks of all snapshots, of cases that save the repaired table, that plan maintenance.
 _LEVELS = {"metadata": 0.8, "files": 0.1, "rows": 0.1}
 _ALL_SNAPSHOTS = 0.3
 _SAVED = 0.08
-_MAINTENANCE = 0.1
+_MAINTENANCE = 0.15
 #: Of the report's forms, each case takes so many.
 _FORMS = 3
 #: Damages that make files of 17 MB, and their weight; others have 1.
@@ -139,6 +142,31 @@ def seeds() -> list[Seed]:
     return list({(seed.base, seed.name): seed for seed in found}.values())
 
 
+def _change(files: dict[str, bytes], file: str, rng: random.Random) -> str:
+    """Change the content of a file, or put something else in its place; return what was done."""
+    if rng.random() >= _MISPLACED:
+        try:
+            files[file], what = change(Path(file), files[file], rng)
+        except Exception:  # it is damaged already, so that it cannot be taken apart
+            files[file], what = change_bytes(files[file], rng)
+        return what
+    match rng.randrange(4):
+        case 0:
+            del files[file]
+            return "removed"
+        case 1:
+            files[file] = b""
+            return "empty"
+        case 2:
+            del files[file]
+            files[f"{file}/inside"] = b""
+            return "a folder"
+        case _:
+            other = rng.choice(list(files))
+            files[file] = files[other]
+            return f"as {Path(other).name}"
+
+
 class DoctorCases:
     """Cases of tables with known damages; each damaged table is made once, by the first child that needs it."""
 
@@ -167,10 +195,11 @@ class DoctorCases:
             image = self._after(image)
         files = dict(image.files)
         file = image.metadata
-        if rng.random() < _CHANGED[count]:
+        times = rng.choices((1, 2, 3), _CHANGES)[0] if rng.random() < _CHANGED[count] else 0
+        for _ in range(times):
             file = rng.choice(rng.choices(([image.metadata], image.live, list(files)), (35, 50, 15))[0])
-            files[file], what = change(Path(file), files[file], rng)
-            told += f": {what}"
+            if file in files:
+                told += f"; {Path(file).name}: {_change(files, file, rng)}"
         self._begin(Image(files, "", ()))
         table = self.place / "t" / opens
         look = partial(examine, table, self.out, rng, tree=first.base not in ("v1", "v2", "v3", "v4"),
@@ -273,9 +302,9 @@ def examine(source: Path, out: Path, rng: random.Random, *, tree: bool, everythi
     may = (ix.errors.UnsupportedError,) if report.opened else (ix.errors.OptionError,)
     plan = seen.go("repair", report.repair, may=may)
     if plan is not None:
-        _look_at_plan(seen, plan, options)
+        _look_at_plan(seen, plan, report, options)
         if chance["save"]:
-            _save(seen, plan, out, rng)
+            _save(seen, plan, out, rng, options)
     if table is not None and chance["plans"]:
         _plan_maintenance(seen, table, rng)
     return seen
@@ -284,15 +313,19 @@ def examine(source: Path, out: Path, rng: random.Random, *, tree: bool, everythi
 def _forms(report: ix.doctor.Report) -> dict[str, Callable[[], Any]]:
     """Return every form of a report, by name."""
     return {
-        "html": report.to_html,
-        "html redacted": lambda: report.to_html(redact=True),
+        "html": lambda: _escaped(report.to_html()),
+        "html redacted": lambda: _escaped(report.to_html(redact=True)),
         "json": lambda: _same_from_json(report),
         "junit": lambda: ElementTree.fromstring(report.to_junit()),
         "repr": lambda: repr(report),
-        "card": report._repr_html_,
+        "card": lambda: _escaped(report._repr_html_()),
         "pandas": lambda: repr(report.to_pandas()),
         "timeline": lambda: repr(report.timeline()),
     }
+
+
+def _escaped(page: str) -> None:
+    assert MARKUP not in page, "markup of the table is in the page"
 
 
 def _same_from_json(report: ix.doctor.Report) -> None:
@@ -302,10 +335,11 @@ def _same_from_json(report: ix.doctor.Report) -> None:
     assert again.to_json() == report.to_json(), "a report is not the same after JSON"
 
 
-def _look_at_plan(seen: Look, plan: Any, options: dict[str, Any]) -> None:
+def _look_at_plan(seen: Look, plan: Any, report: Any, options: dict[str, Any]) -> None:
     """Look at a repair plan and its table, and require what it promises."""
-    for name, form in (("repr", plan.__repr__), ("card", plan._repr_html_), ("pandas", plan.to_pandas)):
-        seen.go(f"plan: {name}", form, may=())
+    seen.go("plan: repr", plan.__repr__, may=())
+    seen.go("plan: card", lambda: _escaped(plan._repr_html_()), may=())
+    seen.go("plan: pandas", plan.to_pandas, may=())
     seen.go("plan: json", lambda: json.dumps(plan.to_dict()), may=())
     repaired = seen.go("plan: table", lambda: plan.table, may=())
     if repaired is None:
@@ -313,8 +347,8 @@ def _look_at_plan(seen: Look, plan: Any, options: dict[str, Any]) -> None:
     counted = seen.go("plan: count", lambda: int(repaired.count()))
     seen.require(counted == plan.rows_after, "a plan states other rows than its table has",
                  f"rows_after is {plan.rows_after}, count() gives {counted}")  # fmt: skip
-    # a plan without steps has the table that was just checked
-    report = seen.go("plan: check", lambda: repaired.check(**options), may=()) if plan.steps else None
+    if plan.steps:  # else its table is the one that was just checked
+        report = seen.go("plan: check", lambda: repaired.check(**options), may=())
     if report is None:
         return
     listed = {(u.finding.code, u.finding.where) for u in plan.unrepaired}
@@ -333,8 +367,8 @@ def _copied(finding: Any) -> bool:
     return finding.code in COPIED or is_unreadable_metadata(finding)
 
 
-def _save(seen: Look, plan: Any, out: Path, rng: random.Random) -> None:
-    """Save the repaired table; what was saved must open, with the rows that the plan states."""
+def _save(seen: Look, plan: Any, out: Path, rng: random.Random, options: dict[str, Any]) -> None:
+    """Save the repaired table; what was saved must open, with the rows that the plan states and no other faults."""
     import iceexplore as ix
 
     data = rng.choices(("copy", "refer", "none"), (8, 1, 1))[0]
@@ -344,13 +378,18 @@ def _save(seen: Look, plan: Any, out: Path, rng: random.Random) -> None:
             counted = seen.go("save: count", lambda: int(saved.count()))
             seen.require(counted == plan.rows_after, "a saved table has other rows than the plan states",
                          f"rows_after is {plan.rows_after}, count() gives {counted}")  # fmt: skip
+            report = seen.go("save: check", lambda: saved.check(**options), may=())
+            codes = {one.code for u in plan.unrepaired for one in (u.finding, *u.finding.follows)}
+            new = [f for f in report or () if f.severity != "untidy" and f.code not in codes]
+            seen.require(not new, "a saved table has faults that the plan does not list", "\n".join(map(str, new)))
 
 
 def _plan_maintenance(seen: Look, table: Any, rng: random.Random) -> None:
     """Make every maintenance plan; the table after one of them must have the same rows."""
     plans = table.maintenance()
-    for name, form in (("repr", plans.__repr__), ("card", plans._repr_html_), ("json", plans.to_json)):
-        seen.go(f"maintenance: {name}", form, may=())
+    seen.go("maintenance: repr", plans.__repr__, may=())
+    seen.go("maintenance: card", lambda: _escaped(plans._repr_html_()), may=())
+    seen.go("maintenance: json", plans.to_json, may=())
     made = seen.go("maintenance: plans", lambda: list(plans), may=())
     if made:
         one = rng.choice(made)
