@@ -18,7 +18,7 @@ from iceexplore.errors import whole_number
 from iceexplore.graph import TableState, human_bytes
 from iceexplore.metadata import Snapshot, ancestry, in_order
 from iceexplore.planning import make_filter, manifests_read
-from iceexplore.render import shown_frame
+from iceexplore.render import shown_frame, whole_numbers
 from iceexplore.storage import Read, Write
 
 if TYPE_CHECKING:
@@ -251,7 +251,9 @@ class Cost:
 
         rows = [self._attempt(record, attempt) for record in self.records for attempt in range(1, record.attempts + 1)]
         columns = list(self._attempt(CommitRecord(0, "", None, 0, None), 0))
-        return shown_frame(pd.DataFrame(rows, columns=columns).astype({"snapshot_id": "Int64"}))
+        frame = pd.DataFrame(rows, columns=columns)
+        frame["snapshot_id"] = whole_numbers(row["snapshot_id"] for row in rows)
+        return shown_frame(frame)
 
     @cached_property
     def files(self) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from iceexplore.render import _escape as escape
 from iceexplore.render._card import Card, CardTable, card_html, card_text
 from iceexplore.render._display import card_of, line_of
-from iceexplore.render._frames import shown_frame
+from iceexplore.render._frames import shown_frame, whole_numbers
 from iceexplore.render._html import Html, details, html_lines, html_page, html_table
 from iceexplore.render._mime import Mermaid, Svg, svg_image
 from iceexplore.render.bars._bars import Bar, BarChart, BarRow, bars_text, spoken
@@ -83,4 +83,5 @@ __all__ = [
     "tables_svg",
     "tables_text",
     "text",
+    "whole_numbers",
 ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["shown_frame"]
+__all__ = ["shown_frame", "whole_numbers"]
 
 
 def shown_frame(frame: pd.DataFrame) -> pd.DataFrame:
@@ -18,3 +19,13 @@ def shown_frame(frame: pd.DataFrame) -> pd.DataFrame:
     from iceexplore.render._frame_types import ShownFrame  # pandas is imported only on use
 
     return ShownFrame(frame, copy=False)  # the caller keeps no other reference to the frame
+
+
+def whole_numbers(values: Iterable[int | None]) -> pd.api.extensions.ExtensionArray:
+    """Return a nullable column of whole numbers, with null for those of more than 64 bits.
+
+    A data frame that is made of numbers and None has a column of floats, which rounds snapshot ids.
+    """
+    import pandas as pd
+
+    return pd.array([v if v is not None and -(2**63) <= v < 2**63 else None for v in values], dtype="Int64")

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import iceexplore as ix
@@ -128,6 +129,20 @@ def test_new_row_ids_fit_in_64_bits(tmp_path: Path) -> None:
     plan = ix.open(folder).check().repair()
     assert plan.is_complete and plan.table.check("rows").ok
     assert plan.table.metadata.next_row_id == 19
+
+
+def test_frames_have_exact_numbers_beside_unknown_ones(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    for name in ("data_file_gone", "summary_totals_wrong"):
+        next(d for d in DAMAGES if d.name == name).damage(folder)
+    report = ix.open(folder).check(skip="health")
+    since = [None if f.since is None else f.since.snapshot_id for f in report]
+    assert None in since and any(since)
+    found = report.to_pandas()
+    assert found[found["caused_by"].isna()]["since_snapshot_id"].astype(object).replace({pd.NA: None}).tolist() == since
+    plan = report.repair()
+    steps = [replace(plan.steps[0], rows_lost=n) for n in (2**62 + 1, None, 2**70)]
+    assert replace(plan, steps=tuple(steps)).to_pandas()["rows_lost"].tolist() == [2**62 + 1, pd.NA, pd.NA]
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -17,7 +17,7 @@ from iceexplore.errors import MissingDependencyError
 from iceexplore.graph import TableState, human_bytes
 from iceexplore.manifests import ContentType
 from iceexplore.metadata import Snapshot
-from iceexplore.render import shown_frame
+from iceexplore.render import shown_frame, whole_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,7 +244,9 @@ class Replay(Generic[T]):
             rows.append({**row, "estimated": s.estimated, "unapplied": s.unapplied, "note": s.note})
         out = pd.DataFrame(rows)
         whole = [c for c in out.columns if c.startswith(("before_", "after_"))] + ["replayed_id"]
-        return shown_frame(out.astype(dict.fromkeys(whole, "Int64")))
+        for name in whole:
+            out[name] = whole_numbers(row[name] for row in rows)
+        return shown_frame(out)
 
     @property
     def summary(self) -> str:

@@ -26,7 +26,7 @@ from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.metadata import format_ms
 from iceexplore.planning import Clustering, plan_scan
-from iceexplore.render import Card, CardTable, card_html, card_text, shown_frame
+from iceexplore.render import Card, CardTable, card_html, card_text, shown_frame, whole_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -350,7 +350,9 @@ class Maintenance(Generic[T]):
         ]
         rows += [(name, None, why, *(None for _ in costs)) for name, why in self.refused.items()]
         frame = pd.DataFrame(rows, columns=["procedure", "needed", "text", *costs])
-        return shown_frame(frame.astype({"needed": "boolean", **dict.fromkeys(costs, "Int64")}))
+        for at, name in enumerate(costs, 3):
+            frame[name] = whole_numbers(row[at] for row in rows)
+        return shown_frame(frame.astype({"needed": "boolean"}))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all plans as plain values."""

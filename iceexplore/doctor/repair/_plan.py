@@ -21,7 +21,7 @@ from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState, state_of
 from iceexplore.metadata import parse_version
 from iceexplore.reading import count_rows
-from iceexplore.render import shown_frame
+from iceexplore.render import shown_frame, whole_numbers
 from iceexplore.storage import canonical, parse_document
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class RepairPlan:
         columns = ["title", "text", "codes", "modes", "places", "certain", "rows_back", "rows_lost", "sql", "python"]
         frame = pd.DataFrame([s.to_dict() for s in self.steps], columns=columns)
         for name in ("rows_back", "rows_lost"):
-            frame[name] = frame[name].astype("Int64")
+            frame[name] = whole_numbers(getattr(s, name) for s in self.steps)
         return shown_frame(frame)
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from iceexplore.doctor.report._text import report_html, report_text
 from iceexplore.errors import OptionError
 from iceexplore.graph import redactions
 from iceexplore.metadata import TableMetadata, in_order
-from iceexplore.render import shown_frame
+from iceexplore.render import shown_frame, whole_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ class Report:
         frame = pd.DataFrame([[row[name] for name in columns] for row in rows], columns=list(columns))
         frame["since"] = pd.to_datetime(frame["since"], unit="ms", utc=True)
         for name in ("rows", "partition_count", "since_snapshot_id", "caused_by"):
-            frame[name] = frame[name].astype("Int64")
+            frame[name] = whole_numbers(row[name] for row in rows)
         return shown_frame(frame)
 
     def to_dict(self) -> dict[str, Any]:
