@@ -21,7 +21,8 @@ from iceexplore.graph.proposal import _diagram as _seed_style
 from iceexplore.manifests.decode import _file as _source
 from iceexplore.storage import CACHE, Storage
 from iceexplore.storage._catalog import from_catalog
-from scripts import fuzz
+from scripts.fuzz.look import Look
+from scripts.fuzz.tables import ways
 from tests.helpers.folders import local
 from tests.helpers.outside_lab import change_manifests
 
@@ -125,8 +126,8 @@ def test_a_root_that_is_gone_at_its_second_read(
     local(root.location).unlink()
     if not cached:
         CACHE.clear()
-    seen = fuzz.Look()
-    found = fuzz.ways(folder, local(t.metadata_location), tmp_path)
+    seen = Look()
+    found = ways(folder, local(t.metadata_location), tmp_path)
     names = ["tree seed svg", "tree tree text", "inspect.manifests", "inspect.entries", "inspect.partitions", "head"]
     for name in [*names, "plan", "verify", "changes", "bundle", "simulate", "save_html"]:
         seen.go(name, partial(found[name], t))
