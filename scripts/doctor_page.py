@@ -14,7 +14,7 @@ from iceexplore.doctor import MODES
 from iceexplore.errors import PROBLEM_KINDS
 from tests.doctor import file_damages, manifest_damages  # noqa: F401  (they register their damages)
 from tests.doctor.damages import DAMAGES, Damage
-from tests.doctor.repairs import ROWS, UNREPAIRABLE
+from tests.doctor.repairs import ROWS, UNREPAIRABLE, V4_ROWS
 from tests.doctor.v4_damages import V4_DAMAGES
 
 __all__ = ["PAGE", "page"]
@@ -139,8 +139,14 @@ What one step brings to light is mended as well, in up to five rounds. The noteb
 - If the newest metadata file cannot be read, the plan goes back to the last one that can. Later commits are lost.
 - Data files are never rewritten, and entries of lost files go. Position delete files that name data files by old paths
   are written again, if each old path can mean one live file only.
-- The files of a lost or truncated manifest are listed again where they can be found; see below.
-- Of tables with the root manifests of V4, only the metadata file is mended.
+- The files of a lost or truncated manifest are listed again where they can be found; see below (not in V4 trees).
+- V4: a damaged tree is written again from its parent's tree and the files that it lists, under new names, so that it
+  records exactly what its commit changed. Lost values are taken from the parent's entry of the same file, or from the
+  file itself; if neither has them, the finding stays, with the reason. Older snapshots that share the fault, and all
+  snapshots after a repaired one, are written again, too. Where the parent has expired, and in the V4 draft, a tree is
+  edited in place: statuses are then not compared with the parent. What a manifest deletion vector removed is lost with
+  it, unless the parent has it. The files of a lost manifest that a compaction wrote are taken from the manifests that
+  it merged.
 - Encrypted tables are refused.
 
 ### Lost manifests
@@ -231,11 +237,8 @@ def _mended(damages: list[Damage]) -> str:
     """Return whether repair plans mend a mode, with the reason where they do not."""
     out: dict[str, None] = {}
     for one in damages:
-        if one in V4_DAMAGES:
-            out["no: root manifests of V4 are not rewritten"] = None
-            continue
         reason = next((reason for reason, names in UNREPAIRABLE.items() if one.name in names), None)
-        lossy = "yes, without what is lost" if one.name in ROWS else "yes"
+        lossy = "yes, without what is lost" if one.name in {**ROWS, **V4_ROWS} else "yes"
         out[lossy if reason is None else f"no: {reason}"] = None
     if "yes" in out and "yes, without what is lost" in out:
         del out["yes"]

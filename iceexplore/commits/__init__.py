@@ -60,6 +60,8 @@ from iceexplore.commits.replaying._replay import replay
 from iceexplore.commits.replaying._result import Replay, ReplayedSnapshot, Side
 from iceexplore.commits.rules._check import check_rules, checked_rules
 from iceexplore.commits.rules._entries import RuleBreak
+from iceexplore.commits.rules._statistics import unknown_partitions
+from iceexplore.commits.rules._view import keys_of
 from iceexplore.commits.saving._reachable import (
     REFERENCED_SCHEMA,
     metadata_files,
@@ -159,6 +161,7 @@ __all__ = [
     "find_files",
     "is_referenced",
     "is_synthetic",
+    "keys_of",
     "locate",
     "manifest_dv_entry",
     "merged_files",
@@ -202,6 +205,7 @@ __all__ = [
     "start_sandbox",
     "statistics_files",
     "summary_of",
+    "unknown_partitions",
     "upgrade",
 ]
 

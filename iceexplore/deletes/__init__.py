@@ -11,7 +11,7 @@ from iceexplore.deletes._delete_files import (
     read_position_deletes,
 )
 from iceexplore.deletes._mumbling import MUMBLING_POSITIONS, decode_mumbling, encode_mumbling
-from iceexplore.deletes._positions import PositionSet, bitmap_of, read_positions
+from iceexplore.deletes._positions import PositionSet, bitmap_of, read_positions, widened
 from iceexplore.deletes._puffin import (
     DELETION_VECTOR,
     PUFFIN_MAGIC,
@@ -77,6 +77,7 @@ __all__ = [
     "read_puffin_footer",
     "read_range",
     "theta_ndv",
+    "widened",
     "write_equality_deletes",
     "write_position_deletes",
     "write_puffin",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from iceexplore.storage import Storage
 
-__all__ = ["PositionSet", "PositionSets", "bitmap_of", "read_positions"]
+__all__ = ["PositionSet", "PositionSets", "bitmap_of", "read_positions", "widened"]
 
 Positions = npt.NDArray[np.int64]
 #: Maximum number of rows of a delete file that are held as plain numbers; more are packed into bitmaps.
@@ -54,7 +54,7 @@ class PositionSet:
         from pyroaring import BitMap
 
         if isinstance(positions, BitMap):
-            positions = _widened(positions)
+            positions = widened(positions)
         self._array: Positions | None = positions if isinstance(positions, np.ndarray) else None
         self._bitmap: Any = None if self._array is not None else positions
 
@@ -151,7 +151,7 @@ def bitmap_of(positions: Positions) -> BitMap64:
     return made
 
 
-def _widened(bitmap: BitMap) -> BitMap64:
+def widened(bitmap: BitMap) -> BitMap64:
     """Return a 32-bit bitmap as a 64-bit one, without iterating over its values."""
     from pyroaring import BitMap64
 

@@ -11,6 +11,7 @@ from iceexplore.manifests._manifest_dv import (
     read_manifest_dv,
 )
 from iceexplore.manifests._reader import ManifestReader, open_manifest
+from iceexplore.manifests._root_v4 import root_batch
 from iceexplore.manifests.column_stats._maps import ColumnStats
 from iceexplore.manifests.decode._avro import slow_work
 from iceexplore.manifests.decode._role import role_of
@@ -55,6 +56,7 @@ __all__ = [
     "read_manifest_dv",
     "redact_manifest",
     "role_of",
+    "root_batch",
     "slow_work",
     "stats_type",
     "upgrade_entries",

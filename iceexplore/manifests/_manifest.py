@@ -31,6 +31,7 @@ from iceexplore.manifests.column_stats._partition_v4 import rebuilt_partition
 from iceexplore.manifests.decode._file import Part
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType
+from iceexplore.manifests.model._field_ids import STATS_OFFSETS
 from iceexplore.manifests.model._header import ManifestHeader
 from iceexplore.manifests.model._reader_schema import ReaderSchema
 from iceexplore.manifests.model._table_context import TableTypes
@@ -260,6 +261,21 @@ class Manifest:
         """Return the ids of the columns (V4: and expressions) that have any statistics."""
         return field_ids(self._pairs()) if self._typed is None else self._typed.field_ids()
 
+    @property
+    def file_format(self) -> str:
+        """The format of the file: ``parquet`` or ``avro``, which is also that of an unreadable one."""
+        found = self._reader_schema
+        return "avro" if found is None or found.avro is not None else "parquet"
+
+    @property
+    def partition_storage(self) -> str:
+        """Where a V4 manifest keeps partition values: ``derived`` columns, the ``source`` column, or a ``tuple``."""
+        found = self._reader_schema
+        if found is not None and found.partition:
+            return "tuple"
+        in_source = found is not None and any(c.offset == STATS_OFFSETS["derived_value"] for c in found.stats)
+        return "source" if in_source else "derived"
+
     @cached_property
     def dv_rows(self) -> dict[str, list[int]]:
         """The rows of a root's live manifest DVs, by the canonical location of the leaf."""
@@ -279,6 +295,16 @@ class Manifest:
             report=self._report,
             stored=self.stored_rows,
         )
+
+    def with_content_types(self, kinds: AnyArray) -> Manifest:
+        """Return this manifest with other content types, for a repair: tuples and vectors follow from them."""
+        other = copy.copy(self)
+        at = self.entries.schema.get_field_index("content_type")
+        other.entries = self.entries.set_column(at, self.entries.schema.field(at), kinds)
+        other._few_rows = {}
+        for name in ("dv_rows", "_typed"):
+            other.__dict__.pop(name, None)
+        return other
 
     def __len__(self) -> int:
         return int(self.entries.num_rows)

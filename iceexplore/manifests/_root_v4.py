@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import AnyChunkedArray
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problems, problem
+from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import stray_problems
 from iceexplore.manifests.checks._entries import root_entry_problems, snapshot_problems
@@ -16,12 +18,13 @@ from iceexplore.manifests.checks._known_numbers import spec_problems, status_pro
 from iceexplore.manifests.checks._v4 import affinity_problems, root_problems
 from iceexplore.manifests.decode._file import Loader, Part
 from iceexplore.manifests.decode._inherit import inherit_root
+from iceexplore.manifests.model._arrow import bool_array
 from iceexplore.manifests.model._locations import absolute_entries
 from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.manifests.rules._rows import FILES, MANIFESTS
 from iceexplore.metadata import Snapshot
 
-__all__ = ["direct_view", "is_direct", "is_manifest", "v4_root"]
+__all__ = ["direct_view", "is_direct", "is_manifest", "root_batch", "v4_root"]
 
 _MANIFESTS, _FILES = (pa.array([int(kind) for kind in kinds], pa.int32()) for kinds in (MANIFESTS, FILES))
 
@@ -78,3 +81,13 @@ def direct_view(root: Manifest) -> Manifest | None:
         return None
     mask = is_direct(root.entries)
     return root.only(cast(pa.BooleanArray, mask.combine_chunks())) if pc.any(mask).as_py() else None
+
+
+def root_batch(root: Manifest) -> EntryBatch:
+    """Return everything that a V4 root holds, with the partition tuples of the files that it lists directly."""
+    batch, direct = EntryBatch.of(root), direct_view(root)
+    tuples = None if direct is None else direct.partition()
+    if tuples is None:
+        return batch
+    files = bool_array(is_direct(root.entries))
+    return EntryBatch(batch.entries, batch.stats, tuples.take(pa.array(np.cumsum(files) - 1, mask=~files)))

@@ -101,15 +101,6 @@ def test_a_report_from_json_has_no_table_to_repair(tmp_path: Path) -> None:
         Report.from_dict(report.to_dict()).repair()
 
 
-def test_a_tree_of_v4_is_mended_in_its_metadata_file_only(tmp_path: Path) -> None:
-    folder = healthy(tmp_path, 4)
-    gone = next(Path(p.removeprefix("file://")) for p in ix.open(folder).inspect.files()["file_path"])
-    gone.unlink()
-    plan = ix.open(folder).check().repair()
-    assert [u.finding.code for u in plan.unrepaired] == ["file-missing"]
-    assert "V4" in plan.unrepaired[0].reason
-
-
 def test_vectors_without_a_data_file_are_not_looked_for(tmp_path: Path) -> None:
     folder = healthy(tmp_path, 3)
     by_name = {d.name: d for d in DAMAGES}

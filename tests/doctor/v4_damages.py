@@ -28,7 +28,7 @@ EXISTING, ADDED, DELETED, REPLACED = range(4)
 
 
 @cache
-def _simulated(**options: Any) -> ix.Simulation:
+def simulated(**options: Any) -> ix.Simulation:
     """A table whose newest root has everything: leaves, manifest DVs, deletion vectors, and files of its own."""
     s = ix.empty(
         {"id": "long", "k": "string"}, partition_by=["k", "bucket(4, id)"], format_version=4, seed=3,
@@ -72,7 +72,7 @@ def _files(s: ix.Simulation) -> list[str]:
 
 def healthy_v4(folder: Path, **options: Any) -> Path:
     """Save a table of the proposal; ``options`` are those of its layout."""
-    _simulated(**options).save(folder / "t")
+    simulated(**options).save(folder / "t")
     return folder / "t"
 
 
@@ -90,7 +90,12 @@ def affiliated_v4(folder: Path) -> Path:
 def draft_v4(folder: Path) -> Path:
     """Save a table whose newest root and leaves are of the V4 draft."""
     _for_draft().save(folder / "t")
-    state = open_state(folder / "t")
+    return write_as_draft(folder / "t")
+
+
+def write_as_draft(folder: Path) -> Path:
+    """Write a table's newest root and its leaves again, in the V4 draft."""
+    state = open_state(folder)
     root = state.root()
     assert root is not None
     batch = EntryBatch.of(root)
@@ -118,8 +123,8 @@ def draft_v4(folder: Path) -> Path:
         newest = next(s for s in document["snapshots"] if s["snapshot-id"] == document["current-snapshot-id"])
         newest["root-manifest"] = str(path)
 
-    edit_json(document_path(folder / "t"), change)
-    return folder / "t"
+    edit_json(document_path(folder), change)
+    return folder
 
 
 def _drafted(state: TableState, batch: EntryBatch, content: str) -> bytes:

@@ -29,6 +29,7 @@ from iceexplore.manifests import (
     concat_batches,
     encode_manifest_dv,
     manifest_entry,
+    root_batch,
     whole,
     write_manifest,
 )
@@ -221,14 +222,7 @@ def root_rows(state: TableState) -> EntryBatch:
     root = state.root()
     if root is None:
         return EntryBatch.empty()
-    made = EntryBatch.of(readable(root))
-    direct = state.reader.direct(root)
-    tuples = None if direct is None else direct.partition()
-    if tuples is None:
-        return made
-    files = numbers(made.entries["content_type"]) <= ContentType.EQUALITY_DELETE
-    places = pa.array(np.cumsum(files) - 1, mask=~files)
-    return EntryBatch(made.entries, made.stats, tuples.take(places))
+    return root_batch(readable(root))
 
 
 def manifest_dv_entry(

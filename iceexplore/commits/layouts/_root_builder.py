@@ -23,6 +23,7 @@ from iceexplore.manifests import (
     bool_array,
     live,
     manifest_entry,
+    root_batch,
     upgrade_entries,
     whole,
     write_manifest,
@@ -275,7 +276,7 @@ def begin(writer: CommitWriter) -> Draft:
     if root is None:
         rows = EntryBatch.empty()
     elif readable(root).dialect in ("v4-proposal", "v4-draft"):
-        rows = _with_tuples(EntryBatch.of(root), state.reader.direct(root))
+        rows = root_batch(root)
     else:
         rows = upgraded_rows(state, root)
     entries = rows.entries
@@ -317,16 +318,6 @@ def bare_position_deletes(entries: pa.Table) -> AnyArray:
     """Return a mask of the entries that are position delete files, not deletion vectors."""
     position = whole(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     return pc.and_(position, whole(entries["deletion_vector"]).is_null())
-
-
-def _with_tuples(batch: EntryBatch, direct: Manifest | None) -> EntryBatch:
-    """Return the rows of a root with the partition tuples of the files that it lists directly."""
-    tuples = None if direct is None else direct.partition()
-    if tuples is None:
-        return EntryBatch(batch.entries, batch.stats)
-    files = numbers(batch.entries["content_type"]) <= ContentType.EQUALITY_DELETE
-    at = pa.array(np.cumsum(files) - 1, mask=~files)
-    return EntryBatch(batch.entries, batch.stats, tuples.take(at))
 
 
 def _digest(entries: pa.Table) -> str:

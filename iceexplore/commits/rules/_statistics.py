@@ -15,7 +15,7 @@ from iceexplore.manifests import ColumnStats, Manifest
 from iceexplore.manifests.rules import Rows, lowest_sequence_number, stored_counts
 from iceexplore.metadata import PartitionField, TableMetadata, parse_transform
 
-__all__ = ["count_breaks", "cover_breaks", "partition_breaks", "summary_breaks"]
+__all__ = ["count_breaks", "cover_breaks", "partition_breaks", "summary_breaks", "unknown_partitions"]
 
 _UNORDERED = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 
@@ -135,24 +135,43 @@ def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]
 
     For a root, the files that it lists directly are checked (`ManifestReader.direct`).
     """
+    out: list[RuleBreak] = []
+    for field, differing, missing in _doubtful_values(leaf, metadata):
+        name = f"{field.name} ({field.transform})"
+        out += flagged("partition-rebuilds", leaf.location, differing, f"the bounds for {name} differ", leaf.entries)
+        out += flagged("partition-rebuilds", leaf.location, missing, f"no value for {name}", leaf.entries)
+    return out
+
+
+def unknown_partitions(leaf: Manifest, metadata: TableMetadata) -> np.ndarray:
+    """Return a mask of the live entries of a manifest of which a partition value cannot be derived."""
+    out = np.zeros(len(leaf.entries), np.bool_)
+    for _, differing, missing in _doubtful_values(leaf, metadata):
+        out |= differing | missing
+    return out
+
+
+def _doubtful_values(
+    leaf: Manifest, metadata: TableMetadata
+) -> Iterator[tuple[PartitionField, np.ndarray, np.ndarray]]:
+    """Yield each partition field with masks of the live entries whose bounds differ, and that have no value."""
     if not len(leaf):
-        return []
+        return
     r = Rows(leaf.entries)
     tuples = leaf.partition()
-    out: list[RuleBreak] = []
     for spec in metadata.partition_specs:
         rows = r.live & (r.ints("partition_spec_id", -1) == spec.spec_id)
         if not rows.any():
             continue
         for field in spec.fields:
             if not parse_transform(field.transform).is_void and field.source_ids:
-                out += _field_breaks(leaf, tuples, field, rows, metadata)
-    return out
+                differing, missing = _field_masks(leaf, tuples, field, metadata)
+                yield field, rows & differing, rows & missing
 
 
-def _field_breaks(
-    leaf: Manifest, tuples: pa.StructArray | None, field: PartitionField, rows: np.ndarray, metadata: TableMetadata
-) -> Iterator[RuleBreak]:
+def _field_masks(
+    leaf: Manifest, tuples: pa.StructArray | None, field: PartitionField, metadata: TableMetadata
+) -> tuple[np.ndarray, np.ndarray]:
     expression = next((e.expr_id for e in metadata.expressions if e.partition_field_id == field.field_id), None)
     stats = leaf.stats(field.source_ids[0] if parse_transform(field.transform).is_identity else expression or -1)
     try:
@@ -168,6 +187,4 @@ def _field_breaks(
         # A stored tuple, or one from a derived value, does not depend on the bounds.
         kept = np.asarray(pc.fill_null(pc.equal(value, stats.lower), False)) if value.type == stats.lower.type else ~two
         two &= kept
-    name = f"{field.name} ({field.transform})"
-    yield from flagged("partition-rebuilds", leaf.location, rows & two, f"the bounds for {name} differ", leaf.entries)
-    yield from flagged("partition-rebuilds", leaf.location, rows & missing, f"no value for {name}", leaf.entries)
+    return two, missing

@@ -268,7 +268,8 @@ def _lost_problem(state: TableState, location: str, before: dict[str, Any], curr
 
 
 def _list_exists(state: TableState, document: dict[str, Any], snapshot_id: int) -> bool:
-    lists = [s.get("manifest-list") for s in _snapshots(document) if s.get("snapshot-id") == snapshot_id]
+    mine = [s for s in _snapshots(document) if s.get("snapshot-id") == snapshot_id]
+    lists = [s.get("root-manifest") or s.get("manifest-list") for s in mine]
     try:
         return not lists or not isinstance(lists[0], str) or state.storage.exists(lists[0])
     except OutsideRootsError:

@@ -24,7 +24,7 @@ from iceexplore.manifests.rules import MANIFESTS, Rows
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import canonical
 
-__all__ = ["check_v4_rules"]
+__all__ = ["check_v4_rules", "manifest_dv_places"]
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _attaches(root: Manifest) -> bool:
 
 def _name_modes(examination: Examination, roots: Mapping[int, Manifest]) -> None:
     """Narrow the modes of what reading V4 trees found: the same codes are used in every format version."""
-    vectors = {place for root in roots.values() for place in _vector_places(root)}
+    vectors = {place for root in roots.values() for place in manifest_dv_places(root)}
     for number, one in enumerate(examination.findings):
         if not one.snapshots or not roots.keys() >= set(one.snapshots):
             continue
@@ -208,7 +208,8 @@ def _name_modes(examination: Examination, roots: Mapping[int, Manifest]) -> None
             examination.findings[number] = replace(one, modes=modes)
 
 
-def _vector_places(root: Manifest) -> Iterator[str]:
+def manifest_dv_places(root: Manifest) -> Iterator[str]:
+    """Yield the places of a root's manifest DVs."""
     kinds = whole(root.entries["content_type"])
     for row in np.flatnonzero(np.asarray(pc.fill_null(pc.equal(kinds, int(ContentType.MANIFEST_DV)), False))).tolist():
         yield f"{root.location}#entry {row}"

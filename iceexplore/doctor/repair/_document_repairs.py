@@ -17,6 +17,7 @@ __all__ = [
     "drop_statistics",
     "forget_parents",
     "forget_schema_ids",
+    "keep_root_manifests",
     "leave_out_metadata",
     "raise_last_sequence_number",
     "raise_last_updated",
@@ -127,6 +128,23 @@ def forget_schema_ids(draft: Draft, found: list[Finding]) -> Step:
             one.pop("schema-id", None)
     text = "Removes schema-id from snapshots whose schema the table no longer has; readers use the current schema."
     return step_of("Remove schema ids without a schema", text, found, certain=False)
+
+
+def keep_root_manifests(draft: Draft, found: list[Finding]) -> Step:
+    """Remove the manifest list of snapshots that also have a root manifest which can be read."""
+    by_id = {s.snapshot_id: s for s in draft.state.metadata.snapshots}
+    for one in draft.snapshots():
+        snapshot = by_id.get(number_in(one, "snapshot-id") or 0)
+        if snapshot is not None and one.get("root-manifest"):
+            root = draft.state.reader.root(snapshot)
+            if root.dialect.has_root_manifest:
+                one.pop("manifest-list", None)
+                one.pop("manifests", None)
+    text = (
+        "Removes manifest-list from snapshots that have a root-manifest: a snapshot has one of the two. Readers that "
+        "took the list return other rows now."
+    )
+    return step_of("Keep the root manifest", text, found, certain=False, rows_back=None, rows_lost=None)
 
 
 def raise_last_updated(draft: Draft, found: list[Finding]) -> Step:

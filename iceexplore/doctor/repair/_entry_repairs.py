@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,17 @@ import pyarrow as pa
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits import files_of_paths
-from iceexplore.deletes import read_puffin_footer
 from iceexplore.doctor.checks._existence import missing_rows
 from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.repair._compacted import compacted_files
 from iceexplore.doctor.repair._document_repairs import assigned_row_ids, step_of
 from iceexplore.doctor.repair._draft import ALL_PARTS, Draft, live_mask, number_in
+from iceexplore.doctor.repair._sound_values import named_file, vector_place
 from iceexplore.doctor.repair._step import Step
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest
+from iceexplore.manifests.rules import Rows
 from iceexplore.metadata import ancestry
 from iceexplore.storage import canonical
 
@@ -29,9 +32,11 @@ __all__ = [
     "drop_dangling",
     "drop_duplicate_files",
     "drop_entries",
+    "drop_lost_manifests",
     "drop_missing_files",
     "drop_split_offsets",
     "drop_surplus_vectors",
+    "drop_unreadable_manifests",
     "fill_sequence_numbers",
     "forget_row_ids",
     "recompute_metrics",
@@ -168,6 +173,73 @@ def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
     return step_of("Remove snapshots without a manifest list", text, found, rows_lost=lost, rows_back=None, sql=sql)
 
 
+def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
+    """Remove lost manifests from lists and trees, with the files that only they listed.
+
+    In V4 trees, the files of a manifest that a compaction wrote are taken from the parent snapshot's manifests.
+    """
+    names = {canonical(p.partition("#")[0]) for f in found for p in (f.where, *f.places)}
+    names |= _unreadable(draft, {s for f in found for s in f.snapshots})
+    draft.dropped_leaves |= names
+    lost = 0
+    root = draft.state.root()
+    deletes = False
+    for row in [] if root is None else build.to_pylist(root.entries):
+        if canonical(row["location"] or "") in names:
+            stats = row["manifest_stats"] or {}
+            deletes |= row["content_type"] == ContentType.DELETE_MANIFEST
+            if row["content_type"] != ContentType.DELETE_MANIFEST:
+                lost += (stats.get("added_rows_count") or 0) + (stats.get("existing_rows_count") or 0)
+    text = "Removes the manifests from the lists, with the files that only they listed."
+    back = _compacted_rows(draft)
+    if back:
+        lost = max(0, lost - back)
+        text += " The files of a manifest that a compaction wrote are taken from those that it merged."
+    unknown = bool(back) and root is not None and not names.isdisjoint(root.dv_rows)
+    if unknown:
+        text += " Files that a manifest deletion vector removed from it later come back."
+    if deletes:
+        text += " One of them listed deletes: rows that were deleted come back."
+    python = ("Iceberg's Java API: table.newAppend().appendFile(file) registers a file that is still there again",)
+    return step_of(
+        "Remove lost manifests", text, found, certain=False, rows_lost=lost,
+        rows_back=None if deletes or unknown else 0, python=python,
+    )  # fmt: skip
+
+
+def _compacted_rows(draft: Draft) -> int:
+    """Return the rows of the data files of lost manifests that the current snapshot's ancestors still list."""
+    rows = 0
+    for snapshot in ancestry(draft.state.metadata, draft.state.snapshot):
+        found = Rows(compacted_files(draft, draft.state.reader, snapshot).entries)
+        rows += int(found.ints("record_count")[found.is_kind(ContentType.DATA)].sum())
+    return rows
+
+
+def drop_unreadable_manifests(draft: Draft, found: list[Finding]) -> Step:
+    """Remove the manifests of V4 trees of which nothing can be read, and write the others again."""
+    unreadable = _unreadable(draft, {s for f in found for s in f.snapshots})
+    lost = [f for f in found if canonical(f.location) in unreadable]
+    kept = [f for f in found if canonical(f.location) not in unreadable]
+    if not lost:
+        return rewrite_manifests(draft, found)
+    if kept:
+        rewrite_manifests(draft, kept)
+    return replace(drop_lost_manifests(draft, lost), title="Remove unreadable manifests")
+
+
+def _unreadable(draft: Draft, snapshots: set[int]) -> set[str]:
+    """Return the canonical locations of manifests in the V4 trees of some snapshots of which nothing can be read."""
+    out: set[str] = set()
+    reader = draft.state.reader
+    for snapshot in draft.state.metadata.snapshots:
+        root = reader.root(snapshot)
+        if snapshot.snapshot_id in snapshots and root.dialect.has_root_manifest:
+            rows = live_manifests(root)
+            out |= {canonical(leaf.location) for leaf in reader.leaves(root, rows) if not leaf.dialect}
+    return out
+
+
 # Entries --------------------------------------------------------------------------------------------------------------
 
 
@@ -198,19 +270,74 @@ def drop_entries(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
-    """Remove deletes that apply to no live data file."""
-    _drop(draft, _entries_of(found))
+    """Remove deletes that apply to no live data file; point vectors at the live file that their Puffin file names.
+
+    Vectors in V4 trees are left to their writing, which leaves out those of files that are not live after all repairs.
+    """
+    places = _entries_of(found)
+    targets, deleted = _named_targets(draft, places)
+    for name, ordinals in places.items():
+        mine = targets.get(name, {})
+
+        def edit(
+            batch: EntryBatch,
+            gone: Ordinals = ordinals,
+            right: dict[int, str] = mine,
+            later: bool = name in draft.in_trees_only,
+        ) -> EntryBatch:
+            if right:
+                at = build.to_pylist(batch.entries["ordinal"])
+                given = build.to_pylist(batch.entries["referenced_file"])
+                made = [right.get(o, n) for o, n in zip(at, given, strict=True)]
+                batch = batch.with_columns(referenced_file=pa.array(made, pa.string()))
+            hit = _hit(batch, np.setdiff1d(gone, list(right)))
+            if later:
+                hit &= np.asarray(batch.entries["deletion_vector"].is_null())
+            return batch.filter(pa.array(~hit)) if hit.any() else batch
+
+        draft.edit_leaf(name, edit)
     options = "options => map('remove-dangling-deletes', 'true')"
     sql = (f"CALL <catalog>.system.rewrite_data_files(table => '<table>', {options})",)
     text = "Removes deletes that apply to no live data file; readers return the same rows."
-    return step_of("Remove dangling deletes", text, found, sql=sql)
+    if deleted:
+        text += (
+            " Deletion vectors whose Puffin file names a live data file are pointed at it: its rows are deleted again."
+        )
+    return step_of("Remove dangling deletes", text, found, rows_lost=deleted, sql=sql)
+
+
+def _named_targets(draft: Draft, places: Places) -> tuple[dict[str, dict[int, str]], int]:
+    """Return the live data files that Puffin files name for vectors at some places, and how many rows these delete."""
+    files = draft.examination.files
+    entries = files.entries
+    named: dict[tuple[str, int], tuple[str, int]] = {}
+    for number, (location, _) in enumerate(files.leaves):
+        name = canonical(location)
+        mask = (np.asarray(entries["leaf"]) == number) & np.asarray(pc.fill_null(entries["live"], False))
+        mask &= np.isin(np.asarray(entries["ordinal"]), places.get(name, ()))
+        mask &= np.asarray(entries["deletion_vector"].is_valid())
+        columns = ["ordinal", "location", "deletion_vector", "record_count", "referenced_file"]
+        for row in build.to_pylist(entries.select(columns).filter(pa.array(mask))):
+            target = named_file(draft.state, row)
+            if target is not None and target != row["referenced_file"]:
+                named[name, row["ordinal"]] = target, row["record_count"] or 0
+    out: dict[str, dict[int, str]] = {}
+    live = entries["location"].take(build.array(draft.examination.live_data())).combine_chunks()
+    there = pc.is_in(pa.array([n for n, _ in named.values()], pa.string()), value_set=live)
+    deleted = 0
+    for ((name, ordinal), (target, rows)), known in zip(named.items(), build.to_pylist(there), strict=True):
+        if known:
+            out.setdefault(name, {})[ordinal] = target
+            deleted += rows
+    return out, deleted
 
 
 def _drop(draft: Draft, places: Places) -> None:
     for name, ordinals in places.items():
 
         def edit(batch: EntryBatch, gone: Ordinals = ordinals) -> EntryBatch:
-            return batch.filter(pa.array(~_hit(batch, gone)))
+            hit = _hit(batch, gone)
+            return batch.filter(pa.array(~hit)) if hit.any() else batch
 
         draft.edit_leaf(name, edit)
 
@@ -306,10 +433,14 @@ def _with_metrics(draft: Draft, batch: EntryBatch, rows: np.ndarray[Any, np.dtyp
 
 
 def _current_leaves(draft: Draft) -> Iterator[Manifest]:
-    """Yield the live manifests of the current snapshot that can be read."""
+    """Yield the live manifests of the current snapshot that can be read, and the files that a V4 root lists itself."""
     root = draft.state.root()
-    if root is not None:
-        yield from (draft.state.reader.leaf(root, row, ALL_PARTS) for row in live_manifests(root))
+    if root is None:
+        return
+    own = draft.state.reader.direct(root)
+    if own is not None:
+        yield own
+    yield from (draft.state.reader.leaf(root, row, ALL_PARTS) for row in live_manifests(root))
 
 
 def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
@@ -320,7 +451,8 @@ def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
             mask = _hit(batch, hit)
             rows = build.to_pylist(batch.entries.select(["location", "referenced_file", "deletion_vector"]))
             made = [
-                _vector_place(draft, row) if m else row["deletion_vector"] for row, m in zip(rows, mask, strict=True)
+                vector_place(draft.state, row) if m else row["deletion_vector"]
+                for row, m in zip(rows, mask, strict=True)
             ]
             kind = batch.entries.schema.field("deletion_vector").type
             return batch.with_columns(deletion_vector=pa.array(made, kind))
@@ -328,23 +460,6 @@ def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
         draft.edit_leaf(name, edit)
     text = "Takes the offset and size of these deletion vectors from the footers of their Puffin files."
     return step_of("Find deletion vectors in their files", text, found)
-
-
-def _vector_place(draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-    given = dict(row["deletion_vector"] or {})
-    if row["location"] is None or row["referenced_file"] is None:
-        return given
-    try:
-        footer = read_puffin_footer(draft.state.storage, row["location"])
-    except IceexploreError:
-        return given
-    mine = [
-        b for b in footer.blobs
-        if b.referenced_data_file is not None and canonical(b.referenced_data_file) == canonical(row["referenced_file"])
-    ]  # fmt: skip
-    if len(mine) == 1:
-        given |= {"offset": mine[0].offset, "size_in_bytes": mine[0].length}
-    return given
 
 
 def drop_split_offsets(draft: Draft, found: list[Finding]) -> Step:

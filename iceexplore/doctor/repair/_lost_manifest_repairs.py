@@ -23,6 +23,7 @@ from iceexplore.doctor.repair._document_repairs import assigned_row_ids, step_of
 from iceexplore.doctor.repair._draft import Draft, number_in
 from iceexplore.doctor.repair._entry_repairs import rewrite_manifests
 from iceexplore.doctor.repair._step import Step
+from iceexplore.doctor.repair._write import write_draft
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import amount, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches
@@ -266,7 +267,7 @@ def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], Ent
             warnings.simplefilter("ignore")  # of contradictions, which the report lists
             sandbox = start_sandbox(draft.state)
             try:
-                trial.write(sandbox)
+                write_draft(trial, sandbox)
                 return int(count_rows(sandbox.state))
             finally:
                 sandbox.storage.close()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore.commits import Sandbox, Saved, save, start_sandbox
+from iceexplore.doctor.checks._rules import manifest_dv_places
 from iceexplore.doctor.maintenance._plan import sql_text
 from iceexplore.doctor.model._finding import Finding
 from iceexplore.doctor.repair._document_repairs import step_of
@@ -17,8 +18,10 @@ from iceexplore.doctor.repair._draft import Draft
 from iceexplore.doctor.repair._plan_text import plan_html, plan_text
 from iceexplore.doctor.repair._registry import COPIED, REPAIRS, UNREPAIRABLE, Repair, is_unreadable_metadata, key_of
 from iceexplore.doctor.repair._step import Step, Unrepaired
+from iceexplore.doctor.repair._write import write_draft
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState, state_of
+from iceexplore.manifests import Manifest
 from iceexplore.metadata import parse_version
 from iceexplore.reading import count_rows
 from iceexplore.render import shown_frame, whole_numbers
@@ -33,7 +36,6 @@ __all__ = ["RepairPlan", "plan_repair"]
 _MOST_ROUNDS = 5
 #: The maximum number of newer metadata files to go through, each the next of the one before.
 _MOST_NEWER = 100
-_TREE = "Root manifests of V4 are not rewritten; roll back to the last snapshot without the fault."
 _REFUSED = "The repaired files cannot be written: {error}"
 
 
@@ -162,27 +164,22 @@ def plan_repair(
     now = _as_read(now, findings)
     refused: dict[tuple[str, str], Unrepaired] = {}
     sandbox = start_sandbox(now)
-    left = list(check(now) if steps else findings)
+    left = list(check(now)) if steps else _causes(now, findings)
     for _ in range(_MOST_ROUNDS):
         todo = _todo(now, [f for f in left if (f.code, f.where) not in refused])
         if not todo:
             break
-        draft = Draft.of(now)
-        made = [step for repair, mine in _grouped(now, todo) for step in _steps(repair.plan(draft, mine))]
-        refused |= {
-            (one.code, one.where): Unrepaired(one, draft.left[one.code, one.where])
-            for one in todo
-            if (one.code, one.where) in draft.left
-        }
+        groups = _grouped(now, todo)
+        made, left_out, error = _written(now, groups, sandbox)
+        refused |= {at: Unrepaired(f, left_out[at]) for f in todo if (at := (f.code, f.where)) in left_out}
+        if error is not None:  # what cannot be written does not keep the rest from being mended
+            alone = [_written(now, [group], start_sandbox(now))[2] for group in groups]
+            for (_, mine), why in zip(groups, alone if any(alone) else [error] * len(groups), strict=True):
+                if why is not None:
+                    refused |= {(f.code, f.where): Unrepaired(f, _REFUSED.format(error=why)) for f in mine}
+            sandbox = start_sandbox(now)
         if not made:
             continue
-        try:
-            draft.write(sandbox)
-        except IceexploreError as error:
-            for one in todo:
-                refused[one.code, one.where] = Unrepaired(one, _REFUSED.format(error=error))
-            sandbox = start_sandbox(now)
-            break
         steps += made
         now = sandbox.state
         left = [f for f in check(now) if f.code not in COPIED and not is_unreadable_metadata(f)]
@@ -225,17 +222,37 @@ def _as_read(state: TableState, findings: Sequence[Finding]) -> TableState:
 
 
 def _repair_of(state: TableState, finding: Finding) -> Repair | None:
-    if _in_tree(state, finding):
-        return None
     lists = {canonical(s.root_location) for s in state.metadata.snapshots if s.root_location}
-    version, key = state.metadata.format_version, key_of(finding, lists)
-    return next((r for r in REPAIRS if r.since <= version and r.pattern.fullmatch(key)), None)
+    roots = _trees_of(state, finding)
+    # In the draft, a manifest and its vector are one entry.
+    apart = [r for r in roots if 51 in finding.modes or not r.dialect.deletion_vectors_on_entries]
+    vectors = {place for root in apart for place in manifest_dv_places(root)}
+    version, key = state.metadata.format_version, key_of(finding, lists, vectors)
+    return next((r for r in REPAIRS if r.mends(key, version, in_tree=bool(roots))), None)
 
 
-def _in_tree(state: TableState, finding: Finding) -> bool:
-    """Return whether a finding is of a tree of manifests with a root manifest, and not of the metadata file."""
-    root = state.root()
-    return root is not None and root.dialect.has_root_manifest and not finding.location.endswith((".json", ".gz"))
+def _trees_of(state: TableState, finding: Finding) -> list[Manifest]:
+    """Return the root manifests of the trees that a finding is in; none if it is of the metadata file or of lists."""
+    if finding.location.endswith((".json", ".gz")):
+        return []
+    where = canonical(finding.location)
+    mine = [
+        s
+        for s in state.metadata.snapshots
+        if s.snapshot_id in finding.snapshots or (s.root_location and canonical(s.root_location) == where)
+    ]
+    roots = [state.reader.root(s) for s in mine or state.metadata.snapshots[-1:]]
+    return [root for root in roots if root.dialect.has_root_manifest]
+
+
+def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings without the consequences of those that a repair of a V4 tree mends.
+
+    A tree is written again as a whole; what remains of them is found again.
+    """
+    mended = [f for f in findings if f.follows and _trees_of(state, f) and _repair_of(state, f) is not None]
+    known = {(more.code, more.where, more.field) for one in mended for more in one.follows}
+    return [f for f in findings if (f.code, f.where, f.field) not in known]
 
 
 def _todo(state: TableState, findings: list[Finding]) -> list[Finding]:
@@ -256,14 +273,39 @@ def _steps(made: Step | Sequence[Step]) -> Sequence[Step]:
     return [made] if isinstance(made, Step) else made
 
 
+def _written(
+    state: TableState, groups: list[tuple[Repair, list[Finding]]], sandbox: Sandbox
+) -> tuple[list[Step], Mapping[tuple[str, str], str], IceexploreError | None]:
+    """Apply repairs to a sandbox.
+
+    Returns
+    -------
+    tuple
+        The steps; why findings are left to a person, by code and place; and the error for which nothing can be written.
+    """
+    draft = Draft.of(state)
+    made = [step for repair, mine in groups for step in _planned(state, draft, repair, mine)]
+    if made:
+        try:
+            write_draft(draft, sandbox)
+        except IceexploreError as error:
+            return [], draft.left, error
+    return made, draft.left, None
+
+
+def _planned(state: TableState, draft: Draft, repair: Repair, found: list[Finding]) -> Sequence[Step]:
+    """Add a repair's edits to a draft; no engine has statements for V4 trees."""
+    steps = _steps(repair.plan(draft, found))
+    in_tree = any(_trees_of(state, f) for f in found)
+    return [replace(step, sql=(), python=()) for step in steps] if in_tree else steps
+
+
 def _merged(steps: list[Step]) -> list[Step]:
     """Return the steps without those that a later round repeats without a change."""
     return list(dict.fromkeys(steps))
 
 
 def _reason(state: TableState, finding: Finding) -> str:
-    if _in_tree(state, finding):
-        return _TREE
     return UNREPAIRABLE.get(finding.code) or finding.advice
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from iceexplore.doctor.model._finding import Finding
 from iceexplore.doctor.repair import _document_repairs as document
 from iceexplore.doctor.repair import _entry_repairs as entries
 from iceexplore.doctor.repair import _lost_manifest_repairs as manifests
+from iceexplore.doctor.repair import _tree_repairs as trees
 from iceexplore.doctor.repair._delete_paths import point_deletes_at_files
 from iceexplore.doctor.repair._draft import Draft
 from iceexplore.doctor.repair._step import Step
@@ -38,16 +40,24 @@ class Repair:
     recovers, waits
         Whether it lists files of lost manifests again; and whether it waits for that, because it compares files with
         all live ones.
+    only
+        ``list`` for a repair of manifest lists and what they list, ``tree`` for one of V4 trees; None for both.
     """
 
     pattern: re.Pattern[str]
     plan: Planner
     since: int = 1
+    only: Literal["list", "tree"] | None = None
     recovers: bool = False
     waits: bool = False
 
+    def mends(self, key: str, version: int, *, in_tree: bool) -> bool:
+        """Return whether it mends the findings with a key (`key_of`) in a table of a format version."""
+        fits = self.only is None or (self.only == "tree") == in_tree
+        return fits and self.since <= version and self.pattern.fullmatch(key) is not None
 
-def key_of(finding: Finding, lists: Collection[str]) -> str:
+
+def key_of(finding: Finding, lists: Collection[str], vectors: Collection[str] = ()) -> str:
     """Return what repairs are chosen by: the code, the kind of place (file, list, entry, row, ref …) and the field.
 
     A metadata file that cannot be read is of the kind ``metadata``, or ``old-metadata`` if the table does not need it.
@@ -55,7 +65,9 @@ def key_of(finding: Finding, lists: Collection[str]) -> str:
     Parameters
     ----------
     lists
-        The canonical locations of the table's manifest lists: their entries are called rows.
+        The canonical locations of the table's manifest lists and root manifests: their entries are called rows.
+    vectors
+        The places of manifest DVs in root manifests, which are called vectors.
     """
     kind = finding.where.rpartition("#")[2].split(" ")[0] if "#" in finding.where else "file"
     if finding.location.endswith("version-hint.text"):
@@ -63,7 +75,7 @@ def key_of(finding: Finding, lists: Collection[str]) -> str:
     elif is_unreadable_metadata(finding):  # if it is worse than untidy, an older one was opened in its place
         kind = "old-metadata" if finding.severity == "untidy" else "metadata"
     elif canonical(finding.location) in lists:
-        kind = {"file": "list", "entry": "row"}.get(kind, kind)
+        kind = {"file": "list", "entry": "vector" if finding.where in vectors else "row"}.get(kind, kind)
     return f"{finding.code} {kind} {finding.field or ''}"
 
 
@@ -74,8 +86,24 @@ def is_unreadable_metadata(finding: Finding) -> bool:
     )
 
 
-def _repair(pattern: str, plan: Planner, since: int = 1, *, recovers: bool = False, waits: bool = False) -> Repair:
-    return Repair(re.compile(pattern), plan, since, recovers, waits)
+def _repair(
+    pattern: str,
+    plan: Planner,
+    since: int = 1,
+    only: Literal["list", "tree"] | None = None,
+    *,
+    recovers: bool = False,
+    waits: bool = False,
+) -> Repair:
+    return Repair(re.compile(pattern), plan, since, only, recovers, waits)
+
+
+def _in_tree(pattern: str, plan: Planner) -> Repair:
+    return _repair(pattern, plan, 4, "tree")
+
+
+def _in_list(pattern: str, plan: Planner, *, recovers: bool = False) -> Repair:
+    return _repair(pattern, plan, 1, "list", recovers=recovers)
 
 
 #: Every repair; the first whose pattern matches a finding is taken.
@@ -95,29 +123,44 @@ REPAIRS: tuple[Repair, ...] = (
     _repair(r"file-(corrupt|truncated) metadata .*", document.restore_metadata),
     _repair(r"file-(corrupt|truncated) old-metadata .*", document.leave_out_metadata),
     _repair(r"table-moved .*|table-uuid-differs .*", document.copy_table),
-    # manifest lists and manifests
+    _repair(r"file-corrupt snapshot root-manifest", document.keep_root_manifests, 4),
+    # lists, roots and whole manifests
     _repair(r"file-(missing|truncated|corrupt) list .*", entries.restore_snapshot),
-    _repair(r"file-missing file .*", manifests.recover_lost_manifests, recovers=True),
-    _repair(r"count-mismatch file 50\d .*|totals-differ .*|summary-(missing|untrue) .*", entries.rewrite_lists),
-    _repair(r"bounds-untrue row .*|sequence-number (file|row) .*|avro-nullability list .*", entries.rewrite_lists),
-    _repair(r"root-other-snapshot list .*", entries.rewrite_lists),
+    _in_list(r"file-missing file .*", manifests.recover_lost_manifests, recovers=True),
+    _in_tree(r"file-missing file .*", entries.drop_lost_manifests),
+    _in_list(r"count-mismatch file 50\d .*|totals-differ .*|summary-(missing|untrue) .*", entries.rewrite_lists),
+    _in_list(r"bounds-untrue row .*|sequence-number (file|row) .*|avro-nullability list .*", entries.rewrite_lists),
+    _in_list(r"root-other-snapshot list .*", entries.rewrite_lists),
     _repair(r"(avro-no-field-ids|avro-nullability) .*", entries.rewrite_manifests),
     _repair(r"(header-version-missing|header-incomplete) .*", entries.rewrite_manifests),
     _repair(r"file-corrupt file 517 content", entries.set_contents),
-    _repair(r"file-(corrupt|truncated) file .*|manifest-salvaged .*", manifests.complete_manifests, recovers=True),
-    _repair(r"value-undecodable entry 12[58] .*", entries.rewrite_manifests),
+    _in_tree(r"file-(corrupt|truncated) file .*", entries.drop_unreadable_manifests),
+    _in_tree(r"manifest-salvaged .*", entries.rewrite_manifests),
+    _in_list(r"file-(corrupt|truncated) file .*|manifest-salvaged .*", manifests.complete_manifests, recovers=True),
+    _repair(r"value-undecodable (entry|row) 12[58] .*", entries.rewrite_manifests),
+    # what contradicts itself in V4 trees
+    _in_tree(r"\S+ vector .*|manifest-dv-invalid .*", trees.rewrite_manifest_dvs),
+    _in_tree(r"file-corrupt (row|entry) (0 status|134 content_type)", trees.restore_values),
+    _in_tree(r"entry-invalid (row|file) 143 .*|entry-invalid row 521 .*", trees.recompute_roots),
+    _in_tree(r"entry-invalid (row|entry) .*|partition-unknown .*", trees.restore_values),
+    _in_tree(r"changes-untrue .*", trees.record_changes),
+    _in_tree(r"count-mismatch (file|list) .*|count-mismatch row 5\d\d .*", trees.recompute_roots),
+    _in_tree(r"totals-differ .*|summary-(missing|untrue) .*|sequence-number .*", trees.recompute_roots),
+    _in_tree(r"root-other-snapshot .*|value-undecodable .*", trees.recompute_roots),
     # entries
-    _repair(r"file-missing entry .*", entries.drop_missing_files),
+    _repair(r"file-missing (entry|row) .*", entries.drop_missing_files),
     _repair(r"file-twice .*", entries.drop_duplicate_files),
     _repair(r"dv-twice .*", entries.drop_surplus_vectors),
-    _repair(r"file-(truncated|corrupt) entry .*", entries.drop_entries),
-    _repair(r"delete-dangling entry (143 .*|3 .*)", entries.drop_dangling, waits=True),
-    _repair(r"count-mismatch entry (record_count|file_size_in_bytes)", entries.set_counts),
-    _repair(r"(bounds-untrue|metrics-missing) entry .*|count-mismatch entry 1\d\d .*", entries.recompute_metrics),
-    _repair(r"delete-path entry (143 )?(referenced_data_file|file_path)", point_deletes_at_files, waits=True),
+    _repair(r"file-(truncated|corrupt) (entry|row) .*", entries.drop_entries),
+    _repair(r"delete-dangling (entry|row) (143 .*|3 .*)", entries.drop_dangling, waits=True),
+    _repair(r"count-mismatch (entry|row) (record_count|file_size_in_bytes)", entries.set_counts),
+    _repair(
+        r"(bounds-untrue|metrics-missing) (entry|row) .*|count-mismatch (entry|row) 1\d\d .*", entries.recompute_metrics
+    ),
+    _repair(r"delete-path (entry|row) (143 )?(referenced_data_file|file_path)", point_deletes_at_files, waits=True),
     _repair(r"entry-invalid entry 14[45] .*", entries.restore_vector_places),
-    _repair(r"split-offsets-invalid entry .*", entries.drop_split_offsets),
-    _repair(r"row-ids-twice entry .*", entries.forget_row_ids),
+    _repair(r"split-offsets-invalid (entry|row) .*", entries.drop_split_offsets),
+    _repair(r"row-ids-twice (entry|row) .*", entries.forget_row_ids),
     _repair(r"sequence-number entry .*", entries.fill_sequence_numbers),
 )  # fmt: skip
 

@@ -179,8 +179,8 @@ class Report:
         The table itself is never written. The repaired manifests and metadata are written into an overlay; what they
         bring to light is repaired as well, and findings that remain are in the plan's ``unrepaired``. Only what this
         report found is mended: examine the table with ``snapshots="all"`` to mend older snapshots, too. Files of lost
-        manifests are sought in the manifests of other snapshots and in the data folder. Trees of V4 with a root
-        manifest are mended in the metadata file only.
+        manifests are sought in the manifests of other snapshots and in the data folder. A damaged V4 tree is written
+        again from its parent's tree and the files that it lists.
 
         Raises
         ------

@@ -1,0 +1,136 @@
+"""Corrected values of files, which every snapshot that lists a file with the same wrong values gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
+from iceexplore.commits import keys_of
+from iceexplore.doctor.repair._draft import live_mask
+from iceexplore.manifests import ContentType, EntryBatch, concat_batches, whole
+
+__all__ = ["Corrections", "with_files_of"]
+
+#: What an entry has of its file; the other columns are of the commit that listed it.
+_OF_FILE = (
+    "content_type",
+    "file_format",
+    "partition_spec_id",
+    "sort_order_id",
+    "record_count",
+    "file_size_in_bytes",
+    "referenced_file",
+    "deletion_vector",
+    "key_metadata",
+    "split_offsets",
+    "equality_ids",
+    "first_row_id",
+)
+
+
+@dataclass
+class Corrections:
+    """The corrected values of a draft.
+
+    Attributes
+    ----------
+    wrong
+        By key (`keys_of`), the values as they were read.
+    right
+        By key, the corrected entry: a batch of one.
+    """
+
+    wrong: dict[str, dict[str, Any]] = field(default_factory=dict)
+    right: dict[str, EntryBatch] = field(default_factory=dict)
+
+    def add(self, read: EntryBatch, made: EntryBatch) -> None:
+        """Add the live entries of a manifest whose values were corrected."""
+        if made is read:
+            return
+        kept = np.asarray(pc.index_in(_ids(made), value_set=_ids(read)))  # edits only remove entries
+        before, after = read.take(build.array(kept)), made
+        rows = np.flatnonzero(_differ(before, after) & live_mask(after))
+        keys = [str(key) for key in build.to_pylist(keys_of(after.entries).take(build.array(rows)))]
+        for key, row, values in zip(keys, rows.tolist(), _plain(before.take(rows)), strict=True):
+            self.wrong.setdefault(key, values)
+            self.right.setdefault(key, after.take([row]))
+
+    def concerned(self, batch: EntryBatch) -> npt.NDArray[np.int64]:
+        """Return the rows that have a wrong value."""
+        if not self.wrong:
+            return np.zeros(0, np.int64)
+        keys = keys_of(batch.entries)
+        rows = np.flatnonzero(np.asarray(pc.is_in(keys, value_set=pa.array(list(self.wrong), pa.string()))))
+        some = batch.take(rows)
+        names = [str(name) for name in build.to_pylist(keys.take(build.array(rows)))]
+        wrong = [self.wrong[name] == values for name, values in zip(names, _plain(some), strict=True)]
+        found: npt.NDArray[np.int64] = rows[np.array(wrong, bool)]
+        return found
+
+    def apply(self, batch: EntryBatch) -> EntryBatch:
+        """Return a batch with the corrected values in place of the wrong ones."""
+        rows = self.concerned(batch)
+        if not len(rows):
+            return batch
+        keys = build.to_pylist(keys_of(batch.entries).take(build.array(rows)))
+        return with_files_of(batch, rows, concat_batches([self.right[str(key)] for key in keys]))
+
+
+def _ids(batch: EntryBatch) -> AnyArray:
+    """Return what identifies an entry in its manifest: in the draft, two entries may have the same ordinal."""
+    kinds = pc.fill_null(batch.entries["content_type"], -1)
+    vector = pc.equal(kinds, int(ContentType.POSITION_DELETE)).cast(pa.int64())
+    # only the second entry of a row of the draft is a vector, and a content type may have been corrected
+    ordinals = np.asarray(batch.entries["ordinal"], np.int64)
+    second = np.zeros(len(batch), bool)
+    second[1:] = ordinals[1:] == ordinals[:-1]
+    return pc.add(pc.multiply(batch.entries["ordinal"], 2), pc.if_else(pa.array(second), vector, 0)).combine_chunks()
+
+
+def _differ(one: EntryBatch, other: EntryBatch) -> npt.NDArray[np.bool_]:
+    """Return the rows in which two batches have different values of files."""
+    out = np.zeros(len(one), bool)
+    for name in _OF_FILE:
+        out |= _unequal(whole(one.entries[name]), whole(other.entries[name]))
+    for field_id in one.stats.keys() | other.stats.keys():
+        out |= _unequal(one.stats.get(field_id), other.stats.get(field_id))
+    return out | _unequal(one.partition, other.partition)
+
+
+def _unequal(one: AnyArray | None, other: AnyArray | None) -> npt.NDArray[np.bool_]:
+    if one is None and other is None:
+        return np.zeros(1, bool)
+    if one is None or other is None:
+        found = one if other is None else other
+        assert found is not None
+        return np.asarray(found.is_valid())
+    if one.equals(other):
+        return np.zeros(len(one), bool)
+    return np.array([a != b for a, b in zip(build.to_pylist(one), build.to_pylist(other), strict=True)], bool)
+
+
+def _plain(batch: EntryBatch) -> list[dict[str, Any]]:
+    """Return the values of files as dictionaries."""
+    rows = build.to_pylist(batch.entries.select(list(_OF_FILE)))
+    for field_id, array in batch.stats.items():
+        for row, value in zip(rows, build.to_pylist(array), strict=True):
+            if value is not None and any(v is not None for v in value.values()):
+                row[str(field_id)] = value
+    for row, value in zip(rows, [] if batch.partition is None else build.to_pylist(batch.partition), strict=False):
+        row["partition"] = value
+    return rows
+
+
+def with_files_of(batch: EntryBatch, rows: npt.NDArray[np.int64], files: EntryBatch) -> EntryBatch:
+    """Return a batch whose rows have the values of other entries of the same files, but their own commit."""
+    places = np.arange(len(batch))
+    places[rows] = len(batch) + np.arange(len(rows))
+    taken = concat_batches([batch, files]).take(places)
+    own = {n: batch.entries[n] for n in batch.entries.column_names if n not in {*_OF_FILE, "location"}}
+    return taken.with_columns(**own)

@@ -1,0 +1,328 @@
+"""Values that the format requires of the entries of V4 manifests, where they are damaged or missing.
+
+They are taken from the parent snapshot's entry of the same file or, if the parent has none, from the file itself.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
+from iceexplore.commits import Sandbox, files_of_paths, unknown_partitions
+from iceexplore.deletes import new_dv_blob, read_puffin_footer, widened, write_puffin
+from iceexplore.doctor.repair._corrections import with_files_of
+from iceexplore.doctor.repair._draft import live_mask
+from iceexplore.errors import FormatError, IceexploreError
+from iceexplore.graph import TableState
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, Status, concat_batches, decode_manifest_dv, whole
+from iceexplore.manifests.rules import FILES, Rows, not_allowed
+from iceexplore.storage import canonical
+
+__all__ = ["SoundValues", "are_sound", "named_file", "vector_place", "with_row_ids", "with_sound_types"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+def with_sound_types(manifest: Manifest) -> Manifest:
+    """Return a V4 manifest whose content types are allowed, guessed from the other fields where they are not.
+
+    A manifest has ``manifest_stats``, a delete has ``equality_ids`` or a deletion vector, and a manifest DV references
+    a manifest. In the V4 draft, only data files and manifests have entries of their own.
+    """
+    strange = _strange(manifest)
+    if not strange.any():
+        return manifest
+    r = Rows(manifest.entries, manifest.dialect)
+    in_draft, is_root = bool(manifest.dialect.deletion_vectors_on_entries), manifest.is_root
+    kinds = np.full(len(r), int(ContentType.DATA))
+    if not in_draft:
+        kinds[~r.null("equality_ids")] = ContentType.EQUALITY_DELETE
+        kinds[r.referenced | r.has_vector] = ContentType.POSITION_DELETE
+    if is_root:
+        kinds[r.counted] = ContentType.DATA_MANIFEST
+        kinds[r.counted & r.referenced] = ContentType.DELETE_MANIFEST
+        manifests = manifest.entries["location"].filter(pa.array(r.counted & r.live)).combine_chunks()
+        of_manifest = np.asarray(pc.is_in(manifest.entries["referenced_file"], value_set=manifests))
+        kinds[of_manifest & ~r.counted] = ContentType.MANIFEST_DV
+    return manifest.with_content_types(pa.array(np.where(strange, kinds, r.kind).astype(np.int32)))
+
+
+def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> EntryBatch:
+    """Return the entries of a manifest with the row ids that they inherit if all data files count.
+
+    Entries of other content types did not count when the manifest was read, and moved the ids of those behind them.
+    """
+    if first is None:
+        return batch
+    strange = np.isin(
+        np.asarray(batch.entries["ordinal"], np.int64),
+        np.asarray(manifest.entries["ordinal"], np.int64)[_strange(manifest)],
+    )
+    r = Rows(batch.entries)
+    counts, data = r.ints("record_count"), r.is_kind(ContentType.DATA)
+    ids = build.to_pylist(batch.entries["first_row_id"])
+    read, right = first, first  # the next ids that were given when reading, and that are right
+    for row in np.flatnonzero(data & (r.status != Status.DELETED)).tolist():
+        count = int(counts[row])
+        skipped = strange[row] and ids[row] is None
+        if skipped or ids[row] == read:  # else the entry states its own
+            read += 0 if skipped else count
+            ids[row] = right
+            right += count
+    return batch.with_columns(first_row_id=pa.array(ids, pa.int64()))
+
+
+def _strange(manifest: Manifest) -> Mask:
+    """Return the entries whose content types are not allowed in a manifest."""
+    r = Rows(manifest.entries, manifest.dialect)
+    allowed: tuple[ContentType, ...] = tuple(ContentType) if manifest.is_root else FILES
+    out = not_allowed(r, allowed)
+    if manifest.dialect.deletion_vectors_on_entries:
+        out |= r.is_kind(ContentType.EQUALITY_DELETE) | (r.is_kind(ContentType.POSITION_DELETE) & ~r.carried)
+    return out & np.bool_(manifest.dialect.has_root_manifest)
+
+
+def _unknown_partitions(state: TableState, manifest: Manifest) -> npt.NDArray[np.int64]:
+    """Return the ordinals of the entries whose partition cannot be derived."""
+    seen = state.reader.direct(manifest) if manifest.is_root else manifest
+    if seen is None:
+        return np.zeros(0, np.int64)
+    found: npt.NDArray[np.int64] = np.asarray(seen.entries["ordinal"], np.int64)[
+        unknown_partitions(seen, state.metadata)
+    ]
+    return found
+
+
+def are_sound(manifest: Manifest, batch: EntryBatch, state: TableState) -> Mask:
+    """Return which live entries of a manifest have values that other entries of the same files may take."""
+    mask = live_mask(batch)
+    if manifest.dialect.has_root_manifest:
+        mask &= ~(_strange(manifest) | _damaged(batch) | unknown_partitions(manifest, state.metadata))
+    return mask
+
+
+@dataclass
+class SoundValues:
+    """Brings entries of files into the form that V4 requires.
+
+    Attributes
+    ----------
+    parent
+        The sound live entries of the parent snapshot.
+    sandbox
+        Takes the Puffin files of vectors that have none.
+    """
+
+    state: TableState
+    parent: EntryBatch
+    sandbox: Sandbox
+
+    def of(self, batch: EntryBatch, manifest: Manifest, typed: Manifest) -> EntryBatch:
+        """Return edited entries of a manifest in a form that V4 allows; vectors that are nowhere are left out.
+
+        Parameters
+        ----------
+        typed
+            The manifest with sound content types; see `with_sound_types`.
+
+        Raises
+        ------
+        FormatError
+            A size or partition is neither in another entry nor follows from the file.
+        """
+        guessed = np.asarray(manifest.entries["ordinal"], np.int64)[_strange(manifest)]
+        unknown = _unknown_partitions(self.state, typed)
+        ordinals = np.asarray(batch.entries["ordinal"], np.int64)
+        damaged = _damaged(batch) | (np.isin(ordinals, [*guessed, *unknown]) & live_mask(batch))
+        if damaged.any():
+            batch, recalled = self._recalled(batch, damaged)
+            unknown = np.setdiff1d(unknown, ordinals[recalled])
+            batch = self._with_sizes(self._with_places(batch))
+            batch = batch.with_columns(split_offsets=_sound_offsets(batch))
+            batch = self._with_partitions(batch, unknown)
+            batch = batch.filter(pa.array(~_nowhere(Rows(batch.entries))))
+        return _without_foreign_fields(batch)
+
+    def _recalled(self, batch: EntryBatch, mask: Mask) -> tuple[EntryBatch, npt.NDArray[np.int64]]:
+        """Return a batch in which these entries are as in the parent, and the rows of those that the parent has."""
+        rows = np.flatnonzero(mask)
+        at = np.asarray(pc.fill_null(pc.index_in(_names(batch.take(rows)), value_set=_names(self.parent)), -1))
+        rows, at = rows[at >= 0], at[at >= 0]
+        return (with_files_of(batch, rows, self.parent.take(at)) if len(rows) else batch), rows
+
+    def _with_places(self, batch: EntryBatch) -> EntryBatch:
+        """Return a batch whose vectors have the files and places that Puffin files state, or are in new ones."""
+        r = Rows(batch.entries)
+        mask = _nowhere(r)
+        if not mask.any():
+            return batch
+        columns = ["location", "file_size_in_bytes", "referenced_file", "deletion_vector"]
+        rows = build.to_pylist(batch.entries.select(columns))
+        vectors = build.to_pylist(batch.entries["deletion_vector"])
+        for row in np.flatnonzero(mask).tolist():
+            rows[row]["referenced_file"] = rows[row]["referenced_file"] or named_file(self.state, rows[row])
+            found = vector_place(self.state, rows[row])
+            if found.get("offset") is not None and found.get("size_in_bytes") is not None:
+                vectors[row] = {**found, "inline_content": None}
+            elif found.get("inline_content") is not None and rows[row]["referenced_file"]:
+                rows[row]["location"], length, vectors[row] = self._stored(rows[row])
+                rows[row]["file_size_in_bytes"] = length
+        kind = batch.entries.schema.field("deletion_vector").type
+        return batch.with_columns(
+            deletion_vector=pa.array(vectors, kind),
+            location=pa.array([row["location"] for row in rows], pa.string()),
+            referenced_file=pa.array([row["referenced_file"] for row in rows], pa.string()),
+            file_size_in_bytes=pa.array([row["file_size_in_bytes"] for row in rows], pa.int64()),
+        )
+
+    def _stored(self, row: dict[str, Any]) -> tuple[str, int, dict[str, Any]]:
+        """Write the positions of an inline vector to a Puffin file of its own, as data files require."""
+        content = row["deletion_vector"]["inline_content"]
+        try:
+            positions = decode_manifest_dv(content, location=row["location"])
+        except IceexploreError:
+            return row["location"], row["file_size_in_bytes"], row["deletion_vector"]
+        data, [(offset, size)] = write_puffin([new_dv_blob(widened(positions), row["referenced_file"])])
+        name = uuid.uuid5(uuid.NAMESPACE_URL, f"{row['referenced_file']}#{content.hex()}")
+        location = f"{self.state.metadata.location.rstrip('/')}/data/{name}-deletes.puffin"
+        if not self.sandbox.storage.has(location):  # else written for another snapshot, with the same content
+            self.sandbox.storage.write(location, data, kind="puffin")
+        return location, len(data), {"offset": offset, "size_in_bytes": size, "inline_content": None}
+
+    def _with_sizes(self, batch: EntryBatch) -> EntryBatch:
+        """Return a batch whose files have the sizes that the storage states."""
+        r = Rows(batch.entries)
+        lacking = np.flatnonzero(r.null("file_size_in_bytes") & r.live)
+        if not len(lacking):
+            return batch
+        sizes = build.to_pylist(batch.entries["file_size_in_bytes"])
+        names = build.to_pylist(batch.entries["location"].take(build.array(lacking)))
+        for row, name in zip(lacking.tolist(), names, strict=True):
+            try:
+                sizes[row] = self.state.storage.stat(str(name)).size
+            except IceexploreError as error:
+                text = f"the size of {name} is in no entry, and the file cannot be looked up: {error}"
+                raise FormatError(text, location=name, code="entry-invalid") from error
+        return batch.with_columns(file_size_in_bytes=pa.array(sizes, pa.int64()))
+
+    def _with_partitions(self, batch: EntryBatch, unknown: npt.NDArray[np.int64]) -> EntryBatch:
+        """Return a batch with the partitions that follow from the data files; vectors have those of their files."""
+        r = Rows(batch.entries)
+        lost = np.isin(r.ints("ordinal"), unknown) & r.live
+        rows = np.flatnonzero(lost & ~r.is_kind(ContentType.POSITION_DELETE))
+        if len(rows):
+            names = [str(n) for n in build.to_pylist(batch.entries["location"].take(build.array(rows)))]
+            try:
+                found = files_of_paths(self.state, names, check_duplicates=False)
+            except IceexploreError as error:
+                text = f"the partition of {names[0]} is in no entry, and does not follow from the file: {error}"
+                raise FormatError(text, location=names[0], code="partition-unknown") from error
+            given = batch.take(rows)
+            batch = with_files_of(batch, rows, replace(given, stats=found.stats, partition=found.partition))
+        rows = np.flatnonzero(lost & r.is_kind(ContentType.POSITION_DELETE))
+        if len(rows):
+            files = concat_batches([batch, self.parent])
+            data = whole(files.entries["location"])
+            at = pc.index_in(batch.entries["referenced_file"].take(build.array(rows)), value_set=data)
+            tuples = None if files.partition is None else files.partition.take(whole(at))
+            batch = with_files_of(batch, rows, replace(batch.take(rows), partition=tuples))
+        return batch
+
+
+def _names(batch: EntryBatch) -> AnyArray:
+    """Return a name of each file, and of each deletion vector in it, that does not depend on damaged values."""
+    nothing = pa.scalar("", pa.string())
+    referenced = pc.fill_null(batch.entries["referenced_file"], nothing)
+    parts = [whole(pc.fill_null(batch.entries["location"], nothing)), whole(referenced)]
+    return pc.binary_join_element_wise(*parts, "\n")
+
+
+def _damaged(batch: EntryBatch) -> Mask:
+    """Return the live entries that lack a value, or have an impossible one."""
+    r = Rows(batch.entries)
+    return r.live & (_nowhere(r) | r.null("file_size_in_bytes") | _unsorted(batch))
+
+
+def _nowhere(r: Rows) -> Mask:
+    """Return the live deletion vectors whose data file or place is not stated, or that are inline."""
+    placed = r.vector_has("offset") & r.vector_has("size_in_bytes") & ~r.inline & r.referenced
+    return r.live & r.is_kind(ContentType.POSITION_DELETE) & ~placed
+
+
+def _unsorted(batch: EntryBatch) -> Mask:
+    """Return the entries whose split offsets are negative, not ascending, or past the end of the file."""
+    lists = whole(batch.entries["split_offsets"])
+    out = np.zeros(len(batch), bool)
+    if lists.null_count == len(batch):
+        return out
+    owners = np.asarray(pc.list_parent_indices(lists), np.int64)
+    offsets = np.asarray(pc.fill_null(pc.list_flatten(lists), -1), np.int64)
+    sizes = np.asarray(pc.fill_null(batch.entries["file_size_in_bytes"], np.iinfo(np.int64).max), np.int64)
+    wrong = (offsets < 0) | (offsets >= sizes[owners])
+    wrong[1:] |= (owners[1:] == owners[:-1]) & (offsets[1:] <= offsets[:-1])
+    out[owners[wrong]] = True
+    return out
+
+
+def _sound_offsets(batch: EntryBatch) -> AnyArray:
+    given = whole(batch.entries["split_offsets"])
+    found: AnyArray = pc.if_else(pa.array(_unsorted(batch)), pa.scalar(None, given.type), given)
+    return found
+
+
+def _without_foreign_fields(batch: EntryBatch) -> EntryBatch:
+    """Return a batch without the fields that entries of their content types must not have."""
+    r = Rows(batch.entries)
+    allowed: dict[str, tuple[ContentType, ...]] = {
+        "deletion_vector": (ContentType.POSITION_DELETE,),
+        "referenced_file": (ContentType.POSITION_DELETE,),
+        "equality_ids": (ContentType.EQUALITY_DELETE,),
+        "sort_order_id": (ContentType.DATA,),
+        "first_row_id": (ContentType.DATA,),
+        "manifest_stats": (),
+    }
+    columns: dict[str, Any] = {}
+    for name, kinds in allowed.items():
+        surplus = ~r.null(name) & ~(r.is_kind(*kinds) if kinds else np.zeros(len(r), bool))
+        if surplus.any():
+            given = whole(batch.entries[name])
+            columns[name] = pc.if_else(pa.array(surplus), pa.scalar(None, given.type), given)
+    return batch.with_columns(**columns) if columns else batch
+
+
+def vector_place(state: TableState, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a deletion vector's values with the offset and size that the footer of its Puffin file states."""
+    given = dict(row["deletion_vector"] or {})
+    if not row["location"] or not row["referenced_file"]:
+        return given
+    try:
+        footer = read_puffin_footer(state.storage, row["location"])
+    except IceexploreError:
+        return given
+    mine = [
+        b for b in footer.blobs
+        if b.referenced_data_file is not None and canonical(b.referenced_data_file) == canonical(row["referenced_file"])
+    ]  # fmt: skip
+    if len(mine) == 1:
+        given |= {"offset": mine[0].offset, "size_in_bytes": mine[0].length}
+    return given
+
+
+def named_file(state: TableState, row: dict[str, Any]) -> str | None:
+    """Return the data file that a Puffin file names for a deletion vector, by its place; None if it names none."""
+    vector = row["deletion_vector"]
+    if not row["location"] or not vector:
+        return None
+    try:
+        footer = read_puffin_footer(state.storage, row["location"])
+    except IceexploreError:
+        return None
+    place = vector["offset"], vector["size_in_bytes"]
+    return next((b.referenced_data_file for b in footer.blobs if (b.offset, b.length) == place), None)

@@ -1,0 +1,193 @@
+"""The entries of a V4 tree as read, and as a repair wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, AnyChunkedArray, build
+from iceexplore.arrow import compute as pc
+from iceexplore.doctor.repair._corrections import Corrections
+from iceexplore.doctor.repair._draft import ALL_PARTS, Draft, LeafEdit, live_mask
+from iceexplore.doctor.repair._sound_values import SoundValues, are_sound, with_row_ids, with_sound_types
+from iceexplore.errors import FormatError
+from iceexplore.graph import TableState, live_manifests
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, ManifestReader, concat_batches, root_batch, whole
+from iceexplore.manifests.rules import FILES, Rows
+from iceexplore.metadata import Snapshot
+from iceexplore.storage import canonical
+
+__all__ = ["Part", "live_files", "parts_of", "sound_files", "tidy"]
+
+
+@dataclass
+class Part:
+    """One manifest of a tree, or the root with the files that it lists itself.
+
+    Attributes
+    ----------
+    manifest
+        The leaf, or the root.
+    row
+        The leaf's row in the root; None for the root itself.
+    read
+        The entries as read; of the root, without manifests and manifest DVs.
+    made
+        The entries with the draft's edits, in values that the format allows; entries may be missing.
+    """
+
+    manifest: Manifest
+    row: int | None
+    read: EntryBatch
+    made: EntryBatch
+
+    @property
+    def name(self) -> str:
+        """The manifest's canonical location."""
+        return canonical(self.manifest.location)
+
+    def remove(self, ordinals: list[int]) -> None:
+        """Mark entries of a leaf as removed by a manifest DV of its parent's root."""
+        if self.row is None or not ordinals:
+            return
+        entries = self.made.entries
+        gone = np.isin(np.asarray(entries["ordinal"], np.int64), ordinals) & np.asarray(
+            entries["manifest_dv"].is_null()
+        )
+        if gone.any():
+            given = whole(entries["manifest_dv"])
+            self.made = self.made.with_columns(manifest_dv=pc.if_else(pa.array(gone), pa.scalar(0, given.type), given))
+
+
+def live_files(reader: ManifestReader, root: Manifest, without: Iterable[str] = ()) -> EntryBatch:
+    """Return the live entries of a tree or of the manifests of a list, as read.
+
+    Parameters
+    ----------
+    without
+        The canonical locations of manifests to leave out.
+
+    Raises
+    ------
+    FormatError
+        A manifest cannot be read.
+    """
+    parts = []
+    own = reader.direct(root)
+    if own is not None:
+        parts.append(root_batch(root).filter(_are_files(root.entries)))
+    parts += [EntryBatch.of(leaf) for _, leaf in _leaves(reader, root, without)]
+    return concat_batches([p.filter(pa.array(live_mask(p))) for p in parts])
+
+
+def sound_files(state: TableState, reader: ManifestReader, root: Manifest, without: Iterable[str]) -> EntryBatch:
+    """Return the live entries like `live_files`, but only those that other entries may take values from."""
+    manifests = [
+        m for m in (reader.direct(root), *(leaf for _, leaf in _leaves(reader, root, without))) if m is not None
+    ]
+    parts = []
+    for manifest in manifests:
+        batch = EntryBatch.of(manifest)
+        mask = are_sound(manifest, batch, state) & np.asarray(_are_files(manifest.entries))
+        parts.append(batch.filter(pa.array(mask)))
+    return concat_batches(parts)
+
+
+def _are_files(entries: pa.Table) -> AnyArray:
+    return whole(pc.fill_null(pc.is_in(entries["content_type"], pa.array([int(k) for k in FILES], pa.int32())), False))
+
+
+def _leaves(reader: ManifestReader, root: Manifest, without: Iterable[str]) -> Iterator[tuple[int, Manifest]]:
+    gone = set(without)
+    names = build.to_pylist(root.entries["location"])
+    rows = [row for row in live_manifests(root) if names[row] and canonical(names[row]) not in gone]
+    for row, leaf in zip(rows, reader.leaves(root, rows, ALL_PARTS) if rows else (), strict=True):
+        if not leaf.dialect:
+            raise FormatError("the manifest cannot be read", location=leaf.location)
+        yield row, leaf
+
+
+def parts_of(
+    draft: Draft,
+    reader: ManifestReader,
+    snapshot: Snapshot,
+    values: SoundValues,
+    corrections: Corrections | None = None,
+) -> list[Part]:
+    """Return the parts of a snapshot's tree, as read and as wanted.
+
+    Parameters
+    ----------
+    corrections
+        Values that are corrected in every snapshot that has them.
+
+    Raises
+    ------
+    FormatError
+        A manifest cannot be read, or a value is lost; see `SoundValues.of`.
+    """
+    out: list[Part] = []
+    root = reader.root(snapshot)
+    typed = with_sound_types(root)
+    ids = build.to_pylist(typed.entries["first_row_id"])
+    own = _are_files(typed.entries)
+    if bool(pc.any(own).as_py()):
+        out.append(_part(draft, values, root, None, own, snapshot.first_row_id, corrections))
+    for row, leaf in _leaves(reader, typed, draft.dropped_leaves):
+        out.append(_part(draft, values, leaf, row, None, ids[row], corrections))
+    return out
+
+
+def _part(
+    draft: Draft,
+    values: SoundValues,
+    manifest: Manifest,
+    row: int | None,
+    own: AnyArray | None,
+    first_row_id: int | None,
+    corrections: Corrections | None,
+) -> Part:
+    typed = with_sound_types(manifest)
+    read, made = (EntryBatch.of(m) if own is None else root_batch(m).filter(own) for m in (manifest, typed))
+    made = read if typed is manifest else with_row_ids(made, manifest, first_row_id)
+    edits: list[LeafEdit] = draft.leaf_edits.get(canonical(manifest.location), [])
+    for edit in edits:
+        made = edit(made)
+    if corrections is not None:
+        made = corrections.apply(made)
+    if manifest.dialect.has_root_manifest:  # older leaves are carried as they are
+        made = values.of(made, manifest, typed)
+    return Part(manifest, row, read, made)
+
+
+def tidy(parts: list[Part]) -> None:
+    """Leave in the parts of a tree each data file once, its newest deletion vector, and none of other files."""
+    if not parts:
+        return
+    batches = [p.made for p in parts]
+    entries = concat_batches([EntryBatch(b.entries) for b in batches]).entries
+    r = Rows(entries)
+    keep = np.ones(len(r), bool)
+    data = np.flatnonzero(r.live & r.is_kind(ContentType.DATA))
+    keep[data] = False
+    keep[data[_first(entries["location"].take(build.array(data)))]] = True
+    vectors = np.flatnonzero(r.live & r.is_kind(ContentType.POSITION_DELETE) & r.has_vector)
+    vectors = vectors[np.argsort(-r.ints("sequence_number")[vectors], kind="stable")]
+    keep[vectors] = False
+    vectors = vectors[_first(entries["referenced_file"].take(build.array(vectors)))]
+    targets, files = entries["referenced_file"].take(build.array(vectors)), entries["location"].take(build.array(data))
+    keep[vectors[np.asarray(pc.is_in(targets, value_set=whole(files)))]] = True
+    ends = np.cumsum([len(b) for b in batches])
+    for part, mask in zip(parts, np.split(keep, ends[:-1]), strict=True):
+        if not mask.all():
+            part.made = part.made.filter(pa.array(mask))
+
+
+def _first(values: AnyChunkedArray) -> npt.NDArray[np.int64]:
+    """Return the positions of the first occurrence of each value."""
+    codes = np.asarray(pc.fill_null(whole(values).dictionary_encode().indices, -1))
+    return np.unique(codes, return_index=True)[1]

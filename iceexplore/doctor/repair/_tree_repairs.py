@@ -1,0 +1,112 @@
+"""Repairs of V4 trees whose entries contradict the format, each other, or the parent's tree.
+
+Each has the concerned snapshots written again (`iceexplore.doctor.repair._trees`), which is all that they need.
+"""
+
+from __future__ import annotations
+
+import re
+
+from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.repair._document_repairs import step_of
+from iceexplore.doctor.repair._draft import Draft
+from iceexplore.doctor.repair._step import Step
+from iceexplore.errors import IceexploreError
+from iceexplore.manifests import read_manifest_dv
+from iceexplore.metadata import Snapshot
+from iceexplore.storage import canonical
+
+__all__ = ["recompute_roots", "record_changes", "restore_values", "rewrite_manifest_dvs"]
+
+_ENTRY = re.compile(r"(.*)#entry (\d+)\Z", re.DOTALL)
+_OTHERS = " Older snapshots that share the fault are mended, too."
+
+
+def restore_values(draft: Draft, found: list[Finding]) -> Step:
+    """Restore values that entries have lost, from the parent's entry of the same file, or from the file itself."""
+    _write_again(draft, found)
+    text = (
+        "Takes the values that these entries have lost from the parent snapshot's entries of the same files, or from "
+        "the files themselves, and removes fields that the format does not allow."
+    )
+    guessed = any((one.field or "").startswith(("134 ", "0 ")) for one in found)
+    vectors = any((one.field or "").startswith("14") and one.found == "POSITION_DELETE" for one in found)
+    if guessed:
+        text += " Where neither knows a content type or status, it is guessed from the entry's other fields."
+    if vectors:
+        text += " Deletion vectors that cannot be found are removed, and their rows come back."
+    return step_of(
+        "Restore the values of entries", text + _OTHERS, found, certain=not (guessed or vectors),
+        rows_lost=None if guessed else 0, rows_back=None if guessed or vectors else 0,
+    )  # fmt: skip
+
+
+def rewrite_manifest_dvs(draft: Draft, found: list[Finding]) -> Step:
+    """Merge the manifest DVs of each leaf; what those that cannot be read removed is known only to the parent."""
+    _write_again(draft, found)
+    lost = any(_is_lost(draft, one) for one in found)
+    text = "Writes one manifest deletion vector per manifest, with the positions of those that readers apply."
+    if lost:
+        text += (
+            " A vector cannot be read: what it added to the parent's is lost, and the files that it removed come back. "
+            "Run the delete again."
+        )
+    return step_of(
+        "Rewrite manifest deletion vectors", text + _OTHERS, found, certain=not lost, rows_back=None if lost else 0
+    )
+
+
+def _is_lost(draft: Draft, finding: Finding) -> bool:
+    """Return whether a finding is a manifest DV that cannot be read."""
+    for snapshot in _snapshots_of(draft, finding):
+        root = draft.state.reader.root(snapshot)
+        for place in (finding.where, *finding.places):
+            match = _ENTRY.match(place)
+            if match is None or canonical(match[1]) != canonical(root.location) or int(match[2]) >= len(root):
+                continue
+            try:
+                read_manifest_dv(draft.state.storage, root, int(match[2]))
+            except IceexploreError:
+                return True
+    return False
+
+
+def recompute_roots(draft: Draft, found: list[Finding]) -> Step:
+    """Compute the rows of root manifests from the leaves: counts, statistics, sequence numbers and affiliations."""
+    if any(one.found == "POSITION_DELETE" for one in found):  # vectors that do not name their data file
+        return restore_values(draft, found)
+    _write_again(draft, found, leaves=False)
+    text = (
+        "Computes the counts, statistics and affiliations of manifests in the root manifest from the manifests "
+        "themselves, and the totals of the snapshot's summary."
+    )
+    return step_of("Recompute the root manifest", text + _OTHERS, found)
+
+
+def record_changes(draft: Draft, found: list[Finding]) -> Step:
+    """Record what a commit changed: the difference between its live files and those of its parent."""
+    _write_again(draft, found, leaves=False)
+    text = (
+        "Compares the live files of the snapshot with those of its parent, and writes the root manifest again so that "
+        "it records exactly the difference. Readers return the same rows; readers of changes see all of them."
+    )
+    return step_of("Record the commit's changes", text + _OTHERS, found)
+
+
+def _write_again(draft: Draft, found: list[Finding], *, leaves: bool = True) -> None:
+    """Have the trees of the findings written again; with ``leaves``, every tree that lists one of their manifests."""
+    roots = {canonical(s.root_location or "") for s in draft.state.metadata.snapshots}
+    for one in found:
+        draft.rewritten_roots |= {s.snapshot_id for s in _snapshots_of(draft, one)}
+        if leaves and canonical(one.location) not in roots:
+            draft.edit_leaf(one.location)
+
+
+def _snapshots_of(draft: Draft, finding: Finding) -> list[Snapshot]:
+    """Return the snapshots that a finding affects: those that it names, or whose root it is in."""
+    where = canonical(finding.location)
+    return [
+        s
+        for s in draft.state.metadata.snapshots
+        if s.snapshot_id in finding.snapshots or (s.root_location and canonical(s.root_location) == where)
+    ]
