@@ -14,6 +14,7 @@ from iceexplore.graph._root import (
     row_keys,
     vector_rows,
 )
+from iceexplore.graph._snapshot_change import SnapshotChange, snapshot_change
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import SnapshotLike, clock, format_ms, resolve_state, snapshot_of, to_ms, travel
 from iceexplore.graph.proposal._diagram import ProposalDiagram, build_proposal_diagram, seed_diagram
@@ -34,6 +35,7 @@ __all__ = [
     "Redaction",
     "RefRecords",
     "Removals",
+    "SnapshotChange",
     "SnapshotLike",
     "TableState",
     "Tree",
@@ -64,6 +66,7 @@ __all__ = [
     "resolve_state",
     "row_keys",
     "seed_diagram",
+    "snapshot_change",
     "snapshot_of",
     "snapshot_records",
     "state_of",

@@ -7,6 +7,7 @@ import pyarrow as pa
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import concern_of
 from iceexplore.graph._root import Removals, live_manifests, root_counts
+from iceexplore.graph._snapshot_change import snapshot_change
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import clock, format_ms
 from iceexplore.manifests import ContentType, Manifest, live, whole
@@ -111,11 +112,6 @@ def _whole(text: str | None) -> int | None:
         return None if text is None else int(text)
     except ValueError:  # not a number, or too long for int()
         return None
-
-
-def _grouped(text: str) -> str:
-    number = _whole(text)
-    return text if number is None else f"{number:,}"
 
 
 def table_card(state: TableState) -> Card:
@@ -285,19 +281,7 @@ def _snapshots(state: TableState) -> CardTable:
     shown_id = state.snapshot.snapshot_id if state.snapshot else None
     rows = []
     for s in ordered[:_SHOWN_SNAPSHOTS]:
-        summary = s.summary or {}
-        changes = [
-            f"{sign}{_grouped(summary[key])} {what if summary[key] != '1' else what[:-1]}"
-            for sign, key, what in (
-                ("+", "added-data-files", "files"),
-                ("−", "deleted-data-files", "files"),
-                ("+", "added-records", "rows"),
-                ("−", "deleted-records", "rows"),
-                ("+", "added-delete-files", "delete files"),
-                ("−", "removed-delete-files", "delete files"),
-            )
-            if key in summary
-        ]
+        changes = snapshot_change(s.operation, s.summary).words()
         here = "▶ " if s.snapshot_id == shown_id else ""
         refs = ", ".join(by_ref.get(s.snapshot_id, ()))
         rows.append(

@@ -132,6 +132,25 @@ class Diff:
             rows.append(row)
         return pa.Table.from_pylist(rows)
 
+    @cached_property
+    def rows(self) -> tuple[int, int]:
+        """The rows that came and went, as metadata counts them: a row goes once, when it is deleted or with its file.
+
+        Deletes that went with their data files, or were merged into new ones, are not counted again. Rows come back
+        when a deletion vector is removed and their file stays. An equality delete counts as one row.
+        """
+        files = self.files_arrow
+
+        def total(change: str, *contents: str) -> int:
+            chosen = pc.and_(pc.equal(files["change"], change), pc.is_in(files["content"], pa.array(contents)))
+            return pc.sum(files.filter(chosen)["record_count"]).as_py() or 0
+
+        data, positions, equality = (_CONTENT[kind] for kind in ContentType if kind in _CONTENT)
+        gone = total("removed", data) + total("added", _DV, positions, equality)
+        vectors = total("removed", _DV)
+        back = max(0, vectors - gone)
+        return total("added", data) + back, max(0, gone - vectors - total("removed", positions))
+
     @property
     def counts(self) -> pd.DataFrame:
         """`counts_arrow` as a data frame."""
@@ -162,7 +181,7 @@ class Diff:
             if r["added_files"] or r["removed_files"] or r["carried_over_files"]
         ]
         columns = ("", "added", "removed", "carried over", "rows added", "rows removed", "bytes added")
-        facts = []
+        facts = [("Rows", "+{:,} −{:,}".format(*self.rows))]
         vectors = pc.equal(self.manifests_arrow["content"], _MANIFEST_DV)
         for heading, chosen in (("Manifests", pc.invert(vectors)), ("Manifest DVs", vectors)):
             change = self.manifests_arrow.filter(chosen)["change"].to_pylist()

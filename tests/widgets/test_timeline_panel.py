@@ -75,12 +75,25 @@ def test_sizes_are_the_summary_s(table: ix.Table, widget: Timeline) -> None:
     assert any(s["rows"][1] for s in widget.snapshots)
 
 
+def test_a_change_is_counted_in_one_way(table: ix.Table, widget: Timeline) -> None:
+    # The last commit removes a file with 60 rows, of which 2 were deleted before: 58 rows went.
+    last = table.snapshots[-1]
+    words = ["−1 file", "−58 rows", "−1 delete file"]
+    assert widget.snapshots[-1]["words"].split(" · ")[2:5] == words
+    assert f" delete     main       {'  '.join(words)}" in repr(table), "the card"
+    assert " · ".join(words) in str(table.tree(depth="snapshots")), "the tree"
+    for one in table.snapshots[1:]:
+        found, sent = table.diff(one.parent_snapshot_id, one.snapshot_id), widget.snapshots[table.snapshots.index(one)]
+        assert [*found.rows] == sent["rows"], one.operation
+    assert f"Rows          +0 −{58}" in repr(table.diff(last.parent_snapshot_id, last.snapshot_id))
+
+
 def test_words(widget: Timeline, table: ix.Table) -> None:
     times = [s["time"] for s in widget.snapshots]
-    assert widget.snapshots[0]["words"] == f"{times[0]} · append · +180 rows · +3 files · +7.2 KiB"
+    assert widget.snapshots[0]["words"] == f"{times[0]} · append · +3 files · +180 rows · +7.2 KiB"
     legend = [_text(block) for block in widget.legend["files"]]
     assert legend[:4] == ["● append", "■ overwrite", "▼ delete", "◆ replace"]
-    assert legend[4:] == ["height: files added ↑, removed ↓, log scale to 9"]
+    assert legend[4:] == ["bar height: files added ↑, removed ↓ (log scale, max 9)"]
     odd = [snapshot(1, operation="vacuum", deleted_records="1234"), Snapshot(2, None, 0, 0, None, None, None, None)]
     made = Timeline(with_snapshots(table.state, odd, dict([branch("main", 1)]), 1))
     assert [s["words"].split(" · ", 1)[1] for s in made.snapshots] == [
@@ -107,7 +120,9 @@ def test_two_are_compared(table: ix.Table, widget: Timeline) -> None:
     rows = {what: (more, less) for what, more, less in widget.comparison["rows"]}
     data = counts.loc["data file"]
     assert rows["data files"] == (data["added_files"], data["removed_files"])
-    assert rows["rows"] == (data["added_rows"], data["removed_rows"])
+    counted = [table.at(snapshot=one).count() for one in (first, last)]
+    assert rows["rows"] == table.diff(first, last).rows
+    assert rows["rows"][0] - rows["rows"][1] == counted[1] - counted[0], "as many as a scan finds"
     assert rows["bytes"] == (counts["added_bytes"].sum(), counts["removed_bytes"].sum()), "deletion vectors too"
     others = counts.drop("data file").sum()
     assert rows["delete files"] == (others["added_files"], others["removed_files"])

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from iceexplore.formats import PUFFIN
 from iceexplore.graph._card import human_bytes
 from iceexplore.graph._root import Removed
+from iceexplore.graph._snapshot_change import snapshot_change
 from iceexplore.graph._travel import format_ms
 from iceexplore.manifests import ContentType
 from iceexplore.metadata import Snapshot, TableMetadata
@@ -63,26 +64,9 @@ def amount(count: int, one: str, many: str | None = None) -> str:
 
 def snapshot_lines(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the operation and time and, if the summary has them, the changes."""
-    summary = snapshot.summary or {}
-    changes = []
-    for unit, added, removed in (
-        ("file", "added-data-files", "deleted-data-files"),
-        ("row", "added-records", "deleted-records"),
-        ("delete file", "added-delete-files", "removed-delete-files"),
-    ):
-        plus, minus = _whole(summary.get(added)), _whole(summary.get(removed))
-        if plus or minus:
-            signs = [f"+{plus:,}"] if plus else []
-            signs += [f"−{minus:,}"] if minus else []
-            changes.append(f"{' '.join(signs)} {unit if (plus or 0) + (minus or 0) == 1 else unit + 's'}")
+    changes = snapshot_change(snapshot.operation, snapshot.summary).words()
     first = f"{snapshot.operation or 'no operation'} · {short_time(snapshot.timestamp_ms)}"
     return (first, " · ".join(changes)) if changes else (first,)
-
-
-def _whole(value: object) -> int | None:
-    """Return a count of a summary; None if the text is not a plausible number."""
-    text = str(value)
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def manifest_lines(

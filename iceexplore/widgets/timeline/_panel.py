@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from iceexplore.arrow import compute as pc
-from iceexplore.graph import Diff, TableState, diff, format_ms, human_bytes, travel
+from iceexplore.graph import (
+    Diff,
+    SnapshotChange,
+    TableState,
+    amount,
+    diff,
+    format_ms,
+    human_bytes,
+    snapshot_change,
+    travel,
+)
 from iceexplore.metadata import Snapshot, in_order
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._bundle import packed, script
@@ -34,15 +44,11 @@ _GONE = {"rows": "deleted", "files": "removed", "bytes": "removed"}
 _SIGNS = {"append": "●", "overwrite": "■", "delete": "▼", "replace": "◆"}
 
 
-def snapshot_text(sent: Mapping[str, Any]) -> str:
+def snapshot_text(sent: Mapping[str, Any], change: SnapshotChange) -> str:
     """Return a one-line description of a snapshot in the timeline's form."""
-    changes = [
-        _change(measure, *sent[measure]) + ("" if measure == "bytes" else f" {measure}")
-        for measure in _GONE
-        if any(sent[measure])
-    ]
+    size = [_change("bytes", *change.bytes)] if any(change.bytes) else []
     reached = [] if sent["reached"] else ["not reachable from any ref"]
-    return " · ".join([sent["time"], sent["operation"] or "no operation", *changes, *reached])
+    return " · ".join([sent["time"], sent["operation"] or "no operation", *change.words(), *size, *reached])
 
 
 def legend_sent(snapshots: Sequence[Mapping[str, Any]], left_out: int) -> dict[str, list[Block]]:
@@ -59,7 +65,8 @@ def legend_sent(snapshots: Sequence[Mapping[str, Any]], left_out: int) -> dict[s
     out = {}
     for measure, gone in _GONE.items():
         most = max((n for s in snapshots for n in s[measure]), default=0)
-        height = f"height: {measure} added ↑, {gone} ↓, log scale to {_amount(measure, most)}"
+        scale = f" (log scale, max {_amount(measure, most)})" if most > 1 else ""  # a single unit needs no scale
+        height = f"bar height: {measure} added ↑, {gone} ↓{scale}"
         out[measure] = [["div", parts] for parts in (*signs, *([[height]] if most else []), *notes)]
     return out
 
@@ -69,10 +76,11 @@ def difference_sent(rows: Sequence[Sequence[Any]], unread: int) -> list[Block]:
     out: list[Block] = []
     for what, more, less in rows:
         change = ["b", _change(what, more, less)]
-        out.append(["div", [change] if what == "bytes" else [change, f" {what}"]])
+        unit = what[:-1] if more + less == 1 else what
+        out.append(["div", [change] if what == "bytes" else [change, f" {unit}"]])
     if unread:
-        out.append(["div", [f"▲ incomplete: {unread:,} manifests cannot be read"]])
-    return out or [["div", ["no differences"]]]
+        out.append(["div", [f"▲ incomplete: {amount(unread, 'manifest')} cannot be read"]])
+    return out or [["div", ["No differences"]]]
 
 
 def _change(measure: str, more: int, less: int) -> str:
@@ -89,15 +97,8 @@ def _amount(measure: str, n: int) -> str:
 #: MB.
 MAX_SNAPSHOTS = 12_000
 _MAX_REFS = 20
-_SAFE = 2**53 - 1
 #: The maximum time of a JavaScript Date.
 _MAX_MS = 8_640_000_000_000_000
-#: The summary keys whose sum is what was added and removed (spec, "Optional Snapshot Summary Fields").
-_MEASURES = {
-    "rows": (("added-records",), ("deleted-records", "added-position-deletes", "added-equality-deletes")),
-    "files": (("added-data-files", "added-delete-files"), ("deleted-data-files", "removed-delete-files")),
-    "bytes": (("added-files-size",), ("removed-files-size",)),
-}
 
 
 class TimelinePanel(Panel):
@@ -128,7 +129,7 @@ class TimelinePanel(Panel):
     left_out = SyncedTrait(traitlets.Int())
     legend = SyncedTrait(traitlets.Dict())
     scale = SyncedTrait(traitlets.Enum(["steps", "time"], "steps"))
-    measure = SyncedTrait(traitlets.Enum(list(_MEASURES), "rows"))
+    measure = SyncedTrait(traitlets.Enum(list(_GONE), "rows"))
     comparison = SyncedTrait(traitlets.Dict())
 
     def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
@@ -216,10 +217,9 @@ def _differences(found: Diff) -> list[list[Any]]:
     data, deletes = files.filter(is_data), files.filter(pc.invert(is_data))
     rows = [
         ["data files", *both(data, None)],
-        ["rows", *both(data, "record_count")],
-        ["bytes", *both(files, "size_in_bytes")],
+        ["rows", *found.rows],
         ["delete files", *both(deletes, None)],
-        ["deletes", *both(deletes, "record_count")],
+        ["bytes", *both(files, "size_in_bytes")],
     ]
     changes = len(found.schema)
     if changes:
@@ -254,31 +254,11 @@ def _snapshots(state: TableState) -> list[dict[str, Any]]:
             "parent": lanes.parent[i],
             "reached": lanes.reached[i],
         }
-        summary = s.summary or {}
-        for measure, sides in _MEASURES.items():
-            sent[measure] = [min(sum(_count(summary.get(key)) for key in keys), _SAFE) for keys in sides]
-        sent["rows"][1] = max(0, sent["rows"][1] - _gone_before(s.operation, summary))
-        out.append(sent | {"words": snapshot_text(sent)})
+        change = snapshot_change(s.operation, s.summary)
+        sent |= {measure: [*getattr(change, measure)] for measure in _GONE}
+        out.append(sent | {"words": snapshot_text(sent, change)})
     return out
-
-
-def _gone_before(operation: str | None, summary: Mapping[str, Any]) -> int:
-    """Return the rows that a summary counts as removed although they were deleted before.
-
-    Their vectors were merged into new ones, or removed with their data files. Removed position delete files count only
-    for "replace", where no row changes, as otherwise they may be removed long after the rows.
-    """
-    if operation != "replace" and not _count(summary.get("removed-dvs")):
-        return 0
-    return _count(summary.get("removed-position-deletes"))
 
 
 def _name(name: str) -> str:
     return signs(name[:200])
-
-
-def _count(text: object) -> int:
-    """Return a count in a summary; 0 if it is missing or not a plausible number."""
-    if not isinstance(text, str) or not (text.isascii() and text.isdecimal()) or len(text) > 18:
-        return 0
-    return int(text)
