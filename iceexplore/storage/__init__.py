@@ -8,7 +8,7 @@ from iceexplore.storage._catalog import SourceLike
 from iceexplore.storage._catalog_contents import CatalogLike, is_catalog, not_a_table
 from iceexplore.storage._json import JsonValue, load_json
 from iceexplore.storage._location import canonical, check_host, is_local, path_only, same_location
-from iceexplore.storage._progress import progress, result_of
+from iceexplore.storage._progress import progress, report_progress, result_of
 from iceexplore.storage._reads import Read, ReadLog
 from iceexplore.storage._roots import outside
 from iceexplore.storage._storage import FileInfo, Storage
@@ -88,6 +88,7 @@ __all__ = [
     "progress",
     "reopen",
     "replace_file",
+    "report_progress",
     "result_of",
     "same_location",
     "survey",

@@ -3,7 +3,7 @@
 import { strict as assert } from "node:assert";
 
 import { hasDisarmed, isComplete } from "../../iceexplore/widgets/static/export.js";
-import { nextSort, rangeText } from "../../iceexplore/widgets/static/grid.js";
+import { columnNumbers, nextSort, rangeText } from "../../iceexplore/widgets/static/grid.js";
 import { filterText, numberState, operatorText } from "../../iceexplore/widgets/static/gridFilters.js";
 
 Deno.test("half a number is the beginning of one, and what cannot become one is none", () => {
@@ -37,6 +37,8 @@ Deno.test("the range names rows of several pages, and rows that filters hide", (
   assert.equal(rangeText(page), "1 row");
   const last = { page: 20, pages: 21, size: 50, total: 1003, whole: 5000, rows: [["a"], ["b"], ["c"]] };
   assert.equal(rangeText(last), "1,001–1,003 of 1,003 rows (of 5,000)");
+  const first = { ...page, preview: "preview: the first that match" };
+  assert.equal(rangeText(first), "1 row, preview: the first that match");
 });
 
 Deno.test("a cell is copied as it is only if it is complete and has no signs for control characters", () => {
@@ -50,4 +52,12 @@ Deno.test("disarmed formulas are recognized in CSV, apostrophes in texts are not
   assert.ok(hasDisarmed("id,name\r\n1,'=cmd\r\n"));
   assert.ok(hasDisarmed('"\'=a,b"'));
   assert.ok(!hasDisarmed("id,name\r\n1,it's\r\n2,'quoted'\r\n"));
+});
+
+Deno.test("columns are numbered in the order in which they are shown", () => {
+  assert.deepEqual(columnNumbers([0, 1, 4]), [1, 2, 5]);
+  // The third of all columns is shown first: those before it move by one.
+  assert.deepEqual(columnNumbers([2, 0, 1, 4]), [1, 2, 3, 5]);
+  assert.deepEqual(columnNumbers([4]), [5]);
+  assert.deepEqual(columnNumbers([]), []);
 });

@@ -102,3 +102,11 @@ Deno.test("CSV quotes what must be quoted and disarms formulas, but not numbers"
   assert.equal(text, 'n,\'+text\r\n-1,\'=cmd\r\n2,"say ""hi"", twice"\r\n,\'\uff1dwide\r\n');
   assert.deepEqual([next, total], [null, 3]);
 });
+
+Deno.test("the column that names the rows is shown first", () => {
+  const named = { columns: [{ name: "content" }, { name: "path", head: true }], rows: [["0", "a"], ["1", "b"]] };
+  const shown = /** @type {TablePage} */ (answerQuery(named, { of: "x", table: "t" }));
+  assert.deepEqual([shown.shown, shown.rows], [[1, 0], [["a", "0"], ["b", "1"]]]);
+  const chosen = /** @type {TablePage} */ (answerQuery(named, { of: "x", table: "t", columns: [0] }));
+  assert.deepEqual(chosen.rows, [["0"], ["1"]]);
+});

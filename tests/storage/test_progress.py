@@ -11,7 +11,7 @@ import IPython
 import IPython.display
 import pytest
 
-from iceexplore.storage import _progress, progress
+from iceexplore.storage import _progress, progress, report_progress
 
 
 class Terminal(io.StringIO):
@@ -81,3 +81,28 @@ def test_a_log_file_a_thread_and_short_work_do_not(monkeypatch: pytest.MonkeyPat
     _run(_progress.MIN_FILES - 1)
     assert not log.getvalue()
     assert not terminal.getvalue()
+
+
+def test_a_listener_hears_of_its_own_thread_s_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(_progress, "INTERVAL", 0)
+    heard: list[tuple[int, int, str]] = []
+    with report_progress(lambda *step: heard.append(step)):
+        _run(20)
+        _run(3)
+        other = threading.Thread(target=_run, args=(20,))
+        other.start()
+        other.join()
+    assert heard == [(done, 20, "manifests") for done in range(1, 21)], "few steps are not worth a word"
+    assert terminal.getvalue() == "", "there is no bar besides"
+    heard.clear()
+    _run(20)
+    assert not heard
+
+
+def test_a_listener_is_not_called_for_each_of_many_steps() -> None:
+    heard: list[int] = []
+    with report_progress(lambda done, total, what: heard.append(done)):
+        _run(10_000)
+    assert len(heard) < 100

@@ -20,6 +20,7 @@ from iceexplore.widgets.detail._field_docs import SECTIONS, SPEC, Meaning, meani
 from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
 from iceexplore.widgets.detail._node_tables import load_table, parent_table, table_docs, tables_of, tabs_of
 from iceexplore.widgets.detail._raw_json import MAX_JSON, raw_json
+from iceexplore.widgets.grid._query import Filter, GridQuery, Order
 
 
 @pytest.fixture(scope="module")
@@ -357,3 +358,79 @@ def test_selecting_an_earlier_metadata_file(widget: Explorer) -> None:
     assert widget.error == {}
     assert [t["title"] for t in widget.detail["tables"]] == ["In metadata log"]
     assert widget.selected_table is None
+
+
+def test_tab_sort_and_filter_survive_another_snapshot(trips: ix.Table, widget: Explorer) -> None:
+    ids = [s.snapshot_id for s in trips.snapshots]
+    own = f"snapshot:{ids[-1]}"
+    names = [c["name"] for c in ask(widget, own, "files")["columns"]]
+    size, path, rows = (names.index(name) for name in ("file_size_in_bytes", "file_path", "record_count"))
+    chosen = [{"column": rows, "op": ">", "value": "5"}]
+    ask(widget, own, "files", sort=[size, "desc"], filters=chosen, columns=[path, rows, size])
+    # The table of 2024's snapshots has another partition column, so that every column after it moves.
+    widget.select(f"snapshot:{ids[0]}", snapshot=ids[0])
+    assert widget.settle(60)
+    page = widget.pages["detail"]
+    assert (page["of"], page["table"]) == (f"snapshot:{ids[0]}", "files")
+    assert page["sort"] == [[c["name"] for c in page["columns"]].index("file_size_in_bytes"), "desc"]
+    assert [page["columns"][f["column"]]["name"] for f in page["filters"]] == ["record_count"]
+    assert [page["columns"][i]["name"] for i in page["shown"]] == ["file_path", "record_count", "file_size_in_bytes"]
+    assert widget.detail["id"] == page["of"]
+    root = f"root:{ids[0]}"
+    widget.select(root)
+    assert widget.settle(60)
+    assert widget.pages["detail"]["table"] == "manifests", "a node of another kind begins with its first table"
+    widget.select(f"root:{ids[-1]}", snapshot=ids[-1])
+    assert widget.settle(60)
+    assert (widget.pages["detail"]["of"], widget.pages["detail"]["table"]) == (f"root:{ids[-1]}", "manifests")
+
+
+def test_a_query_for_another_table_keeps_the_columns_that_it_has() -> None:
+    query = GridQuery("a", "t", 1, 0, Order((2, "asc"), (Filter(0, "=", "x"), Filter(None, "contains", "y"))), (0, 2))
+    there = query.renumbered(["one", "two", "three"], ["three", "one"])
+    assert there.order == Order((0, "asc"), (Filter(1, "=", "x"), Filter(None, "contains", "y")))
+    assert there.columns == (1, 0)
+    gone = query.renumbered(["one", "two", "three"], ["four"])
+    assert (gone.order, gone.columns) == (Order(None, (Filter(None, "contains", "y"),)), None)
+
+
+@pytest.mark.parametrize("key", ["files", "entries", "content_entries"])
+def test_rows_of_every_kind_of_file_lead_to_their_nodes(trips: ix.Table, key: str) -> None:
+    assert trips.snapshot is not None
+    tree = build_tree(trips.state, depth="snapshots")
+    own = f"snapshot:{trips.snapshot.snapshot_id}" if key != "content_entries" else f"root:{trips.snapshot.snapshot_id}"
+    node = tree.node(own)
+    table = load_table(trips.state, node, key)
+    found = nodes_of_rows(trips.state, node, key, table, range(len(table)))
+    kinds = {tree.node(i).kind for i in found if i is not None}
+    assert kinds >= {"data-file", "deletion-vector", "position-delete"}
+    frame = trips.inspect.files()
+    if key == "files":
+        assert None not in found
+        for i, path, count in zip(found, frame["file_path"], frame["record_count"], strict=True):
+            assert i is not None
+            assert (tree.node(i).location, tree.node(i).fields["record_count"]) == (path, count)
+    for i in filter(None, set(found)):
+        back = row_of_node(trips.state, node, key, table, tree.node(i))
+        assert back is not None and found[back] == i, "vectors in one file are told apart by their offsets"
+
+
+def test_the_name_of_a_row_is_its_first_column(trips: ix.Table, widget: Explorer) -> None:
+    assert trips.snapshot is not None
+    own = f"snapshot:{trips.snapshot.snapshot_id}"
+    for key, name in (("files", "file_path"), ("manifests", "path")):
+        page = ask(widget, own, key)
+        assert page["columns"][page["shown"][0]] == {**page["columns"][page["shown"][0]], "name": name, "head": True}
+        assert page["shown"][1:] == [i for i in range(len(page["columns"])) if i != page["shown"][0]]
+        assert all(row[0] is not None and "/" in row[0] for row in page["rows"])
+    few = ask(widget, own, "files", columns=[0, 1, 3])
+    assert few["shown"] == [1, 0, 3] and few["rows"][0][1] == "0"
+
+
+def ask(widget: Explorer, of: str, key: str, **query: Any) -> dict[str, Any]:
+    n = widget.query.get("detail", {}).get("n", 0) + 1
+    widget.query = {"detail": {"of": of, "table": key, "n": n, **query}}
+    assert widget.settle(60)
+    page: dict[str, Any] = widget.pages["detail"]
+    assert page["n"] == n, widget.error
+    return page

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import iceexplore as ix
+from iceexplore.storage import progress
 from iceexplore.widgets import Explorer, explore
 from iceexplore.widgets.core._bundle import script, style_sheet
 from iceexplore.widgets.core._worker import Work
@@ -346,6 +347,25 @@ def test_work_delivers_on_its_owners_thread() -> None:
     assert work.settle(10)
     assert len(failures) == 2, "an error while showing is reported as well"
     work.close()
+
+
+def test_what_is_counted_while_reading_is_shown(widget: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iceexplore.storage._progress.INTERVAL", 0)
+    shown: list[str] = []
+    widget.observe(lambda change: shown.append(change["new"]), "busy")
+
+    def read() -> int:
+        with progress(110, "manifests") as step:
+            for _ in range(37):
+                step()
+        return 37
+
+    widget._host.run("a", "Reading", read, lambda _: None)
+    assert widget.settle(60)
+    assert (shown[0], shown[37], shown[-1]) == ("Reading …", "Reading: 37 of 110 manifests …", "")
+    widget._host.run("b", "Reading manifests", read, lambda _: None)
+    assert widget.settle(60)
+    assert "Reading manifests: 37 of 110 …" in shown
 
 
 def test_work_drops_what_is_out_of_date() -> None:

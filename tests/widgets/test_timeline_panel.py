@@ -83,9 +83,11 @@ def test_a_change_is_counted_in_one_way(table: ix.Table, widget: Timeline) -> No
     assert f" delete     main       {'  '.join(words)}" in repr(table), "the card"
     assert " · ".join(words) in str(table.tree(depth="snapshots")), "the tree"
     for one in table.snapshots[1:]:
+        assert one.parent_snapshot_id is not None
         found, sent = table.diff(one.parent_snapshot_id, one.snapshot_id), widget.snapshots[table.snapshots.index(one)]
         assert [*found.rows] == sent["rows"], one.operation
-    assert f"Rows          +0 −{58}" in repr(table.diff(last.parent_snapshot_id, last.snapshot_id))
+    assert last.parent_snapshot_id is not None
+    assert "Rows          +0 −58" in repr(table.diff(last.parent_snapshot_id, last.snapshot_id))
 
 
 def test_words(widget: Timeline, table: ix.Table) -> None:

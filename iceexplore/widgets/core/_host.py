@@ -200,8 +200,13 @@ class WidgetHost:
 
         Long work is a generator that yields its progress as text for ``busy``; it can be cancelled at each step.
         """
+
+        def count(done: int, total: int, things: str) -> None:
+            unit = "" if what.endswith(things) else f" {things}"
+            self._say(f"{what}: {done:,} of {total:,}{unit} …")
+
         self._say(f"{what} …")
-        self.work.submit(slot, read, show, self._say)
+        self.work.submit(slot, read, show, self._say, count)
 
     def run_silently(self, slot: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
         """Do the same without ``busy``."""

@@ -15,6 +15,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import GeneratorType
 from typing import Any, TypeVar
 
+from iceexplore.storage import report_progress
+
 __all__ = ["Work"]
 
 T = TypeVar("T")
@@ -57,11 +59,13 @@ class Work:
         run: Callable[[], T | Generator[Any, None, T]],
         done: Callable[[T], None],
         step: Callable[[Any], None] | None = None,
+        counted: Callable[[int, int, str], None] | None = None,
     ) -> None:
         """Call ``run`` in the worker and pass its result to ``done``, unless the slot gets a newer request meanwhile.
 
         Long work is a generator: each value that it yields is passed to ``step``. Between two steps other requests run,
-        and `cancel` ends it.
+        and `cancel` ends it. What `iceexplore.storage.progress` counts meanwhile is passed to ``counted``: the steps
+        done, their total, and the things counted.
         """
         if self._closed:
             return
@@ -74,11 +78,17 @@ class Work:
         def failed(error: Exception) -> None:
             self._post(slot, ticket, lambda: self._failed(error))
 
+        def count(done: int, total: int, things: str) -> None:
+            if counted is not None:
+                self._post(slot, ticket, lambda: counted(done, total, things))
+                self._wake()
+
         def job() -> None:
             if self._newest.get(slot) != ticket:
                 return
             try:
-                result = run()
+                with report_progress(count):
+                    result = run()
                 if isinstance(result, GeneratorType):
                     advance(result)
                     return
@@ -92,7 +102,8 @@ class Work:
                 steps.close()
                 return
             try:
-                progress = next(steps)
+                with report_progress(count):
+                    progress = next(steps)
             except StopIteration as end:
                 finish(end.value)
             except Exception as error:

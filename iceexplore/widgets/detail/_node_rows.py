@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray
+from iceexplore.arrow import AnyArray, AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, TreeNode, live_manifests
 from iceexplore.manifests import CONTENT_NAMES, ContentType, Manifest, whole
@@ -17,6 +17,8 @@ from iceexplore.widgets.grid._table import Columns, GridTable
 
 __all__ = ["nodes_of_rows", "row_of_node"]
 
+_FILE_KINDS = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+_FILES = pa.array([int(kind) for kind in _FILE_KINDS], pa.int32())
 _MANIFESTS = {CONTENT_NAMES[k] for k in (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)}
 
 
@@ -25,7 +27,7 @@ def nodes_of_rows(
 ) -> list[str | None]:
     """Return the node ids of rows of a node's table, given by row number; None for rows that represent no node.
 
-    Files of a whole snapshot are found by location in its manifests, which works for data files only.
+    Files of a whole snapshot are found by location in its manifests, deletion vectors also by offset.
     """
     none: list[str | None] = [None] * len(rows)
     kind, _, rest = node.id.partition(":")
@@ -54,7 +56,8 @@ def nodes_of_rows(
         return [f"manifest:{rest}:{places[row]}" if row < len(places) else None for row in rows]
     if key not in _PATHS or not len(rows):
         return none
-    return _files(state, root, rest, _paths(table.some(rows, _PATHS[key]), key), rows[0] / len(table))
+    keys = _keys(*_places(table.some(rows, _PATHS[key]), key))
+    return _files(state, root, rest, keys, rows[0] / len(table))
 
 
 def row_of_node(state: TableState, node: TreeNode, key: str, table: GridTable, wanted: TreeNode) -> int | None:
@@ -80,23 +83,30 @@ def row_of_node(state: TableState, node: TreeNode, key: str, table: GridTable, w
         places = [] if root is None else live_manifests(root)
         row = int(own.rsplit(":", 1)[1])
         return places.index(row) if row in places else None
-    if key not in _PATHS or name != "file" or wanted.kind != "data-file":
+    if key not in _PATHS or name != "file":
         return None
+    offset = (wanted.fields.get("deletion_vector") or {}).get("offset")
     begin = 0
     for part in table.parts([table.names.index(column) for column in _PATHS[key]]):
-        found = _first(pc.equal(_paths(part, key), wanted.location))
+        content, location, offsets = _places(part, key)
+        mask = pc.and_(_is_file(content), pc.equal(location, wanted.location))
+        if wanted.kind != "data-file" and offset is not None:
+            mask = pc.and_(mask, pc.equal(offsets, offset))
+        found = _first(mask)
         if found is not None:
             return begin + found
         begin += len(part)
     return None
 
 
-#: The columns with the content type and the location of files, by table, or the one column that holds both.
+#: The columns with the content type, location and offset of files, by table, or the one column that holds them.
 _PATHS = {
     "entries": ("data_file",),
-    "files": ("content", "file_path"),
-    "content_entries": ("content_type", "location"),
+    "files": ("content", "file_path", "content_offset"),
+    "content_entries": ("content_type", "location", "deletion_vector"),
 }
+#: A file's location and, for a deletion vector, which shares its file with others, its offset there.
+_Place: TypeAlias = tuple[str, int | None]
 
 
 def _some(table: GridTable, rows: Sequence[int], name: str) -> list[Any]:
@@ -108,44 +118,61 @@ def _column(part: Columns, name: str) -> AnyArray:
     return part.column(part.names.index(name))
 
 
-def _paths(part: Columns, key: str) -> AnyArray:
-    """Return the locations of data files; null for other rows."""
-    columns = [_column(part, name) for name in _PATHS[key]]
+def _places(part: Columns, key: str) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Return the content types, locations and offsets of a table's rows."""
     if key == "entries":
-        columns = [pc.struct_field(columns[0], name) for name in ("content", "file_path")]
-    return pc.if_else(pc.equal(columns[0], 0), columns[1], pa.scalar(None, pa.string()))
+        file = _column(part, "data_file")
+        content, location, offset = (pc.struct_field(file, name) for name in _PATHS["files"])
+        return content, location, offset
+    content, location, offset = (_column(part, name) for name in _PATHS[key])
+    return content, location, pc.struct_field(offset, "offset") if pa.types.is_struct(offset.type) else offset
 
 
-def _files(state: TableState, root: Manifest, snapshot: str, paths: AnyArray, about: float) -> list[str | None]:
-    """Return the node ids of data files by location: the entry of a live leaf or of the root that lists each.
+def _is_file(content: AnyColumn) -> AnyColumn:
+    return pc.is_in(content, value_set=_FILES.cast(content.type))
+
+
+def _keys(content: AnyColumn, location: AnyColumn, offset: AnyColumn) -> list[_Place | None]:
+    """Return the place of each file; None for rows that are no files."""
+    kinds, places, offsets = (build.to_pylist(column) for column in (content, location, offset))
+    return [
+        None if kind not in _FILE_KINDS or place is None else (place, None if kind == ContentType.DATA else at)
+        for kind, place, at in zip(kinds, places, offsets, strict=True)
+    ]
+
+
+def _files(
+    state: TableState, root: Manifest, snapshot: str, keys: Sequence[_Place | None], about: float
+) -> list[str | None]:
+    """Return the node ids of files by place: the entry of a live leaf or of the root that lists each.
 
     As tables follow the root's order, the search begins with the leaves near the rows' relative position in the table
     (``about``, 0 to 1); reading all leaves for a page could take seconds.
     """
-    found: list[str | None] = [None] * len(paths)
-    wanted = paths.drop_null().unique()
-    if not len(wanted):
-        return found
-    ids: dict[str, str] = {}
-    whole_root = np.flatnonzero(_is_data(root, wanted))
-    for row in whole_root.tolist():
-        ids.setdefault(root.entries["location"][row].as_py(), f"file:{snapshot}:{row}")
-    leaves = live_manifests(root, (ContentType.DATA_MANIFEST,))
+    wanted = {key for key in keys if key is not None}
+    if not wanted:
+        return [None] * len(keys)
+    locations = pa.array(sorted({location for location, _ in wanted}), pa.string())
+    ids: dict[_Place, str] = {}
+
+    def look(manifest: Manifest, at: str) -> None:
+        entries = manifest.entries
+        mask = pc.and_(_is_file(entries["content_type"]), pc.is_in(entries["location"], value_set=locations))
+        rows = np.flatnonzero(np.asarray(whole(pc.fill_null(mask, False)).to_numpy(zero_copy_only=False)))
+        found = entries.select(["content_type", "location", "deletion_vector"]).take(pa.array(rows, pa.int64()))
+        columns = (found["content_type"], found["location"], pc.struct_field(found["deletion_vector"], "offset"))
+        for row, key in zip(rows.tolist(), _keys(*columns), strict=True):
+            if key in wanted:
+                ids.setdefault(key, f"file:{at}:{row}")
+
+    look(root, snapshot)
+    leaves = live_manifests(root)
     middle = int(about * len(leaves))
     for _, row in sorted(enumerate(leaves), key=lambda leaf: abs(leaf[0] - middle)):
         if len(ids) == len(wanted):
             break
-        leaf = state.reader.leaf(root, row)
-        for at in np.flatnonzero(_is_data(leaf, wanted)).tolist():
-            ids.setdefault(leaf.entries["location"][at].as_py(), f"file:{snapshot}:{row}:{at}")
-    return [ids.get(path) if path is not None else None for path in paths.to_pylist()]
-
-
-def _is_data(manifest: Manifest, paths: AnyArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    entries = manifest.entries
-    data = pc.equal(entries["content_type"], int(ContentType.DATA))
-    mask = whole(pc.fill_null(pc.and_(data, pc.is_in(entries["location"], value_set=paths)), False))
-    return np.asarray(mask.to_numpy(zero_copy_only=False))
+        look(state.reader.leaf(root, row), f"{snapshot}:{row}")
+    return [None if key is None else ids.get(key) for key in keys]
 
 
 def _root(state: TableState, snapshot_id: int) -> Manifest | None:
@@ -156,6 +183,6 @@ def _within(row: int, table: GridTable) -> int | None:
     return row if 0 <= row < len(table) else None
 
 
-def _first(mask: pa.BooleanArray) -> int | None:
+def _first(mask: AnyColumn) -> int | None:
     found = np.flatnonzero(np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False)))
     return int(found[0]) if len(found) else None

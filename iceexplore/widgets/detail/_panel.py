@@ -80,6 +80,7 @@ class DetailPanel(Panel):
         answered = all(query.get(key) == page.get(key) for key in ("of", "table", "node"))
         opened = query.get("node") == wanted and (waiting or answered)  # opened from a row of the queried page
         before = query if opened else page if page.get("of") not in (None, old["node"]) else {}
+        latest = _latest(page, query if waiting else {})
 
         def read() -> tuple[TreeNode, Tab | None, dict[str, Any]]:
             node = self._tree.forest.node(wanted)
@@ -89,7 +90,7 @@ class DetailPanel(Panel):
         def show(read: tuple[TreeNode, Tab | None, dict[str, Any]]) -> None:
             node, kept, self.detail = read
             if kept is None:
-                self._first_page(node)
+                self._first_page(node, latest if latest.get("of") == old["node"] else {})
             elif not (opened and waiting):
                 self._turn_to(kept, wanted)
 
@@ -151,12 +152,23 @@ class DetailPanel(Panel):
                 return Tab(tab["key"], tab["title"], tab["of"])
         return None
 
-    def _first_page(self, node: TreeNode) -> None:
+    def _first_page(self, node: TreeNode, before: Mapping[str, Any] | None = None) -> None:
+        """Show a table of a node: the one that was shown of a node of the same kind, in its order, else the first."""
         tabs = tabs_of(node)
-        if tabs:
-            self._grid.load(_GRID, GridQuery(tabs[0].of, tabs[0].key, n=_number(self._grid.query.get(_GRID))))
-        else:
+        if not tabs:
             self._grid.remove_page(_GRID)
+            return
+        n = _number(self._grid.query.get(_GRID))
+        kind, alike = node.id.partition(":")[0], before or {}
+        same = next((t for t in tabs if t.of == node.id and t.key == alike.get("table")), None)
+        if same is None or str(alike.get("of")).partition(":")[0] != kind:
+            self._grid.load(_GRID, GridQuery(tabs[0].of, tabs[0].key, n=n))
+            return
+        query = {**alike, "of": node.id, "n": n}
+        if kind not in ("snapshot", "root"):
+            query["filters"] = []  # another file's or manifest's rows
+        names = [column["name"] for column in self._grid.pages.get(_GRID, {}).get("columns", ())]
+        self._grid.load(_GRID, GridQuery.parse(query), names)
 
 
 class NodeTables(GridSource):
@@ -218,3 +230,18 @@ def _again(page: Mapping[str, Any]) -> dict[str, Any]:
     """Return the query of the page shown."""
     kept = {key: page[key] for key in ("n", "of", "table", "sort", "filters") if key in page}
     return {**kept, "columns": page["shown"]} if page.get("shown") else kept
+
+
+def _latest(page: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the query of the page shown, or of what was asked for since, with the columns only if some are hidden.
+
+    What was asked for of a table of which no page has come yet has no order that another table could have.
+    """
+    query = {**asked} if asked else _again(page)
+    if not (query.get("of") and query.get("table")):
+        return {}
+    if (query["of"], query["table"]) != (page.get("of"), page.get("table")):
+        return {"of": query["of"], "table": query["table"]}
+    kept = {key: query[key] for key in ("of", "table", "sort", "filters") if query.get(key)}
+    columns = query.get("columns") or ()
+    return {**kept, "columns": columns} if 0 < len(columns) < len(page.get("columns", ())) else kept

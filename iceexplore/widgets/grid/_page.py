@@ -13,10 +13,17 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["PAGE_SIZE", "page_of"]
+__all__ = ["PAGE_SIZE", "page_of", "row_header"]
 
 PAGE_SIZE = 50
 _MAX_NAMES = 1000
+#: Columns that name a row, the preferred first.
+_NAMES = ("file", "name", "column", "path", "file_path", "location")
+
+
+def row_header(names: Sequence[str]) -> int | None:
+    """Return the index of the column that names a metadata table's rows; None if there is none."""
+    return next((names.index(name) for name in _NAMES if name in names), None)
 
 
 def page_of(
@@ -27,6 +34,7 @@ def page_of(
     rows: npt.NDArray[np.int64] | None = None,
     columns: Sequence[int] | None = None,
     docs: Mapping[str, str] | None = None,
+    head: int | None = None,
 ) -> dict[str, Any]:
     """Return one page of a table, JSON-safe.
 
@@ -40,13 +48,15 @@ def page_of(
         The indexes of the columns; None for the first sixty.
     docs
         Descriptions of columns, by name.
+    head
+        The index of the column that names the rows.
 
     Returns
     -------
     dict
-        ``columns`` (name, right-aligned or not, doc) of the whole table, up to a thousand; ``shown``, the indexes of
-        those on the page; ``rows``, their text or null; ``page``, ``pages``, ``size``, ``total`` rows and ``whole``
-        (the number of rows without a filter).
+        ``columns`` (name, right-aligned or not, doc, and ``head`` for the one that names the rows) of the whole table,
+        up to a thousand; ``shown``, the indexes of those on the page; ``rows``, their text or null; ``page``,
+        ``pages``, ``size``, ``total`` rows and ``whole`` (the number of rows without a filter).
     """
     total = len(table) if rows is None else len(rows)
     pages = max(1, -(-total // size))
@@ -58,6 +68,8 @@ def page_of(
         {"name": cell(name) or "", "right": right, "doc": (docs or {}).get(name, "")}
         for name, right in list(zip(table.names, table.right, strict=True))[:_MAX_NAMES]
     ]
+    if head is not None and head < len(names):
+        names[head]["head"] = True
     values = [[cell(v) for v in column] for column in table.values(at, rows, shown)]
     return {
         "columns": names,

@@ -17,8 +17,8 @@ from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.grid._cells import safe_text
 from iceexplore.widgets.grid._copy_export import MAX_CSV, cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
-from iceexplore.widgets.grid._page import PAGE_SIZE, page_of
-from iceexplore.widgets.grid._query import GridQuery, Order
+from iceexplore.widgets.grid._page import PAGE_SIZE, page_of, row_header
+from iceexplore.widgets.grid._query import MAX_COLUMNS, GridQuery, Order
 from iceexplore.widgets.grid._table import FrameTable, GridTable
 from iceexplore.widgets.grid._typed_values import FilterError
 
@@ -68,6 +68,14 @@ class GridSource:
         """Return the reason why a table may lack rows; empty if it is complete."""
         return ""
 
+    def row_header(self, of: str, table: str, names: Sequence[str]) -> int | None:
+        """Return the index of the column that names the rows, which is shown first; None for the table's order."""
+        return row_header(names)
+
+    def preview(self, of: str, table: str, rows: int) -> str:
+        """Return what is shown if a table with so many rows is only a preview; empty if it is whole."""
+        return ""
+
 
 class GridPanel(Panel):
     """The tables of a widget. Each place that shows a table is a grid with a name, such as ``"detail"``.
@@ -85,11 +93,13 @@ class GridPanel(Panel):
         ``node``, to get the page with this node's row instead of ``page``.
     pages
         The answer by grid: the query's ``n``, ``of``, ``table``, ``sort``, ``filters``, ``node``; and ``columns``
-        ({name, right, doc}, of the whole table), ``shown`` (the indexes of those in ``rows``), ``rows`` (text of at
+        ({name, right, doc, head}, of the whole table), ``shown`` (the indexes of those in ``rows``, first that of the
+        column that names the rows, ``head``), ``rows`` (text of at
         most 300 characters, with visible signs for control characters; None for null), ``page``, ``pages``, ``size``,
         ``total`` rows, ``whole`` (the number without a filter) and ``nodes``, the node that each row represents, or
         None. ``text`` instead of ``rows`` is for content that is not a table (see `GridSource.text`). ``none`` is shown
-        instead of rows if there are none because files could not be read, ``lacks`` if some may be missing.
+        instead of rows if there are none because files could not be read, ``lacks`` if some may be missing, ``preview``
+        if there are more rows than the table has.
         ``refused`` explains an invalid filter; the page is then the one before, except for ``n``.
 
     Notes
@@ -160,12 +170,22 @@ class GridPanel(Panel):
                 del self._tables[at]
             self._orders.pop(grid, None)
 
-    def load(self, grid: str, query: GridQuery) -> None:
-        """Read the page that a query requests, and show it."""
+    def load(self, grid: str, query: GridQuery, names: Sequence[str] | None = None) -> None:
+        """Read the page that a query requests, and show it.
+
+        Parameters
+        ----------
+        names
+            The columns to which the query refers, if they are those of another table: columns that the table lacks are
+            neither shown, nor sorted or filtered by.
+        """
 
         def read() -> dict[str, Any] | FilterError:
             try:
-                return self._page(grid, query)
+                asked = query
+                if names is not None and self._source(grid, query.table).text(query.of, query.table) is None:
+                    asked = query.renumbered(names, self.table(grid, query.of, query.table).names)
+                return self._page(grid, asked)
             except FilterError as error:
                 return error
 
@@ -211,7 +231,11 @@ class GridPanel(Panel):
         if query.node is not None:
             place = _position(source.row(of, key, query.node), rows)
             page = page if place is None else place // PAGE_SIZE
-        made = page_of(table, page, rows=rows, columns=query.columns, docs=source.docs(of, key))
+        head = source.row_header(of, key, table.names)
+        columns = _in_order(range(min(len(table.names), MAX_COLUMNS)) if query.columns is None else query.columns, head)
+        made = page_of(table, page, rows=rows, columns=columns, docs=source.docs(of, key), head=head)
+        if preview := source.preview(of, key, len(table)):
+            made["preview"] = preview
         if missed := source.unread(of, key):
             made |= {"lacks": f"Rows may be missing: {missed}."} if made["total"] else {"none": f"No rows: {missed}."}
         first = made["page"] * made["size"]
@@ -271,6 +295,11 @@ class GridPanel(Panel):
         if want == "row":
             return {"text": row_json(table, place)}
         raise OptionError(f"want={str(want)[:40]!r}: choose cell, row or csv")
+
+
+def _in_order(columns: Sequence[int], head: int | None) -> list[int]:
+    """Return columns in the order in which they are shown: the one that names the rows is the first."""
+    return sorted(columns, key=lambda place: (place != head, place))
 
 
 def _position(place: int | None, rows: npt.NDArray[np.int64] | None) -> int | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeGuard
 
 from iceexplore.errors import OptionError
@@ -79,6 +79,19 @@ class GridQuery:
         order = Order(_sort(raw), _filters(raw))
         shown = None if columns is None else tuple(sorted(set(columns)))
         return cls(of, table, n, page, order, shown, node)
+
+    def renumbered(self, names: Sequence[str], others: Sequence[str]) -> GridQuery:
+        """Return the query for another table, whose columns have other indexes; what it lacks is left out."""
+        places = {i: others.index(name) for i, name in enumerate(names) if name in others}
+        sort = self.order.sort
+        filters = tuple(
+            replace(f, column=None if f.column is None else places[f.column])
+            for f in self.order.filters
+            if f.column is None or f.column in places
+        )
+        order = Order((places[sort[0]], sort[1]) if sort is not None and sort[0] in places else None, filters)
+        shown = None if self.columns is None else tuple(places[c] for c in self.columns if c in places) or None
+        return replace(self, order=order, columns=shown)
 
     def sent(self) -> dict[str, Any]:
         """Return the part of the query that the answer repeats."""

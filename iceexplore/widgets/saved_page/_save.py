@@ -147,10 +147,13 @@ class SavedPagePanel(Panel):
         text = tables.text(of, key)
         if text is not None:
             return text
-        page = page_of(self._grid.table("detail", of, key), 0, rows)
+        table = self._grid.table("detail", of, key)
+        page = page_of(table, 0, rows, head=tables.row_header(of, key, table.names))
         nodes = list(tables.nodes(of, key, range(len(page["rows"]))))
         self._grid.forget("detail")
-        columns = [{"name": c["name"], "right": c["right"]} for c in (page["columns"][i] for i in page["shown"])]
+        columns = [
+            {k: c[k] for k in ("name", "right", "head") if k in c} for c in (page["columns"][i] for i in page["shown"])
+        ]
         made = {"columns": columns, "rows": page["rows"], "total": page["total"]}
         if missed := tables.unread(of, key):
             made |= {"lacks": f"Rows may be missing: {missed}."} if page["total"] else {"none": f"No rows: {missed}."}

@@ -18,7 +18,7 @@ from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.scan_lab._find_rows import condition_of, rows_sent
 from iceexplore.widgets.scan_lab._plans import Asked, PlanCache, ShownPlan
-from iceexplore.widgets.scan_lab._tables import TABLES, nodes_of_rows, row_of_node, table_of
+from iceexplore.widgets.scan_lab._tables import HEAD_ROWS, TABLES, nodes_of_rows, row_of_node, table_of
 from iceexplore.widgets.scan_lab._texts import advice_sent, evidence_sent, plan_sent, python_of
 from iceexplore.widgets.scan_lab._tree import ScanGrowth, first_unfolded, grow_scan
 from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
@@ -354,6 +354,14 @@ class PlanTables(GridSource):
         """Return a table of a plan."""
         found = self._plans.numbered(of)
         return table_of(found.plan, table, found.asked.filter)
+
+    def row_header(self, of: str, table: str, names: Sequence[str]) -> int | None:
+        """Return the column with the file's name; the table's own columns stay in their order."""
+        return None if table == "head" else super().row_header(of, table, names)
+
+    def preview(self, of: str, table: str, rows: int) -> str:
+        """Return that more rows may match than the first ones."""
+        return f"preview: the first {rows} that match" if table == "head" and rows >= HEAD_ROWS else ""
 
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
         """Return the node of each file."""

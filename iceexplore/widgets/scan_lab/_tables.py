@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
     from iceexplore.planning import PlanNodes, ScanPlan
 
-__all__ = ["TABLES", "nodes_of_rows", "row_of_node", "table_of"]
+__all__ = ["HEAD_ROWS", "TABLES", "nodes_of_rows", "row_of_node", "table_of"]
 
 #: The keys and titles of the tables.
 TABLES = [["tasks", "Files read"], ["skipped", "Skipped"], ["deletes", "Deletes"], ["head", "First rows"]]
-_HEAD = 20
+#: The number of rows in the table of first rows.
+HEAD_ROWS = 20
 _TASKS = ("rows", "bytes", "deletes", "deleted_rows", "partition", "residual", "whole")
 _SKIPPED = ("kind", "term", "by", "column", "lower", "upper", "files", "rows", "bytes", "why")
 
@@ -45,7 +46,7 @@ def table_of(plan: ScanPlan, table: str, filter_text: str) -> pd.DataFrame:
     if table == "head":
         from iceexplore.reading import head
 
-        return head(plan.state, _HEAD, filter_text, plan.columns)
+        return head(plan.state, HEAD_ROWS, filter_text, plan.columns)
     raise OptionError(f"a plan has no table {table[:80]!r}; its tables are {', '.join(key for key, _ in TABLES)}")
 
 

@@ -42,6 +42,8 @@ const FIRST_PAUSE = 500;
 const NEXT_PAUSE = 20;
 /** The maximum number of characters that fit into a cell, whatever characters they are. */
 const FITTING_CHARACTERS = 20;
+/** The delay, in ms, after which the rows of another table make room for what is awaited. */
+const AWAITING_DELAY = 200;
 /** The number of the header as a row; the rows of the table are numbered from 0. */
 const HEADER = -1;
 const FILTER_ICON = "M2 4h12l-4.5 5v4l-3-1.5V9z";
@@ -68,13 +70,31 @@ export function nextSort(sort, column) {
 /**
  * Return which rows of how many are shown.
  *
- * @param {Pick<TablePage, "page" | "pages" | "size" | "total" | "whole" | "rows">} page
+ * @param {Pick<TablePage, "page" | "pages" | "size" | "total" | "whole" | "rows" | "preview">} page
  */
-export function rangeText({ page, pages, size, total, whole, rows }) {
+export function rangeText({ page, pages, size, total, whole, rows, preview }) {
   const first = page * size;
   const places = pages > 1 ? `${formatCount(first + 1)}–${formatCount(first + rows.length)} of ` : "";
   const range = places + plural(total, "row");
-  return total < whole ? `${range} (of ${formatCount(whole)})` : range;
+  const text = total < whole ? `${range} (of ${formatCount(whole)})` : range;
+  return preview ? `${text}, ${preview}` : text;
+}
+
+/**
+ * Return the number of each shown column among all, from 1. The one that names the rows may have been moved to the
+ * front, so that those before it count one more.
+ *
+ * @param {number[]} shown The indexes of the columns, in the order in which they are shown.
+ * @returns {number[]}
+ */
+export function columnNumbers(shown) {
+  const [head, next] = shown;
+  const isMoved = head > next;
+  return shown.map((place, i) => {
+    if (!isMoved) return place + 1;
+    if (i === 0) return 1;
+    return place < head ? place + 2 : place + 1;
+  });
 }
 
 /**
@@ -149,6 +169,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
    */
   let drawRows = () => {};
   const wait = timer(model);
+  const waitForOther = timer(model);
   const drawSoon = inNextFrame(model, draw);
 
   const filters = filterBar(model, { label, page: () => page, current, ask, say: setFault });
@@ -305,7 +326,8 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     };
     drawRows(isTurned ? Math.ceil(viewHeight / LEAST_ROW_HEIGHT) : Infinity, FIRST_PAUSE);
     const undrawn = rows.slice(body.rows.length);
-    const heads = shown.shown.map((place) => headCell(shown, place));
+    const numbers = columnNumbers(shown.shown);
+    const heads = shown.shown.map((place, i) => headCell(shown, place, numbers[i]));
     // Texts that are not drawn yet are added invisibly, so that a column has its final width from the start.
     const widths = shown.shown.map((_, i) => el("td", undrawn.map((row) => cellText(row[i])).join("\n")));
     panel.append(
@@ -331,15 +353,16 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   /**
    * @param {TablePage} shown
    * @param {number} place The column's index.
+   * @param {number} number Its number in the order shown.
    */
-  function headCell({ columns, sort, filters: applied }, place) {
+  function headCell({ columns, sort, filters: applied }, place, number) {
     const { name, right, doc } = columns[place];
     const isFiltered = applied.some(({ column }) => column === place);
     const direction = sort?.[0] === place ? `${sort[1]}ending` : "none";
     const title = doc ? `${name}: ${doc}` : name;
     return el(
       "th",
-      { scope: "col", class: right && "right", ariaColIndex: place + 1, ariaSort: direction },
+      { scope: "col", class: right && "right", ariaColIndex: number, ariaSort: direction },
       el(
         "div.th",
         el(
@@ -364,14 +387,15 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
    * @returns {(row: (string | null)[], at: number) => HTMLTableRowElement}
    */
   function makeRowFactory({ columns, shown, nodes, page, size }) {
+    const numbers = columnNumbers(shown);
     const cells = shown.map((place, i) => {
-      const properties = { tabindex: -1, ariaColIndex: place + 1, class: columns[place].right && "right" };
+      const properties = { tabindex: -1, ariaColIndex: numbers[i], class: columns[place].right && "right" };
       // The first cell of a row is its head.
       return i ? el("td", properties) : el("th", { scope: "row", ...properties });
     });
     const pattern = el("tr", cells);
     // The cell that opens the row's node. A cell with text describes a row better than one with a number.
-    const link = Math.max(0, shown.findIndex((place) => !columns[place].right));
+    const link = Math.max(0, shown.findIndex((place) => columns[place].head || !columns[place].right));
     return (row, at) => {
       const line = /** @type {HTMLTableRowElement} */ (pattern.cloneNode(true));
       const node = nodes[at];
@@ -482,10 +506,22 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   function drawState() {
     box.ariaBusy = String(asked !== null);
     const isEmpty = page.of === undefined;
-    if (asked && isEmpty) fill(panel, el("div.empty", "Reading …"));
+    if (asked && isEmpty) drawProgress();
+    else waitForOther(asked !== null && isOther(asked) && leaveTable, AWAITING_DELAY);
     filters.bar.hidden = !page.rows && (!asked || !isEmpty);
     pager.hidden = isEmpty;
     filters.drawChips();
+  }
+
+  /** Remove the rows of the table that was left, which are not those of the table that is awaited. */
+  function leaveTable() {
+    if (!asked || !isOther(asked)) return;
+    page = NO_PAGE;
+    wait();
+    drawState();
+  }
+  function drawProgress() {
+    fill(panel, el("div.empty", { role: "status" }, model.busy || "Reading …"));
   }
 
   /**
@@ -657,6 +693,9 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     else draw();
   });
   model.onChange("selection", drawSelection);
+  model.onChange("busy", () => {
+    if (asked && page.of === undefined) drawProgress();
+  });
   model.onChange("error", () => {
     if (model.error.text) miss("This could not be read.");
   });

@@ -117,6 +117,11 @@ export function savedModel(saved) {
   function queryOf(id, before) {
     const page = /** @type {TablePage | undefined} */ (traits.pages.detail);
     if (!page || page.of === id) return { of: id };
+    const kindOf = (/** @type {string} */ node) => node.split(":")[0];
+    // The tab stays when another snapshot or file is selected.
+    if (page.of === before.node && kindOf(page.of) === kindOf(id) && page.table in tablesOf(id)) {
+      return { of: id, table: page.table };
+    }
     const isOpened = traits.query.detail?.node === id || page.of !== before.node;
     const isOffered = saved.details[id]?.tables?.some(({ of, key }) => of === page.of && key === page.table);
     if (!isOpened || !isOffered || !tablesOf(page.of)[page.table].nodes?.includes(id)) return { of: id };

@@ -110,7 +110,9 @@ export function answerQuery(found, query, size = 50) {
   const pages = Math.max(1, Math.ceil(matching.length / size));
   const rowOfNode = matching.findIndex((i) => node && nodes[i] === node);
   const page = clamp(0, rowOfNode < 0 ? query.page ?? 0 : Math.floor(rowOfNode / size), pages - 1);
-  const shown = wanted ?? [...columns.keys()].slice(0, MOST_COLUMNS);
+  // The column that names the rows is shown first.
+  const rank = (/** @type {number} */ place) => (columns[place].head ? -1 : place);
+  const shown = [...wanted ?? [...columns.keys()].slice(0, MOST_COLUMNS)].sort((a, b) => rank(a) - rank(b));
   const inPage = matching.slice(page * size, (page + 1) * size);
   return {
     ...request,

@@ -304,6 +304,8 @@ export interface Column {
   /** Whether its values are numbers, which are aligned right. */
   right?: boolean;
   doc?: string;
+  /** Whether it names the rows: it is shown first. */
+  head?: boolean;
 }
 
 /** A page of a table; `shown` are the indexes of the columns in `rows`. */
@@ -326,6 +328,8 @@ export interface TablePage {
   none?: string;
   /** Says that rows may be missing. */
   lacks?: string;
+  /** Says that there are more rows than the table has. */
+  preview?: string;
   /** Says why the filter that was asked for is invalid. */
   refused?: string;
 }
