@@ -371,9 +371,10 @@ def test_what_others_read_is_marked_though_somebody_cancelled(opened: Callable[[
     table = ix.sample("trips")
     widget = opened(table)
     chosen = manifests(widget)[0]
+    row = int(chosen.rsplit(":", 1)[1])
     root = table.state.root()
     assert root is not None
-    table.state.problems.add(problem("file-missing", root.entries["location"][0].as_py(), "It is not there."))
+    table.state.problems.add(problem("file-missing", root.entries["location"][row].as_py(), "It is not there."))
     widget.select("table")
     widget._panel(TreePanel).on_read()  # as when another widget of the table has met it
     widget.cancelled += 1
@@ -457,3 +458,19 @@ def test_a_tree_of_thousands_is_a_small_message(large: ix.Table) -> None:
     grown = forest.grow(View(snapshot, (*first_expanded(snapshot), *rows), limits=dict.fromkeys(rows, 1000)))
     assert len(grown.nodes) > 1500
     assert len(json.dumps(grown.nodes)) / len(grown.nodes) < 900, "so that 5,000 nodes stay below 5 MB"
+
+
+def test_what_the_commit_changed_comes_first(opened: Callable[[ix.Table], Explorer]) -> None:
+    s = ix.empty({"id": "long"}, seed=5, flush_data_files=200)
+    s.append(files=104, rows=10)
+    s.append(files=2, rows=10)
+    widget = opened(s.table)
+    assert s.table.snapshot is not None
+    number = s.table.snapshot.snapshot_id
+    children = widget.nodes[f"root:{number}"]["children"]
+    assert children[-1] == f"more:root:{number}" and len(children) == 101
+    assert children[:3] == [f"file:{number}:{row}" for row in (104, 105, 0)], "added ones, then the others in order"
+    assert [widget.nodes[i]["marks"] for i in children[:3]] == [["added"], ["added"], ["carried"]]
+    unfold(widget, f"more:root:{number}")
+    every = widget.nodes[f"root:{number}"]["children"]
+    assert (len(every), len(set(every))) == (106, 106), "each once"

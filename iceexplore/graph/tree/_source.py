@@ -315,8 +315,8 @@ class NodeSource:
                 return None
         return (manifest, row, parent, at) if leads == (parsed.kind == "manifest") else None
 
-    def children(self, node_id: str, offset: int, limit: int) -> list[TreeNode]:
-        """Return a page of a node's children, in the order of the table."""
+    def children(self, node_id: str, offset: int, limit: int, *, changed_first: bool = False) -> list[TreeNode]:
+        """Return a page of a node's children, in the order of the table, or first what the snapshot itself changed."""
         parsed = NodeId.parse(node_id)
         makers: list[Callable[[], TreeNode]]
         if parsed is None:
@@ -348,7 +348,10 @@ class NodeSource:
             if not is_leaf:
                 return []
             manifest, at = self.entries.leaf(manifest, row), (*at, row)
-        rows = np.arange(manifest.entries.num_rows)[page]
+        rows = np.arange(manifest.entries.num_rows)
+        if changed_first:  # problems have no part in it, as the order must not change while more is read
+            rows = self.entries.rank(manifest, snapshot, ProblemIndex(()))
+        rows = rows[page]
         return self.entries.nodes(node_id, manifest, snapshot, rows, self.problems(), at)
 
 

@@ -80,8 +80,15 @@ class Tree:
             raise self._unknown(node_id)
         return found
 
-    def children(self, node_id: str, *, offset: int = 0, limit: int = 200) -> list[TreeNode]:
+    def children(
+        self, node_id: str, *, offset: int = 0, limit: int = 200, changed_first: bool = False
+    ) -> list[TreeNode]:
         """Return a page of a node's children, shown or not, or of a fold's hidden nodes; reads the files it needs.
+
+        Parameters
+        ----------
+        changed_first
+            Begin with the entries of a root or manifest that the snapshot itself added or removed.
 
         Raises
         ------
@@ -95,7 +102,7 @@ class Tree:
             return hidden(offset, limit)
         if node_id not in self._shown.nodes and not self._source.has(node_id):
             raise self._unknown(node_id)
-        return self._source.children(node_id, offset, limit)
+        return self._source.children(node_id, offset, limit, changed_first=changed_first)
 
     def _unknown(self, node_id: str) -> OptionError:
         some = ", ".join(list(self._shown.nodes)[:6])

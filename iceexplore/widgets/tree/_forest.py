@@ -192,10 +192,10 @@ class Forest:
     # Children ---------------------------------------------------------------------------------------------------------
 
     def _page(self, node_id: str, limit: int) -> list[TreeNode]:
-        """Return the first children of a node, cached, as the underlying files never change."""
+        """Return the first children of a node, changed ones before others; cached, as files never change."""
         at = (node_id, limit)
         if at not in self._pages:
-            self._pages[at] = self.tree.children(node_id, limit=limit)
+            self._pages[at] = self.tree.children(node_id, limit=limit, changed_first=True)
         return list(self._pages[at])
 
     def _children(self, node: TreeNode, view: View) -> tuple[list[TreeNode], dict[str, Any] | None]:
