@@ -93,6 +93,14 @@ def test_mouse(show: Show) -> None:
     bare.page.keyboard.up("Shift")
     bare.idle()
     assert (at(widget), widget.selection["against"]) == (4, widget.snapshots[7]["id"])
+    comparison = bare.page.locator(".ice-compared").inner_text()
+    assert comparison.startswith("5 → 8 of 12:")
+    bare.page.get_by_role("button", name="Swap: show the other snapshot").click()
+    bare.idle()
+    assert (at(widget), widget.selection["against"]) == (7, widget.snapshots[4]["id"])
+    assert bare.page.locator(".ice-compared").inner_text() == comparison, "from the older to the newer one"
+    bare.page.get_by_role("button", name="Swap: show the other snapshot").click()
+    bare.idle()
     bare.page.get_by_role("button", name="End the comparison").click()
     bare.idle()
     assert widget.selection["against"] == ""
@@ -129,14 +137,14 @@ def test_play_goes_to_the_end_and_stops(show: Show) -> None:
 def test_scale_and_height_are_traits(show: Show) -> None:
     widget = Timeline(ix.sample("trips"))
     bare = show(widget)
-    bare.page.get_by_role("combobox", name="Scale").select_option("time")
+    bare.page.get_by_role("combobox", name="Spacing").select_option("time")
     bare.page.get_by_role("combobox", name="Height").select_option("bytes")
     bare.idle()
     assert (widget.scale, widget.measure) == ("time", "bytes")
     assert "bytes added" in bare.page.locator(".ice-line-legend").inner_text()
     widget.scale = "steps"
     bare.push()
-    assert bare.page.get_by_role("combobox", name="Scale").input_value() == "steps"
+    assert bare.page.get_by_role("combobox", name="Spacing").input_value() == "steps"
 
 
 def test_thousands(show: Show) -> None:
@@ -195,7 +203,7 @@ def test_equal_and_wild_times_and_names_that_would_be_code(show: Show) -> None:
     line = bare.page.get_by_role("slider", name="Snapshot")
     line.focus()
     for scale in ("time", "steps"):
-        bare.page.get_by_role("combobox", name="Scale").select_option(scale)
+        bare.page.get_by_role("combobox", name="Spacing").select_option(scale)
         line.focus()
         bare.press("Home", "ArrowRight", "ArrowRight", "Shift+End", "+", "-", "Escape", "End")
         assert at(widget) == 3

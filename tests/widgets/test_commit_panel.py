@@ -514,6 +514,8 @@ def test_the_tables_of_a_step(lab: Any) -> None:
         page = widget.pages["commit"]
         assert (page["of"], page["table"]) == (step, table)
         sizes[table] = page["total"]
+        if table == "written":
+            assert "root-manifest" in [row[1] for row in page["rows"]], "V4 has no manifest list"
     checked = commits.checked_rules(widget.simulation.state)
     assert sizes == {"files": 3, "manifests": 2, "rules": len(checked), "written": 2, "plan": 4}
     assert widget.commit_report["checked"] == f"{len(checked)} rules checked, none broken."

@@ -417,6 +417,24 @@ def test_a_vector_that_contradicts_the_manifest_is_reported(show: Any, monkeypat
     )
 
 
+def test_deletes_are_named_by_their_files(show: Any) -> None:
+    table = ix.sample("trips")
+    widget = show(DeletionVectors, table)
+    nodes = {node.id: node for kind in ("deletion-vector", "position-delete") for node in nodes_of(table, kind)}
+    widget.query = {"deletes": {"n": 1, "of": widget.selection["snapshot"], "table": "all", "sort": [2, "desc"]}}
+    assert widget.settle(60)
+    page = widget.pages["deletes"]
+    names = [column["name"] for column in page["columns"]]
+    assert names[0] == "file" and "node" not in names
+    assert len(page["rows"]) == len(nodes)
+    for row, node in zip(page["rows"], page["nodes"], strict=True):
+        assert str(nodes[node].location).endswith(f"/{row[0]}")
+        assert row[names.index("deletes")] == str(nodes[node].fields["record_count"])
+    node = page["nodes"][3]
+    widget.query = {"deletes": {**widget.query["deletes"], "n": 2, "node": node}}
+    assert widget.settle(60) and node in widget.pages["deletes"]["nodes"]
+
+
 def test_a_manifest_that_cannot_be_read_is_not_nothing(show: Callable[..., Any], trips: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(trips, tmp_path / "trips"))
     whole = show(DeletionVectors, ix.open(folder))

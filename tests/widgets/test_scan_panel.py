@@ -241,6 +241,8 @@ def test_a_file_that_is_selected_comes_into_the_tree(lab: ScanLab) -> None:
     settled(lab)
     assert closed in lab.scan_expanded and "pruned" in lab.scan_nodes[node]["marks"]
     assert lab.scan_why["read"] is False
+    heading = next(block for block in lab.scan_why["blocks"] if block[0] == "h")
+    assert heading[1][-1] == lab.scan_nodes[node]["label"], "the file's name, not the id of its node"
 
 
 def test_unfolding_shows_more(table: ix.Table) -> None:

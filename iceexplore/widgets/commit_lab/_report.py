@@ -213,7 +213,18 @@ class Report:
     def _written(self) -> pd.DataFrame:
         import pandas as pd
 
-        rows = [(w.kind, w.location.rpartition("/")[2], w.length, w.commit, w.attempt, w.location) for w in self.writes]
+        root = "root-manifest" if self.step.after.options.title == "V4" else "manifest-list"
+        rows = [
+            (
+                root if w.kind == "manifest-list" else w.kind,
+                w.location.rpartition("/")[2],
+                w.length,
+                w.commit,
+                w.attempt,
+                w.location,
+            )
+            for w in self.writes
+        ]
         return pd.DataFrame(rows, columns=["kind", "file", "bytes", "commit", "attempt", "location"])
 
     def costs(self) -> dict[str, dict[str, float]]:

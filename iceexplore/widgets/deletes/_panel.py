@@ -9,11 +9,11 @@ import pyarrow as pa
 import traitlets
 from traitlets import Bunch
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyChunkedArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.formats import PUFFIN
-from iceexplore.graph import TableState, Tree, TreeNode, build_tree, json_safe, to_frame, travel
+from iceexplore.graph import TableState, Tree, TreeNode, build_tree, json_safe, travel
 from iceexplore.manifests import ContentType, Manifest, live, whole
 from iceexplore.render import escape, style
 from iceexplore.widgets.core._bundle import packed, script
@@ -34,6 +34,7 @@ from iceexplore.widgets.deletes._positions import (
     vector_said,
 )
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
+from iceexplore.widgets.grid._table import ArrowTable, GridTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -255,24 +256,36 @@ class DeleteTables(GridSource):
     def __init__(self, host: PanelHost, grid: GridPanel) -> None:
         self._host, self._grid = host, grid
 
-    def frame(self, of: str, table: str) -> pd.DataFrame:
+    def frame(self, of: str, table: str) -> GridTable:
         """Return all deletes."""
-        return to_frame(all_deletes(self._host.state, self._host.snapshot_of(of).snapshot_id))
+        return _DeleteTable(all_deletes(self._host.state, self._host.snapshot_of(of).snapshot_id))
 
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
         """Return the node of each delete."""
-        nodes = self._grid.frame(_ALL, of, table)["node"]
-        return [str(nodes.iloc[row]) for row in rows]
+        return [self._ids(of, table)[row].as_py() for row in rows]
 
     def row(self, of: str, table: str, node: str) -> int | None:
         """Return the row of a node's delete."""
-        nodes = self._grid.frame(_ALL, of, table)["node"]
-        found = (nodes == node).to_numpy().nonzero()[0]
-        return int(found[0]) if len(found) else None
+        found = pc.index(self._ids(of, table), node).as_py()
+        return None if found < 0 else int(found)
+
+    def _ids(self, of: str, table: str) -> AnyChunkedArray:
+        made = self._grid.table(_ALL, of, table)
+        assert isinstance(made, _DeleteTable)
+        return made.ids
 
     def unread(self, of: str, table: str) -> str:
         """Return the reason why deletes may be missing."""
         return unread(self._host.state, self._host.snapshot_of(of)) if of else ""
+
+
+class _DeleteTable(ArrowTable):
+    """A table of deletes, named by their files, and the node of each."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.ids = table["node"]
+        name = pc.replace_substring_regex(table["delete_file"], r"^.*/", "")
+        super().__init__(table.drop_columns(["node"]).add_column(0, "file", pc.fill_null(name, "(inline)")))
 
 
 def _result(steps: Generator[Any, None, Deletes]) -> Deletes:

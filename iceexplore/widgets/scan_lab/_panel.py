@@ -9,7 +9,7 @@ import traitlets
 from traitlets import Bunch
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import json_safe
+from iceexplore.graph import build_tree, json_safe
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._bundle import packed, script
 from iceexplore.widgets.core._escape_text import signs_of_lines
@@ -22,6 +22,7 @@ from iceexplore.widgets.scan_lab._tables import HEAD_ROWS, TABLES, nodes_of_rows
 from iceexplore.widgets.scan_lab._texts import advice_sent, evidence_sent, plan_sent, python_of
 from iceexplore.widgets.scan_lab._tree import ScanGrowth, first_unfolded, grow_scan
 from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
+from iceexplore.widgets.tree._forest import short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,7 +229,8 @@ class ScanPanel(Panel):
             evidence = node_evidence(found.nodes, node)
             if evidence is None:
                 return _SELECT
-            name = (self.scan_nodes.get(node) or {}).get("label") or node
+            label = (self.scan_nodes.get(node) or {}).get("label")
+            name = label or short(build_tree(found.plan.state, depth="snapshots").node(node).label)
             return {"read": evidence.read, "blocks": evidence_sent(evidence, name)}
 
         def show(words: dict[str, Any]) -> None:

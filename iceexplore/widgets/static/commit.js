@@ -214,10 +214,13 @@ export function commitView(model) {
     el("details.rest", el("summary", "Options of the layout"), layoutOptions),
   );
   const commitFields = el("fieldset", el("legend", "Commit"), operation, operationHelp, ownFields, rival);
+  const awaited = el("p.advice", { role: "status" }, "Preparing a copy of the table to commit to …");
+  const fields = el("div.commit-fields", layoutFields, commitFields);
   const form = keyboardForm(
     ".commit-form",
     apply,
-    el("div.commit-fields", layoutFields, commitFields),
+    awaited,
+    fields,
     applyButton,
     refused,
   );
@@ -225,10 +228,17 @@ export function commitView(model) {
   const drawOwnFields = fieldDrawer(ownFields);
   const drawChoices = fieldDrawer(rival, operation);
 
+  function drawApply() {
+    setEnabled(applyButton, model.commit_form.layout && model.busy === "");
+  }
   function drawForm() {
     const { needs, layout, choose = [] } = model.commit_form;
     if (needs) return fill(form, el("p", needs));
-    // The answer has not arrived yet.
+    // Until Python has described the form, there is nothing to apply.
+    form.ariaBusy = String(!layout);
+    awaited.hidden = Boolean(layout);
+    fields.hidden = !layout;
+    drawApply();
     if (!layout) return;
     drawLayout(layout);
     drawChoices(choose);
@@ -342,7 +352,7 @@ export function commitView(model) {
   model.follow(["commit_report", "commit_draft", "commit_before_nodes", "commit_after_nodes"], drawSides);
   model.follow(["commit_report", "commit_draft"], drawPanel);
   model.follow("commit_saved", () => fill(saved, blocks(model, model.commit_saved.blocks)));
-  model.follow("busy", () => setEnabled(applyButton, model.busy === ""));
+  model.follow("busy", drawApply);
   if (!model.commit_form.needs && !model.commit_after_roots.length) ask("show");
   const result = el(
     "section.commit-result",

@@ -39,7 +39,7 @@ const ZOOMABLE = 24;
 const FEWEST_SEEN = 8;
 /** The number of snapshots by which PageUp and PageDown move. */
 const PAGE = 10;
-const SCALES = /** @type {const} */ ([["steps", "One step each"], ["time", "By time"]]);
+const SCALES = /** @type {const} */ ([["steps", "Even spacing"], ["time", "By time"]]);
 const MEASURES = /** @type {const} */ ([["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]]);
 const SPEEDS = /** @type {const} */ ([[2400, "½×"], [1200, "1×"], [600, "2×"], [300, "4×"]]);
 const FIRST_SPEED = "1200";
@@ -101,9 +101,9 @@ export function timelineView(model) {
     () => setComparing(!isComparing()),
     { ariaPressed: false },
   );
-  const scale = selectBox("Scale", () => model.save("scale", /** @type {Model["scale"]} */ (scale.value)), SCALES);
+  const scale = selectBox("Spacing", () => model.save("scale", /** @type {Model["scale"]} */ (scale.value)), SCALES);
   const measure = selectBox(
-    "Height",
+    "Bar height",
     () => model.save("measure", /** @type {Model["measure"]} */ (measure.value)),
     MEASURES,
   );
@@ -117,7 +117,11 @@ export function timelineView(model) {
   const legend = el("div.line-legend");
   const result = el("div.compared", { role: "status" });
   const clear = smallButton("×", "End the comparison", () => changeSelection(model, { against: "" }));
-  const foot = el("div.line-foot", legend, result, clear);
+  const swap = smallButton("⇄", "Swap: show the other snapshot in the tree and its tables", () => {
+    const { snapshot, against } = model.selection;
+    changeSelection(model, { snapshot: against, against: snapshot });
+  });
+  const foot = el("div.line-foot", legend, result, swap, clear);
   const settings = el("span.group.end", zooms, compareButton, scale, measure);
   const tools = el("div.line-tools", back, player, next, speed, description, settings);
   speed.value = FIRST_SPEED;
@@ -269,6 +273,7 @@ export function timelineView(model) {
       legend.hidden = Boolean(compared);
       result.hidden = !compared;
       clear.hidden = !compared;
+      swap.hidden = !compared || other === current();
     };
     keepFocus(foot, show, line);
     if (!compared) return fill(result);

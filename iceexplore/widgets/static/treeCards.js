@@ -10,7 +10,7 @@ import { CARD } from "./arrangement.js";
 import { contextOf, drawPath, drawText, fitText } from "./painting.js";
 
 /** The minimum scale at which cards have text. */
-export const WORDS_SCALE = 0.52;
+export const WORDS_SCALE = 0.35;
 /** The minimum scale at which cards have icons; below it, they are dots. */
 export const ICONS_SCALE = 0.24;
 /** The first of these marks that a node has gives its card a colour. */
