@@ -191,9 +191,9 @@ class Inspect:
     """The metadata tables of a table: Spark's, with its names, columns and values, and ten more.
 
     ``t.inspect.files()`` returns a pandas data frame, ``t.inspect.files.arrow()`` an Arrow table and
-    ``t.inspect.files(spark=spark)`` a Spark data frame; ``t.inspect["files"]`` is the same as ``t.inspect.files``. On a
-    time-travelled table, the tables that follow ``VERSION AS OF`` in Spark show its snapshot; the others show the
-    metadata file.
+    ``t.inspect.files(spark=spark)`` a Spark data frame; ``t.inspect.files.essentials()`` has few columns and short
+    names, for people to read. ``t.inspect["files"]`` is the same as ``t.inspect.files``. On a time-travelled table, the
+    tables that follow ``VERSION AS OF`` in Spark show its snapshot; the others show the metadata file.
     """
 
     # Declared for editors and type checkers; `__getattr__` creates them.
@@ -253,7 +253,10 @@ class Inspect:
     def __repr__(self) -> str:
         width = max(map(len, DEFINITIONS)) + 3
         lines = [f"  {f'.{name}()':{width}}  {scope:13}  {doc}" for name, scope, doc in self._rows()]
-        head = f"Metadata tables of {self._state.name}; (flat=True) flattens structs, .arrow() returns Arrow:"
+        head = (
+            f"Metadata tables of {self._state.name}; (flat=True) flattens structs, .arrow() returns Arrow,\n"
+            "and .essentials() a few columns to look at:"
+        )
         return "\n".join([head, *lines])
 
     def _repr_html_(self) -> str:

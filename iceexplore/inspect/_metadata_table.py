@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from iceexplore.arrow import DynamicType
 from iceexplore.errors import OptionError
-from iceexplore.graph import TableState
+from iceexplore.graph import TableState, to_frame
 from iceexplore.inspect._by_leaf import ByLeaf
 from iceexplore.inspect._docs import COLUMN_DOCS
+from iceexplore.inspect._essentials import essentials
 from iceexplore.inspect._leaf_rows import LeafRows
 from iceexplore.render import html_table, shown_frame
 
@@ -56,6 +57,7 @@ class MetadataTable:
     --------
     >>> t.inspect.files()             # pandas, Arrow-backed: every digit of every integer is kept
     >>> t.inspect.files(flat=True)    # a plain column for each partition field and metric
+    >>> t.inspect.files.essentials()  # the columns to look at first, with short names
     >>> t.inspect.files.arrow()       # pyarrow.Table
     >>> t.inspect.files(spark=spark)  # a Spark DataFrame, built by the workers
     """
@@ -172,6 +174,20 @@ class MetadataTable:
         frame: pd.DataFrame = self.arrow(flat=flat).to_pandas(types_mapper=pd.ArrowDtype)
         return shown_frame(frame)
 
+    def essentials(self) -> pd.DataFrame:
+        """Return what a person looks for first, as a pandas data frame that fits a terminal or a notebook's cell.
+
+        Rows begin with a short ``name``: the last part of the file's path, with UUIDs cut to eight digits where names
+        stay distinct. Codes are words, partitions are text, and columns without values are left out. This is for
+        reading: code should use the whole table, whose columns do not depend on its content.
+
+        Raises
+        ------
+        IceexploreError
+            As `arrow`.
+        """
+        return to_frame(essentials(self.name, self.arrow(), self._state))
+
     def _rows(self) -> list[tuple[str, str, str]]:
         docs = self.columns
         return [(f.name, _type_name(f.type), docs[f.name]) for f in self.schema]
@@ -179,11 +195,15 @@ class MetadataTable:
     def __repr__(self) -> str:
         rows = self._rows()
         name, kind = (max((len(r[i]) for r in rows), default=0) for i in (0, 1))
-        lines = [f"{self.name}: {self._definition.doc}", f"  call it for pandas: .inspect.{self.name}()"]
+        lines = [
+            f"{self.name}: {self._definition.doc}",
+            f"  call it for pandas: .inspect.{self.name}(), or .inspect.{self.name}.essentials()",
+        ]
         return "\n".join([*lines, *[f"  {n:{name}}  {t:{kind}}  {d}".rstrip() for n, t, d in rows]])
 
     def _repr_html_(self) -> str:
-        caption = f"{self.name}: {self._definition.doc} Call it for pandas: .inspect.{self.name}()"
+        call = f".inspect.{self.name}(), or with fewer columns .inspect.{self.name}.essentials()"
+        caption = f"{self.name}: {self._definition.doc} Call it for pandas: {call}"
         return str(html_table(("column", "type", "description"), self._rows(), caption))
 
 
