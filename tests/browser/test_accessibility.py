@@ -214,7 +214,7 @@ def test_silence_is_reported_and_forgotten(browser: Any) -> None:
         bare.page.locator(".ice-axis").focus()
         bare.page.keyboard.press("Home")
         bare.page.wait_for_selector(".ice-error:visible", timeout=10_000)
-        assert "does not answer" in bare.page.locator(".ice-error").inner_text()
+        assert "is not responding" in bare.page.locator(".ice-error").inner_text()
         assert bare.page.evaluate("window.ice.sent") == [{"ping": True}], "it asked again before it reported silence"
         assert bare.page.locator(".ice-axis").get_attribute("aria-valuenow") == "1", "what is there is still usable"
         widget.answered += 1

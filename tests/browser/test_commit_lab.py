@@ -160,7 +160,7 @@ def by_keyboard(notebook: Any, widget: Any) -> None:
         return str(page.evaluate(f"document.activeElement.{what} ?? ''"))
 
     field(widget, "format_version").focus()
-    press("ArrowDown")  # 4, upgraded
+    press("ArrowDown")  # 4 (upgrade first)
     assert page.evaluate("document.activeElement.value") == "4"
     press("Tab")
     assert focused("tagName") == "SUMMARY"

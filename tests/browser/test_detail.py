@@ -94,7 +94,7 @@ def test_tables_by_mouse(shown: Any) -> None:
     page.locator(".ice-detail .ice-open").first.click()
     settled(shown)
     assert page.locator(".ice-kind").inner_text().startswith("Data manifest")
-    assert tab.inner_text() == "In manifests"
+    assert tab.inner_text() == "↑ Manifests"
     assert page.locator(".ice-detail .ice-table tr[aria-selected=true]").count() == 1
 
     # pages, by button and by number
@@ -159,7 +159,7 @@ def test_tables_by_mouse(shown: Any) -> None:
 
     # nothing matches
     page.locator(".ice-detail .ice-input[type=search]").fill("nowhere")
-    page.locator(".ice-detail .ice-empty", has_text="None of 130 rows matches.").wait_for()
+    page.locator(".ice-detail .ice-empty", has_text="None of the 130 rows match.").wait_for()
     settled(shown)
     page.locator(".ice-detail .ice-empty button").click()
     settled(shown)
@@ -179,7 +179,7 @@ def test_tables_by_mouse(shown: Any) -> None:
     page.locator(".ice-detail .ice-open").first.click()
     settled(shown)
     assert page.locator(".ice-kind").inner_text().startswith("Data file")
-    assert tab.inner_text() == "In entries"
+    assert tab.inner_text() == "↑ Entries"
     python(shown, "w.select(w.selection['node'].rsplit(':', 1)[0] + ':111')")
     settled(shown)
     chosen = page.locator(".ice-detail .ice-table tr[aria-selected=true]")
@@ -234,7 +234,7 @@ def test_tables_by_keys_alone(shown: Any) -> None:
     # tabs
     press("ArrowRight")
     settled(shown)
-    assert focused(shown) == "In manifests"
+    assert focused(shown) == "↑ Manifests"
     press("End")
     settled(shown)
     assert focused(shown) == "JSON"

@@ -45,7 +45,7 @@ def test_from_a_check_to_the_node_and_to_the_repair(browser: Any, tmp_path: Path
     widget = Explorer(table, tab="problems")
     with bare_page(browser, widget) as bare:
         page = bare.page
-        page.get_by_label("How deep to look").select_option("files")
+        page.get_by_label("Level of the check").select_option("files")
         page.get_by_label("Snapshots to check").select_option("all")
         page.get_by_role("button", name="Check the table").focus()
         bare.press("Enter")

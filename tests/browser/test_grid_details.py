@@ -157,7 +157,7 @@ def test_an_invalid_number_is_reported_where_it_is_typed(browser: Any) -> None:
         wanted.types("50")
         before = tops(page)
         wanted.types("50x and some more")
-        assert wanted.note.inner_text() == "“50x and some more” is no number"
+        assert wanted.note.inner_text() == "“50x and some more” is not a number"
         assert wanted.is_wrong()
         assert filters() == ["50"]
         assert page.locator(".ice-detail .ice-range").inner_text() == "19 rows (of 62)"
@@ -169,7 +169,7 @@ def test_an_invalid_number_is_reported_where_it_is_typed(browser: Any) -> None:
         assert page.locator(".ice-detail .ice-chip").count() == 0
         wanted.types("1e")
         bare.press("Enter")
-        assert wanted.note.inner_text() == "“1e” is no number", "whoever presses Enter has finished it"
+        assert wanted.note.inner_text() == "“1e” is not a number", "whoever presses Enter has finished it"
         assert wanted.box.input_value() == "1e"
 
         # a filter that another view takes away is not left in the box
@@ -292,7 +292,7 @@ def test_no_snapshot(browser: Any) -> None:
     """What cannot be done is off; the doctor checks the metadata file alone."""
     with bare_page(browser, Explorer(ix.empty({"id": "long"}))) as bare:
         for part, words, enabled in (
-            ("problems", "it has no snapshot to check", ["Check the table", "Findings", "Repair", "Met so far"]),
+            ("problems", "it has no snapshot to check", ["Check the table", "Findings", "Repair", "Found so far"]),
             ("deletes", "has no snapshot, so nothing is", []),
         ):
             bare.page.locator(f".ice-part[data-part={part}]").click()
@@ -319,7 +319,7 @@ def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: P
     page.locator(".ice-timeline").wait_for()
     # it searches what is there, alone
     note = "(found) => RegExp(found).test(document.querySelector('.ice-count-found').textContent)"
-    for text, found in (("zzzz", "^nothing found$"), ("parquet", r"^\d+\+? found$"), ("", "^$")):
+    for text, found in (("zzzz", "^no matches$"), ("parquet", r"^\d+\+? found$"), ("", "^$")):
         page.locator(".ice-find").fill(text)
         page.wait_for_function(note, arg=found)
     # it draws the picture; other files take Python, and so does comparing
@@ -339,7 +339,7 @@ def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: P
     wanted.types("-")
     assert (wanted.note.inner_text(), wanted.is_wrong()) == ("", False)
     wanted.types("1,0x")
-    assert wanted.note.inner_text() == "“1,0x” is no number"
+    assert wanted.note.inner_text() == "“1,0x” is not a number"
     assert page.locator(".ice-detail .ice-table tbody tr").count() == 4
     wanted.types("")
     # an apostrophe is spoken of where there is one

@@ -170,7 +170,7 @@ def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
         page.set_viewport_size({"width": 420, "height": 900})
         page.wait_for_function("document.querySelector('.ice-cells').clientWidth < 420")
         assert page.evaluate("new Promise((done) => setTimeout(() => done(errors), 100))") == []
-        page.get_by_role("button", name="Runs").click()
+        page.get_by_role("button", name="Ranges").click()
         bare.idle()
         assert widget.pages["positions"]["total"] == widget.vector["runs"]
         page.get_by_role("button", name="Read row groups").click()

@@ -95,7 +95,7 @@ def test_a_missing_snapshot_is_reported(page: Any, tmp_path: Path) -> None:
     before = tree.inner_text()
     page.get_by_role("button", name="Earlier snapshot").click()
     error = page.locator(".ice-error")
-    assert error.inner_text().startswith("This snapshot is not in this page.")
+    assert error.inner_text().startswith("This page does not include this snapshot.")
     assert tree.inner_text() == before
     page.locator("[role=treeitem][data-id=table]").dispatch_event("click")
     assert not error.is_visible(), "until something else is asked"

@@ -145,7 +145,7 @@ Deno.test("in a saved page the table of a row that was opened stays", () => {
 Deno.test("a snapshot that was not saved is refused, and the selection stays", () => {
   const model = savedModel(page());
   model.set("selection", { snapshot: "2", against: "", node: "snapshot:2" });
-  assert.equal(model.get("error").text, "This snapshot is not in this page.");
+  assert.equal(model.get("error").text, "This page does not include this snapshot.");
   assert.equal(model.get("selection").snapshot, "1");
 });
 

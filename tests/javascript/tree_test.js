@@ -124,7 +124,7 @@ Deno.test("a search looks at id, label, note and tooltip, not at nodes that only
 });
 
 Deno.test("a search says how many matches there are, which one is shown, and whether it goes on", () => {
-  assert.equal(describeHits(0, -1, {}), "nothing found");
+  assert.equal(describeHits(0, -1, {}), "no matches");
   assert.equal(describeHits(0, -1, { busy: true }), " …");
   assert.equal(describeHits(1200, -1, { more: true }), "1,200+ found");
   assert.equal(describeHits(3, 1, { busy: true }), "2 of 3 …");

@@ -202,7 +202,7 @@ def test_the_description_of_deleted_positions(show: Any, v4: Any) -> None:
     vector = widget.vector
     n, runs = vector["cardinality"], vector["runs"]
     span = f"positions {vector['first']} to {vector['last']}"
-    assert vector["headline"] == f"{n} deleted of 78 rows (21 %) · {runs} runs · {span}"
+    assert vector["headline"] == f"{n} deleted of 78 rows (21 %) · {runs} ranges · {span}"
     assert vector["label"] == f"{n} of 78 positions deleted, listed in the table below"
     assert vector["legend"] == "Each square is one position; 78 positions in total."
     kind, heads, rows, look = vector["facts"][0]
@@ -223,7 +223,7 @@ def test_the_description_of_deleted_positions(show: Any, v4: Any) -> None:
     v4.delete_files(v4.inspect.files()["file_path"].tolist()[3:9])
     (entries,) = nodes_of(v4.table, "manifest-dv")
     vector = show_of(show, v4.table, entries)
-    assert vector["headline"] == "6 deleted of 40 entries (15 %) · 1 run · positions 3 to 8"
+    assert vector["headline"] == "6 deleted of 40 entries (15 %) · 1 range · positions 3 to 8"
     assert vector["unread"] == "", "a manifest has no row groups"
     assert show(DeletionVectors, ix.empty({"a": "long"})).vector["notes"] == [
         "The table has no snapshot, so nothing is deleted."
@@ -244,7 +244,7 @@ def test_shares_and_squares_of_many_positions() -> None:
         "containers": containers(bitmap), "encodings": [{"name": "Mumbling", "bytes": None, "note": "far"}],
     }  # fmt: skip
     expected = vector_said(vector)
-    assert expected["headline"] == "1 deleted of 10,000 rows (< 0.1 %) · 1 run · positions 5 to 5"
+    assert expected["headline"] == "1 deleted of 10,000 rows (< 0.1 %) · 1 range · positions 5 to 5"
     squares = "Each square is 3 positions; the darker, the more are deleted"
     assert expected["legend"] == f"{squares}; 10,000 positions in total; lines mark the start of row groups."
     assert expected["facts"][0][2] == [[["Mumbling"], ["–"], [["bars", [["bytes", 0]]]], ["far"]]]

@@ -242,12 +242,12 @@ def test_the_tab_in_which_a_node_is_a_row(trips: ix.Table) -> None:
     root = tree.node(f"root:{trips.snapshot.snapshot_id}")
     manifest = tree.children(root.id)[0]
     file = tree.children(manifest.id)[0]
-    assert [t.title for t in tabs_of(file, parent_table(file, manifest))] == ["Columns", "In entries", "JSON"]
+    assert [t.title for t in tabs_of(file, parent_table(file, manifest))] == ["Columns", "↑ Entries", "JSON"]
     tab = parent_table(manifest, root)
     assert tab is not None
     assert (tab.key, tab.of) == ("manifests", root.id)
     earlier = tree.node("metadata:0")
-    assert [t.title for t in tabs_of(earlier, parent_table(earlier, None))] == ["In metadata log"]
+    assert [t.title for t in tabs_of(earlier, parent_table(earlier, None))] == ["↑ Metadata log"]
 
 
 # In the widget --------------------------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def test_an_opened_row_keeps_its_table(widget: Explorer) -> None:
     assert widget.detail["id"] == node
     page = widget.pages["detail"]
     assert (page["of"], page["table"], page["sort"]) == (of, "manifests", [1, "desc"])
-    assert {"key": "manifests", "title": "In manifests", "of": of} in widget.detail["tables"]
+    assert {"key": "manifests", "title": "↑ Manifests", "of": of} in widget.detail["tables"]
     assert widget.selected_table is not None
     assert len(widget.selected_table) == page["total"]
     # what the tree selects then is found in the same table
@@ -335,7 +335,7 @@ def test_what_a_table_finds_wrong_is_shown_with_its_node(tmp_path: Path) -> None
     for path in folder.rglob("optimized-m-*"):
         path.unlink()
     made = Explorer(ix.open(folder))
-    made.select(next(i for i in made.nodes if i.startswith("manifest:")))
+    made.select(next(i for i, node in made.nodes.items() if "optimized-m-" in (node["tooltip"] or "")))
     assert made.settle(60)
     assert made.pages["detail"]["total"] == 0
     assert [p["severity"] for p in made.detail["problems"]] == ["error"]
@@ -356,7 +356,7 @@ def test_selecting_an_earlier_metadata_file(widget: Explorer) -> None:
     widget.select("metadata:0")
     assert widget.settle(60)
     assert widget.error == {}
-    assert [t["title"] for t in widget.detail["tables"]] == ["In metadata log"]
+    assert [t["title"] for t in widget.detail["tables"]] == ["↑ Metadata log"]
     assert widget.selected_table is None
 
 

@@ -36,7 +36,7 @@ def _made_up(files: int, label: str = "Data files to add") -> tuple[Field, ...]:
     text = "Synthetic files: plausible statistics, but no data."
     return (
         Field("files", label, "int", files, text, least=0 if label != "Data files" else 1, most=1_000_000),
-        Field("rows", "Rows in each", "int", 1000, least=1, most=1_000_000_000),
+        Field("rows", "Rows per file", "int", 1000, least=1, most=1_000_000_000),
     )
 
 
@@ -47,12 +47,14 @@ def _partitions(state: TableState) -> tuple[Field, ...]:
     named = [f'"{f.name if len(f.name) <= _LONG_NAME else f.name[:_LONG_NAME] + "…"}": …' for f in spec.fields]
     left = [f"and {len(named) - _FIELDS_NAMED} more"] if len(named) > _FIELDS_NAMED else []
     names = ", ".join([*named[:_FIELDS_NAMED], *left])  # a longer hint would push the button Apply out of view
-    text = f"JSON, a dictionary or a list of them: {{{names}}}. Empty for the table's newest partitions in turn."
+    text = f"One JSON object, or a list of them: {{{names}}}. Empty: the newest partitions, one after the other."
     return (field_of("append", "partitions", "Partitions", text),)
 
 
 def _add_fields(state: TableState) -> tuple[Field, ...]:
-    real = field_of("append", "materialize", "Write real data", "Random rows as Parquet in the simulation's folder.")
+    real = field_of(
+        "append", "materialize", "Write real Parquet files", "Random rows as Parquet in the simulation's folder."
+    )
     return (*_made_up(3, "Data files"), *_partitions(state), real, *branch_field(state))
 
 
@@ -319,12 +321,12 @@ def calls_of(name: str, state: TableState, values: Mapping[str, Any]) -> Calls:
 
 #: The commits that another writer may make concurrently, from the same state.
 RIVALS: tuple[tuple[str, str], ...] = (
-    ("", "no other writer"),
-    ("append", "another writer appends a file first"),
-    ("rows", "another writer deletes rows of the same files first"),
-    ("delete", "another writer deletes the same files first"),
-    ("compact", "another writer compacts first"),
-    ("schema", "another writer adds a column first"),
+    ("", "none"),
+    ("append", "appends a file first"),
+    ("rows", "deletes rows of the same files first"),
+    ("delete", "deletes the same files first"),
+    ("compact", "compacts first"),
+    ("schema", "adds a column first"),
 )
 
 

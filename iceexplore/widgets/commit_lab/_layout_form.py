@@ -30,7 +30,7 @@ _LABELS = {
     "rewrite_leaf_at": "Rewrite a leaf at (share removed)",
 }
 #: Labels for no choice, where the table or the dialect decides.
-_OPEN = {"dialect": "that of the table", "manifest_format": "that of the dialect"}
+_OPEN = {"dialect": "the table's", "manifest_format": "the dialect's"}
 
 
 def layout_fields(state: TableState) -> tuple[Field, ...]:
@@ -38,8 +38,8 @@ def layout_fields(state: TableState) -> tuple[Field, ...]:
     from iceexplore.commits import option_docs
 
     version = state.metadata.format_version
-    versions = [("", f"{version}, unchanged")] + [(str(v), f"{v}, upgraded") for v in range(version + 1, 5)]
-    text = "A higher version upgrades the table with the first commit. The options apply to version 4."
+    versions = [("", f"{version} (current)")] + [(str(v), f"{v} (upgrade first)") for v in range(version + 1, 5)]
+    text = "A higher version upgrades the table in the first commit. The options apply to version 4 only."
     out = [Field("format_version", "Format version", "choice", "", text, tuple(versions))]
     v4 = ("4", *([""] if version == 4 else []))
     for option in option_docs(4):

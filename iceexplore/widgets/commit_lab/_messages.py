@@ -24,7 +24,7 @@ def form_of(session: Session) -> dict[str, Any]:
     names = tuple((o.name, o.title) for o, _ in offered)
     choose = (
         Field("operation", "Operation", "choice", names[0][0], choices=names),
-        Field("rival", "Meanwhile", "choice", "", choices=RIVALS),
+        Field("rival", "Concurrent writer", "choice", "", choices=RIVALS),
     )
     return {
         "choose": [field.sent("") for field in choose],

@@ -50,7 +50,7 @@ def vector_said(vector: Mapping[str, Any]) -> dict[str, Any]:
         unit = ("entry", "entries") if entries else ("row",)
         of = "" if rows is None else f" of {amount(int(rows), *unit)} ({_share(deleted, int(rows))})"
         span = f"positions {int(vector['first']):,} to {int(vector['last']):,}"
-        headline = f"{deleted:,} deleted{of} · {amount(int(vector['runs']), 'run')} · {span}"
+        headline = f"{deleted:,} deleted{of} · {amount(int(vector['runs']), 'range')} · {span}"
     square = "one position" if width == 1 else f"{width:,} positions; the darker, the more are deleted"
     lines = "; lines mark the start of row groups" if len(vector["borders"]) > 1 else ""
     known = vector["borders_from"]

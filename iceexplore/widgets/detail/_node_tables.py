@@ -106,12 +106,12 @@ def parent_table(node: TreeNode, parent: TreeNode | None) -> Tab | None:
     """Return the table in which a node is a row; None if there is none."""
     if node.kind in ("snapshot", "branch", "tag"):
         key = "snapshots" if node.kind == "snapshot" else "refs"
-        return Tab(key, f"In {key}", "table")
+        return Tab(key, f"↑ {key.capitalize()}", "table")
     if node.id.startswith("metadata:"):
-        return Tab("metadata_log_entries", "In metadata log", "metadata")
+        return Tab("metadata_log_entries", "↑ Metadata log", "metadata")
     if node.id.startswith(("manifest:", "file:")) and parent is not None:
         table = tables_of(parent)[0]
-        return Tab(table.key, f"In {table.title.lower()}", parent.id)
+        return Tab(table.key, f"↑ {table.title}", parent.id)
     return None
 
 

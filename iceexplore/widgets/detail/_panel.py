@@ -131,7 +131,7 @@ class DetailPanel(Panel):
         title = next((t.title for t in tables_of(self._tree.forest.node(of)) if t.key == key), None)
         if title is None or self.tables.row(of, key, node.id) is None:
             return None
-        return Tab(key, f"In {title.lower()}", of)
+        return Tab(key, f"↑ {title}", of)
 
     def _on_page(self) -> None:
         """Show with the node's details the problems found while the page shown was read."""

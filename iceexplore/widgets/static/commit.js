@@ -211,7 +211,7 @@ export function commitView(model) {
     "fieldset",
     el("legend", "Layout"),
     version,
-    el("details.rest", el("summary", "Options of the layout"), layoutOptions),
+    el("details.rest", el("summary", "Layout options"), layoutOptions),
   );
   const commitFields = el("fieldset", el("legend", "Commit"), operation, operationHelp, ownFields, rival);
   const awaited = el("p.advice", { role: "status" }, "Preparing a copy of the table to commit to …");
@@ -251,7 +251,7 @@ export function commitView(model) {
   const steps = el("ol.steps");
   const undo = button("Undo", () => ask("undo"));
   const redo = button("Redo", () => ask("redo"));
-  const fork = button("Fork", () => ask("fork"), { title: "Go on from here in a line of its own" });
+  const fork = button("Fork", () => ask("fork"), { title: "Start another line of steps from here" });
   const lines = el("span.group", { role: "group", ariaLabel: "Lines" });
   const bar = el("nav.commit-bar", { ariaLabel: "Steps" }, steps, el("span.group.end", undo, redo, fork), lines);
 
@@ -304,7 +304,7 @@ export function commitView(model) {
     el(
       "p.group",
       copyButton("Copy", () => code.textContent ?? ""),
-      "The steps so far. Run, they make the same table, to the last id.",
+      "The steps so far. Running them makes the same table again, ids included.",
     ),
     code,
   );
@@ -319,7 +319,7 @@ export function commitView(model) {
   const save = keyboardForm(
     "",
     () => ask("save", { path: path.value }),
-    el("label", { for: path.id }, "Write the table as it is now into a new folder"),
+    el("label", { for: path.id }, "Save this table to a new folder"),
     el("p.group", path, submitButton("Save")),
     saved,
   );
@@ -340,7 +340,7 @@ export function commitView(model) {
     const now = step && chosen in COMMIT_TABS ? chosen : "trees";
     tabs.element.hidden = !step;
     if (step && COMMIT_TABLES.includes(now)) grid.look(step, now);
-    const missing = compared || "That was cancelled: undo and redo the step to have it done.";
+    const missing = compared || "Cancelled. Undo and redo the step to compute this.";
     fill(cost, costs ? blocks(model, costs) : missing);
     const shown = /** @type {Record<string, HTMLElement>} */ ({ trees: sides.element, cost, python, save });
     tabs.mark(now, shown[now] ?? grid.element);

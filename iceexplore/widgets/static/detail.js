@@ -152,7 +152,7 @@ export function detailView(model) {
         tables.show(of, key, isOwn ? {} : { node });
         mark();
       }
-      const tip = isOwn ? null : "The table in which this is a row";
+      const tip = isOwn ? null : "The table that lists this item";
       return el("button.tab", { role: "tab", title: tip, onclick: show }, title);
     });
     fill(tabs, items);

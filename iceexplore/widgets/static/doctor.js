@@ -75,7 +75,7 @@ export function shownFindings({ findings = [] }, effects) {
  * @param {DoctorReport} report
  */
 export function nothingFound({ id, findings = [] }) {
-  if (!id) return "Not checked yet: choose how deep to look, then check.";
+  if (!id) return "Not checked yet. Choose a level, then check.";
   return findings.length ? "No findings of these severities." : "Nothing found.";
 }
 
@@ -93,7 +93,7 @@ export function changeDoctorDraft(model, change) {
  * @param {Model} model
  */
 export function checkForm(model) {
-  const level = selectBox("How deep to look", () => changeDoctorDraft(model, { level: level.value }), LEVELS);
+  const level = selectBox("Level of the check", () => changeDoctorDraft(model, { level: level.value }), LEVELS);
   const snapshots = selectBox(
     "Snapshots to check",
     () => changeDoctorDraft(model, { snapshots: snapshots.value }),
@@ -165,7 +165,7 @@ export function findingsView(model) {
       node && button("Show", () => goToNode(model, node), { "data-key": `show ${id}`, ariaLabel: `Show: ${where}` }),
       since && button("Show the commit", () => goToNode(model, since), {
         "data-key": `since ${id}`,
-        ariaLabel: `Show the commit since which: ${title}`,
+        ariaLabel: `Show the commit that introduced: ${title}`,
       }),
     ];
     const chained = follows.map((one) =>

@@ -96,7 +96,7 @@ export function gridExport(model, { grid, page, cell, say }) {
    */
   async function copy(text) {
     const done = await copyText(text);
-    say(done ? `Copied ${plural((await text).length, "character")}` : "The browser does not let us copy");
+    say(done ? `Copied ${plural((await text).length, "character")}` : "The browser blocked copying");
   }
   async function copyCell() {
     const [row, place] = cell();
@@ -128,7 +128,7 @@ export function gridExport(model, { grid, page, cell, say }) {
     // With a byte order mark, by which Excel recognizes UTF-8.
     saveFile(new Blob(["\ufeff", ...parts], { type: "text/csv;charset=utf-8" }), `${name}.csv`);
     if (next !== null) {
-      say(`Saved ${formatCount(next)} of ${formatCount(part.total ?? 0)} rows: a browser takes no more`);
+      say(`Saved ${formatCount(next)} of ${formatCount(part.total ?? 0)} rows, the most that a browser can hold`);
     } else {
       say(parts.some(hasDisarmed) ? "Saved, ' before formulas" : "Saved");
     }

@@ -418,7 +418,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   function emptyText({ filters: applied, none = "No rows.", whole }) {
     if (!applied.length) return none;
     const words = applied.length > 1 ? "Remove all filters" : "Remove the filter";
-    return [`None of ${formatCount(whole)} rows matches. `, linkButton(words, filters.clear)];
+    return [`None of the ${formatCount(whole)} rows match. `, linkButton(words, filters.clear)];
   }
 
   function drawMenu() {

@@ -94,7 +94,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
   });
   const add = el(
     "button.button",
-    { ariaLabel: "Add another filter", title: "Keep this filter, add another (Enter)", onclick: keep },
+    { ariaLabel: "Add another filter", title: "Keep this filter and add another (Enter)", onclick: keep },
     "+",
   );
   const chips = el("div.chips");
@@ -170,7 +170,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     const isNumeric = filter && "<=>".includes(filter.op) && filter.column !== null && columns()[filter.column]?.right;
     const state = isNumeric ? numberState(filter.value) : "number";
     const isWrong = state === "no number" || (state === "beginning" && isDone);
-    tell(isWrong ? `“${filter?.value.slice(0, MOST_QUOTED)}” is no number` : "");
+    tell(isWrong ? `“${filter?.value.slice(0, MOST_QUOTED)}” is not a number` : "");
     return state === "number";
   }
   function typed() {

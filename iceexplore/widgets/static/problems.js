@@ -19,7 +19,7 @@ import { button, el, fill, formatCount, keepFocus, randomId, setEnabled } from "
 const SEVERITIES = [["error", "error"], ["warning", "warning"], ["info", "note"]];
 const SEVERITY_NAMES = new Map(SEVERITIES);
 /** The tabs of the panel. */
-const PROBLEM_TABS = { findings: "Findings", repair: "Repair", met: "Met so far" };
+const PROBLEM_TABS = { findings: "Findings", repair: "Repair", met: "Found so far" };
 
 /**
  * Return the list of problems met so far.
@@ -116,7 +116,7 @@ function metView(model) {
   model.follow(["problems", "severities", "busy"], drawBar);
   model.follow(["problems", "severities"], drawList);
   model.onChange("selection", follow);
-  return el("section.met", { ariaLabel: "Problems met so far" }, bar, list);
+  return el("section.met", { ariaLabel: "Problems found so far" }, bar, list);
 }
 
 /**

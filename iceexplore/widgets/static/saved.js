@@ -86,7 +86,7 @@ export function savedModel(saved) {
         traits.selection = before;
         emit("change:selection");
         set("error", {
-          text: "This snapshot is not in this page.",
+          text: "This page does not include this snapshot.",
           advice: "Open the table itself to see it.",
         });
         return;

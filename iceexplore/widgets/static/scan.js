@@ -82,9 +82,9 @@ function filterBox(model, id, submit) {
     autocomplete: "off",
     autocapitalize: "off",
     spellcheck: "false",
-    placeholder: "Filter: which rows?",
+    placeholder: "Filter rows",
   });
-  const list = el("ul.scan-list", { role: "listbox", id: `${id}-list`, ariaLabel: "What can come next" });
+  const list = el("ul.scan-list", { role: "listbox", id: `${id}-list`, ariaLabel: "Suggestions" });
   const fault = el("pre.scan-fault", { id: `${id}-fault`, role: "status" });
   /** The number of the request whose answer is the list; 0 while the list is closed. */
   let question = 0;
@@ -209,12 +209,12 @@ export function scanView(model) {
     "Row groups",
     (on) => model.save("scan_row_groups", on),
     {},
-    "Opens the footers of the files that are left",
+    "Open the footers of the remaining files",
   );
   const examples = selectBox("Examples and recent filters", exampleChosen, null, { class: "scan-tries" });
   const planButton = button("Plan", () => submit(box.value()), { class: "primary" });
   const answer = el("div.scan-answer");
-  const tree = treeView(model, { prefix: "scan_", label: "What is read and what is skipped" });
+  const tree = treeView(model, { prefix: "scan_", label: "Files read and skipped" });
   const empty = el("div.scan-empty");
   const text = el("div.scan-why", { tabindex: 0 });
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
@@ -357,7 +357,7 @@ export function scanView(model) {
 function rowFinder(model) {
   const column = selectBox("Column");
   const value = el("input.input", { ariaLabel: "Value", placeholder: "value" });
-  const history = checkBox("removed files too");
+  const history = checkBox("Include removed files");
   const found = el("div", { role: "status" });
   const findButton = button("Find", null, { type: "submit", class: "primary" });
   function find() {

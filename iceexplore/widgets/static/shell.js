@@ -21,14 +21,14 @@ const MOST_EARLIER = 20;
 
 /** @type {ErrorText} */
 const LOST = {
-  text: "The kernel has ended, or was restarted.",
-  advice: "What has been read stays here to look at. Run the cell again to go on.",
+  text: "The kernel has ended or was restarted.",
+  advice: "What was read stays visible. Run the cell again to continue.",
 };
 /** @type {ErrorText} */
 const SILENT = {
-  text: "Python does not answer.",
+  text: "The kernel is not responding.",
   advice:
-    "Another cell is running, or the kernel has ended. What has been read stays here; after a restart, run the cell again.",
+    "Another cell may be running, or the kernel has ended. What was read stays visible. After a restart, run the cell again.",
 };
 
 /**

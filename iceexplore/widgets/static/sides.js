@@ -40,7 +40,7 @@ export function sidesView(model, { prefix, change, draft, select, caption }) {
       element.hidden = !model[`${prefix}_${side}_roots`].length;
       title.textContent = caption(side) ?? "";
       description.textContent = model[`${prefix}_${side}_nodes`][selected()]?.tooltip ??
-        "Select a part to see what it is and where.";
+        "Select an item to see what it is and where.";
     }
     return { element, draw };
   }

@@ -48,7 +48,7 @@ export function matchingNodes(nodes, text) {
  */
 export function describeHits(hits, at, { busy, more }) {
   const all = formatCount(hits) + (more ? "+" : "");
-  let text = busy ? "" : "nothing found";
+  let text = busy ? "" : "no matches";
   if (hits) text = at < 0 ? `${all} found` : `${at + 1} of ${all}`;
   return busy ? `${text} …` : text;
 }

@@ -23,7 +23,7 @@ const SQUARE = { least: 3, most: 12 };
  *
  * @type {[TableName, string][]}
  */
-const TABLES = [["positions", "Positions"], ["runs", "Runs"], ["all", "All deletes of the snapshot"]];
+const TABLES = [["positions", "Positions"], ["runs", "Ranges"], ["all", "All deletes of the snapshot"]];
 
 /**
  * Return the size of a picture's squares and how many are beside one another.
