@@ -30,6 +30,7 @@ _SUMMARY_KEYS = {
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 _SHOWN_SNAPSHOTS = 6
 _SHOWN_FIELDS = 40
+_SHOWN_REFS = 20
 _SHOWN_PROBLEMS = 20
 
 
@@ -294,6 +295,8 @@ def _snapshots(state: TableState) -> CardTable:
 
 
 def _refs(m: TableMetadata) -> CardTable:
-    rows = tuple((r.name, r.type, str(r.snapshot_id)) for r in list(m.refs.values())[:20])
-    columns, note = ("name", "type", "snapshot"), f"{len(m.refs)} in total"
+    order = sorted(m.refs.values(), key=lambda r: (r.name != "main", r.type != "branch"))
+    rows = tuple((r.name, r.type, str(r.snapshot_id)) for r in order[:_SHOWN_REFS])
+    left = f", {len(rows)} shown: see t.refs" if len(rows) < len(m.refs) else ""
+    columns, note = ("name", "type", "snapshot"), f"{len(m.refs):,} in total{left}"
     return CardTable("Refs", columns, rows, note, open=len(rows) > 1, code=frozenset({2}))

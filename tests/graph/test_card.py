@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
-from iceexplore.graph import human_bytes, totals
+from iceexplore.graph import human_bytes, table_card, totals
 from iceexplore.render import Card, CardTable, card_html, card_text
 from tests.helpers.hostile import HOSTILE
 
@@ -182,3 +182,19 @@ def test_a_very_long_name_is_shown_by_its_ends() -> None:
     assert html.count("a&lt;xx") == html.count("xx&gt;z") == 9
     assert "x" * 1_000 not in html
     assert name in card_text(card), "as text it is whole"
+
+
+def test_main_is_among_the_refs_of_a_card_however_many_there_are() -> None:
+    from dataclasses import replace
+
+    from iceexplore.metadata import Ref
+
+    state = ix.sample("trips").state
+    assert state.snapshot is not None
+    many = {f"tag-{n:03}": Ref(f"tag-{n:03}", "tag", state.snapshot.snapshot_id) for n in range(1000)}
+    refs = {**many, "other": Ref("other", "branch", state.snapshot.snapshot_id), **state.metadata.refs}
+    table = next(
+        t for t in table_card(replace(state, metadata=replace(state.metadata, refs=refs))).tables if t.heading == "Refs"
+    )
+    assert [row[0] for row in table.rows[:4]] == ["main", "other", "promotion", "tag-000"]
+    assert len(table.rows) == 20 and table.note == "1,004 in total, 20 shown: see t.refs"

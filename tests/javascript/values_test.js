@@ -9,7 +9,7 @@ import { clamp, classesOf, formatCount, plural, sameJson, shortenPath } from "..
 import { fitText } from "../../iceexplore/widgets/static/painting.js";
 import { errorToShow, nextChoice } from "../../iceexplore/widgets/static/scan.js";
 import { snapshotPositions } from "../../iceexplore/widgets/static/timeline.js";
-import { barHeight } from "../../iceexplore/widgets/static/timelinePainter.js";
+import { barHeight, thinned } from "../../iceexplore/widgets/static/timelinePainter.js";
 import { describeSquare, squareSize } from "../../iceexplore/widgets/static/vectors.js";
 
 /** @import { FormField, Snapshot } from "../../iceexplore/widgets/static/types.d.ts" */
@@ -140,4 +140,11 @@ Deno.test("squares are as large as the room allows, within limits", () => {
   assert.deepEqual(squareSize(600, 1_000_000), { square: 3, columns: 200 });
   const { square, columns } = squareSize(600, 2000);
   assert.ok(square * columns <= 600 && Math.ceil(2000 / columns) * square <= 140);
+});
+
+Deno.test("of many flags those of all parts of the timeline are tried", () => {
+  const all = [...Array(1000).keys()];
+  const some = thinned(all, 200);
+  assert.deepEqual([some.length, some[0], some[199]], [200, 0, 995]);
+  assert.deepEqual(thinned([1, 2, 3], 200), [1, 2, 3]);
 });

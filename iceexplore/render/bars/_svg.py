@@ -17,6 +17,7 @@ _GAP = 18.0
 _LABEL = 12.5
 _NOTE = 11.0
 _TEXT = 11.5
+_LEAST_TEXT = 6.0
 _BAR = 9.0
 _MIN_ROW = 38.0
 _LINE = 14.0
@@ -138,12 +139,22 @@ def _bar(bar: Bar, left: float, top: float, column: float, scale: float) -> list
     pale = column * bar.rest / scale
     pale = min(column - solid, max(2.0, pale)) if bar.rest > 0 else 0.0
     at = f'y="{_n(top + 23.5)}" height="{_n(_BAR)}" rx="2"'
-    parts = [_text(left, top + 17, elide(escape.visible(bar.text), _TEXT, column), "ix-value", _TEXT)]
+    text, size = _fitted(escape.visible(bar.text), column)
+    parts = [_text(left, top + 17, text, "ix-value", size)]
     if pale > 0:
         parts.append(f'<rect class="ix-pale" x="{_n(left + solid)}" width="{_n(pale)}" {at}/>')
     if solid > 0:
         parts.append(f'<rect class="ix-solid" x="{_n(left)}" width="{_n(solid)}" {at}/>')
     return parts
+
+
+def _fitted(text: str, width: float) -> tuple[str, float]:
+    """Return a bar's text and its size: a number must not lose digits, so it loses its share, or becomes smaller."""
+    short = text.partition(" (")[0]
+    shown = text if text_width(text, _TEXT) <= width else short
+    needed = text_width(shown, _TEXT)
+    size = _TEXT if needed <= width else max(_LEAST_TEXT, _TEXT * width / needed)
+    return elide(shown, size, width), size
 
 
 def _css(theme: Theme) -> str:

@@ -50,6 +50,19 @@ export function barHeight(n, most, room) {
 }
 
 /**
+ * Return at most so many items, from all parts of a list; the first is kept.
+ *
+ * @template T
+ * @param {T[]} items
+ * @param {number} most
+ * @returns {T[]}
+ */
+export function thinned(items, most) {
+  const step = Math.max(1, Math.ceil(items.length / most));
+  return items.filter((_, i) => i % step === 0);
+}
+
+/**
  * Paint the timeline.
  *
  * @param {CanvasRenderingContext2D} context
@@ -187,7 +200,7 @@ export function paintTimeline(context, colours, styles, picture) {
     const taken = [];
     const font = `11px ${colours.font}`;
     context.textBaseline = "middle";
-    for (const { i, name, kind } of named.slice(0, MOST_FLAGS)) {
+    for (const { i, name, kind } of thinned(named, MOST_FLAGS)) {
       const { lane } = all[i];
       const text = fitText(context, name, 130, font);
       context.font = font;
