@@ -68,7 +68,7 @@ def test_a_row_that_is_opened_keeps_its_table(page: Any, tmp_path: Path) -> None
     rows = page.locator(".ice-table tr[data-node]")
     rows.nth(1).locator("td").first.dblclick()
     page.locator(".ice-kind").filter(has_text="file").wait_for()
-    assert page.locator(".ice-tab[aria-selected=true]").inner_text().startswith("In ")
+    assert page.locator(".ice-tab[aria-selected=true]").inner_text().startswith("↑ ")
     assert [rows.nth(i).get_attribute("aria-selected") for i in range(3)] == ["false", "true", "false"]
 
 
