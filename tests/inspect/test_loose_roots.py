@@ -14,7 +14,8 @@ import iceexplore as ix
 from iceexplore.deletes import encode_deletion_vector, encode_mumbling
 from iceexplore.errors import OptionError
 from iceexplore.graph import table_card
-from iceexplore.inspect import _loose_vectors, open_file
+from iceexplore.inspect import open_file
+from iceexplore.inspect.loose import _vectors
 from iceexplore.manifests import encode_manifest_dv
 from tests.helpers import v4_files as v4
 from tests.manifests.test_v4_draft import manifest, tracked, vector
@@ -139,7 +140,7 @@ def test_damaged_and_huge_vectors_are_shown(tmp_path: Path, monkeypatch: pytest.
     """What does not decode has its fault; what a few bytes claim is counted and not listed."""
     huge = BitMap()
     huge.add_range(0, 1 << 32)
-    monkeypatch.setattr(_loose_vectors, "MAX_LISTED", 3)
+    monkeypatch.setattr(_vectors, "MAX_LISTED", 3)
     vectors = [b"", b"\x00" * 7, FORMS["Mumbling"][:-1], encode_manifest_dv(huge), *FORMS.values()]
     file = loose(tmp_path / "x", v4.draft(), [manifest(f"leaf-{i}", 5, dv=v) for i, v in enumerate(vectors)])
     found = file.manifest_deletion_vectors().to_pylist()

@@ -23,7 +23,7 @@ from iceexplore.formats import (
     read_rows,
     whole_file,
 )
-from iceexplore.inspect._loose_vectors import manifest_vectors
+from iceexplore.inspect.loose._vectors import manifest_vectors
 from iceexplore.manifests import Manifest, open_manifest, role_of
 from iceexplore.metadata import TableMetadata, parse_table_metadata
 from iceexplore.storage import Budget, Storage, load_json, parse_document

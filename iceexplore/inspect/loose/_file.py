@@ -21,7 +21,7 @@ from iceexplore.errors import (
     UnsupportedError,
 )
 from iceexplore.formats import FILE_FORMATS, HEAD_BYTES, sniff
-from iceexplore.inspect._loose_kinds import READERS, Content, vector_content
+from iceexplore.inspect.loose._kinds import READERS, Content, vector_content
 from iceexplore.render import card_html, card_of, card_text, shown_frame
 from iceexplore.storage import Storage, canonical, check_host
 

@@ -11,7 +11,7 @@ from iceexplore.arrow import AnyScalar
 from iceexplore.errors import IceexploreError
 from iceexplore.formats import field_id
 from iceexplore.graph import human_bytes
-from iceexplore.inspect._loose import LooseFile
+from iceexplore.inspect.loose._file import LooseFile
 from iceexplore.metadata import Schema
 from iceexplore.render import Card, CardTable, card_of, escape
 from iceexplore.storage import JsonValue
