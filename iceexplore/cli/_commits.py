@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 __all__ = ["lab", "simulate"]
 
 _VERSION = click.IntRange(1, 4)
-_STATUS = "Exit status: 0 done, 2 a commit was refused, the table could not be read, or the call is wrong."
+_STATUS = "Exit status: 0 done, 2 a commit was refused, the table could not be read, or the command line is invalid."
 _IN_ORDER = "Commits are made in the order in which their options are given."
 
 
 def _check_layout(format_version: int, layout: Mapping[str, Any]) -> None:
-    """Refuse what is no layout option, before it could count as another argument."""
+    """Refuse names that are not layout options; otherwise they would be passed on as other arguments."""
     from iceexplore.commits import LayoutOptions
 
     LayoutOptions.of(format_version, **layout)
 
 
 def _layout(ctx: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, object]:
-    """Return layout options, whose values are numbers, texts, or Python's literals."""
+    """Return layout options by name; values are parsed as Python literals where possible, else kept as text."""
 
     def value_of(text: str) -> object:
         try:
@@ -56,11 +56,11 @@ _layout_option = click.option(
 @click.option("--format-version", type=_VERSION, help="Upgrade the table with the first commit.")
 @step_options("simulation")
 @click.option("--rows", type=click.IntRange(min=0), default=100_000, show_default=True,
-              help="For --append: the rows of each synthetic file.")  # fmt: skip
-@click.option("--seed", type=int, help="Makes ids, names and synthetic files reproducible.")
+              help="For --append: the number of rows in each synthetic file.")  # fmt: skip
+@click.option("--seed", type=int, help="Make ids, names and synthetic files reproducible.")
 @_layout_option
 @click.option("--save", metavar="FOLDER", help="Write the simulated table and its data into this new folder.")
-@click.option("--html", metavar="FILE", help="Also write the result as a page.")
+@click.option("--html", metavar="FILE", help="Also write the result as an HTML page.")
 @json_option
 def simulate(
     source: str,
@@ -91,17 +91,19 @@ def simulate(
 @click.option("--from", "rows_of", metavar="FILE", help="Create it with the columns and rows of a file.")
 @click.option("--partition-by", multiple=True, metavar="FIELD", help="A partition field: 'day(ts)'. Repeatable.")
 @click.option("--sort-by", multiple=True, metavar="FIELD", help="A field of the sort order: 'ts desc'. Repeatable.")
-@click.option("--format-version", type=_VERSION, default=2, show_default=True, help="Of a table that is created.")
+@click.option(
+    "--format-version", type=_VERSION, default=2, show_default=True, help="The format version, if a table is created."
+)
 @click.option("--properties", multiple=True, metavar="NAME=VALUE", callback=pairs,
-              help="A property of a table that is created. Repeatable.")  # fmt: skip
+              help="A table property, if a table is created. Repeatable.")  # fmt: skip
 @_layout_option
 @click.option("--commits", type=click.IntRange(min=0), default=5, show_default=True,
-              help="Appends that the rows of a table that is created are spread over.")  # fmt: skip
+              help="If a table is created: the number of appends that write its rows.")  # fmt: skip
 @click.option("--rows", type=click.IntRange(min=1, max=10_000_000), default=1000, show_default=True,
-              help="For --schema: random rows of each append.")  # fmt: skip
-@click.option("--seed", type=int, help="Makes random rows reproducible.")
+              help="For --schema: the number of random rows in each append.")  # fmt: skip
+@click.option("--seed", type=int, help="Make random rows reproducible.")
 @step_options("lab")
-@click.option("--html", metavar="FILE", help="Also write the result as a page.")
+@click.option("--html", metavar="FILE", help="Also write the result as an HTML page.")
 @json_option
 def lab(
     folder: str,
@@ -172,7 +174,7 @@ def _created(
 
 
 def _partition_texts(table: Table) -> list[str]:
-    """Return a table's partition fields as `iceexplore.create` takes them."""
+    """Return a table's partition fields in the notation that `iceexplore.create` accepts."""
     from iceexplore.metadata import parse_transform
 
     names = {field.field_id: field.name for field in table.schema.fields}
@@ -188,7 +190,7 @@ def _partition_texts(table: Table) -> list[str]:
 
 
 def _columns(text: str) -> dict[str, str]:
-    """Return columns by name: ``id long, point struct<x: double, y: double>``."""
+    """Parse ``id long, point struct<x: double, y: double>``; return the types by column name."""
     found: dict[str, str] = {}
     depth, parts = 0, [""]
     for letter in text:
@@ -244,7 +246,7 @@ def _report(
 
 
 def _totals(table: Table) -> dict[str, int]:
-    """Return figures of a table, and what a scan without a filter reads."""
+    """Return a table's totals (snapshots, files, rows, bytes), and the metadata that planning a full scan reads."""
     from iceexplore.commits import plan_cost
 
     plan = table.plan().totals

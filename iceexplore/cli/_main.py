@@ -1,4 +1,7 @@
-"""The commands of ``iceexplore``, named as in Python; what is heavy is imported inside, so that help is fast."""
+"""The commands of ``iceexplore``, named as in Python.
+
+Large packages are imported inside the functions, so that ``--help`` is fast.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ __all__ = ["main"]
 F = TypeVar("F", bound=Callable[..., Any])
 _LEVELS = click.Choice(["metadata", "files", "rows"])
 _SECONDS = click.FloatRange(min=0, min_open=True)
-_EPILOG = "Exit status: 0 clean, 1 findings or an assertion that failed, 2 could not read or a wrong call."
+_EPILOG = (
+    "Exit status: 0 clean, 1 findings or a failed assertion, 2 the table could not be read, or the command line is"
+    " invalid."
+)
 
 
 @click.group(cls=Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
@@ -51,12 +57,12 @@ main.add_command(lab)
 @click.option("--snapshots", multiple=True, metavar="STATE",
               help="current (the default), all, or a snapshot id, branch or tag. Repeatable.")  # fmt: skip
 @click.option(
-    "--only", multiple=True, metavar="CODE", help="Report this problem code, health or damage alone. Repeatable."
+    "--only", multiple=True, metavar="CODE", help="Report only this problem code, or only health or damage. Repeatable."
 )
 @click.option("--skip", multiple=True, metavar="CODE", help="Leave out this problem code. Repeatable.")
 @click.option("--baseline", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
-              help="An earlier report of --json: its findings are left out.")  # fmt: skip
-@click.option("--html", metavar="FILE", help="Also write the report as a page.")
+              help="An earlier report, from --json, whose findings are left out.")  # fmt: skip
+@click.option("--html", metavar="FILE", help="Also write the report as an HTML page.")
 @click.option("--junit", metavar="FILE", help="Also write the report as JUnit XML.")
 @json_option
 def check(
@@ -113,7 +119,7 @@ def _leave(status: int) -> None:
 @main.command(epilog=_EPILOG)
 @table_options
 @click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
-@click.option("--all", "everything", is_flag=True, help="Also mend older snapshots than the current one.")
+@click.option("--all", "everything", is_flag=True, help="Also repair snapshots other than the current one.")
 @click.option("--save", metavar="FOLDER", help="Write the mended table and its data files into this new folder.")
 @json_option
 def repair(
@@ -144,7 +150,7 @@ def repair(
 @table_options
 @json_option
 def maintain(source: str, as_json: bool, **how: Any) -> None:
-    """Say what each maintenance procedure of the engines would do now, from the table's own properties."""
+    """Show what each maintenance procedure of the engines would do now, given the table's properties."""
     made = open_table(source, how).maintenance()
     if as_json:
         echo_json("maintain", maintenance=made.to_dict())
@@ -158,17 +164,17 @@ def maintain(source: str, as_json: bool, **how: Any) -> None:
 @click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
 @click.option("--snapshots", type=click.Choice(["current", "all"]), default="current", show_default=True)
 @click.option(
-    "--only", multiple=True, metavar="CODE", help="Report this problem code, health or damage alone. Repeatable."
+    "--only", multiple=True, metavar="CODE", help="Report only this problem code, or only health or damage. Repeatable."
 )
 @click.option("--skip", multiple=True, metavar="CODE", help="Leave out this problem code. Repeatable.")
-@click.option("--allow", multiple=True, metavar="PLACE", help="A further place that may be read. Repeatable.")
+@click.option("--allow", multiple=True, metavar="PLACE", help="Another location that may be read. Repeatable.")
 @click.option("--properties", multiple=True, metavar="NAME=VALUE", callback=pairs,
               help="An option of the catalog or the storage. Repeatable.")  # fmt: skip
-@click.option("--time-limit", type=_SECONDS, metavar="SECONDS", help="For each table.")
-@click.option("--listing-limit", type=_SECONDS, metavar="SECONDS", help="For listing the tables.")
-@click.option("--resume", metavar="FILE", help="A JSON file to continue from, and to write to.")
-@click.option("--workers", type=click.IntRange(min=1), default=8, show_default=True, help="Tables at the same time.")
-@click.option("--html", metavar="FILE", help="Also write the result as a page.")
+@click.option("--time-limit", type=_SECONDS, metavar="SECONDS", help="Time limit for checking each table.")
+@click.option("--listing-limit", type=_SECONDS, metavar="SECONDS", help="Time limit for listing the tables.")
+@click.option("--resume", metavar="FILE", help="A JSON file with the progress: read to continue, and updated.")
+@click.option("--workers", type=click.IntRange(min=1), default=8, show_default=True, help="Tables checked in parallel.")
+@click.option("--html", metavar="FILE", help="Also write the result as an HTML page.")
 @click.option("--junit", metavar="FILE", help="Also write the result as JUnit XML.")
 @json_option
 def catalog(
@@ -200,7 +206,7 @@ def catalog(
 
 
 def _leave_at_once(status: int) -> None:
-    """End without waiting: threads that hang would be stopped somewhere in C++ when Python ends, which may crash."""
+    """Exit without waiting for threads that hang: a normal exit would stop them inside C++ code, which may crash."""
     sys.stdout.flush()
     os._exit(status)
 
@@ -296,7 +302,7 @@ def tree(source: str, at: str | None, form: str, **how: Any) -> None:
     """Draw the tree of metadata files, snapshots, manifest lists, manifests and files."""
     table = open_table(source, how, at)
     drawn: Any = table.tree(**how)
-    # A picture's own syntax is escaped by its writer.
+    # Not `echo`: the renderers have escaped the names in the picture.
     click.echo({"text": drawn.to_text, "mermaid": drawn.to_mermaid, "svg": drawn.to_svg}[form]())
 
 
@@ -304,7 +310,7 @@ def tree(source: str, at: str | None, form: str, **how: Any) -> None:
 @table_options
 @click.argument("metadata_table")
 @state_option
-@click.option("--columns", metavar="NAMES", help="Column names with commas between; all by default.")
+@click.option("--columns", metavar="NAMES", help="Column names separated by commas; all by default.")
 @click.option("--limit", type=click.IntRange(min=0), help="Rows to print; 50 by default, all with --json.")
 @json_option
 def inspect(
@@ -360,7 +366,7 @@ def diff(source: str, a: str, b: str | None, as_json: bool, **how: Any) -> None:
 
 
 def _limit(name: str, text: str) -> Callable[[F], F]:
-    """Return what adds an assertion about a total of a plan."""
+    """Return a decorator that adds the option for a plan's limit, such as ``--max-files``."""
     return click.option(f"--max-{name.replace('_', '-')}", type=click.IntRange(min=0), metavar="N", help=text)
 
 
@@ -368,16 +374,16 @@ def _limit(name: str, text: str) -> Callable[[F], F]:
 @table_options
 @click.argument("where", required=False)
 @state_option
-@click.option("--columns", metavar="NAMES", help="Columns that the scan reads, with commas between; all by default.")
+@click.option("--columns", metavar="NAMES", help="Columns that the scan reads, separated by commas; all by default.")
 @click.option("--row-groups", is_flag=True, help="Open the footers, and prune row groups.")
 @click.option("--bloom", is_flag=True, help="Check the row groups' Bloom filters, too.")
-@_limit("files", "Fail (exit status 1) if more data files are read.")
-@_limit("bytes", "Fail if the files that are read have more bytes.")
-@_limit("rows", "Fail if the files that are read have more rows.")
-@_limit("splits", "Fail if there are more splits, the tasks of an engine.")
-@_limit("manifests", "Fail if more data manifests are read.")
-@_limit("deletes", "Fail if more deletes have to be applied.")
-@_limit("delete_bytes", "Fail if the deletes to apply have more bytes.")
+@_limit("files", "Fail (exit status 1) if the scan reads more than N data files.")
+@_limit("bytes", "Fail if the data files to read have more than N bytes.")
+@_limit("rows", "Fail if the data files to read have more than N rows.")
+@_limit("splits", "Fail if an engine would get more than N splits (tasks).")
+@_limit("manifests", "Fail if planning reads more than N data manifests.")
+@_limit("deletes", "Fail if more than N deletes have to be applied.")
+@_limit("delete_bytes", "Fail if the deletes to apply have more than N bytes.")
 @json_option
 def plan(
     source: str,
@@ -413,9 +419,11 @@ def plan(
 @table_options
 @click.argument("where")
 @state_option
-@click.option("--columns", metavar="NAMES", help="Columns to show besides those of the filter, with commas between.")
+@click.option("--columns", metavar="NAMES", help="Columns to show besides those of the filter, separated by commas.")
 @click.option("--history", is_flag=True, help="Also search files that were removed since.")
-@click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Places to find.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of places to find."
+)
 @json_option
 def rows(
     source: str, where: str, at: str | None, columns: str | None, history: bool, limit: int, as_json: bool, **how: Any
@@ -438,7 +446,9 @@ _KINDS = ("credentials", "values", "paths", "names")
 
 @main.command(epilog=_EPILOG)
 @table_options
-@click.option("--format-version", type=click.IntRange(1, 4), default=4, show_default=True, help="The other version.")
+@click.option(
+    "--format-version", type=click.IntRange(1, 4), default=4, show_default=True, help="The format version to replay in."
+)
 @click.option("--save", metavar="FOLDER", help="Write the replayed table into this new folder.")
 @json_option
 def replay(source: str, format_version: int, save: str | None, as_json: bool, **how: Any) -> None:

@@ -32,11 +32,11 @@ def table_options(command: F) -> F:
     for add in (
         click.option("--properties", multiple=True, metavar="NAME=VALUE", callback=pairs,
                      help="An option of the catalog or the storage. Repeatable."),
-        click.option("--allow", multiple=True, metavar="PLACE", help="A further place that may be read. Repeatable."),
+        click.option("--allow", multiple=True, metavar="PLACE", help="Another location that may be read. Repeatable."),
         click.option("--version", metavar="VERSION", help="A metadata file, by number, name or location."),
         click.option("--moved", multiple=True, metavar="OLD=NEW", callback=pairs,
-                     help="Where the files of a prefix in the metadata are now. Repeatable."),
-        click.option("--catalog", metavar="NAME", help="The PyIceberg catalog that SOURCE is a table of."),
+                     help="OLD: a location prefix in the metadata; NEW: where its files are now. Repeatable."),
+        click.option("--catalog", metavar="NAME", help="A PyIceberg catalog, in which SOURCE is the name of a table."),
         click.argument("source"),
     ):  # fmt: skip
         command = add(command)
@@ -64,7 +64,7 @@ def state_option(command: F) -> F:
 
 
 def opening(how: dict[str, Any]) -> dict[str, Any]:
-    """Remove and return the options of `iceexplore.open` from a command's, as `iceexplore.open` takes them."""
+    """Remove the options that belong to `iceexplore.open` from ``how``; return them as its keyword arguments."""
     taken = {name: how.pop(name) for name in _OPENING}
     version = taken["version"]
     taken["version"] = int(version) if version is not None and version.isdecimal() else version
@@ -72,7 +72,7 @@ def opening(how: dict[str, Any]) -> dict[str, Any]:
 
 
 def open_table(source: str, how: dict[str, Any], at: str | None = None) -> Table:
-    """Open the table of a command, in the state of ``--at``; its options are removed from ``how``."""
+    """Open a command's table in the state that ``--at`` names; the options for opening are removed from ``how``."""
     import iceexplore as ix
 
     table = ix.open(source, **opening(how))

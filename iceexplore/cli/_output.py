@@ -37,13 +37,13 @@ class Commands(click.Group):
             done = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Python would flush again at exit, and complain.
+            # Otherwise Python would flush stdout again at exit, and print an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(_PIPE_CLOSED) from None
         except ix.IceexploreError as error:
             if _asked_for_json(ctx):
                 echo_json(ctx.invoked_subcommand, error={"kind": type(error).__name__, "message": str(error)})
-            click.echo(f"Error: {error}", err=True)  # the class has made control characters visible
+            click.echo(f"Error: {error}", err=True)  # IceexploreError has made control characters visible
             ctx.exit(2)
         return done
 
@@ -73,7 +73,7 @@ def echo_json(command: str | None, **content: Any) -> None:
 
 
 def plain(value: PlainValue) -> JsonValue:
-    """Return a value as JSON has it: times as ISO text, bytes as hex, decimals and UUIDs as text, NaN as null."""
+    """Convert a value for JSON: times as ISO text, bytes as hex, decimals and UUIDs as text, NaN as null."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -88,7 +88,7 @@ def plain(value: PlainValue) -> JsonValue:
 
 
 def echo_rows(names: Sequence[str], rows: Sequence[Mapping[str, Any]], more: int = 0) -> None:
-    """Print rows as a table with a line per row; long values lose their middle."""
+    """Print rows as a table with a line per row; long values are shortened in the middle."""
     from iceexplore.render import escape
 
     table = [[_cell(row.get(name)) for name in names] for row in rows]

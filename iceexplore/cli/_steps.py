@@ -24,18 +24,18 @@ __all__ = ["Made", "StepsCommand", "make_steps", "read_rows", "step_options"]
 F = TypeVar("F", bound=Callable[..., Any])
 Kind: TypeAlias = Literal["simulation", "lab"]
 _STEPS = "iceexplore.steps"
-#: A call of a commit has at most this many characters: Python's parser needs memory for each.
+#: Maximum number of characters of a call in ``--commit``, because Python's parser needs memory for each.
 _MOST_CALL = 100_000
 #: The kinds of written files in the order in which they are listed.
 _KINDS = ("data-file", "delete-file", "puffin", "manifest", "manifest-list", "metadata")
 
 
 class _StepOption(click.Option):
-    """An option that is a commit."""
+    """An option that makes a commit."""
 
 
 class StepsCommand(click.Command):
-    """A command that remembers the order of the options that are commits."""
+    """A command that remembers the order of the options that make commits."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments."""
@@ -46,29 +46,29 @@ class StepsCommand(click.Command):
 
 
 def step_options(kind: Kind) -> Callable[[F], F]:
-    """Return what adds the options that are commits to a command, of a simulation or a lab."""
+    """Return a decorator that adds an option for each commit that a simulation or a lab can make."""
     rows = "a number of synthetic files, or " if kind == "simulation" else ""
     delete = (
-        ("--delete-where", "WHERE", "Remove the data files all of whose rows match, by metadata alone.")
+        ("--delete-where", "WHERE", "Remove data files of which all rows match, using metadata only.")
         if kind == "simulation"
         else ("--delete", "WHERE", "Delete the rows that match.")
     )
     options = (
         ("--append", "FILES", f"Add data: {rows}a Parquet, CSV or JSON file of rows."),
         delete,
-        ("--compact", None, "Rewrite data files into fewer."),
+        ("--compact", None, "Rewrite data files into fewer, larger ones."),
         ("--rewrite-manifests", None, "Rewrite manifests without changing the data."),
         ("--rewrite-position-deletes", None, "Merge position delete files, or convert them to deletion vectors."),
         ("--expire-snapshots", None, "Expire snapshots, by the table's properties or the two options below."),
         ("--set-properties", "NAME=VALUE", "Set a table property."),
         ("--upgrade", "VERSION", "Raise the format version."),
-        ("--commit", "CALL", "Any commit as Python has it: \"evolve_schema(add={'tip': 'double'})\"."),
+        ("--commit", "CALL", "Any commit, as a Python call: \"evolve_schema(add={'tip': 'double'})\"."),
     )  # fmt: skip
     more = (
         click.option("--older-than", metavar="TIME",
                      help="For --expire-snapshots: now, an age such as 5d, or a time (ISO text, UTC)."),
         click.option("--retain-last", type=click.IntRange(min=1), metavar="N",
-                     help="For --expire-snapshots: snapshots of each branch to keep."),
+                     help="For --expire-snapshots: the number of snapshots to keep in each branch."),
         click.option("--ref", default="main", show_default=True, metavar="BRANCH", help="The branch to commit to."),
     )  # fmt: skip
 
@@ -85,20 +85,20 @@ def step_options(kind: Kind) -> Callable[[F], F]:
 
 @dataclass(frozen=True)
 class Made:
-    """What a step did.
+    """The result of one step.
 
     Attributes
     ----------
     call
-        The commit as Python has it.
+        The commit as a Python call.
     operation
         The snapshot's operation; None without a new snapshot.
     snapshot_id, summary
-        Of the new snapshot.
+        Id and summary of the new snapshot.
     written
         Files and bytes by kind.
     note
-        What else there is to know, such as why nothing was committed; empty if nothing.
+        A remark, such as why nothing was committed; may be empty.
     """
 
     call: str
@@ -123,7 +123,7 @@ class Made:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a method; ``shown`` has the arguments as text, where they are not the user's."""
+    """A call of a method; ``shown`` is the text of its arguments, where that is not their `repr`."""
 
     name: str
     args: tuple[Any, ...] = ()
@@ -139,7 +139,7 @@ class _Call:
 
 
 def make_steps(table: CommittedTable, kind: Kind, how: Mapping[str, Any]) -> Iterator[Made]:
-    """Make the commits that the command's options name, in their order; yield each after it was made.
+    """Make the commits that the options ask for, in the order of the options; yield each once it is made.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def _time(text: str) -> object:
 
 
 def _parsed(text: str, kind: Kind) -> _Call:
-    """Return the call that a text spells, with literals as arguments; nothing in it is evaluated."""
+    """Parse a call whose arguments are literals; nothing in the text is evaluated."""
     from iceexplore.commits import OPERATIONS, operation
 
     wrong = ix.OptionError(
@@ -220,7 +220,7 @@ def _parsed(text: str, kind: Kind) -> _Call:
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise wrong from error
     if len(kwargs) < len(node.keywords):
-        raise wrong  # **options
+        raise wrong  # keyword arguments unpacked from a dictionary, `**options`: only literals are accepted
     found = operation(node.func.id)
     if (found.simulation if kind == "simulation" else found.lab) is None:
         names = [o.name for o in OPERATIONS.values() if (o.simulation if kind == "simulation" else o.lab) is not None]
@@ -265,12 +265,12 @@ def _make(table: CommittedTable, call: _Call, kind: Kind) -> Made:
 
 
 def read_rows(path: str) -> pa.Table:
-    """Return the rows of a Parquet, CSV or JSON file (a JSON object per line); its name says which.
+    """Return the rows of a Parquet, CSV or JSON file (a JSON object per line); the file name's ending tells the format.
 
     Raises
     ------
     OptionError
-        It is none of these, or cannot be read.
+        The file has another ending, or cannot be read.
     """
     read = next((read for suffixes, read in _READERS if path.lower().endswith(suffixes)), None)
     if read is None:
