@@ -234,7 +234,7 @@ class _Binder:
         column = self._column(left, node.at)
         if isinstance(right, Name):
             self._columns.find(right)
-            raise right.at.error("two columns are compared: compare a column with a literal (texts in '...')")
+            raise right.at.error("two columns are compared: compare a column with a literal (strings in '...')")
         return self._compared(column, op, right, node.at, wanted)
 
     def _compared(self, column: Column, op: str, value: Value, at: Place, wanted: bool) -> Expression:
@@ -298,7 +298,7 @@ class _Binder:
 
     def _prefix(self, node: Prefix, wanted: bool) -> Expression:
         if isinstance(node.operand, Value):
-            raise node.operand.at.error("a column is missing: texts are in single quotes, columns are not")
+            raise node.operand.at.error("no column is given: write strings in single quotes, columns without")
         column = self._columns.find(node.operand)
         base = type_base(column.field.type)
         if base not in _PREFIXED:

@@ -69,7 +69,7 @@ def cast_value(name: str, numbers: Sequence[str], inner: Value, word: Place, at:
     try:
         return inner if inner.kind == "null" else _cast(name, numbers, inner, at)
     except (ValueError, InvalidOperation, OverflowError) as error:
-        reason = str(error) if type(error) is ValueError else "it has no such value"
+        reason = str(error) if type(error) is ValueError else "the type has no such value"
         raise inner.at.error(f"{inner.at.quoted} cannot be read as {name}: {reason}") from None
 
 
@@ -155,7 +155,7 @@ def like(operand: Operand, pattern: Value, escape: Value | None, negated: bool, 
     if pattern.kind == "null":
         return Prefix(operand, pattern, negated, at)
     if pattern.kind != "text":
-        raise pattern.at.unparsable("like takes a text: like 'abc%'")
+        raise pattern.at.unparsable("like takes a string: like 'abc%'")
     text, plain, i = pattern.value, [], 0
     while i < len(text):
         if text[i] == sign:
@@ -184,5 +184,5 @@ def prefix_of(operand: Operand, prefix: Value, at: Place) -> Condition:
         The prefix is neither text nor bytes nor null.
     """
     if prefix.kind not in ("text", "bytes", "null"):
-        raise prefix.at.unparsable("a prefix is a text like 'abc' or bytes like x'00ff'")
+        raise prefix.at.unparsable("a prefix is a string like 'abc' or bytes like x'00ff'")
     return Prefix(operand, prefix, False, at)

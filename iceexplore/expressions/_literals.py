@@ -207,7 +207,7 @@ def _nanos(value: Value, zoned: bool) -> int:
 def _text(value: Value) -> str:
     found = str(_only(value, "'abc'", "text"))
     if not found.isascii() and any("\ud800" <= c <= "\udfff" for c in found):
-        raise ValueError("the text contains a lone surrogate, which is not valid in a string")
+        raise ValueError("the string contains a lone surrogate, which UTF-8 cannot encode")
     return found
 
 

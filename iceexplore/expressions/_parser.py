@@ -31,7 +31,7 @@ __all__ = [
 
 #: Hints for characters that are not allowed in a filter.
 HELP = {
-    "&&": "write and", "&": "write and", "||": "write or (texts cannot be joined)", "|": "write or",
+    "&&": "write and", "&": "write and", "||": "write or (strings cannot be concatenated)", "|": "write or",
     "?": "parameters are not supported: write the value", ":": "parameters are not supported: write the value",
     "[": "filters on elements of lists and maps are not supported", "{": "only columns and literals can be compared",
     ";": "only one condition is allowed",
@@ -96,8 +96,8 @@ class Cursor:
 #: Maximum depth of nested parentheses.
 MAX_DEPTH = 64
 _COMPARISONS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
-#: Reserved words cannot begin an operand.
 _SUBQUERY = "subqueries are not supported: only columns and literals can be compared"
+#: Reserved words cannot begin an operand.
 _RESERVED = frozenset(["and", "or", "not", "in", "is", "like", "between", "escape", "ilike", "rlike"])
 _CALLS = {
     "isnan": "nan", "is_nan": "nan", "isnull": "null", "is_null": "null", "isnotnull": "null", "is_not_null": "null",
@@ -247,7 +247,7 @@ class _Parser(Cursor):
     def _literal(self, wanted: str) -> Value:
         found = self._value_operand(wanted)
         if isinstance(found, Name):
-            raise found.at.unparsable(f"expected {wanted}, not a column: write a text in single quotes, 'abc'")
+            raise found.at.unparsable(f"expected {wanted}, not a column: write strings in single quotes, 'abc'")
         return found
 
     def _value_operand(self, wanted: str) -> Operand:
@@ -344,7 +344,7 @@ class _Parser(Cursor):
         operand = self._value_operand("a column")
         prefix = None
         if kind == "starts":
-            self.expect(",", "and the prefix")
+            self.expect(",", "and a prefix")
             prefix = self._literal("a prefix like 'abc'")
         self.expect(")", "after the " + ("prefix" if prefix else "literal" if kind == "typed" else "column"))
         at = word.at.to(self.last())
