@@ -35,8 +35,8 @@ __all__ = [
     "Strings",
 ]
 
-#: A value of any type of Iceberg as Python has it (None, bool, int, float, Decimal, str, bytes, UUID, dates and times,
-#: lists, dictionaries) or as NumPy and pandas do: a schema that is read at run time says which.
+#: A value of any Iceberg type as a Python object (None, bool, int, float, Decimal, str, bytes, UUID, dates and times,
+#: lists, dictionaries) or as a NumPy or pandas object. Its type is known only at run time, from the table's schema.
 PlainValue: TypeAlias = Any
 #: An array whose class is chosen at run time by its type (struct, list, map, extension). The stubs give `pa.Array` none
 #: of the attributes of its subclasses; likewise scalars and types.

@@ -258,7 +258,7 @@ class _Positions:
         return number
 
     def _pack(self) -> None:
-        """Turn plain numbers into bitmaps."""
+        """Move the positions that are still held in arrays into bitmaps."""
         for code, some in self._grouped():
             old, new = self._bitmaps.get(code), bitmap_of(some)
             if old is None:
@@ -271,7 +271,7 @@ class _Positions:
             self._budget.reserve(_bitmap_bytes(old) - before, _WHAT)
 
     def _grouped(self) -> list[tuple[int, Positions]]:
-        """Return the plain numbers by path, ascending without duplicates, and clear them."""
+        """Return the positions held in arrays, by path, ascending and without duplicates, and clear the arrays."""
         if not self._rows:
             return []
         codes, positions = np.concatenate(self._codes), np.concatenate(self._positions)

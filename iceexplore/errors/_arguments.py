@@ -25,7 +25,7 @@ __all__ = [
     "whole_numbers_of",
 ]
 
-#: An argument of any type, as a user gave it: the function that takes it checks it by using it.
+#: A user's argument, which may have any type: the function that receives it raises an error if the type is wrong.
 Unchecked: TypeAlias = Any
 
 

@@ -82,7 +82,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("field-id-unknown", "warning", "untidy", (), "A data file has field ids that the table never assigned", "Readers ignore the column.", "Check whether the file belongs to this table."),
     ProblemKind("file-corrupt", "error", "fail", (10,), "A file is damaged or has an unexpected format", "Readers of the file fail, or return wrong rows.", "Restore the file or go back to a snapshot without it."),
     ProblemKind("file-missing", "error", "fail", (1,), "A file that the table references is missing", "Readers that need the file fail.", "Restore the file or go back to a snapshot without it."),
-    ProblemKind("file-overwritten", "error", "wrong", (32,), "Entries of one file contradict each other", "Readers use a wrong size or count, and fail or skip rows.", "Register the file again with its real numbers."),
+    ProblemKind("file-overwritten", "error", "wrong", (32,), "Entries of one file contradict each other", "Readers use a wrong size or count, and fail or skip rows.", "Register the file again with its correct size and counts."),
     ProblemKind("file-truncated", "error", "fail", (10,), "A file ends too early", "Readers of the file fail.", "Restore the file from a backup."),
     ProblemKind("file-twice", "error", "wrong", (31,), "A data file is live more than once", "Its rows are read once per entry.", "Remove the extra entries."),
     ProblemKind("files-small", "info", "slow", (), "Data files are small", "Readers open more files than need be.", "Combine them: t.maintenance().rewrite_data_files() plans it.", health=True),

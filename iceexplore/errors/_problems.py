@@ -74,7 +74,7 @@ class Problem:
         return PROBLEM_KINDS[self.code].advice
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is shown as plain values."""
+        """Return the fields that identify the problem, by name; `entries` is not among them."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
 
     def __str__(self) -> str:

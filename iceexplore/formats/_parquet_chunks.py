@@ -20,7 +20,7 @@ __all__ = ["check_chunks"]
 
 
 class _NoBytesError(Exception):
-    """Raised when reading reaches the data."""
+    """Arrow has accepted the metadata of all chunks and requests the first bytes of data."""
 
 
 class _NoBytes(PositionedFile):

@@ -113,7 +113,7 @@ class Manifest:
         self._compared: set[int] = set()
         self._few_rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         self._tuples_compared = False
-        self._maps: dict[bool, MapStats] = {}  # the key: whether contradictions are reported
+        self._maps: dict[bool, MapStats] = {}  # by whether contradictions are reported
 
     def under(self, root: Manifest, row: int) -> Manifest:
         """Return this leaf as a leaf of another root that has an equal row for it; decoded parts are shared."""

@@ -108,7 +108,14 @@ def catalog_contents(catalog: Catalog, below: tuple[str, ...] = ()) -> Iterator[
 
 
 def _contents(catalog: Catalog, namespace: tuple[str, ...], no_views: str | None) -> NamespaceContents:
-    """List a namespace; ``no_views`` is why another one's views could not be listed, so that it is asked only once."""
+    """List the tables and views of a namespace.
+
+    Parameters
+    ----------
+    no_views
+        The reason why the catalog could not list the views of an earlier namespace; its views are not requested again.
+        None if it could.
+    """
     failed = None
     tables: tuple[tuple[str, ...], ...] = ()
     views: tuple[tuple[str, ...], ...] = ()

@@ -131,7 +131,7 @@ class Moves:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Every prefix, other spellings included."""
+        """Every prefix as written, in each of its spellings, with its current place; sorted."""
         return sorted((m.written, m.real) for m in self._by_written)
 
 

@@ -67,11 +67,11 @@ class Search(Generic[T]):
             while not self._is_over() and (end is None or time.monotonic() < end):
                 # A thread that has seen the stop of an earlier call may be about to end: then another one goes on.
                 if self._thread is None or not self._thread.is_alive():
-                    # A daemon: nothing ends a thread that hangs, and Python shall not wait for it at exit.
+                    # A daemon thread: a thread that hangs cannot be ended, and Python must not wait for it at exit.
                     self._thread = threading.Thread(target=self._until, args=(None,), name="search", daemon=True)
                     self._thread.start()
                 self._thread.join(None if end is None else max(0.0, end - time.monotonic()))
-        finally:  # also when somebody interrupts
+        finally:  # also after a KeyboardInterrupt
             self._stop.set()
 
     def _until(self, end: float | None) -> None:

@@ -148,7 +148,7 @@ def truncate_upper(values: AnyArray, length: int) -> AnyArray:
 
 
 def _raised(value: PlainValue) -> PlainValue:
-    """Return the shortest value, up to this length, that is above all values with this prefix; None if none is."""
+    """Return a value, no longer than this prefix, that is above all values with the prefix; None if there is none."""
     if isinstance(value, bytes):
         for i in range(len(value) - 1, -1, -1):
             if value[i] < 0xFF:

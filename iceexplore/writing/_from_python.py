@@ -192,7 +192,7 @@ def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bo
     except _WRONG:
         if kind is None or base != "decimal":
             raise
-        # Numbers with more digits than an integer holds, or than the first number has.
+        # Arrow cannot infer a type for integers beyond 64 bits, or for decimals with more digits than the first one.
         return pa.array(values, arrow_type(kind), from_pandas=from_pandas)
     if isinstance(values, list) and (pa.types.is_date(found.type) or pa.types.is_timestamp(found.type)):
         _refuse_mixed(values, found.type, where)

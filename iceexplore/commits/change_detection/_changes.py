@@ -104,7 +104,7 @@ class Changes:
         named = _roles(r for r in self.read if r.names_only)
         facts = [("Determined from", source)]
         if named:
-            facts.append(("Read for names", ", ".join(named)))
+            facts.append(("Read only for file names", ", ".join(named)))
         facts.append(("Unambiguous", "yes" if self.unambiguous else "no"))
         columns = ("", "change", "files", "rows", "bytes")
         tables = [CardTable("Files", columns, tuple(rows), right=frozenset((2, 3, 4)))] if rows else []

@@ -49,7 +49,7 @@ _ENTRIES, _GONE, _NEW = 10, 7, 5
 #: The maximum scale: above it, the nine simulations would take minutes and a lot of memory.
 _MOST = 10_000
 _NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
-#: The rules that the proposal's forms break.
+#: The rules that some of the compared manifest forms violate: the experiment commits them without these checks.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
 _SCHEMA = build.schema(
     [

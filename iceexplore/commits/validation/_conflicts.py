@@ -209,7 +209,7 @@ def _referenced(change: Change) -> set[str]:
 
 
 def _gone(steps: Iterable[Step], of: Collection[str], kinds: Collection[int]) -> list[str]:
-    """Return those of the files that were removed and not added again."""
+    """Return the files among ``of`` that the steps removed and did not add again."""
     wanted, types = pa.array(list(of), pa.string()), pa.array([int(k) for k in kinds], pa.int32())
     gone: dict[str, None] = {}
     for step in steps:

@@ -267,7 +267,7 @@ def contradictions(
     kind: Type | None, lower: AnyArray, upper: AnyArray, nulls: AnyArray, values: AnyArray
 ) -> Iterator[tuple[Contradiction, _Numbers]]:
     """Yield contradictions in statistics and where they occur, for concatenated columns of one type."""
-    # Java orders UUIDs differently, and bounds of the others are not values of the type.
+    # Java orders UUIDs differently, and bounds of the other types are not values of the type.
     ordered = kind is not None and type_base(kind) not in ("uuid", "geometry", "geography", "variant", "unknown")
     pairs: list[tuple[Contradiction, AnyArray, AnyArray]] = [("nulls", nulls, values)]
     if ordered:

@@ -65,7 +65,8 @@ def rebuilt_partition(
     is_file = np.asarray(pc.fill_null(pc.less(entries["content_type"], 3), False))
     present = sorted(set(spec_ids[is_file].tolist()) & specs.keys())
     if not present and kept is not None and kept.num_columns and not specs:
-        return typed_partition(kept, reader_schema, None, meaning.types, location)  # without a table: its own fields
+        # No table was given: keep the fields of the file.
+        return typed_partition(kept, reader_schema, None, meaning.types, location)
     fields: dict[int, tuple[PartitionField, np.ndarray]] = {}
     partitioned = np.zeros(len(entries), dtype=np.bool_)
     for spec_id in present:
@@ -195,7 +196,7 @@ def _one(
     if tuples is None:
         return rebuilt, problems
     values, there = tuples
-    if rebuilt.type != values.type:  # only where types are the file's own: the tuple takes precedence
+    if rebuilt.type != values.type:  # happens only if the type is unknown and each has the type in the file
         return values, problems
     return pc.if_else(there, values, rebuilt), problems
 

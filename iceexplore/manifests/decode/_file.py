@@ -144,7 +144,7 @@ class Source:
             together = {}
         if together and all(part.head.whole for part in together.values()):
             return together
-        # Damage in one part may not affect another one that is decoded alone.
+        # A part may still be readable on its own if the damage is in another part.
         alone = {least: self._decoded(data, {least})[least]}
         if together and together[least].head.rows >= alone[least].head.rows:
             return together

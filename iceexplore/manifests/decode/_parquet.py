@@ -170,7 +170,7 @@ class ParquetManifest:
         if presence:
             return array.is_valid()
         if isinstance(array.type, pa.ExtensionType):
-            array = cast(AnyExtensionArray, array).storage  # uuid
+            array = cast(AnyExtensionArray, array).storage  # Arrow reads uuid columns as an extension type
         return array.cast(pa.binary()) if pa.types.is_string(array.type) else array
 
 

@@ -99,7 +99,7 @@ def _vector(held: pa.StructArray) -> pa.StructArray:
 
 
 def stats_pairs(held: pa.StructArray) -> list[Pair]:
-    """Return 504 to 516; file counts are 32-bit, as in a manifest list."""
+    """Return fields 504 to 516 of ``manifest_stats``; file counts are 32-bit, as in a manifest list."""
     pairs: list[Pair] = []
     for field_id, child in zip(_STATS_IDS, held.type, strict=True):
         kind = _int32 if field_id in (504, 505, 506) else _int64
@@ -108,7 +108,7 @@ def stats_pairs(held: pa.StructArray) -> list[Pair]:
 
 
 def _manifest_stats(batch: EntryBatch) -> Pair | None:
-    """Return 521, which only manifests have; None if there are none."""
+    """Return field 521, ``manifest_stats``, which only entries of manifests have; None if no entry has it."""
     held = whole(batch.entries["manifest_stats"])
     if held.null_count == len(batch):
         return None

@@ -80,8 +80,8 @@ def _data_dv_without_vector(r: Rows) -> Mask:
 def _vector_of_other_file(r: Rows) -> Mask:
     out: Mask = r.has_vector & _with_equality(r)
     if r.dialect.deletion_vectors_on_entries:
-        # There a vector is part of its data file's row; it was decoded into an entry of its own, after that of the
-        # file.
+        # In such dialects a vector is part of its data file's row; decoding made it an entry of its own, after that of
+        # the file.
         out |= r.carried & _data_dv(r) & ~np.roll(r.is_kind(ContentType.DATA), 1)
         out |= r.carried & _manifest_dv(r) & ~np.roll(r.is_kind(*MANIFESTS), 1)
     return out

@@ -80,7 +80,9 @@ def _decode_int(type_: Type, base: str, data: bytes) -> PlainValue:
         if len(data) == 4:  # days, from before a promotion of date
             value *= 86_400 * temporal.TIMESTAMP_UNITS[base][0]
             if not -(2**63) <= value < 2**63:
-                raise _undecodable(type_, "the date before its promotion is out of range")
+                raise _undecodable(
+                    type_, "the value was written as a date, which is outside the range of the timestamp type"
+                )
         return temporal.timestamp_value(value, base)
     return value
 

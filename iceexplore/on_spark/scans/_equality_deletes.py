@@ -77,7 +77,7 @@ class EqualityScan:
         return frame
 
     def _several(self, deletes: Mapping[int, pa.Table]) -> bool:
-        """Return whether some of these deletes do not belong to all sets."""
+        """Return whether any of these deletes is missing from some set of deletes."""
         return any(not all(self.masks[n]) for n in deletes)
 
     # As bits ----------------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ _MOST_GROUPS = 24
 _MOST_WORDS = 1 << 22
 #: Maximum number of keys of all equality deletes together.
 _MOST_KEYS = 8_000_000
-#: Maximum number of files in a group that needs constants per file, as every Spark task is sent all links.
+#: Maximum number of files in a group that needs constants per file, as every Spark task receives those of all files.
 MOST_LINKS = 2_000
 #: Columns that are computed from a row's position in its file.
 PLACED = frozenset((POS.field_id, ROW_ID.field_id))

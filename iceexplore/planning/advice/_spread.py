@@ -221,7 +221,7 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     read = np.zeros(files.groups)
 
     def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
-        """Add the files between two shares of the rows that were not counted before."""
+        """Count the files that hold the rows from share ``first`` to share ``end``, except those already counted."""
         nonlocal last, read
         begin = np.minimum(np.floor(first * count + 1e-9), count - 1)
         stop = np.maximum(np.minimum(np.ceil(end * count - 1e-9), count) - 1, begin)
@@ -237,7 +237,7 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
         add(np.zeros_like(read), shares.nulls, shares.nulls > 0, 0)
     for span in wanted.spans:
         before, until = shares.around(span)
-        if distinct:  # at least the rows of one value, after those of the previous span
+        if distinct:  # a span holds at least the rows of one value, and begins after the previous span
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until

@@ -220,7 +220,7 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     count = len(low)
     if group is not None:
         width = int(high.max(initial=0)) + 1
-        # Ranks of each group get their own stretch of numbers; `unique` keeps these small.
+        # Shift the ranks so that those of different groups never overlap; `unique` makes the numbers small again.
         both = np.concatenate([group * width + low, group * width + high])
         low, high = np.split(np.unique(both, return_inverse=True)[1], 2)
     size = int(high.max(initial=-1)) + 1

@@ -213,7 +213,8 @@ class TableDistribution(BarPicture):
         if any(r.bars[0] and r.bars[0].rest for r in rows):
             text += f"; a small file is below {human_bytes(self.small)}"
         heads = ("files", "bytes", "rows", "deleted rows")
-        if not any(b and b.value for r in rows for b in r.bars[:2]):  # pale bars alone would mean nothing
+        if not any(b and b.value for r in rows for b in r.bars[:2]):
+            # There are only small files: their pale colour means nothing without full-size ones to compare with.
             rows = [replace(r, bars=tuple(b and Bar(b.value + b.rest, b.text) for b in r.bars)) for r in rows]
             return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows))
         return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows), "full-size files, data", "small files")

@@ -210,7 +210,7 @@ def _matching(batch: EntryBatch, step: Step, wanted: Filter) -> EntryBatch:
 
 
 def _damage(step: Step, manifest: Manifest) -> FormatError:
-    why = next((p.text for p in manifest.problems), "entries of it are missing")
+    why = next((p.text for p in manifest.problems), "some entries are missing")
     return FormatError(
         f"the changes of snapshot {step.snapshot.snapshot_id} are unknown: {why}", location=manifest.location or None
     )

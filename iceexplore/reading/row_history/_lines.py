@@ -84,7 +84,7 @@ class Line:
         return out
 
     def _backwards(self, file: FoundFile) -> list[_Span]:
-        """Return the presence of a live file in the newest step, and in earlier steps that date its deletes."""
+        """Return the presence of a live file in the newest step, and in the earlier steps that date its deletes."""
         places = {s.snapshot.snapshot_id: i for i, s in enumerate(self.steps)}
         added = places.get(file.entry["snapshot_id"], 0)
         out: list[_Span] = []
