@@ -1,4 +1,4 @@
-"""Searches that a time limit ends, and that can go on later."""
+"""Searches that stop at a time limit and can be resumed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Search(Generic[T]):
         self.complete = False
 
     def run(self, time_limit: float | None = None) -> bool:
-        """Search until the end, or for so many seconds; return whether the end was reached.
+        """Search to the end or for ``time_limit`` seconds; return whether the end was reached.
 
         A step that was left is still running in its thread; the next call waits for it and goes on.
 

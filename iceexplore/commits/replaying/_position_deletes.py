@@ -91,7 +91,7 @@ class Positions:
         return sum(not any(name in live for name in self._files.get(at, ())) for at in locations)
 
     def of(self, name: str, rows: int) -> Deleted | None:
-        """Return the deleted rows of a data file with so many rows; None if there are none."""
+        """Return the deleted rows of a data file, given its row count; None if there are none."""
         from pyroaring import BitMap64
 
         parts = self.by_file.get(name)

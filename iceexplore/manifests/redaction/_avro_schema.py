@@ -280,7 +280,7 @@ class Schema:
         return lambda v: blank
 
     def _secretless(self, plain: AvroType) -> Change | None:
-        """Return the change of values that are kept except for secrets."""
+        """Return a function that redacts only secrets in values of this type; None if they cannot contain any."""
         kind = plain["type"]
         if not self.terms.credentials or _only_numbers(plain) or kind in ("float", "double"):
             return None

@@ -62,7 +62,8 @@ class Intervals:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
-        # A file without values holds only nulls or NaN: a delete that overlaps it was widened, or shares nothing.
+        # A file with no values (only nulls or NaN) gets an arbitrary interval: deletes that may match its nulls or NaN
+        # have been widened to overlap everything, and overlapping others only prunes less.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),

@@ -155,7 +155,7 @@ def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Cl
 
 
 def _wanted(metadata: TableMetadata, schema: Schema, columns: Iterable[str] | None) -> tuple[dict[int, str], bool]:
-    """Return the names of columns by field id, and whether somebody named them: a caller, or the sort order."""
+    """Return the names of columns by field id, and whether the caller or the sort order chose them."""
     known = {name: f.field_id for name, f in _columns(schema)}
     if columns is not None:
         given = [columns] if isinstance(columns, str) else list(columns)

@@ -75,7 +75,7 @@ class Listing:
         self._search = search
 
     def run(self, time_limit: float | None = None) -> bool:
-        """List on to the end, or for so many seconds; return whether everything is listed.
+        """Continue listing to the end or for ``time_limit`` seconds; return whether everything is listed.
 
         Raises
         ------
