@@ -41,7 +41,7 @@ __all__ = ["RootClaims"]
 
 #: The code of these problems: a warning, as the whole manifest is shown, but strict reading raises it.
 SUMMARY_UNTRUE = "summary-untrue"
-#: Types whose bounds are not compared: Java orders UUIDs differently; the other types' bounds are not of the type.
+#: Types whose bounds are not compared: Java orders UUIDs differently; other bounds are not values of their type.
 _UNORDERED = frozenset({"uuid", "geometry", "geography", "variant", "unknown"})
 _INCOMPARABLE = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 _LONG = 60

@@ -30,7 +30,7 @@ __all__ = [
     "summary_problems",
 ]
 
-#: Types whose bounds are not compared: Java orders UUIDs differently; the other types' bounds are not of the type.
+#: Types whose bounds are not compared: Java orders UUIDs differently; other bounds are not values of their type.
 _UNORDERED = frozenset({"uuid", "geometry", "geography", "variant", "unknown"})
 
 
