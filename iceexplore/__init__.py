@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from iceexplore.on_spark import spark
     from iceexplore.storage import memory_limit
     from iceexplore.table import Simulation, Table, check, check_catalog, empty, open, open_catalog, sample
+    from iceexplore.view import View, open_view
 
 __all__ = [
     "AccessDeniedError",
@@ -69,6 +70,7 @@ __all__ = [
     "TableChangedError",
     "TemporaryFolderError",
     "UnsupportedError",
+    "View",
     "__version__",
     "change_scenarios",
     "check",
@@ -81,6 +83,7 @@ __all__ = [
     "open",
     "open_catalog",
     "open_file",
+    "open_view",
     "sample",
     "spark",
 ]
@@ -94,6 +97,7 @@ _LAZY = {
     "LooseFile": "iceexplore.inspect",
     "Simulation": "iceexplore.table",
     "Table": "iceexplore.table",
+    "View": "iceexplore.view",
     "change_scenarios": "iceexplore.commits",
     "check": "iceexplore.table",
     "check_catalog": "iceexplore.table",
@@ -105,6 +109,7 @@ _LAZY = {
     "open": "iceexplore.table",
     "open_catalog": "iceexplore.table",
     "open_file": "iceexplore.inspect",
+    "open_view": "iceexplore.view",
     "sample": "iceexplore.table",
     "spark": "iceexplore.on_spark",
 }
@@ -131,6 +136,7 @@ _PACKAGES = (
     "render",
     "storage",
     "verification",
+    "views",
     "widgets",
     "writing",
 )

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from iceexplore.doctor import CatalogReport
     from iceexplore.storage import ListedTable, Listing
 
-__all__ = ["Catalog"]
+__all__ = ["Catalog", "catalog_arguments"]
 
-#: The class of tables, which is in a module above.
+#: The classes of tables and views, which are in modules above.
 T = TypeVar("T")
+V = TypeVar("V")
 
 #: Namespaces that are shown, and tables of each.
 _NAMESPACES = 40
@@ -29,7 +30,7 @@ _TABLES = 25
 _UNFOLDED = 60
 
 
-class Catalog(Generic[T]):
+class Catalog(Generic[T, V]):
     """The namespaces, tables and views of a catalog or warehouse folder.
 
     Use `iceexplore.open_catalog` to get one. In a notebook it is displayed as a list that unfolds. It is listed when it
@@ -40,8 +41,8 @@ class Catalog(Generic[T]):
     ----------
     listing
         The listing that is shown.
-    open_table, check_listing
-        `iceexplore.open` and `iceexplore.check_catalog`.
+    open_table, open_view, check_listing
+        `iceexplore.open`, `iceexplore.open_view` and `iceexplore.check_catalog`.
     options
         Their options ``allow`` and ``properties``, as they were given for the catalog.
     time_limit
@@ -52,12 +53,14 @@ class Catalog(Generic[T]):
         self,
         listing: Listing,
         open_table: Callable[..., T],
+        open_view: Callable[..., V],
         check_listing: Callable[..., CatalogReport],
         options: Mapping[str, Any],
         time_limit: float | None,
     ) -> None:
         self.listing = listing
         self._open = open_table
+        self._open_view = open_view
         self._check = check_listing
         self.options = dict(options)
         self._time_limit = time_limit
@@ -98,7 +101,7 @@ class Catalog(Generic[T]):
         self._list_once()
         return self.listing.failed
 
-    def list_all(self, time_limit: float | None = None) -> Catalog[T]:
+    def list_all(self, time_limit: float | None = None) -> Catalog[T, V]:
         """List on where a time limit ended the listing, by default to the end; return this object.
 
         Parameters
@@ -137,6 +140,24 @@ class Catalog(Generic[T]):
         """
         source, catalog = self.place_of(table)
         return self._open(source, catalog=catalog, **{**self.options, **how})
+
+    def open_view(self, view: str | Sequence[str], **how: Any) -> V:
+        """Open a view. Only its metadata file is read; nothing is listed.
+
+        Parameters
+        ----------
+        view
+            Its name as `views` has it, or the parts of its name.
+        how
+            As for `iceexplore.open_view`: ``version``, ``moved``, ``strict``.
+
+        Raises
+        ------
+        CatalogError, MetadataNotFoundError
+            There is no such view; the message lists the nearest names, or what the namespace holds.
+        """
+        source, catalog = self.place_of(view)
+        return self._open_view(source, catalog=catalog, **{**self.options, **how})
 
     def place_of(self, table: object) -> tuple[Any, Any]:
         """Return the arguments ``source`` and ``catalog`` of `iceexplore.open` for a table. Nothing is read.
@@ -256,6 +277,18 @@ class Catalog(Generic[T]):
             notes.append(f"{len(groups) - _NAMESPACES:,} more namespaces: .tables has all tables.")
         out += [f'<div style="font-size:12px;opacity:.8">ℹ {e(note)}</div>' for note in notes]
         return "".join(out) + "</div>"
+
+
+def catalog_arguments(source: Any, catalog: Any, allow: Any, properties: Any) -> tuple[Any, Any, Any, Any]:  # noqa: ANN401  (arguments of `open`)
+    """Return these arguments of `open` for a table of what `open_catalog` returned, whose options are the defaults."""
+    if not isinstance(catalog, Catalog):
+        return source, catalog, allow, properties
+    given = catalog.options
+    return (
+        *catalog.place_of(source),
+        allow or given["allow"],
+        given["properties"] if properties is None else properties,
+    )
 
 
 def _code(name: str) -> Html:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import iceexplore as ix  # its packages are imported on first use
 from iceexplore import graph
-from iceexplore._catalog import Catalog
+from iceexplore._catalog import Catalog, catalog_arguments
 from iceexplore._samples import sample_path
 from iceexplore.errors import (
     IceexploreError,
@@ -27,6 +27,7 @@ from iceexplore.errors import (
     text_of,
     version_of,
 )
+from iceexplore.view import View, open_view
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +75,7 @@ __all__ = [
 def open(  # noqa: A001  (ix.open is the face; the module never needs the built-in)
     source: SourceLike,
     *,
-    catalog: CatalogLike | Catalog[Table] | None = None,
+    catalog: CatalogLike | Catalog[Table, View] | None = None,
     moved: Mapping[str, str | PathLike[str]] | None = None,
     version: int | str | None = None,
     allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
@@ -109,6 +110,8 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
         There is no table; the message lists what was found instead.
     FormatError
         The metadata file does not contain valid table metadata.
+    UnsupportedError
+        It is the metadata of a view: `open_view` opens that.
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError
         The storage or catalog refused access or failed.
     """
@@ -116,30 +119,18 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
         raise OptionError(f"this is a catalog, not a table: catalog['db.table'] opens one. It holds:\n{source!r}")
     if properties is not None and not isinstance(properties, Mapping):
         raise OptionError(f"properties={type(properties).__name__}: give names and values, as a dictionary")
-    source, catalog, allow, properties = _in_catalog(source, catalog, allow, properties)
+    source, catalog, allow, properties = catalog_arguments(source, catalog, allow, properties)
     state = graph.open_state(
         source, catalog=catalog, moved=moved, version=version, allow=allow, properties=properties, strict=strict
     )
     return Table(state)
 
 
-def _in_catalog(source: Any, catalog: Any, allow: Any, properties: Any) -> tuple[Any, Any, Any, Any]:  # noqa: ANN401  (arguments of `open`)
-    """Return these arguments of `open` for a table of what `open_catalog` returned, whose options are the defaults."""
-    if not isinstance(catalog, Catalog):
-        return source, catalog, allow, properties
-    given = catalog.options
-    return (
-        *catalog.place_of(source),
-        allow or given["allow"],
-        given["properties"] if properties is None else properties,
-    )
-
-
 def check(
     source: SourceLike,
     level: Literal["metadata", "files", "rows"] = "metadata",
     *,
-    catalog: CatalogLike | Catalog[Table] | None = None,
+    catalog: CatalogLike | Catalog[Table, View] | None = None,
     moved: Mapping[str, str | PathLike[str]] | None = None,
     version: int | str | None = None,
     allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
@@ -173,7 +164,7 @@ def check(
     from iceexplore.doctor import unopened
 
     start = time.perf_counter()
-    source, catalog, allow, properties = _in_catalog(source, catalog, allow, properties)
+    source, catalog, allow, properties = catalog_arguments(source, catalog, allow, properties)
     options: dict[str, Any] = {"catalog": catalog, "moved": moved, "allow": allow, "properties": properties}
     try:
         table = open(source, version=version, **options)
@@ -189,7 +180,7 @@ def open_catalog(
     allow: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
     properties: Mapping[str, str] | None = None,
     time_limit: float | None = 10.0,
-) -> Catalog[Table]:
+) -> Catalog[Table, View]:
     """Open a catalog or warehouse folder: an object that shows its namespaces, tables and views, and opens tables.
 
     Nothing is listed before the object is shown or asked for what it holds.
@@ -222,11 +213,11 @@ def open_catalog(
 
     limit = None if time_limit is None else seconds_of("time_limit", time_limit)
     how: dict[str, Any] = {"allow": allow, "properties": properties}
-    return Catalog(list_tables(source, **how), open, check_catalog, how, limit)
+    return Catalog(list_tables(source, **how), open, open_view, check_catalog, how, limit)
 
 
 def check_catalog(
-    catalog: CatalogLike | Catalog[Table] | str | PathLike[str],
+    catalog: CatalogLike | Catalog[Table, View] | str | PathLike[str],
     level: Literal["metadata", "files", "rows"] = "metadata",
     *,
     snapshots: Literal["current", "all"] = "current",

@@ -217,7 +217,7 @@ def _health() -> str:
     """Return the table of health codes."""
     lines = ["| code | what is found | severity | what to do |", "|---|---|---|---|"]
     for code, kind in PROBLEM_KINDS.items():
-        if kind.health:
+        if kind.health and not code.startswith("view-"):  # those are in docs/views.md
             severities = "untidy" if kind.effect == "untidy" else "slow" if code in _ALWAYS_SLOW else "slow, untidy"
             lines.append(f"| `{code}` | {kind.title} | {severities} | {kind.remedy} |")
     return "\n".join(lines) + "\n"

@@ -24,8 +24,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 #: Top to bottom, as in ARCHITECTURE.md: a package imports only those below it.
 HOUSE = (
     "cli", "faces", "widgets", "labs", "on_spark", "doctor", "verification", "commits", "writing", "reading",
-    "planning", "expressions", "inspect", "graph", "manifests", "deletes", "formats", "metadata", "storage", "render",
-    "errors", "arrow",
+    "planning", "expressions", "inspect", "graph", "views", "manifests", "deletes", "formats", "metadata", "storage",
+    "render", "errors", "arrow",
 )  # fmt: skip
 
 #: Modules in a folder: beyond, it holds more than one theme.

@@ -143,4 +143,12 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("totals-differ", "warning", "wrong", (29, 70), "Counts of live files or rows contradict each other", "Rows may be missing or reappear.", "Compare with a backup or an older snapshot.", strict=True),
     ProblemKind("unsupported", "warning", "untidy", (), "The table uses an unsupported feature", "Everything else is shown.", "Use a reader that supports it, or a newer iceexplore."),
     ProblemKind("value-undecodable", "warning", "wrong", (62,), "A stored value cannot be decoded as its type", "Readers may fail or prune wrongly.", "Rewrite the manifest without the value: t.check().repair() plans it."),
+    ProblemKind("view-aliases", "warning", "wrong", (), "Aliases or docs of a view do not fit its columns", "Engines may name the columns wrongly or refuse the view.", "Replace the view.", strict=True),
+    ProblemKind("view-dialect-twice", "warning", "wrong", (), "A view has several SQL texts for one dialect", "Engines run different queries, because the spec allows one text for each dialect.", "Replace the view."),
+    ProblemKind("view-invalid", "error", "fail", (), "View metadata breaks the spec", "Engines may refuse the view.", "Replace it, or go back to an older metadata file: ix.open_view(..., version=...)."),
+    ProblemKind("view-log-differs", "warning", "wrong", (), "A view's version log contradicts its versions", "Time travel may choose the wrong version.", "Travel by version id."),
+    ProblemKind("view-representation-unknown", "info", "untidy", (), "A view has representations of unknown types", "Engines that do not know the type ignore it.", "Check that the dialects that you use are stored: v.dialects."),
+    ProblemKind("view-version-expired", "info", "untidy", (), "A view's version log names versions that have expired", "Time travel to their times fails.", "Travel to a version that still exists."),
+    ProblemKind("view-version-ids", "warning", "untidy", (), "Version ids of a view do not increase", "Engines that take the largest id for the newest version choose the wrong one.", "Replace the view."),
+    ProblemKind("view-versions-many", "info", "untidy", (), "A view keeps more versions than its properties allow", "The metadata file grows with each change.", "Raise version.history.num-entries, or replace the view with an engine that removes the oldest versions.", health=True),
 )

@@ -88,8 +88,8 @@ def narrowed(code: str, field: str | None, severity: Severity | None = None) -> 
     Parameters
     ----------
     severity
-        The problem's own severity: metadata that readers tolerate (a warning of ``metadata-invalid``) is at most
-        ``untidy``.
+        The problem's own severity: metadata that readers tolerate (a warning of ``metadata-invalid`` or
+        ``view-invalid``) is at most ``untidy``.
 
     Raises
     ------
@@ -102,6 +102,6 @@ def narrowed(code: str, field: str | None, severity: Severity | None = None) -> 
         if field and pattern.fullmatch(field):
             effect, modes = its_effect, its_modes
             break
-    if code == "metadata-invalid" and severity == "warning" and effect == "fail":
+    if code in ("metadata-invalid", "view-invalid") and severity == "warning" and effect == "fail":
         effect = "untidy"
     return effect, modes

@@ -3,51 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from datetime import UTC, date, datetime
 from operator import itemgetter
 from typing import TypeAlias
 
 from iceexplore.errors import OptionError, SnapshotNotFoundError, problem
 from iceexplore.graph._state import TableState, state_of
-from iceexplore.metadata import Ref, Snapshot, TableMetadata, ancestry, format_ms, in_order, schema_at
+from iceexplore.metadata import Ref, Snapshot, TableMetadata, ancestry, format_ms, in_order, schema_at, to_ms
 from iceexplore.storage import open_version, same_location
 
 __all__ = ["SnapshotLike", "clock", "format_ms", "resolve_state", "snapshot_of", "to_ms", "travel"]
 
 #: A state of a table: a snapshot, its id (also as text), a ref, its name, or a state of this or another table.
 SnapshotLike: TypeAlias = TableState | Snapshot | Ref | int | str
-
-
-def to_ms(when: object) -> int:
-    """Return a time as milliseconds since the epoch.
-
-    Takes a datetime, date, ISO text, pandas Timestamp, or milliseconds. A time without a zone is UTC.
-
-    Raises
-    ------
-    OptionError
-        It is of another type, or not an ISO text.
-    """
-    if isinstance(when, bool):
-        raise OptionError(f"timestamp={when!r}: give a datetime, ISO text or milliseconds since the epoch")
-    if isinstance(when, int):
-        return when
-    if isinstance(when, str):
-        text = when.strip()
-        try:
-            when = datetime.fromisoformat(text)
-        except ValueError:
-            raise OptionError(
-                f"timestamp={text!r} is not an ISO date or time; use '2024-01-31' or '2024-01-31T12:00:00+00:00'"
-            ) from None
-    if isinstance(when, datetime):
-        aware = when if when.tzinfo else when.replace(tzinfo=UTC)
-        # Use integers: seconds as floats lose milliseconds from the year 2255 on.
-        delta = aware - datetime(1970, 1, 1, tzinfo=UTC)
-        return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
-    if isinstance(when, date):
-        return to_ms(datetime(when.year, when.month, when.day, tzinfo=UTC))
-    raise OptionError(f"timestamp={when!r}: give a datetime, ISO text or milliseconds since the epoch")
 
 
 def clock(metadata: TableMetadata) -> tuple[list[tuple[int, int]], bool]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame as SparkFrame
     from pyspark.sql import SparkSession
 
-__all__ = ["Build", "Definition", "MetadataTable", "OnSpark"]
+__all__ = ["Build", "Definition", "FrameTable", "MetadataTable", "OnSpark"]
 
 #: Builds a metadata table on Spark from the state, the session, the table's name, ``flat``, ``columns`` and
 #: ``on_error``.
@@ -50,39 +51,49 @@ class Definition:
     by_leaf: ByLeaf | None = None
 
 
-class MetadataTable:
-    """One metadata table of one table. Nothing is read until it is called.
+class FrameTable:
+    """A small table of metadata: call it for a pandas data frame, ``.arrow()`` for an Arrow table.
 
-    Examples
-    --------
-    >>> t.inspect.files()             # pandas, Arrow-backed: every digit of every integer is kept
-    >>> t.inspect.files(flat=True)    # a plain column for each partition field and metric
-    >>> t.inspect.files.essentials()  # the columns to look at first, with short names
-    >>> t.inspect.files.arrow()       # pyarrow.Table
-    >>> t.inspect.files(spark=spark)  # a Spark DataFrame, built by the workers
+    Parameters
+    ----------
+    schema
+        Returns the columns; reads nothing.
+    build
+        Reads the table, in parts of this schema.
+    docs
+        A description of each column; a key ``table.column`` applies to that table only.
     """
 
-    def __init__(self, state: TableState, definition: Definition, on_spark: OnSpark | None = None) -> None:
-        self._state = state
-        self._definition = definition
-        self._on_spark = on_spark
-        self.__doc__ = definition.doc
+    def __init__(
+        self,
+        name: str,
+        doc: str,
+        schema: Callable[[], pa.Schema],
+        build: Callable[[pa.Schema], Iterable[pa.Table]],
+        docs: Mapping[str, str],
+    ) -> None:
+        self._name = name
+        self._doc = doc
+        self._schema = schema
+        self._build = build
+        self._docs = docs
+        self.__doc__ = doc
 
     @property
     def name(self) -> str:
-        """The table's name, as in Spark's ``SELECT * FROM db.table.<name>``."""
-        return self._definition.name
+        """The table's name."""
+        return self._name
 
     @property
     def schema(self) -> pa.Schema:
         """The table's columns and their types. Reads nothing."""
-        return self._definition.schema(self._state)
+        return self._schema()
 
     @property
     def columns(self) -> dict[str, str]:
         """A description of each column, by name. Reads nothing."""
-        own = {k.partition(".")[2]: v for k, v in COLUMN_DOCS.items() if k.startswith(f"{self.name}.")}
-        return {name: own.get(name) or COLUMN_DOCS.get(name, "") for name in self.schema.names}
+        docs = self._docs
+        return {name: docs.get(f"{self.name}.{name}", docs.get(name, "")) for name in self.schema.names}
 
     def arrow(self, *, flat: bool = False) -> pa.Table:
         """Return the table as Arrow.
@@ -97,10 +108,10 @@ class MetadataTable:
         ------
         IceexploreError
             A file is damaged or cannot be read and the table was opened with ``strict=True``; otherwise the fault is
-            added to ``t.problems``.
+            added to ``.problems``.
         """
         schema = self.schema
-        parts = list(self._definition.build(self._state, schema))
+        parts = list(self._build(schema))
         table = pa.concat_tables(parts) if parts else schema.empty_table()
         while flat and any(pa.types.is_struct(f.type) for f in table.schema):
             table = table.flatten()
@@ -111,6 +122,57 @@ class MetadataTable:
         table: Any = self.arrow()  # pyarrow-stubs leaves the export untyped
         stream: object = table.__arrow_c_stream__(requested_schema)
         return stream
+
+    def __call__(self, *, flat: bool = False) -> pd.DataFrame:
+        """Return the table as a pandas data frame with Arrow-backed columns; see `arrow` for ``flat`` and errors."""
+        import pandas as pd
+
+        frame: pd.DataFrame = self.arrow(flat=flat).to_pandas(types_mapper=pd.ArrowDtype)
+        return shown_frame(frame)
+
+    def _calls(self) -> str:
+        return f".inspect.{self.name}()"
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        docs = self.columns
+        return [(f.name, _type_name(f.type), docs[f.name]) for f in self.schema]
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        name, kind = (max((len(r[i]) for r in rows), default=0) for i in (0, 1))
+        lines = [f"{self.name}: {self._doc}", f"  call it for pandas: {self._calls()}"]
+        return "\n".join([*lines, *[f"  {n:{name}}  {t:{kind}}  {d}".rstrip() for n, t, d in rows]])
+
+    def _repr_html_(self) -> str:
+        caption = f"{self.name}: {self._doc} Call it for pandas: {self._calls()}"
+        return str(html_table(("column", "type", "description"), self._rows(), caption))
+
+
+class MetadataTable(FrameTable):
+    """One metadata table of one table, named as in Spark's ``SELECT * FROM db.table.<name>``.
+
+    Nothing is read until it is called.
+
+    Examples
+    --------
+    >>> t.inspect.files()             # pandas, Arrow-backed: every digit of every integer is kept
+    >>> t.inspect.files(flat=True)    # a plain column for each partition field and metric
+    >>> t.inspect.files.essentials()  # the columns to look at first, with short names
+    >>> t.inspect.files.arrow()       # pyarrow.Table
+    >>> t.inspect.files(spark=spark)  # a Spark DataFrame, built by the workers
+    """
+
+    def __init__(self, state: TableState, definition: Definition, on_spark: OnSpark | None = None) -> None:
+        super().__init__(
+            definition.name,
+            definition.doc,
+            partial(definition.schema, state),
+            partial(definition.build, state),
+            COLUMN_DOCS,
+        )
+        self._state = state
+        self._definition = definition
+        self._on_spark = on_spark
 
     def by_leaf(self) -> LeafRows | None:
         """Return the table's rows built on access; None for a table that is not read one manifest at a time.
@@ -169,10 +231,7 @@ class MetadataTable:
             return self._on_spark(self._state, spark, self.name, flat=flat, columns=columns, on_error=on_error)
         if columns is not None:
             raise OptionError("columns= works on Spark only: give spark=, or select columns of the data frame")
-        import pandas as pd
-
-        frame: pd.DataFrame = self.arrow(flat=flat).to_pandas(types_mapper=pd.ArrowDtype)
-        return shown_frame(frame)
+        return super().__call__(flat=flat)
 
     def essentials(self) -> pd.DataFrame:
         """Return what a person looks for first, as a pandas data frame that fits a terminal or a notebook's cell.
@@ -188,23 +247,8 @@ class MetadataTable:
         """
         return to_frame(essentials(self.name, self.arrow(), self._state))
 
-    def _rows(self) -> list[tuple[str, str, str]]:
-        docs = self.columns
-        return [(f.name, _type_name(f.type), docs[f.name]) for f in self.schema]
-
-    def __repr__(self) -> str:
-        rows = self._rows()
-        name, kind = (max((len(r[i]) for r in rows), default=0) for i in (0, 1))
-        lines = [
-            f"{self.name}: {self._definition.doc}",
-            f"  call it for pandas: .inspect.{self.name}(), or .inspect.{self.name}.essentials()",
-        ]
-        return "\n".join([*lines, *[f"  {n:{name}}  {t:{kind}}  {d}".rstrip() for n, t, d in rows]])
-
-    def _repr_html_(self) -> str:
-        call = f".inspect.{self.name}(), or with fewer columns .inspect.{self.name}.essentials()"
-        caption = f"{self.name}: {self._definition.doc} Call it for pandas: {call}"
-        return str(html_table(("column", "type", "description"), self._rows(), caption))
+    def _calls(self) -> str:
+        return f"{super()._calls()}, or with fewer columns .inspect.{self.name}.essentials()"
 
 
 def _type_name(kind: DynamicType) -> str:

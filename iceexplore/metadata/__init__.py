@@ -7,9 +7,10 @@ from iceexplore.metadata._order import ancestry, in_order
 from iceexplore.metadata._partitioning import check_names, check_sources, partition_type
 from iceexplore.metadata._shown import format_ms
 from iceexplore.metadata._text import format_sort_order, format_spec, format_transform, spark_type_string
-from iceexplore.metadata._travel import schema_at
+from iceexplore.metadata._travel import schema_at, to_ms
 from iceexplore.metadata.changes._others import PropertyChange, SpecChange, properties_changes, spec_changes
 from iceexplore.metadata.changes._schemas import SchemaChange, is_promotion, schema_changes
+from iceexplore.metadata.document._json_object import JsonObjectReader, Reporter
 from iceexplore.metadata.document._locations import parse_version
 from iceexplore.metadata.document._model import (
     BlobMetadata,
@@ -29,7 +30,7 @@ from iceexplore.metadata.document._model import (
 from iceexplore.metadata.document._name_mapping import name_mapping, parse_name_mapping
 from iceexplore.metadata.document._parts import parse_sort_order, parse_spec
 from iceexplore.metadata.document._table_metadata import LATEST_FORMAT_VERSION, parse_table_metadata
-from iceexplore.metadata.document._types import parse_schema, parse_type, schema_to_json, type_to_json
+from iceexplore.metadata.document._types import parse_schema, parse_type, read_schema, schema_to_json, type_to_json
 from iceexplore.metadata.transforms._bucket import BucketTransform
 from iceexplore.metadata.transforms._identity import IdentityTransform
 from iceexplore.metadata.transforms._projection import Op
@@ -80,6 +81,7 @@ __all__ = [
     "Expression",
     "INSTANT_UNITS",
     "IdentityTransform",
+    "JsonObjectReader",
     "LATEST_FORMAT_VERSION",
     "ListType",
     "MapType",
@@ -94,6 +96,7 @@ __all__ = [
     "PrimitiveType",
     "PropertyChange",
     "Ref",
+    "Reporter",
     "Schema",
     "SchemaChange",
     "Snapshot",
@@ -148,6 +151,7 @@ __all__ = [
     "parse_version",
     "partition_type",
     "properties_changes",
+    "read_schema",
     "resolve_term",
     "result_type",
     "schema_at",
@@ -156,6 +160,7 @@ __all__ = [
     "spark_type_string",
     "spec_changes",
     "time_nanos",
+    "to_ms",
     "type_base",
     "type_to_json",
     "unscaled",

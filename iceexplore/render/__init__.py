@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iceexplore.render import _escape as escape
-from iceexplore.render._card import Card, CardTable, card_html, card_text
+from iceexplore.render._card import Card, CardTable, CardText, card_html, card_text
 from iceexplore.render._display import card_of, line_of
 from iceexplore.render._frames import shown_frame, whole_numbers
 from iceexplore.render._html import Html, details, html_lines, html_page, html_table
@@ -33,6 +33,7 @@ __all__ = [
     "Box",
     "Card",
     "CardTable",
+    "CardText",
     "Column",
     "EdgeKind",
     "Html",

@@ -10,11 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from iceexplore.render import escape
+from iceexplore.render._html import html_lines
 
-__all__ = ["Card", "CardTable", "card_html", "card_text"]
+__all__ = ["Card", "CardTable", "CardText", "card_html", "card_text"]
 
 #: Maximum length of a text in HTML: a name may have ten thousand characters.
 _MOST = 1_000
+#: Lines of a text that are shown, and characters of each.
+_LINES = 60
+_LINE_LENGTH = 400
 _SIGN = {"error": "✖", "warning": "▲", "info": "ℹ"}
 _EDGE = {"error": "#c62828", "warning": "#e65100", "info": "#0277bd"}
 _MONO = "font-family:ui-monospace,monospace;"
@@ -36,6 +40,23 @@ class CardTable:
 
 
 @dataclass(frozen=True)
+class CardText:
+    """A text of several lines under a heading, such as a query; shown monospaced, long ones in part."""
+
+    heading: str
+    text: str
+    note: str = ""
+    open: bool = True
+
+    def lines(self) -> list[str]:
+        """Return the shown lines, unescaped."""
+        found = self.text[: _LINES * _LINE_LENGTH].expandtabs(4).splitlines()
+        shown = [line if len(line) <= _LINE_LENGTH else line[: _LINE_LENGTH - 1] + "…" for line in found[:_LINES]]
+        left = len(self.text) - sum(len(line) + 1 for line in found[:_LINES])
+        return [*shown, f"… {left:,} more characters"] if len(found) > _LINES or left > 0 else shown
+
+
+@dataclass(frozen=True)
 class Card:
     """The content of a card: unescaped strings."""
 
@@ -44,6 +65,7 @@ class Card:
     subtitle: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     tables: tuple[CardTable, ...] = ()
+    texts: tuple[CardText, ...] = ()
     notes: tuple[str, ...] = ()
     problems: tuple[tuple[str, str, str], ...] = ()  # severity, text, where
 
@@ -56,6 +78,9 @@ def card_text(card: Card) -> str:
         lines.append(e(card.subtitle))
     width = max((len(k) for k, _ in card.facts), default=0)
     lines.extend(f"  {e(k):<{width}}  {e(v)}" for k, v in card.facts)
+    for text in card.texts:
+        lines += ["", e(text.heading) + (f"  ({e(text.note)})" if text.note else "")]
+        lines.extend("  " + e(line) for line in text.lines())
     for table in card.tables:
         lines.append("")
         lines.append(e(table.heading) + (f"  ({e(table.note)})" if table.note else ""))
@@ -116,6 +141,7 @@ def card_html(card: Card) -> str:
         out.append(f'<div style="display:flex;flex-wrap:wrap;margin-bottom:6px">{cells}</div>')
     if card.problems:
         out.append(_problems_html(card.problems))
+    out.extend(_text_html(t) for t in card.texts)
     out.extend(_table_html(t) for t in card.tables)
     out.extend(f'<div style="margin-top:8px;font-size:12px;opacity:.8">ℹ {e(n)}</div>' for n in card.notes)
     out.append("</div>")
@@ -133,6 +159,14 @@ def _problems_html(problems: Sequence[tuple[str, str, str]]) -> str:
     return (
         f'<details style="margin-top:8px" open><summary style="cursor:pointer"><b>Problems</b> ({len(problems)})'
         f"</summary>{items}</details>"
+    )
+
+
+def _text_html(text: CardText) -> str:
+    note = f' <span style="opacity:.75;font-size:12px">{_clipped(text.note)}</span>' if text.note else ""
+    return (
+        f'<details style="margin-top:8px"{" open" if text.open else ""}><summary style="cursor:pointer">'
+        f"<b>{_clipped(text.heading)}</b>{note}</summary>{html_lines(chr(10).join(text.lines()))}</details>"
     )
 
 

@@ -16,6 +16,7 @@ from iceexplore.storage._temporary import TemporaryFolder, folder_beside, tempor
 from iceexplore.storage._zip import member_name, write_zip
 from iceexplore.storage.finding._document import parse_document
 from iceexplore.storage.finding._history import list_versions, open_version
+from iceexplore.storage.finding._kinds import TABLE, VIEW, DocumentKind
 from iceexplore.storage.finding._list import ListedTable, Listing, list_tables
 from iceexplore.storage.finding._open import open_source, reopen
 from iceexplore.storage.finding._opened import Opened, Source
@@ -40,6 +41,7 @@ __all__ = [
     "CommitFiles",
     "CommitStorage",
     "DATA_RATIO",
+    "DocumentKind",
     "Entry",
     "ExistsError",
     "FLOOR",
@@ -60,8 +62,10 @@ __all__ = [
     "Source",
     "SourceLike",
     "Storage",
+    "TABLE",
     "TemporaryFolder",
     "VARIABLE",
+    "VIEW",
     "Write",
     "WriteLog",
     "allowed",

@@ -33,7 +33,12 @@ __all__ = [
     "from_catalog",
     "from_table",
     "is_table",
+    "located",
+    "refuse_namespace",
+    "rest_answer",
+    "sql_location",
     "version_notes",
+    "warehouse_of",
 ]
 
 #: What `iceexplore.open` opens: a path or URI, an identifier in a catalog, or a PyIceberg Table.
@@ -49,7 +54,8 @@ class CatalogTable:
 
     ``table`` is PyIceberg's object. It is None if PyIceberg cannot parse the metadata. It is also None, until `read` is
     called, if only the SQL catalog's row was read, so that the metadata file is read only once; ``unread`` is then the
-    catalog and the table's identifier.
+    catalog and the table's identifier. For a view, ``sent`` is the metadata as the catalog sent it; ``no_file`` says
+    why there is no metadata file, in which case ``metadata_location`` is the view's folder.
     """
 
     name: str
@@ -58,6 +64,8 @@ class CatalogTable:
     warehouse: str | None
     table: Any | None
     unread: tuple[Any, tuple[str, ...]] | None = None
+    sent: dict[str, Any] | None = None
+    no_file: str = ""
 
     def read(self, document: Mapping[str, Any]) -> CatalogTable:
         """Return a copy with PyIceberg's object, built from the parsed metadata file as PyIceberg's loading does.
@@ -89,13 +97,13 @@ class CatalogTable:
                 f"the catalog returned no metadata-location for {'.'.join(table.name())}. "
                 "The table may only be staged; if it has files, open it by its folder"
             )
-        warehouse = _warehouse(getattr(table, "catalog", None))
+        warehouse = warehouse_of(getattr(table, "catalog", None))
         return cls(".".join(table.name()), table.metadata_location, table.io, warehouse, table)
 
     def document(self) -> dict[str, Any] | None:
         """Return the metadata as PyIceberg parsed it, without the keys that PyIceberg does not know."""
         if self.table is None:
-            return None
+            return self.sent
         document: dict[str, Any] = json.loads(self.table.metadata.model_dump_json(by_alias=True, exclude_none=True))
         return document
 
@@ -132,13 +140,14 @@ def from_catalog(identifier: object, catalog: CatalogLike, properties: Mapping[s
     except (NoSuchTableError, NoSuchNamespaceError) as e:
         if is_view(loaded, key):
             raise CatalogError(
-                f"{shown} in catalog {catalog_name(loaded)} is a view, not a table: its query names the tables it reads"
+                f"{shown} in catalog {catalog_name(loaded)} is a view, not a table: ix.open_view(name, catalog=...) "
+                "opens it, and its query names the tables it reads"
             ) from e
-        _refuse_namespace(loaded, key, e)
+        refuse_namespace(loaded, key, e)
         raise CatalogError(f"no table {shown} in catalog {catalog_name(loaded)}{_nearest(loaded, key)}") from e
     except Exception as e:
         if "." not in shown:  # PyIceberg raises a ValueError: a table's name has a namespace
-            _refuse_namespace(loaded, key, e)
+            refuse_namespace(loaded, key, e)
         # PyIceberg loads and validates in one step, and version 0.12 refuses what it does not know (variant columns)
         # and what is damaged. The metadata location can be requested alone.
         found = _without_parsing(loaded, key, shown)
@@ -194,7 +203,7 @@ def version_notes() -> tuple[str, ...]:
     )
 
 
-def _refuse_namespace(catalog: Catalog, key: str | tuple[str, ...], cause: Exception) -> None:
+def refuse_namespace(catalog: Catalog, key: str | tuple[str, ...], cause: Exception, wanted: str = "table") -> None:
     """Raise an error that says what is inside if a name is that of a namespace."""
     parts = tuple(key.split(".")) if isinstance(key, str) else key
     try:
@@ -203,8 +212,8 @@ def _refuse_namespace(catalog: Catalog, key: str | tuple[str, ...], cause: Excep
     except Exception:
         return  # the catalog cannot tell
     raise CatalogError(
-        f"{'.'.join(parts)} is a namespace of catalog {catalog_name(catalog)}, not a table; "
-        f"{inside_text(catalog, parts)}. Give the name of a table; ix.open_catalog(catalog) shows the whole catalog"
+        f"{'.'.join(parts)} is a namespace of catalog {catalog_name(catalog)}, not a {wanted}; "
+        f"{inside_text(catalog, parts)}. Give the name of a {wanted}; ix.open_catalog(catalog) shows the whole catalog"
     ) from cause
 
 
@@ -243,20 +252,22 @@ def _unread(catalog: Catalog, key: str | tuple[str, ...], shown: str) -> Catalog
 
 def _without_parsing(catalog: Catalog, key: str | tuple[str, ...], shown: str) -> CatalogTable | None:
     try:
+        config: dict[str, str] = {}
         if hasattr(catalog, "engine"):
-            location, config = _from_sql(catalog, key)
+            location = sql_location(catalog, key)
         elif hasattr(catalog, "_session") and hasattr(catalog, "url"):
             location, config = _from_rest(catalog, key)
         else:
             return None
         if not location:
             return None
-        return CatalogTable(shown, location, catalog._load_file_io(config, location), _warehouse(catalog), None)
+        return CatalogTable(shown, location, catalog._load_file_io(config, location), warehouse_of(catalog), None)
     except Exception:
         return None  # the first error is more informative
 
 
-def _from_sql(catalog: Catalog, key: str | tuple[str, ...]) -> tuple[str | None, dict[str, str]]:
+def sql_location(catalog: Catalog, key: str | tuple[str, ...], kind: str | None = None) -> str | None:
+    """Return the metadata location in a row of an SQL catalog, of a table or, with ``kind``, of a ``VIEW``."""
     from pyiceberg.catalog.sql import IcebergTables
     from sqlalchemy import select
     from sqlalchemy.orm import Session
@@ -267,19 +278,31 @@ def _from_sql(catalog: Catalog, key: str | tuple[str, ...]) -> tuple[str | None,
         IcebergTables.table_namespace == ".".join(parts[:-1]),
         IcebergTables.table_name == parts[-1],
     )
-    kind = getattr(catalog, "_iceberg_type_filter", lambda: None)()  # newer PyIceberg keeps views in the same SQL table
+    if kind is not None:
+        which = IcebergTables.iceberg_type == kind
+    else:  # newer PyIceberg keeps views in the same SQL table
+        which = getattr(catalog, "_iceberg_type_filter", lambda: None)()
     with Session(catalog.engine) as session:
-        row = session.scalar(wanted if kind is None else wanted.where(kind))
-    return None if row is None else row.metadata_location, {}
+        row = session.scalar(wanted if which is None else wanted.where(which))
+    return None if row is None else row.metadata_location
 
 
 def _from_rest(catalog: Catalog, key: str | tuple[str, ...]) -> tuple[str | None, dict[str, str]]:
     from pyiceberg.catalog.rest import Endpoints
 
-    url = catalog.url(Endpoints.load_table, prefixed=True, **catalog._split_identifier_for_path(key))
-    response = catalog._session.get(url)
+    return located(rest_answer(catalog, Endpoints.load_table, catalog._split_identifier_for_path(key)))
+
+
+def rest_answer(catalog: Catalog, endpoint: str, path: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return a REST catalog's answer to "load table" or "load view", unparsed."""
+    response = catalog._session.get(catalog.url(endpoint, prefixed=True, **path))
     response.raise_for_status()
-    answer = response.json()
+    answer: Mapping[str, Any] = response.json()
+    return answer
+
+
+def located(answer: Mapping[str, Any]) -> tuple[str | None, dict[str, str]]:
+    """Return the metadata location of a REST catalog's answer, and the options to read it with."""
     location = answer.get("metadata-location")
     config = {k: v for k, v in (answer.get("config") or {}).items() if isinstance(v, str)}
     # The credential with the longest fitting prefix wins, and wins over config (REST spec, StorageCredential).
@@ -289,6 +312,6 @@ def _from_rest(catalog: Catalog, key: str | tuple[str, ...]) -> tuple[str | None
     return location, config
 
 
-def _warehouse(catalog: Catalog) -> str | None:
+def warehouse_of(catalog: Catalog) -> str | None:
     warehouse = (getattr(catalog, "properties", None) or {}).get("warehouse")
     return warehouse if isinstance(warehouse, str) and "/" in warehouse else None

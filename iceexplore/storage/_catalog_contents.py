@@ -28,6 +28,7 @@ __all__ = [
     "is_view",
     "load_named",
     "not_a_table",
+    "view_names",
 ]
 
 #: A PyIceberg catalog, or the name of one in PyIceberg's configuration.
@@ -125,7 +126,7 @@ def _contents(catalog: Catalog, namespace: tuple[str, ...], no_views: str | None
         failed = error_text(e)
     if no_views is None:
         try:
-            views = tuple(_identifier(v) for v in _views(catalog, namespace))
+            views = tuple(_identifier(v) for v in view_names(catalog, namespace))
         except NotImplementedError:
             no_views = f"PyIceberg's {type(catalog).__name__} does not list views"
         except Exception as e:
@@ -137,7 +138,8 @@ def _identifier(names: object) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(map(str, names))  # type: ignore[call-overload]  # checked
 
 
-def _views(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+def view_names(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the identifiers of a namespace's views. Raises what the catalog raises."""
     try:
         return list(catalog.list_views(namespace))
     except NotImplementedError:
@@ -164,7 +166,7 @@ def is_view(catalog: Catalog, key: str | tuple[str, ...]) -> bool:
         return bool(catalog.view_exists(parts))
     except Exception:
         try:
-            return parts in map(_identifier, _views(catalog, parts[:-1]))
+            return parts in map(_identifier, view_names(catalog, parts[:-1]))
         except Exception:
             return False
 
@@ -239,8 +241,8 @@ def is_configured(name: str) -> bool:
         return False
 
 
-def not_a_table(what: str, catalog: Catalog, call: str) -> str:
-    """Return the text of an error for a catalog where a table is expected: what it holds, and the calls to use.
+def not_a_table(what: str, catalog: Catalog, call: str, wanted: str = "table", opener: str = "ix.open") -> str:
+    """Return the text of an error for a catalog where a table or view is expected: its content and the calls to use.
 
     Parameters
     ----------
@@ -248,10 +250,13 @@ def not_a_table(what: str, catalog: Catalog, call: str) -> str:
         How the user gave it.
     call
         The catalog as an argument of a call.
+    wanted, opener
+        What is expected, and the function that opens it.
     """
     return (
-        f"{what} is a catalog{'' if what == catalog_name(catalog) else f' ({catalog_name(catalog)})'}, not a table; "
-        f"{inside_text(catalog)}. ix.open(name, catalog={call}) opens one, and ix.open_catalog({call}) shows them all"
+        f"{what} is a catalog{'' if what == catalog_name(catalog) else f' ({catalog_name(catalog)})'}, not a "
+        f"{wanted}; {inside_text(catalog)}. {opener}(name, catalog={call}) opens one, and "
+        f"ix.open_catalog({call}) shows them all"
     )
 
 

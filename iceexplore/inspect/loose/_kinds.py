@@ -24,9 +24,11 @@ from iceexplore.formats import (
     whole_file,
 )
 from iceexplore.inspect.loose._vectors import manifest_vectors
+from iceexplore.inspect.view_tables._build import version_rows
 from iceexplore.manifests import Manifest, open_manifest, role_of
 from iceexplore.metadata import TableMetadata, parse_table_metadata
-from iceexplore.storage import Budget, Storage, load_json, parse_document
+from iceexplore.storage import VIEW, Budget, Storage, load_json, parse_document
+from iceexplore.views import parse_view_metadata
 
 __all__ = ["Content", "MAX_POSITIONS", "READERS", "vector_content"]
 
@@ -145,8 +147,9 @@ def _json(storage: Storage, location: str) -> Content:
         other = _other_json(data, location)
         if other is None:
             raise
-        kind = "view metadata" if "view-uuid" in other else "json"
-        return Content(kind, other, None, (), lambda: pa.table({"key": list(other)}))
+        if VIEW.fits(other):
+            return _view(other, location)
+        return Content("json", other, None, (), lambda: pa.table({"key": list(other)}))
     problems = Problems()
     header = {**document, **({"notes": list(notes)} if notes else {})}
     try:
@@ -155,6 +158,18 @@ def _json(storage: Storage, location: str) -> Content:
         problems.add_error(error, location)
         return Content("table metadata", header, None, tuple(problems), lambda: pa.table({"key": list(document)}))
     return Content("table metadata", header, metadata.schema(), tuple(problems), lambda: _snapshots(metadata))
+
+
+def _view(document: dict[str, Any], location: str) -> Content:
+    """Return the metadata of a view: its versions are the records."""
+    problems = Problems()
+    try:
+        metadata = parse_view_metadata(document, location, problems)
+    except (FormatError, UnsupportedError) as error:
+        problems.add_error(error, location)
+        return Content("view metadata", document, None, tuple(problems), lambda: pa.table({"key": list(document)}))
+    schema = metadata.schema(metadata.version())
+    return Content("view metadata", document, schema, tuple(problems), lambda: version_rows(metadata))
 
 
 def _other_json(data: bytes, location: str) -> dict[str, Any] | None:

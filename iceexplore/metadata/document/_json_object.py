@@ -14,26 +14,33 @@ INT = 31
 
 
 class Reporter:
-    """Reports faults as problems on one node, or, without ``problems``, raises a `FormatError`."""
+    """Reports faults as problems on one node, or, without ``problems``, raises a `FormatError`.
 
-    def __init__(self, problems: Problems | None, where: str) -> None:
+    Parameters
+    ----------
+    code
+        The problem code of documents that break the spec.
+    """
+
+    def __init__(self, problems: Problems | None, where: str, code: str = "metadata-invalid") -> None:
         self.problems = problems
         self.where = where
+        self.code = code
 
     def at(self, part: str) -> Reporter:
         """Return a reporter for a part of this node, such as ``snapshot 17``."""
-        return Reporter(self.problems, f"{self.where}#{part}")
+        return Reporter(self.problems, f"{self.where}#{part}", self.code)
 
     def error(self, text: str, key: str) -> None:
         """Report a violation of the spec that makes readers fail."""
         if self.problems is None:
-            raise FormatError(text, location=self.where or None, field=key, code="metadata-invalid")
-        self.problems.add(problem("metadata-invalid", self.where, text, field=key))
+            raise FormatError(text, location=self.where or None, field=key, code=self.code)
+        self.problems.add(problem(self.code, self.where, text, field=key))
 
     def warning(self, text: str, key: str, *, found: object = None) -> None:
         """Report a fault that readers tolerate."""
         if self.problems is not None:
-            item = problem("metadata-invalid", self.where, text, field=key, found=found, severity="warning")
+            item = problem(self.code, self.where, text, field=key, found=found, severity="warning")
             self.problems.add(item)
 
     def unsupported(self, text: str, key: str) -> None:

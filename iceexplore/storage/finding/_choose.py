@@ -19,10 +19,10 @@ from iceexplore.errors import (
     UnsupportedError,
     problem,
 )
-from iceexplore.storage._json import JsonValue
 from iceexplore.storage._location import basename, is_local, join, same_location
 from iceexplore.storage._storage import Storage
 from iceexplore.storage.finding._document import parse_document, too_large
+from iceexplore.storage.finding._kinds import TABLE, DocumentKind
 from iceexplore.storage.finding._versions import (
     HINT,
     MetadataVersion,
@@ -52,9 +52,10 @@ class Pick:
 
 
 class Picker:
-    """Chooses metadata files of one table; faults found on the way are added to ``problems``."""
+    """Chooses metadata files of one table or view; faults found on the way are added to ``problems``."""
 
-    def __init__(self, storage: Storage, problems: Problems, max_bytes: int) -> None:
+    def __init__(self, storage: Storage, problems: Problems, max_bytes: int, kind: DocumentKind = TABLE) -> None:
+        self.kind = kind
         self._storage = storage
         self._problems = problems
         self._max_bytes = max_bytes
@@ -65,7 +66,7 @@ class Picker:
             data = self._storage.read_real(real, kind="metadata", most=self._max_bytes)
         except MemoryLimitError:
             raise too_large(self._max_bytes, self._storage.unresolve(real)) from None
-        document, more = parse_document(data, self._storage.unresolve(real), self._max_bytes)
+        document, more = parse_document(data, self._storage.unresolve(real), self._max_bytes, self.kind)
         return Pick(real, document, (*notes, *more))
 
     def in_folder(self, folder: str, version: int | str | None = None) -> Pick | None:
@@ -76,7 +77,7 @@ class Picker:
         SnapshotNotFoundError
             No such version.
         FormatError
-            No file can be read as table metadata.
+            No file can be read as metadata.
         """
         hint: tuple[str, ...] = ()
         if version is None:
@@ -103,12 +104,12 @@ class Picker:
         return None if pick is None else Pick(pick.real, pick.document, (*pick.notes, *hint))
 
     def newest_of(self, reals: Sequence[str], *, one_table: bool = False) -> Pick | None:
-        """Return the newest of files whose names do not show the order; None if no file is table metadata.
+        """Return the newest of files whose names do not show the order; None if no file is metadata.
 
         Raises
         ------
         MetadataNotFoundError
-            The files belong to several tables (not checked with ``one_table``, for files in one table's folder).
+            The files belong to several tables or views (not checked with ``one_table``, for files in one folder).
         """
         picks: list[Pick] = []
         first: FormatError | UnsupportedError | None = None
@@ -124,13 +125,13 @@ class Picker:
                 raise first
             return None
         if len(picks) == 1:
-            why = "" if len(reals) == 1 else f": of {len(reals)} candidates the only table metadata"
+            why = "" if len(reals) == 1 else f": of {len(reals)} candidates the only {self.kind.name} metadata"
             return self._noted(picks[0], f"Metadata: {basename(picks[0].real)}{why}.")
-        uuids, locations = ({str(p.document.get(key)) for p in picks} for key in ("table-uuid", "location"))
+        uuids, locations = ({str(p.document.get(key)) for p in picks} for key in (self.kind.uuid, "location"))
         if len(uuids) > 1 and len(locations) > 1 and not one_table:
             listed = ", ".join(sorted(basename(p.real) for p in picks)[:12])
             raise MetadataNotFoundError(
-                f"these metadata files belong to {len(uuids)} tables; open one of them by its path: {listed}"
+                f"these metadata files belong to {len(uuids)} {self.kind.name}s; open one of them by its path: {listed}"
             )
         return self._newest(picks, one_table)
 
@@ -139,16 +140,16 @@ class Picker:
     def _newest(self, picks: list[Pick], one_table: bool) -> Pick:
         ancestors = {basename(f) for p in picks for f in _log_of(p.document)}
         heads = [p for p in picks if basename(p.real) not in ancestors] or picks
-        heads.sort(key=lambda p: (_age(p.document), basename(p.real)), reverse=True)
+        heads.sort(key=lambda p: (self.kind.age(p.document), basename(p.real)), reverse=True)
         best = heads[0]
         name = basename(best.real)
-        rivals = [p for p in heads[1:] if _is_rival(p, best)]
+        rivals = [p for p in heads[1:] if _is_rival(p, best, self.kind.uuid)]
         if not rivals:
             return self._noted(
                 best, f"Metadata: {name}, the last written of {len(picks)} metadata files of this name or number."
             )
         others = ", ".join(basename(p.real) for p in rivals[:6]) + (" …" if len(rivals) > 6 else "")
-        same_time = _age(best.document)[0] == _age(rivals[0].document)[0]
+        same_time = self.kind.age(best.document)[0] == self.kind.age(rivals[0].document)[0]
         if same_time and not one_table:
             listed = ", ".join(sorted(basename(p.real) for p in picks)[:12])
             raise MetadataNotFoundError(
@@ -157,10 +158,11 @@ class Picker:
         why = (
             "the last by name, as several were written at the same time"
             if same_time
-            else "the last written (last-updated-ms)"
+            else f"the last written ({'last-updated-ms' if self.kind == TABLE else 'version-log'})"
         )
-        uuids = len({p.document.get("table-uuid") for p in (best, *rivals)})
-        different = f" They have {uuids} table-uuids: a table was dropped and recreated here." if uuids > 1 else ""
+        uuids = len({p.document.get(self.kind.uuid) for p in (best, *rivals)})
+        again = f" They have {uuids} {self.kind.uuid}s: a {self.kind.name} was dropped and recreated here."
+        different = again if uuids > 1 else ""
         text = f"{name} was chosen, {why}; others that could be the newest: {others}.{different}"
         self._problems.add(
             problem(
@@ -276,7 +278,7 @@ class Picker:
         )
         if pick is None:
             raise FormatError(
-                f"version {version}: its files are not table metadata", location=folder, code="metadata-invalid"
+                f"version {version}: its files are not {self.kind.name} metadata", location=folder, code=self.kind.code
             )
         return pick
 
@@ -310,20 +312,12 @@ def nearest_versions(version: int | str, files: Sequence[MetadataVersion], where
     )
 
 
-def _is_rival(other: Pick, best: Pick) -> bool:
+def _is_rival(other: Pick, best: Pick, uuid: str) -> bool:
     """Return whether a file that no log names could be the newest; failed commits leave files with lower numbers."""
-    if other.document.get("table-uuid") != best.document.get("table-uuid"):
+    if other.document.get(uuid) != best.document.get(uuid):
         return True
     mine, its = parse_name(best.real), parse_name(other.real)
     return mine is None or its is None or its >= mine
-
-
-def _age(document: dict[str, Any]) -> tuple[float, float]:
-    return _number(document.get("last-updated-ms")), _number(document.get("last-sequence-number"))
-
-
-def _number(value: JsonValue) -> float:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else -1
 
 
 def _log_of(document: dict[str, Any]) -> list[str]:

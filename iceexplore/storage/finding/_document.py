@@ -9,8 +9,9 @@ from typing import Any
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.storage._budget import Budget
 from iceexplore.storage._json import JsonValue, load_json
+from iceexplore.storage.finding._kinds import TABLE, DocumentKind
 
-__all__ = ["MAX_METADATA_BYTES", "is_table_metadata", "parse_document", "too_large"]
+__all__ = ["MAX_METADATA_BYTES", "parse_document", "too_large"]
 
 #: A metadata file may not be larger than this after decompression (property ``iceexplore.max-metadata-bytes``).
 MAX_METADATA_BYTES = 1 << 28
@@ -24,19 +25,20 @@ _WORDS = ("true", "false", "null")
 
 
 def parse_document(
-    data: bytes, location: str, max_bytes: int = MAX_METADATA_BYTES
+    data: bytes, location: str, max_bytes: int = MAX_METADATA_BYTES, kind: DocumentKind = TABLE
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Parse a table metadata file; return the document and notes. Compression is detected by content.
+    """Parse a metadata file of a table or view; return the document and notes. Compression is detected by content.
 
-    A REST catalog's response to "load table" (``{"metadata-location": …, "metadata": {…}}``) is unwrapped.
+    A REST catalog's response to "load table" or "load view" (``{"metadata-location": …, "metadata": {…}}``) is
+    unwrapped.
 
     Raises
     ------
     FormatError
         Invalid gzip, UTF-8 or JSON (with the byte offset), nested too deeply, larger than ``max_bytes``,
-        or not table metadata.
+        or not metadata of the wanted kind.
     UnsupportedError
-        The file is the metadata of a view.
+        The file is the metadata of a view where a table is wanted, or the reverse.
     MemoryLimitError
         The objects of its JSON would exceed the memory limit.
     """
@@ -56,35 +58,28 @@ def parse_document(
         plain = _unzstd(data, location, max_bytes)
     if len(plain) > max_bytes:
         raise too_large(max_bytes, location)
-    document, clean = _json(plain, location, budget)
+    document, clean = _json(plain, location, budget, f"the {kind.name} metadata")
     if not clean:
         notes.append("The metadata file has escapes that are not Unicode (lone surrogates); they are shown as \ufffd.")
     if not isinstance(document, dict):
-        raise _not_metadata(f"its JSON is {_kind(document)}, not an object", location)
+        raise _not_metadata(f"its JSON is {_kind(document)}, not an object", location, kind)
     inner = document.get("metadata")
     if isinstance(inner, dict) and "format-version" not in document:
         document = inner
         notes.append("The file is a REST catalog's response; its `metadata` is shown.")
-    if "view-uuid" in document or ("view-version" in document and "versions" in document):
-        raise UnsupportedError(f"{location} is the metadata of a view (it has a view-uuid), not of a table")
-    if not is_table_metadata(document):
+    if not kind.fits(document):
+        other = kind.other
+        if other.fits(document):
+            raise UnsupportedError(
+                f"{location} is the metadata of a {other.name}, not of a {kind.name}: {other.call}(...) opens it"
+            )
         keys = ", ".join(list(map(str, document))[:8]) or "none"
-        raise _not_metadata(f"its JSON has no format-version with a schema or location; its keys are {keys}", location)
+        raise _not_metadata(f"its JSON has no {kind.needs}; its keys are {keys}", location, kind)
     return document, tuple(notes)
 
 
-def is_table_metadata(document: JsonValue) -> bool:
-    """Return whether a JSON document looks like table metadata, however damaged."""
-    return (
-        isinstance(document, dict)
-        and "format-version" in document
-        and "view-uuid" not in document
-        and any(key in document for key in ("location", "schema", "schemas", "table-uuid", "snapshots"))
-    )
-
-
-def _not_metadata(why: str, location: str) -> FormatError:
-    return FormatError(f"not Iceberg table metadata: {why}", location=location, code="metadata-invalid")
+def _not_metadata(why: str, location: str, kind: DocumentKind) -> FormatError:
+    return FormatError(f"not Iceberg {kind.name} metadata: {why}", location=location, code=kind.code)
 
 
 def _gunzip(data: bytes, location: str, max_bytes: int) -> bytearray:
@@ -139,17 +134,17 @@ def too_large(max_bytes: int, location: str) -> FormatError:
     )
 
 
-def _json(data: bytes | bytearray, location: str, budget: Budget) -> tuple[Any, bool]:
+def _json(data: bytes | bytearray, location: str, budget: Budget, what: str) -> tuple[Any, bool]:
     """Return the document, and whether its strings are valid Unicode: lone surrogates cannot be stored."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         raise FormatError(f"the metadata file is not UTF-8: {e.reason}", location=location, offset=e.start) from e
     try:
-        document = load_json(text, budget, "the table metadata")
+        document = load_json(text, budget, what)
         if "\\ud" not in text and "\\uD" not in text:
             return document, True
-        budget.reserve(8 * len(text), "the table metadata")  # two copies as UTF-16, two as text
+        budget.reserve(8 * len(text), what)  # two copies as UTF-16, two as text
         written = json.dumps(document, ensure_ascii=False)
         shown = written.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return (document, True) if shown == written else (json.loads(shown), False)

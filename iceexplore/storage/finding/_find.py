@@ -21,15 +21,17 @@ from iceexplore.errors import (
 from iceexplore.storage._location import basename, dirname, is_local, join, relative_to
 from iceexplore.storage._storage import Storage
 from iceexplore.storage.finding._choose import Pick, Picker
+from iceexplore.storage.finding._kinds import TABLE, DocumentKind
 from iceexplore.storage.finding._versions import HINT, is_metadata_name
 from iceexplore.storage.stores._backend import Entry
 
 __all__ = ["FoundFolder", "find_table", "found_folder", "missing_path", "table_folder", "tables_below"]
 
 _MOST_LOOSE = 64
-#: Java, PyIceberg and Spark write the UUID among the first keys of a metadata file.
+#: Java, PyIceberg and Spark write the UUID among the first keys of a metadata file; early drafts of views have none.
 _HEAD = 4096
-_UUID = re.compile(rb'"(view|table)-uuid"')
+_TELLING = re.compile(rb'"(table-uuid|current-snapshot-id|view-uuid|current-version-id|version-log)"\s*:')
+_OF_TABLES = (b"table-uuid", b"current-snapshot-id")
 
 
 def table_folder(metadata_file: str) -> str:
@@ -46,7 +48,7 @@ def table_folder(metadata_file: str) -> str:
 
 
 def find_table(storage: Storage, picker: Picker, root: str, version: int | str | None) -> tuple[str, Pick]:
-    """Find the table in a folder; return its own folder and the chosen metadata file.
+    """Find the table or view (see `Picker.kind`) in a folder; return its own folder and the chosen metadata file.
 
     The folder may be a table's, its metadata folder, one with loose metadata files, or one with a single table in it.
 
@@ -54,6 +56,8 @@ def find_table(storage: Storage, picker: Picker, root: str, version: int | str |
     ------
     MetadataNotFoundError
         No table, or several; the message says what the folder contains.
+    UnsupportedError
+        The folder is that of a view where a table is wanted, or the reverse.
     """
     for folder in (join(root, "metadata"), root):
         pick = picker.in_folder(folder, version)
@@ -74,21 +78,23 @@ def find_table(storage: Storage, picker: Picker, root: str, version: int | str |
     # Listing a folder of a remote store costs a request.
     depth, folders, most = (6, 2_000, 100) if is_local(root) else (3, 50, 20)
     below = list(tables_below(storage, entries, depth, folders, most))
-    tables = [one.place for one in below if not one.is_view]
-    if len(tables) == 1:
-        folder, pick = find_table(storage, picker, tables[0], version)
-        note = f"{relative_to(folder, root) or basename(folder)} is the only table under the folder that was opened."
+    tables, views = ([one.place for one in below if one.is_view == is_view] for is_view in (False, True))
+    kind = picker.kind
+    wanted = tables if kind == TABLE else views
+    if len(wanted) == 1:
+        folder, pick = find_table(storage, picker, wanted[0], version)
+        name = relative_to(folder, root) or basename(folder)
+        note = f"{name} is the only {kind.name} under the folder that was opened."
         return folder, Pick(pick.real, pick.document, (*pick.notes, note))
     inside = next((e for e in entries if e.is_folder and basename(e.real) == "metadata"), None)
-    views = [one.place for one in below if one.is_view]
     metadata = storage.entries(inside.real) if inside else []
-    error = MetadataNotFoundError(_what_is_there(root, entries, metadata, tables, views))
+    error = MetadataNotFoundError(_what_is_there(root, entries, metadata, tables, views, kind))
     error.tables = tuple(tables)
     raise error
 
 
 def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> Pick | None:
-    """Return table metadata from JSON files with other names, None if there is none."""
+    """Return metadata from JSON files with other names, None if there is none."""
     files = [e.real for e in entries if not e.is_folder and basename(e.real).endswith((".json", ".json.gz"))]
     files = [f for f in files if not basename(f).startswith(".")]
     if isinstance(version, str):
@@ -98,8 +104,8 @@ def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> P
     try:
         return picker.newest_of(files)
     except (FormatError, UnsupportedError) as e:
-        # Damaged JSON and views are reported; JSON of another kind is ignored.
-        if isinstance(e, FormatError) and e.code == "metadata-invalid" and not isinstance(version, str):
+        # Damaged JSON and views (for a table) are reported; JSON of another kind is ignored.
+        if isinstance(e, FormatError) and e.code == picker.kind.code and not isinstance(version, str):
             return None
         raise
 
@@ -175,8 +181,8 @@ def _is_view(storage: Storage, file: Entry) -> bool:
             head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
     except (IceexploreError, zlib.error):
         return False
-    found = _UUID.search(head)
-    return found is not None and found[1] == b"view"
+    found = _TELLING.search(head)
+    return found is not None and found[1] not in _OF_TABLES
 
 
 def missing_path(storage: Storage, place: str) -> MetadataNotFoundError:
@@ -198,32 +204,36 @@ def missing_path(storage: Storage, place: str) -> MetadataNotFoundError:
     return MetadataNotFoundError(text)
 
 
-def _what_is_there(root: str, entries: list[Entry], metadata: list[Entry], tables: list[str], views: list[str]) -> str:
+def _what_is_there(
+    root: str, entries: list[Entry], metadata: list[Entry], tables: list[str], views: list[str], kind: DocumentKind
+) -> str:
     if tables or views:
         parts = [_counted(root, found, what) for found, what in ((tables, "table"), (views, "view")) if found]
-        first = relative_to((tables or views)[0], root) or (tables or views)[0]
+        wanted, other = (tables, views) if kind == TABLE else (views, tables)
+        first = relative_to((wanted or other)[0], root) or (wanted or other)[0]
+        how = "Open one of them, such as" if wanted else f"{kind.other.call} opens one of them, such as"
         return (
-            f"{root} is not a table; it looks like a warehouse with {' and '.join(parts)}. Open one of them, such as "
-            f"{first}; ix.open_catalog({root!r}) shows all of them"
+            f"{root} is not a {kind.name}; it looks like a warehouse with {' and '.join(parts)}. {how} {first}; "
+            f"ix.open_catalog({root!r}) shows all of them"
         )
     names_there = [basename(e.real) + ("/" if e.is_folder else "") for e in entries]
-    start = f"no Iceberg table in {root}"
-    for mark, kind in (("_delta_log/", "a Delta Lake table"), (".hoodie/", "a Hudi table")):
+    start = f"no Iceberg {kind.name} in {root}"
+    for mark, what in (("_delta_log/", "a Delta Lake table"), (".hoodie/", "a Hudi table")):
         if mark in names_there:
-            return f"{start}: this is {kind} (it has {mark} and no metadata/)"
+            return f"{start}: this is {what} (it has {mark} and no metadata/)"
     if metadata:
         some = ", ".join(basename(e.real) for e in metadata[:5]) + (" …" if len(metadata) > 5 else "")
         return f"{start}: metadata/ has no *.metadata.json, only {len(metadata)} other files: {some}"
     # `formats` has these suffixes too, but is above this package.
-    for end, kind in ((".parquet", "Parquet"), (".orc", "ORC"), (".avro", "Avro"), (".csv", "CSV")):
+    for end, what in ((".parquet", "Parquet"), (".orc", "ORC"), (".avro", "Avro"), (".csv", "CSV")):
         count = sum(n.lower().endswith(end) for n in names_there)
         if count:
-            start += f": it holds {count} {kind} files and no table metadata (metadata/*.metadata.json)"
-            return start + ("; ix.open_file(path) shows a single manifest" if kind == "Avro" else "")
+            start += f": it holds {count} {what} files and no {kind.name} metadata (metadata/*.metadata.json)"
+            return start + ("; ix.open_file(path) shows a single manifest" if what == "Avro" else "")
     if not names_there:
         return f"{start}: the folder is empty"
     there = ", ".join(names_there[:12]) + (" …" if len(names_there) > 12 else "")
-    return f"{start}: it has neither metadata/*.metadata.json nor other table metadata. It contains: {there}"
+    return f"{start}: it has neither metadata/*.metadata.json nor other {kind.name} metadata. It contains: {there}"
 
 
 def _counted(root: str, found: list[str], what: str) -> str:

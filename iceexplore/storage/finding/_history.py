@@ -23,11 +23,12 @@ def open_version(opened: Opened, version: int | str) -> Opened:
         It is damaged or gone (the metadata log may list removed files), or the storage failed.
     """
     problems = Problems(strict=opened.source.strict)
+    kind = opened.source.kind
     files = list_versions(opened)
     found = match_version(version, files, same_location)
     if not found:
         raise nearest_versions(version, files, dirname(opened.metadata_location))
-    picker = Picker(opened.storage, problems, max_metadata_bytes(opened.source.properties))
+    picker = Picker(opened.storage, problems, max_metadata_bytes(opened.source.properties), kind)
     reals = [opened.storage.resolve(f.location) for f in found]
     pick = (
         picker.load(reals[0], f"Metadata: {found[0].name}, from version=.")
@@ -35,7 +36,7 @@ def open_version(opened: Opened, version: int | str) -> Opened:
         else picker.newest_of(reals, one_table=True)
     )
     if pick is None:
-        raise FormatError(f"version {version}: its files are not table metadata", code="metadata-invalid")
+        raise FormatError(f"version {version}: its files are not {kind.name} metadata", code=kind.code)
     if opened.catalog_table is None:
         learn_moves(opened.storage, pick)
     return make_opened(opened.storage, pick, (), problems, opened.source, opened.name, opened.catalog_table)

@@ -25,6 +25,7 @@ from iceexplore.storage._catalog import (
     version_notes,
 )
 from iceexplore.storage._catalog_contents import CatalogLike, is_catalog, is_configured, load_named, not_a_table
+from iceexplore.storage._catalog_views import from_view, is_catalog_view, view_from_catalog
 from iceexplore.storage._location import basename, canonical, check_host, dirname, is_absolute, is_local, is_uri
 from iceexplore.storage._moved import Moves, root_properties
 from iceexplore.storage._roots import allowed_places
@@ -34,6 +35,7 @@ from iceexplore.storage._zip import ZipLimits, extract_zip, is_zip
 from iceexplore.storage.finding._choose import Pick, Picker
 from iceexplore.storage.finding._find import find_table, missing_path, table_folder
 from iceexplore.storage.finding._history import open_version
+from iceexplore.storage.finding._kinds import TABLE, VIEW, DocumentKind
 from iceexplore.storage.finding._opened import Opened, Source, learn_moves, make_opened, max_metadata_bytes
 from iceexplore.storage.stores._remote import FileIOBackend
 
@@ -51,14 +53,15 @@ def open_source(
     allow: object = (),
     properties: Mapping[str, str] | None = None,
     strict: bool = False,
+    kind: DocumentKind = TABLE,
 ) -> Opened:
-    """Find a table's metadata and parse it; only one JSON file is read.
+    """Find the metadata of a table or view and parse it; only one JSON file is read.
 
     Parameters
     ----------
     source
         A table's folder, a metadata file, or a zip of a table, as a path or URI; with ``catalog=`` a table's name;
-        or a PyIceberg Table.
+        or a PyIceberg Table. For a view the same.
     catalog
         A PyIceberg catalog, or the name of one.
     moved
@@ -74,6 +77,8 @@ def open_source(
         number of concurrent requests to a remote store.
     strict
         Raise the first fault instead of recording it as a `Problem`.
+    kind
+        `TABLE` or `VIEW`.
 
     Raises
     ------
@@ -82,30 +87,36 @@ def open_source(
     SnapshotNotFoundError
         The version does not exist.
     FormatError, UnsupportedError
-        The metadata file is damaged or that of a view, or the zip is damaged or encrypted.
+        The metadata file is damaged or that of the other kind, or the zip is damaged or encrypted.
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError, MissingDependencyError, OptionError
         The storage or the catalog refused or failed, or an argument is invalid.
     """
-    if not is_table(source) and catalog is None:
+    is_object = is_table(source) if kind == TABLE else is_catalog_view(source)
+    if not is_object and catalog is None:
         if is_catalog(source):
-            raise OptionError(not_a_table("this", source, "catalog"))
+            raise OptionError(not_a_table("this", source, "catalog", kind.name, kind.call))
         if not isinstance(source, (str, os.PathLike)):
+            if is_table(source) or is_catalog_view(source):
+                raise OptionError(f"this is a {kind.other.name}, not a {kind.name}: {kind.other.call}(...) opens it")
             raise OptionError(
-                f"give a path, a URI, a name with catalog=, or a PyIceberg Table, not {type(source).__name__}"
+                f"give a path, a URI, a name with catalog=, or a PyIceberg {kind.name.title()}, not "
+                f"{type(source).__name__}"
             )
         if _EMPTY_URI.fullmatch(str(source).strip()):
             raise OptionError(
-                f"{source!r} has no folder, bucket or host; give a table folder, a metadata file or a zip, "
-                "like s3://bucket/db/table"
+                f"{source!r} has no folder, bucket or host; give a {kind.name} folder, a metadata file or a zip, "
+                f"like s3://bucket/db/{kind.name}"
             )
         given, source = source, spelled(os.fspath(source))
         try:
-            return _open(Source(source, None, moved, version, allowed_places(allow), properties, strict), fresh=False)
+            asked = Source(source, None, moved, version, allowed_places(allow), properties, strict, kind)
+            return _open(asked, fresh=False)
         except MetadataNotFoundError as e:
             if isinstance(given, str) and not os.path.exists(source) and is_configured(given):
-                raise MetadataNotFoundError(not_a_table(given, load_named(given, properties or {}), repr(given))) from e
+                loaded = load_named(given, properties or {})
+                raise MetadataNotFoundError(not_a_table(given, loaded, repr(given), kind.name, kind.call)) from e
             raise
-    return _open(Source(source, catalog, moved, version, allowed_places(allow), properties, strict), fresh=False)
+    return _open(Source(source, catalog, moved, version, allowed_places(allow), properties, strict, kind), fresh=False)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -117,6 +128,10 @@ def reopen(asked: Source) -> Opened:
 
 
 def _open(asked: Source, *, fresh: bool) -> Opened:
+    if asked.kind == VIEW:
+        if asked.catalog is not None:
+            return _open_catalog(view_from_catalog(asked.source, asked.catalog, asked.properties or {}), asked)
+        return _open_catalog(from_view(asked.source), asked) if is_catalog_view(asked.source) else _open_path(asked)
     if is_table(asked.source):
         return _open_catalog(from_table(asked.source, fresh=fresh), asked)
     if asked.catalog is not None:
@@ -145,7 +160,7 @@ def _open_path(asked: Source) -> Opened:
         properties=asked.properties,
         temporary=temporary,
     )
-    picker = Picker(storage, problems, max_metadata_bytes(asked.properties))
+    picker = Picker(storage, problems, max_metadata_bytes(asked.properties), asked.kind)
     try:
         if is_file:
             folder, pick = table_folder(place), _metadata_file(picker, storage, place, asked.version)
@@ -177,10 +192,12 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
         moves=moves,
         allow=asked.allow,
         properties=asked.properties,
-        backend=FileIOBackend(table.file_io),
+        backend=None if table.file_io is None else FileIOBackend(table.file_io),
     )
-    picker = Picker(storage, problems, max_metadata_bytes(asked.properties))
+    picker = Picker(storage, problems, max_metadata_bytes(asked.properties), asked.kind)
     try:
+        if table.no_file:
+            raise FileMissingError(table.no_file)
         pick = picker.load(metadata_file, f"Metadata: {basename(metadata_file)}, from the catalog.")
         first, table = table.file_io, table.read(pick.document)
         if table.file_io is not first:
@@ -189,8 +206,11 @@ def _open_catalog(table: CatalogTable, asked: Source) -> Opened:
         document = table.document()
         if document is None:
             raise
-        problems.add_error(e, table.metadata_location)
-        pick = Pick(metadata_file, document, ("Metadata: as sent by the catalog; its file cannot be read.",))
+        if table.no_file:
+            pick = Pick(metadata_file, document, (f"Metadata: as sent by the catalog; {table.no_file}.",))
+        else:
+            problems.add_error(e, table.metadata_location)
+            pick = Pick(metadata_file, document, ("Metadata: as sent by the catalog; its file cannot be read.",))
     location = pick.document.get("location")
     if isinstance(location, str) and location.strip():
         folder = canonical(location)
@@ -216,7 +236,7 @@ def _json_roots(storage: Storage, pick: Pick) -> list[str]:
     return [storage.moves.apply(p) or p for p in canonicals]
 
 
-#: The first bytes of files that are not table metadata. `formats` has them too, but is above this package.
+#: The first bytes of files that are not metadata. `formats` has them too, but is above this package.
 _NOT_METADATA = {
     b"Obj\x01": "an Avro file",
     b"PAR1": "a Parquet file",
@@ -232,13 +252,14 @@ def _metadata_file(picker: Picker, storage: Storage, real: str, version: int | s
             raise MetadataNotFoundError(f"no version {version!r}: there are no other metadata files beside {real}")
         return pick
     head = _head(storage, real, max(map(len, _NOT_METADATA)))
+    wanted = picker.kind
     for magic, kind in _NOT_METADATA.items():
         if head.startswith(magic):
             raise FormatError(
-                f"this is {kind}, not table metadata; open a table by its folder or metadata file, "
+                f"this is {kind}, not {wanted.name} metadata; open a {wanted.name} by its folder or metadata file, "
                 "or show this file without its table: ix.open_file(path)",
                 location=real,
-                code="metadata-invalid",
+                code=wanted.code,
             )
     return picker.load(real, f"Metadata: {basename(real)}, as given.")
 

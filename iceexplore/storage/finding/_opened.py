@@ -12,6 +12,7 @@ from iceexplore.storage._moved import find_moves
 from iceexplore.storage._storage import Storage
 from iceexplore.storage.finding._choose import Pick
 from iceexplore.storage.finding._document import MAX_METADATA_BYTES
+from iceexplore.storage.finding._kinds import TABLE, DocumentKind
 from iceexplore.storage.finding._versions import parse_name
 
 if TYPE_CHECKING:
@@ -31,13 +32,14 @@ class Source:
     allow: tuple[str, ...] = ()
     properties: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
     strict: bool = False
+    kind: DocumentKind = TABLE
     #: Returns the newest state of a table that is being committed to, instead of opening the source again.
     newest: Callable[[], Opened] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A table's metadata file, found and parsed.
+    """The metadata file of a table or view, found and parsed.
 
     Attributes
     ----------

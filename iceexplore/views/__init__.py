@@ -1,0 +1,28 @@
+"""Views: their metadata, versions, time travel and differences."""
+
+from iceexplore.views._card import view_card
+from iceexplore.views._checks import HISTORY_PROPERTY, history_entries
+from iceexplore.views._model import Representation, VersionLogEntry, ViewMetadata, ViewVersion
+from iceexplore.views._parse import LATEST_VIEW_VERSION, parse_view_metadata
+from iceexplore.views._state import ViewState, open_view_state, refreshed_view, view_state_of
+from iceexplore.views._travel import resolve_view, stored_sql, view_at, view_clock
+
+__all__ = [
+    "HISTORY_PROPERTY",
+    "LATEST_VIEW_VERSION",
+    "Representation",
+    "VersionLogEntry",
+    "ViewMetadata",
+    "ViewState",
+    "ViewVersion",
+    "history_entries",
+    "open_view_state",
+    "parse_view_metadata",
+    "refreshed_view",
+    "resolve_view",
+    "stored_sql",
+    "view_at",
+    "view_card",
+    "view_clock",
+    "view_state_of",
+]
