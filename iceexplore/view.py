@@ -206,6 +206,30 @@ class View:
         """
         return View(views.view_at(self._state, version=version, timestamp=timestamp))
 
+    def diff(
+        self, a: View | views.ViewVersion | int | str, b: View | views.ViewVersion | int | str | None = None
+    ) -> views.ViewDiff:
+        """Compare ``a`` with ``b``: SQL by dialect, columns by field id, defaults, properties.
+
+        Queries are compared as syntax trees, if sqlglot knows the dialect and can parse them, else as texts.
+
+        Parameters
+        ----------
+        a, b
+            A version, its id, or a View, which may be another view. Without ``b``, the version that is shown.
+
+        Examples
+        --------
+        >>> d = v.diff(1, 2)
+        >>> d.changes  # in words
+        >>> d.side_by_side("spark")
+        """
+        after = self._state if b is None else self._resolve(b)
+        return views.view_diff(self._resolve(a), after)
+
+    def _resolve(self, at: View | views.ViewVersion | int | str) -> views.ViewState:
+        return views.resolve_view(self._state, at._state if isinstance(at, View) else at)
+
     def refresh(self) -> View:
         """Return the newest state of the view as a new View; this one does not change.
 

@@ -31,7 +31,7 @@ HOUSE = (
 #: Modules in a folder: beyond, it holds more than one theme.
 MOST_MODULES = 22
 #: What `import iceexplore` must leave alone: each costs more than the whole import may.
-HEAVY = ("IPython", "anywidget", "datafusion", "pandas", "pyarrow.dataset", "pyiceberg", "pyspark")
+HEAVY = ("IPython", "anywidget", "datafusion", "pandas", "pyarrow.dataset", "pyiceberg", "pyspark", "sqlglot")
 
 
 @cache

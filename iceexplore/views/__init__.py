@@ -6,12 +6,20 @@ from iceexplore.views._model import Representation, VersionLogEntry, ViewMetadat
 from iceexplore.views._parse import LATEST_VIEW_VERSION, parse_view_metadata
 from iceexplore.views._state import ViewState, open_view_state, refreshed_view, view_state_of
 from iceexplore.views._travel import resolve_view, stored_sql, view_at, view_clock
+from iceexplore.views.diff._lines import SideBySide, UnifiedDiff
+from iceexplore.views.diff._view_diff import DialectDiff, ViewDiff, view_diff
+from iceexplore.views.sql._changes import SqlChange
 
 __all__ = [
+    "DialectDiff",
     "HISTORY_PROPERTY",
     "LATEST_VIEW_VERSION",
     "Representation",
+    "SideBySide",
+    "SqlChange",
+    "UnifiedDiff",
     "VersionLogEntry",
+    "ViewDiff",
     "ViewMetadata",
     "ViewState",
     "ViewVersion",
@@ -24,5 +32,6 @@ __all__ = [
     "view_at",
     "view_card",
     "view_clock",
+    "view_diff",
     "view_state_of",
 ]

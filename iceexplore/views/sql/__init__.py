@@ -1,0 +1,1 @@
+"""SQL of views as syntax trees."""

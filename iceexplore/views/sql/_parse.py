@@ -1,0 +1,132 @@
+"""Parse a view's SQL into a syntax tree with sqlglot, within limits, or say why that is impossible.
+
+The text comes from strangers: its length is limited before it is parsed, sqlglot's warnings (which would print it) are
+silenced, and nothing is ever run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from iceexplore.render import escape
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+__all__ = ["ParsedQuery", "UnparsedQuery", "format_sql", "known_dialect", "parse_query", "sql_text"]
+
+#: A longer query is compared as text only; real ones have a few thousand characters.
+MOST_CHARACTERS = 200_000
+#: Names of dialects that engines write, and sqlglot's names for them.
+_NAMES = {
+    "athena": "athena",
+    "aws-athena": "athena",
+    "databricks-sql": "databricks",
+    "dremio-sql": "dremio",
+    "google-bigquery": "bigquery",
+    "hiveql": "hive",
+    "postgresql": "postgres",
+    "prestodb": "presto",
+    "prestosql": "presto",
+    "spark-sql": "spark",
+    "spark3": "spark",
+    "sparksql": "spark",
+    "starburst": "trino",
+}
+
+
+@dataclass(frozen=True)
+class ParsedQuery:
+    """A query as a syntax tree; ``dialect`` is sqlglot's name for its dialect."""
+
+    tree: exp.Query
+    dialect: str
+
+
+@dataclass(frozen=True)
+class UnparsedQuery:
+    """The reason, a clause, why a query has no syntax tree."""
+
+    why: str
+
+
+def known_dialect(name: str | None) -> str | None:
+    """Return sqlglot's name for a dialect, compared without regard to case; None if it does not know it."""
+    from sqlglot.dialects.dialect import Dialect
+
+    plain = (name or "").strip().lower().replace("_", "-").replace(" ", "-")
+    plain = _NAMES.get(plain, plain)
+    return plain if plain and plain.isalnum() and len(plain) < 40 and Dialect.get(plain) is not None else None
+
+
+def parse_query(text: str, dialect: str | None) -> ParsedQuery | UnparsedQuery:
+    """Parse the text of one query; the result says why where that fails."""
+    try:
+        import sqlglot
+        from sqlglot import exp
+        from sqlglot.errors import ParseError, SqlglotError
+    except ImportError:
+        return UnparsedQuery("sqlglot is not installed: pip install sqlglot")
+    name = known_dialect(dialect)
+    if name is None:
+        return UnparsedQuery(f"sqlglot does not know the dialect {escape.shorten(dialect or 'of no name', 40)!r}")
+    if len(text) > MOST_CHARACTERS:
+        return UnparsedQuery(f"its SQL has more than {MOST_CHARACTERS:,} characters")
+    try:
+        with _quiet():
+            statements = [one for one in sqlglot.parse(text, dialect=name) if one is not None]
+    except ParseError as error:
+        first = (error.errors or [{}])[0]
+        place = f" (line {first['line']}, column {first['col']})" if first.get("line") else ""
+        what = escape.shorten(first.get("description") or "it cannot be parsed", 120)
+        if "<class" in what:  # sqlglot names its own classes where something is missing
+            what = "a part of it is missing"
+        return UnparsedQuery(f"its SQL is not valid {name}, according to sqlglot: {what}{place}")
+    except RecursionError:
+        return UnparsedQuery("its SQL is nested too deeply")
+    except (SqlglotError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
+        # sqlglot raises any of these on some malformed texts.
+        return UnparsedQuery(f"sqlglot cannot parse its SQL ({type(error).__name__})")
+    if len(statements) != 1:
+        return UnparsedQuery(f"its SQL has {len(statements)} statements instead of one")
+    if not isinstance(statements[0], exp.Query):
+        return UnparsedQuery("its SQL is not a SELECT statement")
+    return ParsedQuery(statements[0], name)
+
+
+def sql_text(node: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
+    """Return the SQL of a syntax tree without comments.
+
+    Raises
+    ------
+    RecursionError
+        The tree is nested too deeply.
+    """
+    with _quiet():
+        return node.sql(dialect=dialect, pretty=pretty, comments=False)
+
+
+def format_sql(text: str, dialect: str | None) -> str | None:
+    """Return a query formatted by sqlglot, one clause a line; None if it cannot be parsed."""
+    parsed = parse_query(text, dialect)
+    if isinstance(parsed, UnparsedQuery):
+        return None
+    try:
+        return sql_text(parsed.tree, parsed.dialect, pretty=True)
+    except RecursionError:
+        return None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence sqlglot's logger, which would print parts of the SQL to the terminal."""
+    logger = logging.getLogger("sqlglot")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
