@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from iceexplore.errors import OptionError, Problems
 from iceexplore.render import card_html, card_text
 
 if TYPE_CHECKING:
+    from iceexplore.doctor import Finding, Report
     from iceexplore.inspect import ViewInspect
     from iceexplore.metadata import Schema
     from iceexplore.storage import CatalogLike, ReadLog
@@ -229,6 +230,39 @@ class View:
 
     def _resolve(self, at: View | views.ViewVersion | int | str) -> views.ViewState:
         return views.resolve_view(self._state, at._state if isinstance(at, View) else at)
+
+    def check(
+        self,
+        *,
+        only: Iterable[str] | None = None,
+        skip: Iterable[str] = (),
+        baseline: Report | Iterable[Finding] | None = None,
+    ) -> Report:
+        """Find what is broken in the view, and what it means for engines.
+
+        Besides the metadata file, up to 20 other metadata files in its folder are read, to find versions that were
+        changed after they were created. No query is run.
+
+        Parameters
+        ----------
+        only, skip
+            Problem codes (`iceexplore.errors.PROBLEM_KINDS`) to report alone, or to leave out.
+        baseline
+            An earlier report; its findings are left out.
+
+        Returns
+        -------
+        Report
+            The findings, worst first, as for tables; ``report.ok`` is True if none is worse than untidy.
+
+        Raises
+        ------
+        OptionError
+            An unknown code.
+        """
+        from iceexplore.doctor import examine_view
+
+        return examine_view(self._state, only=only, skip=skip, baseline=baseline)
 
     def refresh(self) -> View:
         """Return the newest state of the view as a new View; this one does not change.

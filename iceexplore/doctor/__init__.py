@@ -4,6 +4,7 @@ from iceexplore.doctor._check import check_options, examine, examine_in_steps
 from iceexplore.doctor._tables import check_tables
 from iceexplore.doctor._unopened import unopened
 from iceexplore.doctor._untellable import UNTELLABLE
+from iceexplore.doctor._views import examine_view
 from iceexplore.doctor.checks._files import verify_here
 from iceexplore.doctor.maintenance._expire import ExpirePlan
 from iceexplore.doctor.maintenance._maintenance import Maintenance
@@ -54,6 +55,7 @@ __all__ = [
     "check_tables",
     "examine",
     "examine_in_steps",
+    "examine_view",
     "finding_lines",
     "plan_heading",
     "redacted_report",

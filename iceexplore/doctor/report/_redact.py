@@ -40,7 +40,7 @@ def redaction_note(kinds: frozenset[str]) -> str:
 
 def redaction_of(report: ReportLike, kinds: frozenset[str]) -> Redaction:
     """Return what redacts a report and its plan, so that equal locations and names stay equal in both."""
-    return Redaction(kinds, frozenset(() if report.metadata is None else _columns(report.metadata)))
+    return Redaction(kinds, _names_of(report))
 
 
 def redacted_report(report: R, kinds: frozenset[str], it: Redaction | None = None) -> R:
@@ -52,7 +52,7 @@ def redacted_report(report: R, kinds: frozenset[str], it: Redaction | None = Non
     if not kinds:
         return report
     it = redaction_of(report, kinds) if it is None else it
-    columns = frozenset(() if report.metadata is None else _columns(report.metadata))
+    columns = _names_of(report)
     changed = {
         "table": it.name(report.table) if it.names else _text(it, report.table),
         "location": it.location(report.location),
@@ -105,6 +105,10 @@ def redacted_identifier(it: Redaction, name: str) -> str:
         return it.name(name)
     folder, slash, last = name.rpartition("/")
     return (it.location(folder) if it.paths else it.secretless(folder)) + slash + _text(it, last)
+
+
+def _names_of(report: ReportLike) -> frozenset[str]:
+    return report.names | frozenset(() if report.metadata is None else _columns(report.metadata))
 
 
 def _text(it: Redaction, text: str) -> str:

@@ -30,12 +30,12 @@ JSON_VERSION = 1
 
 @dataclass(frozen=True)
 class Report:
-    """What the doctor found in a table. Iterable over its findings, the worst first.
+    """What the doctor found in a table or view. Iterable over its findings, the worst first.
 
     Attributes
     ----------
     table, location
-        The table's name, and the metadata file that was examined.
+        The name of the table or view, and the metadata file that was examined.
     format_version
         From the metadata file; None if the table could not be opened.
     level
@@ -52,6 +52,12 @@ class Report:
         The examined metadata; None if the table could not be opened, and in reports that were read from JSON.
     opened
         False if the table could not be opened: its only finding says why.
+    kind
+        ``table`` or ``view``.
+    versions
+        The ids of a view's versions; empty for a table.
+    names
+        Names of a view's columns, for redaction; empty in reports that were read from JSON.
     """
 
     table: str
@@ -64,6 +70,9 @@ class Report:
     seconds: float
     metadata: TableMetadata | None = field(repr=False, compare=False)
     opened: bool = True
+    kind: str = "table"
+    versions: tuple[int, ...] = ()
+    names: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     #: Plans the repair; None in reports that were read from JSON, and of tables that could not be opened.
     _mend: Callable[[], RepairPlan] | None = field(default=None, repr=False, compare=False)
 
@@ -127,6 +136,7 @@ class Report:
             "findings": [f.to_dict() for f in self.findings],
             "not_checked": dict(self.unknown),
             "seconds": round(self.seconds, 3),
+            **({"kind": self.kind, "versions": list(self.versions)} if self.kind != "table" else {}),
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -155,6 +165,8 @@ class Report:
             seconds=values["seconds"],
             metadata=None,
             opened=values["opened"],
+            kind=values.get("kind", "table"),
+            versions=tuple(values.get("versions", ())),
         )
 
     def timeline(self) -> pd.DataFrame:
@@ -185,10 +197,12 @@ class Report:
         Raises
         ------
         OptionError
-            The report was read from JSON, or the table could not be opened.
+            The report was read from JSON, the table could not be opened, or it is a view.
         UnsupportedError
             The table is encrypted.
         """
+        if self.kind == "view":
+            raise OptionError("views cannot be repaired: the advice of each finding says what to do in an engine")
         if self._mend is None:
             raise OptionError(
                 "this report cannot plan a repair, because it has no table: call check() on the opened table, and "

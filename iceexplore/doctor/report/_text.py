@@ -63,13 +63,19 @@ class ReportLike(Protocol):
     def metadata(self) -> TableMetadata | None: ...
     @property
     def opened(self) -> bool: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def versions(self) -> tuple[int, ...]: ...
+    @property
+    def names(self) -> frozenset[str]: ...
     def by_severity(self) -> dict[str, int]: ...
 
 
 def report_headline(report: ReportLike) -> str:
     """Return the number of findings of each severity in words."""
     if not report.opened:
-        return "the table cannot be opened"
+        return f"the {report.kind} cannot be opened"
     counts = report.by_severity()
     return ", ".join(f"{n:,} × {WORDS[name]}" for name, n in counts.items()) or "nothing found"
 
@@ -78,6 +84,9 @@ def report_scope(report: ReportLike) -> str:
     """Return what was examined, and how long that took."""
     if not report.opened:
         return f"{report.seconds:.1f} s"
+    if report.kind == "view":
+        count = len(report.versions)
+        return f"level {report.level}, {count:,} version{'' if count == 1 else 's'}, {report.seconds:.1f} s"
     total = "" if report.metadata is None else f"of {len({s.snapshot_id for s in report.metadata.snapshots}):,} "
     return f"level {report.level}, {len(report.snapshots):,} {total}snapshots, {report.seconds:.1f} s"
 
@@ -86,7 +95,7 @@ def report_notes(report: ReportLike) -> Iterator[str]:
     """Yield what could not be checked, and what a deeper level would check; unescaped."""
     for name, why in report.unknown.items() if report.opened else ():
         yield f"Not checked: {name}. {why[:1].upper()}{why[1:]}"
-    if report.opened and report.level in _DEEPER:
+    if report.opened and report.kind == "table" and report.level in _DEEPER:
         yield _DEEPER[report.level]
 
 

@@ -1,0 +1,156 @@
+"""Examine a view: what was found while opening it, the metadata files beside it, and how many versions it keeps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+
+from iceexplore.doctor._check import check_options
+from iceexplore.doctor.model._finding import Finding, finding_of, rank
+from iceexplore.doctor.report._report import Report
+from iceexplore.errors import IceexploreError, Problem, Problems, problem
+from iceexplore.storage import VIEW, MetadataVersion, list_versions, parse_document, same_location
+from iceexplore.views import (
+    HISTORY_PROPERTY,
+    ViewMetadata,
+    ViewState,
+    ViewVersion,
+    history_entries,
+    parse_view_metadata,
+)
+
+__all__ = ["examine_view"]
+
+#: Other metadata files that are opened, those with the nearest numbers.
+_MOST_OPENED = 20
+#: A larger file is not opened to look for changed versions.
+_MOST_BYTES = 32 << 20
+_FOLDER = "other metadata files"
+
+
+def examine_view(
+    state: ViewState,
+    *,
+    only: Iterable[str] | None = None,
+    skip: Iterable[str] = (),
+    baseline: Report | Iterable[Finding] | None = None,
+) -> Report:
+    """Examine a view and return what was found.
+
+    Parameters
+    ----------
+    only, skip
+        The only codes to report, and the codes to leave out.
+    baseline
+        An earlier report; its findings are left out.
+
+    Raises
+    ------
+    OptionError
+        An unknown code.
+    """
+    wanted, unwanted = check_options("metadata", only, skip)
+    start = time.perf_counter()
+    unknown: dict[str, str] = {}
+    for item in _changed_versions(state, unknown):
+        state.problems.add_examined(item, ())
+    found = [*_folded(state.problems), *map(finding_of, _too_many(state))]
+    found = [f for f in found if (wanted is None or f.code in wanted) and f.code not in unwanted]
+    if baseline is not None:
+        before = {(f.code, f.where, f.field) for f in baseline}
+        found = [f for f in found if (f.code, f.where, f.field) not in before]
+    names = {part for s in state.metadata.schemas for name, f in s.walk() for part in (name, f.name)}
+    return Report(
+        table=state.name,
+        location=state.metadata_location,
+        format_version=state.metadata.format_version,
+        level="metadata",
+        snapshots=(),
+        findings=tuple(rank(found)),
+        unknown=unknown,
+        seconds=time.perf_counter() - start,
+        metadata=None,
+        kind="view",
+        versions=tuple(dict.fromkeys(v.version_id for v in state.metadata.versions)),
+        names=frozenset(names),
+    )
+
+
+def _folded(problems: Problems) -> Iterator[Finding]:
+    """Yield a finding for each kind of problem, with all of its places."""
+    groups: dict[tuple[str, str | None, str], list[Problem]] = {}
+    for item in problems:
+        groups.setdefault((item.code, item.field, item.severity), []).append(item)
+    for items in groups.values():
+        places = list(dict.fromkeys(item.where for item in items))
+        yield finding_of(items[0], places=places, count=len(items))
+
+
+def _too_many(state: ViewState) -> Iterator[Problem]:
+    """Report more versions than the view's property keeps; Java removes the oldest with the next change."""
+    count, most = len(state.metadata.versions), history_entries(state.metadata)
+    if most is None or count <= most:
+        return
+    source = "the property" if HISTORY_PROPERTY in state.metadata.properties else "the default of"
+    text = f"The view has {count:,} versions, although {source} {HISTORY_PROPERTY} keeps {most:,}."
+    yield problem(
+        "view-versions-many", state.metadata_location, text, field=HISTORY_PROPERTY, found=count, expected=most
+    )
+
+
+def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Problem]:
+    """Report versions that differ in another metadata file of the view: "View versions are immutable" (view spec)."""
+    own = {v.version_id: v for v in reversed(state.metadata.versions)}
+    for file, metadata in _other_files(state, unknown):
+        uuids = [m.view_uuid and m.view_uuid.lower() for m in (state.metadata, metadata)]
+        if uuids[0] != uuids[1]:
+            continue  # another view of this name: dropped and created again
+        for version in metadata.versions:
+            mine = own.get(version.version_id)
+            # Without the same time of creation, it may be a version of a view that was created again.
+            if mine is None or mine.timestamp_ms != version.timestamp_ms or _content(mine) == _content(version):
+                continue
+            what = ", ".join(name for name in _content(mine) if _content(mine)[name] != _content(version)[name])
+            text = (
+                f"Version {version.version_id} differs in {file.name} ({what}), although it has the same time of "
+                "creation there: versions never change."
+            )
+            where = f"{state.metadata_location}#version {version.version_id}"
+            yield problem("view-version-changed", where, text, field=what, found=file.name)
+
+
+def _content(version: ViewVersion) -> dict[str, object]:
+    """Return what a version never changes, by its name in the spec. Summaries are left out: they describe only."""
+    return {
+        "representations": [(r.type, (r.dialect or "").lower(), r.sql) for r in version.representations],
+        "schema-id": version.schema_ids(),
+        "default-catalog": version.catalog_of(),
+        "default-namespace": version.namespace_of(),
+    }
+
+
+def _other_files(state: ViewState, unknown: dict[str, str]) -> Iterator[tuple[MetadataVersion, ViewMetadata]]:
+    """Yield the view's other metadata files, the nearest first; those that cannot be read are left out."""
+    if state.storage.is_extracted:
+        return
+    try:
+        files = list_versions(state.opened)
+    except IceexploreError as error:
+        unknown[_FOLDER] = str(error)
+        return
+    others = [f for f in files if not same_location(f.location, state.metadata_location) and f.size is not None]
+    number = state.opened.version
+    if number is not None:
+        others.sort(key=lambda f: abs((number if f.number is None else f.number) - number))
+    if len(others) > _MOST_OPENED:
+        unknown[_FOLDER] = f"only the {_MOST_OPENED} nearest of {len(others):,} were opened"
+    for file in others[:_MOST_OPENED]:
+        if (file.size or 0) > _MOST_BYTES:
+            unknown[_FOLDER] = f"{file.name} is larger than {_MOST_BYTES >> 20} MiB"
+            continue
+        try:
+            data = state.storage.read(file.location, kind="metadata")
+            document, _ = parse_document(data, file.location, kind=VIEW)
+            yield file, parse_view_metadata(document, file.location, Problems())
+        except IceexploreError as error:
+            unknown[_FOLDER] = f"{file.name} cannot be read: {error}"
