@@ -172,20 +172,27 @@ class View:
 
         return ViewInspect(self._state)
 
-    def sql(self, dialect: str | None = None) -> str:
-        """Return the query of the version that is shown, as it is stored.
+    def sql(self, dialect: str | None = None, *, translate: bool = True) -> views.ViewSql:
+        """Return the query of the version that is shown: the stored text, or a translation that is labelled as such.
 
         Parameters
         ----------
         dialect
             A dialect, without regard to case. Not needed if the query is stored in one dialect only.
+        translate
+            False: raise an error if the query is not stored in this dialect, instead of translating it with sqlglot.
+
+        Returns
+        -------
+        ViewSql
+            A string with ``dialect``, ``translated_from`` (None for a stored text) and ``notes`` on what may differ.
 
         Raises
         ------
         OptionError
-            The query is not stored in this dialect, or in several; the message lists them.
+            The query can neither be found nor translated, or it is stored in several dialects and none is given.
         """
-        return views.stored_sql(self._state, dialect)
+        return views.sql_in(self._state, dialect, translate=translate)
 
     def at(self, version: int | str | None = None, *, timestamp: object = None) -> View:
         """Return the view as of a version or a time. Give exactly one of the arguments.

@@ -5,10 +5,11 @@ from iceexplore.views._checks import HISTORY_PROPERTY, history_entries
 from iceexplore.views._model import Representation, VersionLogEntry, ViewMetadata, ViewVersion
 from iceexplore.views._parse import LATEST_VIEW_VERSION, parse_view_metadata
 from iceexplore.views._state import ViewState, open_view_state, refreshed_view, view_state_of
-from iceexplore.views._travel import resolve_view, stored_sql, view_at, view_clock
+from iceexplore.views._travel import resolve_view, view_at, view_clock
 from iceexplore.views.diff._lines import SideBySide, UnifiedDiff
 from iceexplore.views.diff._view_diff import DialectDiff, ViewDiff, view_diff
 from iceexplore.views.sql._changes import SqlChange
+from iceexplore.views.sql._translate import ViewSql, sql_in
 
 __all__ = [
     "DialectDiff",
@@ -21,6 +22,7 @@ __all__ = [
     "VersionLogEntry",
     "ViewDiff",
     "ViewMetadata",
+    "ViewSql",
     "ViewState",
     "ViewVersion",
     "history_entries",
@@ -28,7 +30,7 @@ __all__ = [
     "parse_view_metadata",
     "refreshed_view",
     "resolve_view",
-    "stored_sql",
+    "sql_in",
     "view_at",
     "view_card",
     "view_clock",

@@ -9,7 +9,7 @@ from iceexplore.metadata import format_ms, to_ms
 from iceexplore.views._model import VersionLogEntry, ViewMetadata, ViewVersion
 from iceexplore.views._state import ViewState
 
-__all__ = ["resolve_view", "stored_sql", "view_at", "view_clock"]
+__all__ = ["resolve_view", "view_at", "view_clock"]
 
 
 def view_clock(metadata: ViewMetadata) -> tuple[list[VersionLogEntry], bool]:
@@ -89,25 +89,3 @@ def _at_time(state: ViewState, ms: int) -> ViewState:
             f"has expired; the nearest that still exist: {listed}"
         )
     return state.showing(found, f"as of {format_ms(ms)}")
-
-
-def stored_sql(state: ViewState, dialect: str | None) -> str:
-    """Return the SQL of the selected version in a dialect, by default in its only one.
-
-    Raises
-    ------
-    OptionError
-        It is not stored in this dialect, or in several.
-    """
-    version = state.version
-    stored = () if version is None else version.dialects
-    listed = ", ".join(map(repr, stored)) or "none"
-    if dialect is None and len(stored) != 1:
-        raise OptionError(f"{state.name} stores its query in {len(stored)} dialects: give one of {listed}")
-    wanted = stored[0] if dialect is None else dialect
-    if not isinstance(wanted, str):
-        raise OptionError(f"dialect={dialect!r}: give the name of a dialect, one of {listed}")
-    found = None if version is None else version.representation(wanted)
-    if found is None or found.sql is None:
-        raise OptionError(f"{state.name} does not store its query in the dialect {wanted!r}; it stores {listed}")
-    return found.sql

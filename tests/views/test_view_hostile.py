@@ -52,7 +52,7 @@ def test_hostile_texts(name: str, tmp_path: Path) -> None:
 def test_errors_show_hostile_names(tmp_path: Path) -> None:
     evil = "e\x1b[31m\u202e"
     v = ix.open_view(write_view(tmp_path / "v", view([version(1, {evil: "SELECT 1", "b": "SELECT 2"})])))
-    for how in (lambda: v.sql(), lambda: v.sql(evil + "x"), lambda: v.at(evil)):
+    for how in (lambda: v.sql(), lambda: v.sql(f"{evil}x"), lambda: v.at(evil)):
         with pytest.raises(ix.OptionError) as found:
             how()
         assert "\x1b" not in str(found.value) and "\u202e" not in str(found.value)

@@ -17,7 +17,7 @@ from iceexplore.render import escape
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["ParsedQuery", "UnparsedQuery", "format_sql", "known_dialect", "parse_query", "sql_text"]
+__all__ = ["ParsedQuery", "UnparsedQuery", "format_sql", "known_dialect", "parse_query", "quiet", "sql_text"]
 
 #: A longer query is compared as text only; real ones have a few thousand characters.
 MOST_CHARACTERS = 200_000
@@ -77,7 +77,7 @@ def parse_query(text: str, dialect: str | None) -> ParsedQuery | UnparsedQuery:
     if len(text) > MOST_CHARACTERS:
         return UnparsedQuery(f"its SQL has more than {MOST_CHARACTERS:,} characters")
     try:
-        with _quiet():
+        with quiet():
             statements = [one for one in sqlglot.parse(text, dialect=name) if one is not None]
     except ParseError as error:
         first = (error.errors or [{}])[0]
@@ -106,7 +106,7 @@ def sql_text(node: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
     RecursionError
         The tree is nested too deeply.
     """
-    with _quiet():
+    with quiet():
         return node.sql(dialect=dialect, pretty=pretty, comments=False)
 
 
@@ -122,7 +122,7 @@ def format_sql(text: str, dialect: str | None) -> str | None:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence sqlglot's logger, which would print parts of the SQL to the terminal."""
     logger = logging.getLogger("sqlglot")
     before, logger.disabled = logger.disabled, True
