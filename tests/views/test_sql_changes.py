@@ -126,6 +126,8 @@ def test_dialects_decide_what_a_text_means() -> None:
         ("SELECT " + "(" * 5_000 + "1" + ")" * 5_000, "spark", "nested too deeply"),
         ("SELECT " + "not " * 5_000 + "1", "spark", "nested too deeply"),
         ("SELECT " + "1," * MOST_CHARACTERS + "1", "spark", "more than 200,000 characters"),
+        # sqlglot takes exponential time for this.
+        ("SELECT 1 FROM t" + " JOIN t" * 60, "spark", "parsing its SQL takes sqlglot too long"),
     ],
 )
 def test_what_cannot_be_parsed_has_a_reason(text: str, dialect: str | None, reason: str) -> None:

@@ -10,7 +10,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from iceexplore.render import escape
 
@@ -21,6 +22,9 @@ __all__ = ["ParsedQuery", "UnparsedQuery", "format_sql", "known_dialect", "parse
 
 #: A longer query is compared as text only; real ones have a few thousand characters.
 MOST_CHARACTERS = 200_000
+#: Steps of the parser: queries that people and engines write take one or two for each token.
+_STEPS = 50_000
+_STEPS_PER_TOKEN = 20
 #: Names of dialects that engines write, and sqlglot's names for them.
 _NAMES = {
     "athena": "athena",
@@ -66,7 +70,6 @@ def known_dialect(name: str | None) -> str | None:
 def parse_query(text: str, dialect: str | None) -> ParsedQuery | UnparsedQuery:
     """Parse the text of one query; the result says why where that fails."""
     try:
-        import sqlglot
         from sqlglot import exp
         from sqlglot.errors import ParseError, SqlglotError
     except ImportError:
@@ -78,13 +81,15 @@ def parse_query(text: str, dialect: str | None) -> ParsedQuery | UnparsedQuery:
         return UnparsedQuery(f"its SQL has more than {MOST_CHARACTERS:,} characters")
     try:
         with quiet():
-            statements = [one for one in sqlglot.parse(text, dialect=name) if one is not None]
+            statements = _statements(text, name)
+    except _TooManyStepsError:
+        return UnparsedQuery("parsing its SQL takes sqlglot too long")
     except ParseError as error:
         first = (error.errors or [{}])[0]
         place = f" (line {first['line']}, column {first['col']})" if first.get("line") else ""
         what = escape.shorten(first.get("description") or "it cannot be parsed", 120)
-        if "<class" in what:  # sqlglot names its own classes where something is missing
-            what = "a part of it is missing"
+        if "<class" in what or "<Token" in what:  # sqlglot shows its own objects
+            what = "a part of it is missing or misplaced"
         return UnparsedQuery(f"its SQL is not valid {name}, according to sqlglot: {what}{place}")
     except RecursionError:
         return UnparsedQuery("its SQL is nested too deeply")
@@ -96,6 +101,38 @@ def parse_query(text: str, dialect: str | None) -> ParsedQuery | UnparsedQuery:
     if not isinstance(statements[0], exp.Query):
         return UnparsedQuery("its SQL is not a SELECT statement")
     return ParsedQuery(statements[0], name)
+
+
+class _TooManyStepsError(Exception):
+    """Parsing takes longer than any query needs."""
+
+
+def _statements(text: str, dialect: str) -> list[exp.Expr]:
+    """Parse the statements of a text, in a limited number of steps."""
+    from sqlglot.dialects.dialect import Dialect
+
+    made = Dialect.get_or_raise(dialect)
+    tokens = made.tokenize(text)
+    parser = _bounded(made.parser_class)(dialect=made)
+    parser.steps_left = _STEPS + _STEPS_PER_TOKEN * len(tokens)
+    return [one for one in parser.parse(tokens, text) if one is not None]
+
+
+@cache
+def _bounded(parser: Any) -> Any:  # noqa: ANN401  (a class that is made here)
+    """Return a parser of sqlglot's that gives up after a number of steps.
+
+    sqlglot parses some texts in exponential time: after "a JOIN b JOIN c …" it looks for the conditions of nested
+    joins, and tries again without them. Each token that it takes, or takes back, is a call of ``_advance``.
+    """
+
+    def advance(self: Any, times: int = 1) -> None:  # noqa: ANN401
+        self.steps_left -= 1
+        if self.steps_left < 0:
+            raise _TooManyStepsError
+        parser._advance(self, times)
+
+    return type(parser)(f"Bounded{parser.__name__}", (parser,), {"_advance": advance, "steps_left": 0})
 
 
 def sql_text(node: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
