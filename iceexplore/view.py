@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from iceexplore.doctor import Finding, Report
     from iceexplore.inspect import ViewInspect
     from iceexplore.metadata import Schema
+    from iceexplore.render import SceneDrawing
     from iceexplore.storage import CatalogLike, ReadLog
 
 __all__ = ["View", "open_view"]
@@ -237,6 +238,79 @@ class View:
 
     def _resolve(self, at: View | views.ViewVersion | int | str) -> views.ViewState:
         return views.resolve_view(self._state, at._state if isinstance(at, View) else at)
+
+    def lineage(
+        self,
+        dialect: str | None = None,
+        *,
+        open_sources: bool = True,
+        catalog: CatalogLike | Catalog[Any, View] | None = None,
+        tables: Mapping[str, Any] | None = None,
+    ) -> views.ViewLineage:
+        """Return the tables and columns that the query reads, with names resolved, and those of views inside it.
+
+        Unqualified names are resolved by the version's default catalog and namespace. What the query names is opened
+        where that is possible (one metadata file each): its columns then show whose an unqualified column is, which
+        columns a star returns, and what does not fit: missing tables and columns, other types, cycles of views.
+
+        Parameters
+        ----------
+        dialect
+            By default the first stored one that can be parsed.
+        open_sources
+            False: open nothing.
+        catalog
+            The catalog of names without one; by default the one that the view was opened from.
+        tables
+            Tables and views by name: paths, Tables or Views. Others are looked for in the catalog, or for a view in a
+            folder, beside it: ``<namespace>/<name>`` and ``<namespace>.db/<name>`` in a folder above.
+
+        Raises
+        ------
+        OptionError
+            The dialect is not stored, no SQL can be parsed, or an argument is invalid.
+        UnsupportedError
+            The query has too many columns.
+        """
+        return views.view_lineage(self._state, dialect, self._opener(open_sources, catalog, tables))
+
+    def tree(
+        self,
+        *,
+        versions: object = None,
+        open_sources: bool = True,
+        catalog: CatalogLike | Catalog[Any, View] | None = None,
+        tables: Mapping[str, Any] | None = None,
+        max_nodes: int = 120,
+    ) -> SceneDrawing:
+        """Draw the view: its versions, the SQL of each dialect, and the tables and views that it reads.
+
+        Parameters
+        ----------
+        versions
+            None: the version that is shown; ``"all"``, the last that was current first; or a list of versions or ids.
+        open_sources, catalog, tables
+            As for `lineage`; only what the shown version reads is opened.
+        max_nodes
+            The approximate number of nodes; the rest is folded.
+
+        Raises
+        ------
+        OptionError, SnapshotNotFoundError
+            An argument is invalid, or there is no such version.
+        """
+        opener = self._opener(open_sources, catalog, tables)
+        return views.view_tree(self._state, versions, opener, max_nodes)
+
+    def _opener(
+        self, open_sources: bool, catalog: CatalogLike | Catalog[Any, View] | None, tables: Mapping[str, Any] | None
+    ) -> views.OpenSource | None:
+        if not open_sources:
+            return None
+        from iceexplore._view_sources import source_opener
+
+        given = catalog.listing.catalog if isinstance(catalog, Catalog) else catalog
+        return source_opener(self._state, given, tables, lambda one: getattr(one, "state", one))
 
     def check(
         self,

@@ -15,6 +15,7 @@ from iceexplore.render.diagrams._positions import place, route_crossings
 from iceexplore.render.diagrams._svg import tables_svg
 from iceexplore.render.diagrams._tables import TableDiagram, TableLink, TableNode
 from iceexplore.render.diagrams._text import tables_graphviz, tables_mermaid, tables_text
+from iceexplore.render.scenes._drawing import SceneDrawing
 from iceexplore.render.scenes._fold import fold, share
 from iceexplore.render.scenes._graphviz import graphviz
 from iceexplore.render.scenes._icons import ICONS
@@ -48,6 +49,7 @@ __all__ = [
     "Palette",
     "STYLE",
     "Scene",
+    "SceneDrawing",
     "SceneEdge",
     "SceneNode",
     "ScenePositions",

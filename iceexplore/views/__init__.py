@@ -8,19 +8,29 @@ from iceexplore.views._state import ViewState, open_view_state, refreshed_view, 
 from iceexplore.views._travel import resolve_view, view_at, view_clock
 from iceexplore.views.diff._lines import SideBySide, UnifiedDiff
 from iceexplore.views.diff._view_diff import DialectDiff, ViewDiff, view_diff
+from iceexplore.views.lineage._lineage import FoundSource, LineageSource, OpenSource, ViewLineage, view_lineage
+from iceexplore.views.lineage._model import ColumnSource, OutputColumn, TableReference
+from iceexplore.views.lineage._tree import view_tree
 from iceexplore.views.sql._changes import SqlChange
 from iceexplore.views.sql._translate import ViewSql, sql_in
 
 __all__ = [
+    "ColumnSource",
     "DialectDiff",
+    "FoundSource",
     "HISTORY_PROPERTY",
     "LATEST_VIEW_VERSION",
+    "LineageSource",
+    "OpenSource",
+    "OutputColumn",
     "Representation",
     "SideBySide",
     "SqlChange",
+    "TableReference",
     "UnifiedDiff",
     "VersionLogEntry",
     "ViewDiff",
+    "ViewLineage",
     "ViewMetadata",
     "ViewSql",
     "ViewState",
@@ -35,5 +45,7 @@ __all__ = [
     "view_card",
     "view_clock",
     "view_diff",
+    "view_lineage",
     "view_state_of",
+    "view_tree",
 ]

@@ -148,6 +148,17 @@ def test_without_sqlglot(monkeypatch: pytest.MonkeyPatch) -> None:
     assert format_sql("SELECT 1", "spark") is None
 
 
+def test_a_parser_that_cannot_be_limited_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sqlglot.dialects.spark import Spark
+
+    class Sealed:
+        def __init_subclass__(cls) -> None:
+            raise TypeError("interpreted classes cannot inherit from compiled")
+
+    monkeypatch.setattr(Spark, "parser_class", Sealed)
+    assert why("SELECT 1") == "sqlglot's compiled parser cannot be limited: pip uninstall sqlglotc"
+
+
 _WORDS = st.sampled_from(
     re.findall(
         r"\S+",

@@ -149,6 +149,11 @@ STYLE: dict[str, KindStyle] = {
     "statistics": KindStyle(
         "Statistics file", "Snapshots", "∑", "bars", ("[", "]"), "tab", "#f1f8e9", "#558b2f", "#223012", "#aed581"
     ),
+    "view": KindStyle("View", "View", "◇", "eye", ("{{", "}}"), "diamond", "#e8eaf6", "#3949ab", "#1b2042", "#9fa8da"),
+    "view-version": KindStyle(
+        "Version", "Versions", "●", "clock", ("([", "])"), "ellipse", "#e1f5fe", "#01579b", "#0c2b3e", "#4fc3f7"
+    ),
+    "view-sql": KindStyle("SQL", "SQL", "▤", "code", ("[/", "/]"), "note", "#e0f2f1", "#00695c", "#0c2f2b", "#80cbc4"),
     "more": KindStyle("Folded", "", "…", "more", ("(", ")"), "plaintext", "#f5f5f5", "#757575", "#22272b", "#9e9e9e"),
 }
 

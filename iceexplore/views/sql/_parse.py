@@ -84,6 +84,8 @@ def parse_query(text: str, dialect: str | None) -> ParsedQuery | UnparsedQuery:
             statements = _statements(text, name)
     except _TooManyStepsError:
         return UnparsedQuery("parsing its SQL takes sqlglot too long")
+    except _CompiledParserError:
+        return UnparsedQuery("sqlglot's compiled parser cannot be limited: pip uninstall sqlglotc")
     except ParseError as error:
         first = (error.errors or [{}])[0]
         place = f" (line {first['line']}, column {first['col']})" if first.get("line") else ""
@@ -107,13 +109,20 @@ class _TooManyStepsError(Exception):
     """Parsing takes longer than any query needs."""
 
 
+class _CompiledParserError(Exception):
+    """No class can inherit from the parser, because it is compiled."""
+
+
 def _statements(text: str, dialect: str) -> list[exp.Expr]:
     """Parse the statements of a text, in a limited number of steps."""
     from sqlglot.dialects.dialect import Dialect
 
     made = Dialect.get_or_raise(dialect)
     tokens = made.tokenize(text)
-    parser = _bounded(made.parser_class)(dialect=made)
+    try:
+        parser = _bounded(made.parser_class)(dialect=made)
+    except TypeError as error:
+        raise _CompiledParserError from error
     parser.steps_left = _STEPS + _STEPS_PER_TOKEN * len(tokens)
     return [one for one in parser.parse(tokens, text) if one is not None]
 

@@ -1,0 +1,1 @@
+"""Lineage of views: the tables and columns that their queries read."""

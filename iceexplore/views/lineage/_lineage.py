@@ -1,0 +1,370 @@
+"""The lineage of a view: what its query reads, followed into the tables and views that can be opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from iceexplore.arrow import build
+from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.metadata import Schema
+from iceexplore.render import Card, CardTable, card_html, card_text, escape, shown_frame
+from iceexplore.views._model import Representation
+from iceexplore.views._state import ViewState
+from iceexplore.views.lineage._model import ALL_COLUMNS, OutputColumn, QueryLineage, TableReference
+from iceexplore.views.lineage._resolve import resolve_names
+from iceexplore.views.sql._parse import UnparsedQuery, parse_query
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FoundSource", "LineageSource", "OpenSource", "ViewLineage", "view_lineage"]
+
+SourceKind = Literal["failed", "missing", "not opened", "table", "view"]
+
+_SHOWN = 100
+#: Views inside views that are followed, and sources that are opened in all.
+_MOST_LEVELS = 20
+_MOST_SOURCES = 500
+
+_TABLES = build.schema(
+    [
+        ("table", pa.string()),
+        ("kind", pa.string()),
+        ("columns", pa.list_(pa.string())),
+        ("read_by", pa.string()),
+        ("location", pa.string()),
+        ("note", pa.string()),
+    ]
+)
+_COLUMNS = build.schema(
+    [
+        ("column", pa.string()),
+        ("table", pa.string()),
+        ("source_column", pa.string()),
+        ("certain", pa.bool_()),
+        ("expression", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class FoundSource:
+    """What the name of a source refers to: a table's schema, a view, or why it was not opened."""
+
+    kind: SourceKind
+    location: str | None = None
+    schema: Schema | None = None
+    view: ViewState | None = None
+    note: str = ""
+
+
+#: Opens the source that a reference in a view's query names.
+OpenSource = Callable[[TableReference, ViewState], FoundSource]
+
+
+@dataclass(frozen=True)
+class LineageSource:
+    """A table or view that a view's query reads.
+
+    Attributes
+    ----------
+    kind
+        ``table`` or ``view``; ``missing`` (the catalog has no such table or view); ``failed`` (it cannot be read);
+        ``not opened``.
+    location
+        Of its metadata file; None if it was not opened.
+    notes
+        Sentences on what does not fit: missing columns, other types, a cycle, why it was not opened.
+    lineage
+        That of the source, if it is a view.
+    """
+
+    reference: TableReference
+    kind: SourceKind
+    location: str | None = None
+    schema: Schema | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
+    lineage: ViewLineage | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ViewLineage:
+    """The tables and columns that a version's query reads, and those of the views among them.
+
+    Attributes
+    ----------
+    dialect
+        The dialect whose SQL was followed.
+    sources
+        A record for each table or view that the query names.
+    outputs
+        A record for each column of the view.
+    notes
+        Sentences on what could not be resolved.
+    """
+
+    state: ViewState
+    dialect: str
+    sources: tuple[LineageSource, ...]
+    outputs: tuple[OutputColumn, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tables_arrow(self) -> pa.Table:
+        """`tables` as an Arrow table."""
+        rows = [
+            {
+                "table": str(source.reference),
+                "kind": source.kind,
+                "columns": list(source.reference.columns),
+                "read_by": name,
+                "location": source.location,
+                "note": "; ".join(source.notes) or None,
+            }
+            for name, source in self._walk()
+        ]
+        return pa.Table.from_pylist(rows, schema=_TABLES)
+
+    @property
+    def tables(self) -> pd.DataFrame:
+        """The tables and views that are read, also by views inside the view (``read_by``), with the columns read."""
+        return _frame(self.tables_arrow)
+
+    @property
+    def columns_arrow(self) -> pa.Table:
+        """`columns` as an Arrow table."""
+        rows = [
+            {
+                "column": output.name,
+                "table": None if one is None else one.table,
+                "source_column": None if one is None else one.column,
+                "certain": output.certain,
+                "expression": output.expression or None,
+            }
+            for output in self.outputs
+            for one in output.sources or (None,)
+        ]
+        return pa.Table.from_pylist(rows, schema=_COLUMNS)
+
+    @property
+    def columns(self) -> pd.DataFrame:
+        """The columns of the view with the columns that they are made of, one row for each pair."""
+        return _frame(self.columns_arrow)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What does not fit in the view and the views that it reads: missing tables and columns, types, cycles."""
+        found = [f"{self.state.name}: {note}" for note in self.notes]
+        for source in self.sources:
+            found += [f"{source.reference}: {note}" for note in source.notes]
+            found += [] if source.lineage is None else source.lineage.problems
+        return tuple(dict.fromkeys(found))
+
+    def _walk(self) -> Iterator[tuple[str, LineageSource]]:
+        for source in self.sources:
+            yield self.state.name, source
+            if source.lineage is not None:
+                yield from source.lineage._walk()
+
+    def card(self) -> Card:
+        """Return the lineage as a card, for text and HTML."""
+        rows = [
+            (str(source.reference), source.kind, name, ", ".join(source.reference.columns), "; ".join(source.notes))
+            for name, source in self._walk()
+        ]
+        tables = [CardTable("Reads", ("table", "", "read by", "columns", "note"), tuple(rows[:_SHOWN]), _more(rows))]
+        columns = [
+            (
+                output.name,
+                ", ".join(f"{one.table}.{one.column}" for one in output.sources) or "no column",
+                "" if output.certain else "perhaps",
+                escape.shorten(" ".join(output.expression.split()), 120),
+            )
+            for output in self.outputs
+        ]
+        tables.append(
+            CardTable("Columns", ("column", "made of", "", "expression"), tuple(columns[:_SHOWN]), _more(columns))
+        )
+        at = "" if self.state.version is None else f" version {self.state.version.version_id}"
+        return Card(
+            f"Lineage of {self.state.name}{at}",
+            badges=(self.dialect,),
+            tables=tuple(table for table in tables if table.rows),
+            notes=self.notes,
+        )
+
+    def __repr__(self) -> str:
+        return card_text(self.card())
+
+    def _repr_html_(self) -> str:
+        return card_html(self.card())
+
+
+def view_lineage(state: ViewState, dialect: str | None = None, open_source: OpenSource | None = None) -> ViewLineage:
+    """Return the lineage of the selected version.
+
+    Parameters
+    ----------
+    dialect
+        By default the first stored one that can be parsed.
+    open_source
+        Opens what the query names; None: nothing is opened.
+
+    Raises
+    ------
+    OptionError
+        The dialect is not stored, or no SQL can be parsed; the message says why.
+    UnsupportedError
+        The query has too many columns to resolve their names.
+    """
+    return _Trace(open_source).follow(state, dialect, ())
+
+
+class _Trace:
+    """Follows a view into its sources, each of which is opened once."""
+
+    def __init__(self, open_source: OpenSource | None) -> None:
+        self._open = open_source
+        self._found: dict[tuple[str, str], FoundSource] = {}
+
+    def follow(self, state: ViewState, dialect: str | None, path: tuple[str, ...]) -> ViewLineage:
+        chosen = _representation(state, dialect)
+        version = state.version
+        assert version is not None
+        parsed = parse_query(chosen.sql or "", chosen.dialect)
+        assert not isinstance(parsed, UnparsedQuery)
+        defaults = version.catalog_of(chosen), version.namespace_of(chosen)
+        try:
+            first = resolve_names(parsed, *defaults)
+            path = (*path, _place(state))
+            sources = [self._source(reference, state, path) for reference in first.tables]
+            known = {str(s.reference): [f.name for f in s.schema.fields] for s in sources if s.schema is not None}
+            query = resolve_names(parsed, *defaults, known) if known else first
+        except RecursionError:
+            raise OptionError(f"the query of {state.name} is nested too deeply to follow its names") from None
+        by_name = {str(t): t for t in query.tables}
+        outputs, notes = _outputs(query, state.schema)
+        found = []
+        for one in sources:
+            now = replace(one, reference=by_name.get(str(one.reference), one.reference))
+            read = one.reference.columns if len(sources) == 1 else ()
+            found.append(_compared(now, read, outputs, state.schema))
+        return ViewLineage(state, chosen.dialect or "", tuple(found), outputs, (*query.notes, *notes))
+
+    def _source(self, reference: TableReference, state: ViewState, path: tuple[str, ...]) -> LineageSource:
+        if self._open is None:
+            return LineageSource(reference, "not opened")
+        key = (str(reference), _place(state) if reference.catalog is None else "")
+        if key not in self._found:
+            if len(self._found) >= _MOST_SOURCES:
+                return LineageSource(reference, "not opened", notes=(f"not opened: {_MOST_SOURCES} sources are",))
+            self._found[key] = self._open(reference, state)
+        found = self._found[key]
+        notes = (found.note,) if found.note else ()
+        if found.view is None:
+            return LineageSource(reference, found.kind, found.location, found.schema, notes)
+        lineage = None
+        if _place(found.view) in path:
+            notes = (*notes, "a cycle: the view reads itself")
+        elif len(path) >= _MOST_LEVELS:
+            notes = (*notes, f"not followed: views are nested in {_MOST_LEVELS} levels")
+        else:
+            try:
+                lineage = self.follow(found.view, None, path)
+            except IceexploreError as error:
+                notes = (*notes, f"not followed: {error}")
+        return LineageSource(reference, "view", found.location, found.view.schema, notes, lineage)
+
+
+def _representation(state: ViewState, dialect: str | None) -> Representation:
+    version = state.version
+    stored = () if version is None else version.sql
+    listed = ", ".join(repr(r.dialect) for r in stored) or "none"
+    if dialect is not None:
+        if not isinstance(dialect, str):
+            raise OptionError(f"dialect={dialect!r}: give the name of a dialect, one of {listed}")
+        found = None if version is None else version.representation(dialect)
+        if found is None:
+            raise OptionError(f"{state.name} does not store its query in the dialect {dialect!r}; it stores {listed}")
+        stored = (found,)
+    reasons = []
+    for r in stored:
+        parsed = parse_query(r.sql or "", r.dialect)
+        if not isinstance(parsed, UnparsedQuery):
+            return r
+        reasons.append(f"{r.dialect}: {parsed.why}")
+    raise OptionError(f"the query of {state.name} cannot be followed ({'; '.join(reasons) or 'it stores no SQL'})")
+
+
+def _outputs(query: QueryLineage, schema: Schema | None) -> tuple[tuple[OutputColumn, ...], tuple[str, ...]]:
+    """Name the columns as the view's schema does; a star of unknown columns is filled from it."""
+    columns = list(query.columns)
+    if schema is None:
+        return tuple(columns), ()
+    names = [f.name for f in schema.fields]
+    stars = [i for i, column in enumerate(columns) if column.name == ALL_COLUMNS]
+    if len(stars) == 1 and len(names) >= len(columns) - 1:
+        at, star = stars[0], columns[stars[0]]
+        inside = names[at : len(names) - (len(columns) - at - 1)]
+        filled = [
+            OutputColumn(name, "", tuple(replace(s, column=name if s.column == ALL_COLUMNS else s.column)
+                                         for s in star.sources), certain=False)
+            for name in inside
+        ]  # fmt: skip
+        columns[at : at + 1] = filled
+        stars = []
+    if stars:
+        return tuple(columns), ()
+    if len(columns) != len(names):
+        returned = {column.name.lower() for column in columns}
+        lacking = [name for name in names if name.lower() not in returned]
+        text = f"The query returns {len(columns)} columns, and the view's schema has {len(names)}"
+        text += f"; not returned: {', '.join(lacking[:10])}" if lacking else ""
+        return tuple(columns), (f"{text}.",)
+    return tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True)), ()
+
+
+def _compared(
+    source: LineageSource, read: tuple[str, ...], outputs: tuple[OutputColumn, ...], schema: Schema | None
+) -> LineageSource:
+    """Note the columns that a source lacks, or has in another type than the view's schema.
+
+    ``read`` are columns that the query must mean, whether or not the source still has them.
+    """
+    if source.schema is None:
+        return source
+    fields = {f.name.lower(): f for f in source.schema.fields}
+    wanted = {c.lower(): c for c in (*source.reference.columns, *read) if c != ALL_COLUMNS}
+    notes = [f"has no column {name}, which the query reads" for key, name in wanted.items() if key not in fields]
+    own = {} if schema is None else {f.name: f for f in schema.fields}
+    for output in outputs:
+        mine = [one for one in output.sources if one.table == str(source.reference)]
+        plain = not output.expression or output.expression.replace("`", "").replace('"', "").isidentifier()
+        if len(output.sources) != 1 or not mine or not plain or output.name not in own:
+            continue
+        theirs = fields.get(mine[0].column.lower())
+        if theirs is not None and str(theirs.type) != str(own[output.name].type):
+            notes.append(
+                f"column {theirs.name} is {theirs.type}, and {output.name} of the view is {own[output.name].type}"
+            )
+    return replace(source, notes=(*source.notes, *notes))
+
+
+def _place(state: ViewState) -> str:
+    """Return where a view's metadata file really is: copies have the same locations in their metadata."""
+    return state.storage.place(state.metadata_location)
+
+
+def _more(rows: list[Any]) -> str:
+    return f"first {_SHOWN} of {len(rows):,}" if len(rows) > _SHOWN else ""
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    import pandas as pd
+
+    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return shown_frame(frame)
