@@ -11,12 +11,15 @@ from iceexplore.doctor.report._report import Report
 from iceexplore.errors import IceexploreError, Problem, Problems, problem
 from iceexplore.storage import VIEW, MetadataVersion, list_versions, parse_document, same_location
 from iceexplore.views import (
+    ALL_COLUMNS,
     HISTORY_PROPERTY,
+    UnparsedQuery,
     ViewMetadata,
     ViewState,
     ViewVersion,
     history_entries,
     parse_view_metadata,
+    query_lineage,
 )
 
 __all__ = ["examine_view"]
@@ -52,9 +55,11 @@ def examine_view(
     wanted, unwanted = check_options("metadata", only, skip)
     start = time.perf_counter()
     unknown: dict[str, str] = {}
-    for item in _changed_versions(state, unknown):
+    examined = [*_changed_versions(state, unknown), *_queries(state, unknown)]
+    for item in examined:
         state.problems.add_examined(item, ())
-    found = [*_folded(state.problems), *map(finding_of, _too_many(state))]
+    # Without what an earlier check of another version has found.
+    found = [*_folded([*state.problems.met(), *examined]), *map(finding_of, _too_many(state))]
     found = [f for f in found if (wanted is None or f.code in wanted) and f.code not in unwanted]
     if baseline is not None:
         before = {(f.code, f.where, f.field) for f in baseline}
@@ -76,7 +81,7 @@ def examine_view(
     )
 
 
-def _folded(problems: Problems) -> Iterator[Finding]:
+def _folded(problems: Iterable[Problem]) -> Iterator[Finding]:
     """Yield a finding for each kind of problem, with all of its places."""
     groups: dict[tuple[str, str | None, str], list[Problem]] = {}
     for item in problems:
@@ -96,6 +101,40 @@ def _too_many(state: ViewState) -> Iterator[Problem]:
     yield problem(
         "view-versions-many", state.metadata_location, text, field=HISTORY_PROPERTY, found=count, expected=most
     )
+
+
+def _queries(state: ViewState, unknown: dict[str, str]) -> Iterator[Problem]:
+    """Compare the queries of the selected version with its schema, and with each other."""
+    version, schema = state.version, state.metadata.stored_schema(state.version)
+    if version is None:
+        return
+    where = f"{state.metadata_location}#version {version.version_id}"
+    tables: dict[str, frozenset[str]] = {}
+    for r in version.sql:
+        dialect = r.dialect or "unknown dialect"
+        query = query_lineage(version, r)
+        if isinstance(query, UnparsedQuery):
+            unknown[f"the SQL of {dialect}"] = query.why
+            continue
+        # Engines name their catalogs differently, so names are compared without them.
+        tables[dialect] = frozenset(".".join(t.identifier).lower() for t in query.tables)
+        count = len(query.columns)
+        is_known = count and all(column.name != ALL_COLUMNS for column in query.columns)
+        if schema is not None and is_known and count != len(schema.fields):
+            text = (
+                f"The {dialect} query of version {version.version_id} returns {count:,} columns, but its schema has "
+                f"{len(schema.fields):,}."
+            )
+            yield problem("view-columns-differ", where, text, field="sql", found=count, expected=len(schema.fields))
+    first = next(iter(tables), "")
+    for dialect, names in tables.items():
+        if names != tables[first]:
+            differing = ", ".join(sorted(names ^ tables[first])[:5])
+            text = (
+                f"The {first} and {dialect} queries of version {version.version_id} read different tables: only one of "
+                f"them reads {differing}."
+            )
+            yield problem("view-dialects-differ", where, text, field="representations", found=differing)
 
 
 def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Problem]:

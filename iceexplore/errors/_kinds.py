@@ -144,6 +144,8 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("unsupported", "warning", "untidy", (), "The table uses an unsupported feature", "Everything else is shown.", "Use a reader that supports it, or a newer iceexplore."),
     ProblemKind("value-undecodable", "warning", "wrong", (62,), "A stored value cannot be decoded as its type", "Readers may fail or prune wrongly.", "Rewrite the manifest without the value: t.check().repair() plans it."),
     ProblemKind("view-aliases", "warning", "wrong", (), "Aliases or docs of a view do not fit its columns", "Engines may name the columns wrongly or refuse the view.", "Replace the view.", strict=True),
+    ProblemKind("view-columns-differ", "warning", "fail", (), "The query of a view returns more or fewer columns than its schema has", "Engines that compare the two refuse the view.", "Replace the view."),
+    ProblemKind("view-dialects-differ", "warning", "wrong", (), "The dialects of a view read different tables", "Engines return different rows.", "Replace the view with the same query in each dialect."),
     ProblemKind("view-dialect-twice", "warning", "wrong", (), "A view has several SQL texts for one dialect", "Engines run different queries, because the spec allows one text for each dialect.", "Replace the view."),
     ProblemKind("view-invalid", "error", "fail", (), "View metadata breaks the spec", "Engines may refuse the view.", "Replace it, or go back to an older metadata file: ix.open_view(..., version=...)."),
     ProblemKind("view-log-differs", "warning", "wrong", (), "A view's version log contradicts its versions", "Time travel may choose the wrong version.", "Travel by version id."),

@@ -8,13 +8,22 @@ from iceexplore.views._state import ViewState, open_view_state, refreshed_view, 
 from iceexplore.views._travel import resolve_view, view_at, view_clock
 from iceexplore.views.diff._lines import SideBySide, UnifiedDiff
 from iceexplore.views.diff._view_diff import DialectDiff, ViewDiff, view_diff
-from iceexplore.views.lineage._lineage import FoundSource, LineageSource, OpenSource, ViewLineage, view_lineage
-from iceexplore.views.lineage._model import ColumnSource, OutputColumn, TableReference
+from iceexplore.views.lineage._lineage import (
+    FoundSource,
+    LineageSource,
+    OpenSource,
+    ViewLineage,
+    query_lineage,
+    view_lineage,
+)
+from iceexplore.views.lineage._model import ALL_COLUMNS, ColumnSource, OutputColumn, QueryLineage, TableReference
 from iceexplore.views.lineage._tree import view_tree
 from iceexplore.views.sql._changes import SqlChange
+from iceexplore.views.sql._parse import UnparsedQuery
 from iceexplore.views.sql._translate import ViewSql, sql_in
 
 __all__ = [
+    "ALL_COLUMNS",
     "ColumnSource",
     "DialectDiff",
     "FoundSource",
@@ -23,11 +32,13 @@ __all__ = [
     "LineageSource",
     "OpenSource",
     "OutputColumn",
+    "QueryLineage",
     "Representation",
     "SideBySide",
     "SqlChange",
     "TableReference",
     "UnifiedDiff",
+    "UnparsedQuery",
     "VersionLogEntry",
     "ViewDiff",
     "ViewLineage",
@@ -38,6 +49,7 @@ __all__ = [
     "history_entries",
     "open_view_state",
     "parse_view_metadata",
+    "query_lineage",
     "refreshed_view",
     "resolve_view",
     "sql_in",

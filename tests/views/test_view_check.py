@@ -41,13 +41,18 @@ def early(**changes: Any) -> dict[str, Any]:
 
 def two_texts() -> dict[str, Any]:
     """A view with two texts of one dialect."""
-    texts = [{"type": "sql", "sql": f"SELECT {i}", "dialect": "spark"} for i in (1, 2)]
+    texts = [{"type": "sql", "sql": f"SELECT day, {i} AS trips FROM t", "dialect": "spark"} for i in (1, 2)]
     return view([version(1, representations=texts)])
 
 
 #: A damaged view for each code, with the severity, the field and the part of the metadata.
 DAMAGES: dict[str, tuple[dict[str, Any], str, str | None, str]] = {
     "view-aliases": (early(**{"field-aliases": ["x"]}), "wrong", "field-aliases", "#version 1"),
+    "view-columns-differ": (view([version(1, "SELECT day FROM t")]), "fail", "sql", "#version 1"),
+    "view-dialects-differ": (
+        view([version(1, {"spark": "SELECT a, b FROM t", "trino": "SELECT a, b FROM t JOIN u ON t.i = u.i"})]), "wrong",
+        "representations", "#version 1",
+    ),
     "view-dialect-twice": (two_texts(), "wrong", "dialect", "#version 1"),
     "view-invalid": (view([version(1, **{"schema-id": 5})]), "fail", "schema-id", "#version 1"),
     "view-log-differs": (view([version(1), version(2)], **{"version-log": log(1)}), "wrong", "version-id", ""),
@@ -92,8 +97,9 @@ def test_every_code_is_documented_and_tested() -> None:
         without(view(), "properties"),
         view([version(1, summary={})]),
         view([version(1, **{"default-namespace": [], "default-catalog": None})]),
+        view([version(1, {"spark": "SELECT * FROM t", "trino": "SELECT a, b FROM lake.db.T"})]),
+        view([version(1, {"spark": "SELECT a, b FROM db.t", "trino": "SELECT a, b FROM t"})]),
         cleaned(EXAMPLE_CREATED),
-        cleaned(EXAMPLE_REPLACED),
     ],
 )
 def test_sound_views_have_no_findings(document: dict[str, Any], tmp_path: Path) -> None:
@@ -102,6 +108,18 @@ def test_sound_views_have_no_findings(document: dict[str, Any], tmp_path: Path) 
     assert not list(report) and not report.unknown and report.ok and report.exit_code == 0
     assert "nothing found" in repr(report) and f"{len(v.versions)} version" in repr(report)
     assert "Data and delete files" not in repr(report), "views have none"
+
+
+def test_sql_that_cannot_be_parsed_is_not_checked(tmp_path: Path) -> None:
+    report = ix.open_view(write_view(tmp_path / "v", cleaned(EXAMPLE_REPLACED))).check()
+    assert not list(report) and "not valid spark" in report.unknown["the SQL of spark"]
+    assert "Not checked: the SQL of spark." in repr(report)
+
+
+def test_the_version_that_is_shown_is_checked(tmp_path: Path) -> None:
+    v = ix.open_view(write_view(tmp_path / "v", view([version(1, "SELECT 1"), version(2)])))
+    assert [f.code for f in v.at(1).check()] == ["view-columns-differ"]
+    assert not list(v.check()), "of the current version"
 
 
 def test_equal_faults_are_one_finding(tmp_path: Path) -> None:
@@ -113,7 +131,7 @@ def test_equal_faults_are_one_finding(tmp_path: Path) -> None:
 def test_versions_are_immutable_so_a_changed_one_is_reported(tmp_path: Path) -> None:
     old = view([version(1), version(2)])
     for name, changed, field in (
-        ("sql", version(1, "SELECT 9"), "representations"),
+        ("sql", version(1, "SELECT 9, 9"), "representations"),
         ("dialect", version(1, {"spark": "SELECT day, trips FROM t", "trino": "SELECT 1"}), "representations"),
         ("schema", version(1, **{"schema-id": 2}), "schema-id"),
         ("catalog", version(1, **{"default-catalog": "other"}), "default-catalog"),

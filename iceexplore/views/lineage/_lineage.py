@@ -12,16 +12,16 @@ from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.metadata import Schema
 from iceexplore.render import Card, CardTable, card_html, card_text, escape, shown_frame
-from iceexplore.views._model import Representation
+from iceexplore.views._model import Representation, ViewVersion
 from iceexplore.views._state import ViewState
 from iceexplore.views.lineage._model import ALL_COLUMNS, OutputColumn, QueryLineage, TableReference
-from iceexplore.views.lineage._resolve import resolve_names
+from iceexplore.views.lineage._resolve import TooComplexError, resolve_names
 from iceexplore.views.sql._parse import UnparsedQuery, parse_query
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FoundSource", "LineageSource", "OpenSource", "ViewLineage", "view_lineage"]
+__all__ = ["FoundSource", "LineageSource", "OpenSource", "ViewLineage", "query_lineage", "view_lineage"]
 
 SourceKind = Literal["failed", "missing", "not opened", "table", "view"]
 
@@ -222,6 +222,19 @@ def view_lineage(state: ViewState, dialect: str | None = None, open_source: Open
         The query has too many columns to resolve their names.
     """
     return _Trace(open_source).follow(state, dialect, ())
+
+
+def query_lineage(version: ViewVersion, representation: Representation) -> QueryLineage | UnparsedQuery:
+    """Return what one stored query reads and returns, without opening anything, or why it cannot be followed."""
+    parsed = parse_query(representation.sql or "", representation.dialect)
+    if isinstance(parsed, UnparsedQuery):
+        return parsed
+    try:
+        return resolve_names(parsed, version.catalog_of(representation), version.namespace_of(representation))
+    except RecursionError:
+        return UnparsedQuery("its SQL is nested too deeply")
+    except TooComplexError as error:
+        return UnparsedQuery(str(error))
 
 
 class _Trace:
