@@ -34,12 +34,12 @@ _NONE: _Longs = np.zeros(0, np.int64)
 #: Larger record counts are impossible.
 _MOST_ROWS = 2**50
 _MOST_TEXT = 200
-#: The ends of the names of files that list no data files.
+#: Suffixes of files that are no manifests and list no data files.
 _DOCUMENTS = (".json", ".gz", ".text")
 _UNPARTITIONED = "unpartitioned"
 #: Content types whose record counts are rows of the table: equality deletes have values, manifests entries.
 _COUNTED = (int(ContentType.DATA), int(ContentType.POSITION_DELETE))
-#: Codes of what a commit removed: of all other faults, only live entries concern readers.
+#: Codes about entries that a commit removed; for all other codes, only live entries matter.
 _OF_CHANGES = frozenset({"changes-untrue", "deletes-dropped"})
 #: Deletes that apply to no data file.
 _OF_NOTHING = frozenset({"delete-dangling"})

@@ -100,7 +100,7 @@ def check_tables(
                 if resume is not None and time.perf_counter() - written > _BETWEEN_WRITES:
                     _write(resume, result())
                     written = time.perf_counter()
-    finally:  # also when somebody interrupts
+    finally:  # also after a KeyboardInterrupt
         done = result()
         if resume is not None:
             _write(resume, done)
@@ -135,7 +135,8 @@ def _checked(
 ) -> Iterator[TableCheck]:
     """Yield the check of each table when it is done or has taken too long.
 
-    The threads are daemons, not those of an executor: nothing ends a thread that hangs, and nobody shall wait for it.
+    The threads are daemons, not those of an executor: a thread that hangs cannot be ended, and Python must not wait
+    for it at exit.
     """
     waiting = deque(enumerate(tables))
     running: dict[int, _Running] = {}

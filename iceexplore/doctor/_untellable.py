@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["UNTELLABLE"]
 
-#: By number in ``docs/doctor.md``: why no check can find it.
+#: The reason why no check can find a way of breaking, by its number in ``docs/doctor.md``.
 UNTELLABLE: dict[int, str] = {
     77: "A reader does not map names back that Avro cannot hold ('_x20' for a blank). The files are as they should be.",
     79: "A reader takes bounds or Bloom filters from before a column was widened for values of the new type. The spec "

@@ -121,7 +121,7 @@ def table_card(state: TableState) -> Card:
     facts = [*_size_facts(state), ("Partitioning", _partitioning(m)), ("Sort order", _sorting(m))]
     if m.table_uuid:
         facts.append(("Table UUID", m.table_uuid))
-    # Those that concern the rows come first.
+    # Problems that concern the rows come first.
     met = sorted(state.problems, key=lambda p: concern_of(p.code, p.field, p.severity) is None)
     problems = tuple((p.severity, f"{p.text} [{p.code}]", p.where) for p in met[:_SHOWN_PROBLEMS])
     left = len(met) - len(problems)

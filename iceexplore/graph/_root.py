@@ -84,7 +84,7 @@ class Removals:
             self._by_leaf[leaf] = Removed(tuple(rows), total, frozenset(islice(keys, len(rows))))
 
     def of(self, location: str | None) -> Removed:
-        """Return what manifest DVs remove of the leaf at a location."""
+        """Return the entries of the leaf at a location that manifest DVs remove."""
         return self._by_leaf.get(canonical(location), _NOTHING) if location and self._by_leaf else _NOTHING
 
     def __bool__(self) -> bool:

@@ -19,7 +19,7 @@ _REQUIRED = {
     0: "status", 2: "data_file", 100: "file_path", 101: "file_format", 102: "partition", 103: "record_count",
     104: "file_size_in_bytes", 500: "manifest_path", 501: "manifest_length", 502: "partition_spec_id",
 }  # fmt: skip
-#: Those of lists that version 1 leaves optional.
+#: Those of these fields that manifest lists of version 1 may omit.
 _REQUIRED_SINCE_V2 = {503: "added_snapshot_id", 515: "sequence_number", 516: "min_sequence_number", 517: "content"}
 
 _INTEGERS, _DECIMALS = frozenset({"int", "long"}), frozenset({"float", "double"})
@@ -68,7 +68,7 @@ def _partition_problems(
             continue
         kind, logical = found
         if kind == "null" and field.field_id in dropped:
-            continue  # Java has no type for it either, and writes nulls
+            continue  # Java has no type for a dropped column either, and writes nulls
         time = base if base in ("date", "time") else "timestamp" if base.startswith("timestamp") else ""
         # the spec has int for day, Java writes date
         other_time = bool(logical) and logical != time and not (logical == "date" and base == "int")

@@ -137,7 +137,7 @@ def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
         mine = deletes & (specs == spec)
         for which, all_specs, latest in ((mine & equality, spec in whole, 0), (mine & ~equality, False, -1)):
             ages = numbers[data if all_specs else data & (specs == spec)]
-            if len(ages) and ages.min() >= 0:  # without data files of the spec, that is another finding
+            if len(ages) and ages.min() >= 0:  # a spec without data files is another finding
                 old |= which & (numbers <= ages.min() + latest)
     hit = rows[old]
     if len(hit):

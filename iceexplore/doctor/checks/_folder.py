@@ -55,7 +55,8 @@ def check_folder(examination: Examination) -> None:
 
 
 def _in_folder(state: TableState, where: str) -> bool:
-    # The table may have turned out to be moved only later: locations are spelled as its metadata spells them since.
+    # The problem may have been recorded before the table was recognized as moved, after which locations are spelled as
+    # its metadata spells them.
     folder = state.storage.place(state.metadata_location).rpartition("/")[0]
     return where.endswith((HINT, ".json", ".gz")) and state.storage.place(where).rpartition("/")[0] == folder
 

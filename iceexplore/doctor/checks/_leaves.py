@@ -94,7 +94,7 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
 def _cleaned_up(examination: Examination, gone: set[str]) -> set[str]:
     """Return the missing manifests of commits whose own manifests are all missing, while older ones are there.
 
-    A commit that an engine took for failed, and whose files it removed (mode 6), looks so.
+    This is the trace of a commit that an engine considered failed, and whose files it removed (mode 6).
     """
     out: set[str] = set()
     for snapshot_id, root in examination.roots.items() if gone else ():

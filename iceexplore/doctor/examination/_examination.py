@@ -118,7 +118,7 @@ class LiveFiles:
 
 @dataclass
 class ColumnBounds:
-    """Which columns have bounds in the live data files of the shown snapshot.
+    """Counts of the columns that have bounds in the live data files of the shown snapshot.
 
     Attributes
     ----------

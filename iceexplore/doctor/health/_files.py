@@ -138,7 +138,7 @@ def check_equality_deletes(examination: Examination, plan: RewriteDataFilesPlan[
     waste = Waste(examination)
     read = int(equality.totals(np.maximum(content_sizes(tasks.matched.deletes), waste.open_cost)).sum())
     sizes = np.maximum(counted(tasks.files, "file_size_in_bytes"), waste.open_cost)
-    rewrite = 2 * int(sizes[hit].sum())  # reading and writing
+    rewrite = 2 * int(sizes[hit].sum())  # a rewrite reads and writes these bytes
     if read <= rewrite:
         return
     source = PROPERTY if OPEN_COST in examination.state.metadata.properties else DEFAULT

@@ -65,7 +65,7 @@ _SPARK_COUNTS = {
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ExpirePlan(Plan[T]):
-    """Which snapshots ``expire_snapshots`` would remove now, why the others stay, and which files it would delete.
+    """The snapshots that ``expire_snapshots`` would remove now, why the others stay, and the files it would delete.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class ExpirePlan(Plan[T]):
 
     @property
     def text(self) -> str:
-        """What would be removed, in a sentence."""
+        """A sentence about what would be removed."""
         kept = len(self.snapshots.kept)
         if self.nothing:
             return "there are no snapshots" if not kept else f"no snapshot expires, {kept:,} are kept"

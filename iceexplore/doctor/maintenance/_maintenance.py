@@ -38,7 +38,7 @@ MAINTENANCE_JSON_VERSION = 1
 
 
 class Maintenance(Generic[T]):
-    """What each maintenance procedure of the engines would do now, from the table's own properties.
+    """Plans of the engines' maintenance procedures: what each would do now, given the table's properties.
 
     Returned by ``t.maintenance()``. Nothing is read before a plan is asked for, and no plan changes the table. Each
     method makes the plan of one procedure; `plans` has all of them with their defaults, and in a notebook they are

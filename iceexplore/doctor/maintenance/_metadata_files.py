@@ -36,7 +36,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MetadataFilesPlan(Plan[T]):
-    """Which old metadata files are not needed, and whether engines delete them.
+    """The old metadata files that are not needed, and whether engines delete them.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class MetadataFilesPlan(Plan[T]):
 
     @property
     def text(self) -> str:
-        """What is left over, in a sentence."""
+        """A sentence about what is left over."""
         parts = [f"{amount(self.logged, 'metadata file')} in the log"]
         if len(self.files):
             size = human_bytes(bytes_of(self.files))

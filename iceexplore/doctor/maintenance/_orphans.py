@@ -72,7 +72,7 @@ _URI = r"^(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):)?(?://(?P<authority>[^/]*))?/
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OrphanPlan(Plan[T]):
-    """Which files ``remove_orphan_files`` would delete now, and which referenced files are missing.
+    """The files that ``remove_orphan_files`` would delete now, and the referenced files that are missing.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class OrphanPlan(Plan[T]):
 
     @property
     def text(self) -> str:
-        """What would be deleted, and what is missing, in a sentence."""
+        """A sentence about what would be deleted, and what is missing."""
         size = "" if self.nothing else f" ({human_bytes(bytes_of(self.files))})"
         text = f"{amount(len(self.files), 'orphan file')}{size}"
         text += f", {len(self.young):,} too young" if len(self.young) else ""
@@ -374,7 +374,7 @@ def _unlisted(state: TableState, base: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Prefixes:
-    """Which schemes and authorities mean the same."""
+    """The schemes and authorities that mean the same."""
 
     schemes: Mapping[str, str]
     authorities: Mapping[str, str]

@@ -148,7 +148,7 @@ class EngineCall:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Plan(ABC, Generic[T]):
-    """What one maintenance procedure would do now.
+    """The plan of one maintenance procedure: what it would do now.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class Plan(ABC, Generic[T]):
     @property
     @abstractmethod
     def text(self) -> str:
-        """What it would do, in a sentence."""
+        """A sentence about what it would do."""
 
     @abstractmethod
     def to_pandas(self) -> pd.DataFrame:
@@ -286,7 +286,7 @@ def _identifier(state: TableState) -> str:
 
 
 def _catalog(state: TableState) -> str:
-    """Return the name of the PyIceberg catalog, which Spark may know by another; a placeholder without one."""
+    """Return the name of the table's PyIceberg catalog, or a placeholder; Spark may use another name for it."""
     catalog = getattr(state.opened.catalog_table, "catalog", None)
     name = getattr(catalog, "name", None)
     return name if isinstance(name, str) and _WORD.fullmatch(name) else "catalog_name"

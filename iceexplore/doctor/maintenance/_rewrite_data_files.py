@@ -77,7 +77,7 @@ _TARGET = 512 * 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RewriteDataFilesPlan(GroupedPlan[T]):
-    """Which data files ``rewrite_data_files`` would rewrite now, and in which groups.
+    """The data files that ``rewrite_data_files`` would rewrite now, and their groups.
 
     The groups are those that Spark's planner makes of the same files in the same order. Spark reads several manifests
     at the same time, so the order of their files differs from run to run. This matters only where a partition does not
@@ -150,7 +150,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
 
     @property
     def text(self) -> str:
-        """What it would do, in a sentence."""
+        """A sentence about what it would do."""
         if self.nothing:
             return f"none of {amount(self.candidates, 'data file')} is rewritten"
         about = "" if self.accuracy == "exactly" else f"{self.accuracy} "

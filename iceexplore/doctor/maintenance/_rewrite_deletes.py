@@ -50,17 +50,17 @@ __all__ = ["RewritePositionDeletesPlan", "plan_rewrite_position_deletes"]
 
 #: Java: ``TableProperties.DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT``.
 _TARGET = 64 * 1024 * 1024
-#: Position delete files of several data files are opened up to this number.
+#: The maximum number of position delete files for several data files that are opened.
 _MOST_OPENED = 100
-#: At most so many bytes of a Parquet file of position deletes are its footer.
+#: The maximum size, in bytes, of the footer of a Parquet file of position deletes.
 _FOOTER = 2048
-#: At most so many bytes of it are a row's, while it is small.
+#: The maximum number of bytes per row in such a file while it is small.
 _ROW = 8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RewritePositionDeletesPlan(GroupedPlan[T]):
-    """Which position delete files ``rewrite_position_delete_files`` would rewrite now, and in which groups.
+    """The position delete files that ``rewrite_position_delete_files`` would rewrite now, and their groups.
 
     In version 2, position delete files of a partition are merged, and positions in data files that are no longer live
     are dropped. From version 3 on, they become deletion vectors, together with the vectors of their partition; once a
@@ -115,7 +115,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
 
     @property
     def text(self) -> str:
-        """What it would do, in a sentence."""
+        """A sentence about what it would do."""
         if self.nothing:
             return f"none of {amount(self.candidates, 'delete by position', 'deletes by position')} is rewritten"
         about = "" if self.accuracy == "exactly" else f"{self.accuracy} "

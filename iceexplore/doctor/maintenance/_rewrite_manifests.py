@@ -40,7 +40,7 @@ _KINDS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RewriteManifestsPlan(Plan[T]):
-    """Which manifests ``rewrite_manifests`` would rewrite now, and how many come out.
+    """The manifests that ``rewrite_manifests`` would rewrite now, and the number of new ones.
 
     Spark rewrites all data manifests and all delete manifests of one partition spec, whatever their sizes, except a
     single manifest that does not exceed the target size. Entries are clustered by partition.
@@ -89,7 +89,7 @@ class RewriteManifestsPlan(Plan[T]):
 
     @property
     def text(self) -> str:
-        """What it would do, in a sentence."""
+        """A sentence about what it would do."""
         if self.nothing:
             return f"no manifest of partition spec {self.spec_id} is rewritten"
         size = int(pc.sum(self.manifests["bytes"]).as_py() or 0)

@@ -29,7 +29,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class UnusedPlan(Plan[T]):
-    """Which schemas and partition specs ``clean_expired_metadata`` would remove from the metadata file now.
+    """The schemas and partition specs that ``clean_expired_metadata`` would remove from the metadata file now.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class UnusedPlan(Plan[T]):
 
     @property
     def text(self) -> str:
-        """What would be removed, in a sentence."""
+        """A sentence about what would be removed."""
         if self.nothing:
             return "every schema and partition spec is used"
         parts = [amount(len(self.schemas), "schema")] if self.schemas else []

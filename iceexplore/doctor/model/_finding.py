@@ -140,7 +140,7 @@ class Finding:
 
     @property
     def hits(self) -> Hits:
-        """All places, while the table is examined; afterwards those that are known."""
+        """All places of the finding while the table is examined; afterwards those that it lists."""
         if self._hits is not None:
             return self._hits
         return Hits(places=self.places or (self.where,), complete=self.count <= max(1, len(self.places)))

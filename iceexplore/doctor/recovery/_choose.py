@@ -31,7 +31,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which candidates were in the manifest.
+    """The candidates that were in the manifest.
 
     Attributes
     ----------

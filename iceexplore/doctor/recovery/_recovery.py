@@ -27,7 +27,7 @@ MOST_ROW_IDS = 1 << 62
 
 @dataclass
 class Recovery:
-    """What became of the files of one lost manifest.
+    """The result of recovering one lost manifest.
 
     Attributes
     ----------
@@ -116,8 +116,8 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
     commit = history.snapshots.get(lost.snapshot_id)
     by_commits = np.isin(adder, [lost.snapshot_id, *lost.snapshots])
     is_deleted = status == int(Status.DELETED)
-    # A commit that deletes a file of a manifest writes the manifest again: a file that one of these commits deleted was
-    # in another one.
+    # A commit that deletes a file writes the manifest that listed it again. So a file that one of these commits deleted
+    # cannot have been in the lost manifest.
     out = np.unique(key[(listed & alive) | (is_deleted & by_commits & listed)])
     pool = (key >= 0) & (history.deletes == lost.deletes) & (history.spec == lost.spec_id)
     pool &= ~listed & ~np.isin(key, out)

@@ -168,7 +168,7 @@ def drop_statistics(draft: Draft, found: list[Finding]) -> Step:
 
 
 def write_hint(draft: Draft, found: list[Finding]) -> Step:
-    """Write the version hint anew, which saving does."""
+    """Write the version hint anew: saving the plan does this."""
     _touch(draft)
     text = "The saved copy gets a version-hint.text that names its metadata file."
     number = (found[0].expected or "").strip()
@@ -199,14 +199,14 @@ def restore_metadata(draft: Draft, found: list[Finding]) -> Step:
 
 
 def leave_out_metadata(draft: Draft, found: list[Finding]) -> Step:
-    """Leave out older metadata files that cannot be read, which saving does."""
+    """Leave out older metadata files that cannot be read: saving the plan does this."""
     _touch(draft)
     text = "The saved copy leaves out metadata files that cannot be read, and its metadata log does not list them."
     return step_of("Leave out unreadable metadata files", text, found)
 
 
 def copy_table(draft: Draft, found: list[Finding]) -> Step:
-    """Give the table a folder of its own, which saving does."""
+    """Give the table a folder of its own: saving the plan does this."""
     _touch(draft)
     text = "The saved copy is in a folder of its own, and its metadata has the new locations."
     sql = ("CALL <catalog>.system.rewrite_table_path('<table>', '<old prefix>', '<new prefix>')",)
@@ -214,5 +214,5 @@ def copy_table(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _touch(draft: Draft) -> None:
-    """Have the metadata file written again, although none of its values is wrong."""
+    """Force the metadata file to be written again, although none of its values is wrong."""
     draft.document["last-updated-ms"] = (number_in(draft.document, "last-updated-ms") or 0) + 1

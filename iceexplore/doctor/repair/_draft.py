@@ -87,7 +87,7 @@ class Draft:
         return frozenset(names[True] - names[False])
 
     def edit_leaf(self, location: str, edit: LeafEdit | None = None) -> None:
-        """Have a manifest written again, with this edit."""
+        """Request that a manifest be written again with this edit."""
         edits = self.leaf_edits.setdefault(canonical(location), [])
         if edit is not None:
             edits.append(edit)

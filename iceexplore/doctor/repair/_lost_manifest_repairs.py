@@ -115,7 +115,7 @@ def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], m
     certain = all(one.certain for one in known)
     text = f"Manifests of other snapshots list {_counted(total, known)} of {_manifests(known)}; they are listed again."
     if certain:
-        text += " Each must have been in there: it was live, and no other manifest of these snapshots lists it."
+        text += " Each was certainly in it: it was live, and no other manifest of these snapshots lists it."
     else:
         text += " They fit its counts, but a file that was removed since may be among them."
     text += " Sequence numbers and row ids are those of the other manifests."
@@ -166,7 +166,8 @@ def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: S
         text = f"The manifest lists do not state how many files were in {_manifests(left)}: others may remain lost."
     else:
         text = (
-            f"Leaves out what is not found of {_manifests(left)}: {_counted(_sum(one.missing for one in left), left)}."
+            f"Leaves out the files of {_manifests(left)} that were not found: "
+            f"{_counted(_sum(one.missing for one in left), left)}."
         )
     if deletes:
         text += " Deletes are among them: rows that were deleted come back."

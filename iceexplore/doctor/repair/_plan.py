@@ -112,7 +112,7 @@ class RepairPlan:
         return len(self.steps)
 
     def __bool__(self) -> bool:
-        return True  # true even without steps
+        return True  # although the length may be 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

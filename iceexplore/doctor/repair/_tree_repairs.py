@@ -94,7 +94,7 @@ def record_changes(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _write_again(draft: Draft, found: list[Finding], *, leaves: bool = True) -> None:
-    """Have the trees of the findings written again; with ``leaves``, every tree that lists one of their manifests."""
+    """Request that the findings' trees be written again; with ``leaves``, all that list one of their manifests."""
     roots = {canonical(s.root_location or "") for s in draft.state.metadata.snapshots}
     for one in found:
         draft.rewritten_roots |= {s.snapshot_id for s in _snapshots_of(draft, one)}

@@ -269,7 +269,7 @@ class CatalogReport:
             complete=self.complete,
             seconds=self.seconds,
         )
-        made.tables = tuple(tables)  # in the order of the names as they are
+        made.tables = tuple(tables)  # keep the order of the original names, not of the redacted ones
         return made
 
     def to_junit(self) -> str:

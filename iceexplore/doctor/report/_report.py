@@ -86,7 +86,7 @@ class Report:
         return len(self.findings)
 
     def __bool__(self) -> bool:
-        return True  # true even without findings
+        return True  # although the length may be 0
 
     @property
     def ok(self) -> bool:

@@ -209,7 +209,7 @@ FORMS_OF: dict[str, tuple[str, ...]] = {
 #: Operations of simulations that the commit panel does not offer, with the reason.
 NO_FORM: dict[str, str] = {
     "cherry_pick": "It takes a snapshot of another line of history, and the tree shows those of the branch.",
-    "fast_forward": "Branch or tag moves a branch to the snapshot shown.",
+    "fast_forward": "The operation “Branch or tag” can move a branch to the snapshot shown.",
     "set_sort_order": "Synthetic files have no rows, so the order changes nothing in the tree.",
 }
 

@@ -234,7 +234,7 @@ class TableWidget(anywidget.AnyWidget):
 def _state_of(table: TableLike) -> TableState:
     state = table if isinstance(table, TableState) else getattr(table, "state", None)
     if not isinstance(state, TableState):
-        catalog = getattr(getattr(table, "listing", table), "catalog", table)  # of what `open_catalog` returned
+        catalog = getattr(getattr(table, "listing", table), "catalog", table)  # unwrap what `open_catalog` returned
         if is_catalog(catalog):
             raise OptionError(f"a widget takes a Table: {not_a_table('this', catalog, 'catalog')}")
         raise OptionError(f"a widget takes a Table (ix.open(...)), not {type(table).__name__}")

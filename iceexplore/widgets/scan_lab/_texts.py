@@ -68,7 +68,7 @@ def _levels(chart: BarChart) -> Block:
 
 
 def _share(levels: Sequence[dict[str, Any]]) -> str:
-    """Return the share of the table's bytes that is read as text; empty if not known for data files alone."""
+    """Return, as text, the share of the table's bytes that is read; empty if not known for data files alone."""
     if len(levels) < 2 or not levels[0]["bytes"] or "delete" in levels[0]["known"]:
         return ""
     left = next((r["bytes"] for r in reversed(levels) if r["bytes"] is not None), 0)
