@@ -371,6 +371,10 @@ class _Partitions:
         if not len(rows):
             return cls(rows, rows, pa.array([], pa.string()))
         files, metadata = examination.files, examination.state.metadata
+        if not any(_keys(metadata, spec.spec_id) for spec in metadata.partition_specs):  # nothing to read
+            specs = pc.fill_null(whole(files.entries["partition_spec_id"].take(build.array(rows))), -1)
+            known = pc.is_in(specs, pa.array([s.spec_id for s in metadata.partition_specs], specs.type))
+            return cls(rows, np.where(np.asarray(known), 0, -1), pa.array([_UNPARTITIONED]))
         damaged = {canonical(one.location) for one in examination.findings if _is_of_tuples(one)}
         codes = np.full(len(rows), -1, np.int64)
         leaf = files.leaf[rows]
