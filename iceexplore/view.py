@@ -39,14 +39,14 @@ def open_view(
         A view folder, a metadata file, a URI of either, a zip, a PyIceberg ``View``, or, with ``catalog``, a view
         identifier.
     catalog
-        The name of a PyIceberg catalog, or a catalog object; also what `open_catalog` returned. REST catalogs, and SQL
-        catalogs that other engines have put views into, know views.
+        The name of a PyIceberg catalog, a catalog object, or the result of `open_catalog`. Views are found in REST
+        catalogs, and in SQL catalogs into which other engines have written views.
     moved
-        The current location of moved files, by the prefix that the metadata has for them.
+        The current location of moved files, by the prefix that the metadata records for them.
     version
         A metadata file, by number, name or location. By default the newest. (`View.at` chooses a version of the view.)
     allow
-        Further places that may be read.
+        Further locations that may be read.
     properties
         Options of the catalog or the storage.
     strict
@@ -153,7 +153,7 @@ class View:
 
     @property
     def problems(self) -> Problems:
-        """What is wrong with the metadata."""
+        """The problems found in the metadata."""
         return self._state.problems
 
     @property
@@ -163,7 +163,7 @@ class View:
 
     @property
     def moved(self) -> Mapping[str, str]:
-        """The prefixes that have moved, each with its current place."""
+        """The prefixes of moved files, each with its current location."""
         return self._state.storage.moves.shown
 
     @property
@@ -247,11 +247,12 @@ class View:
         catalog: CatalogLike | Catalog[Any, View] | None = None,
         tables: Mapping[str, Any] | None = None,
     ) -> views.ViewLineage:
-        """Return the tables and columns that the query reads, with names resolved, and those of views inside it.
+        """Return the tables and columns that the query reads, directly and through other views.
 
-        Unqualified names are resolved by the version's default catalog and namespace. What the query names is opened
-        where that is possible (one metadata file each): its columns then show whose an unqualified column is, which
-        columns a star returns, and what does not fit: missing tables and columns, other types, cycles of views.
+        Unqualified names are resolved by the version's default catalog and namespace. The tables and views that the
+        query names are opened where possible (one metadata file each). Their schemas show which table an unqualified
+        column belongs to, which columns a star returns, and mismatches: missing tables and columns, different types,
+        cycles of views.
 
         Parameters
         ----------
@@ -260,10 +261,10 @@ class View:
         open_sources
             False: open nothing.
         catalog
-            The catalog of names without one; by default the one that the view was opened from.
+            The catalog for names that do not include one; by default the catalog that the view was opened from.
         tables
-            Tables and views by name: paths, Tables or Views. Others are looked for in the catalog, or for a view in a
-            folder, beside it: ``<namespace>/<name>`` and ``<namespace>.db/<name>`` in a folder above.
+            Tables and views by name: paths, Tables or Views. All others are looked up in the catalog, or, for a view in
+            a folder, in the folders above it, as ``<namespace>/<name>`` and ``<namespace>.db/<name>``.
 
         Raises
         ------
@@ -288,7 +289,8 @@ class View:
         Parameters
         ----------
         versions
-            None: the version that is shown; ``"all"``, the last that was current first; or a list of versions or ids.
+            None: the version that is shown; ``"all"``: every version, the most recently current first; or a list of
+            versions or ids.
         open_sources, catalog, tables
             As for `lineage`; only what the shown version reads is opened.
         max_nodes

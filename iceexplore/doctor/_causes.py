@@ -60,7 +60,7 @@ def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Findi
     Parameters
     ----------
     manifests
-        The canonical locations of all examined manifests and roots: only if one of these is lost are entries hidden.
+        The canonical locations of all examined manifests and roots. Only the loss of one of these hides entries.
     """
     merged = _merged(findings)
     # Lost manifests are tried first, as they explain more than wrong numbers; a cause may itself follow from another
@@ -105,10 +105,10 @@ def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
-    """Merge findings with the same code, field and mode into the first, with their number and first places."""
+    """Merge findings with the same code, field and mode into the first, with the total count and first places."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
-        # the same place reported twice is one finding; many files with the same fault are one finding, too
+        # duplicate reports of a place become one finding, and so do many files with the same fault
         groups.setdefault((one.code, one.field, one.modes, one.severity, _kind_of_place(one)), []).append(one)
     out = []
     for group in groups.values():
@@ -135,7 +135,7 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _kind_of_place(one: Finding) -> str:
-    """Return a key; only findings whose places have the same key are merged, parts of the document never."""
+    """Return a key: findings are merged only if their places share it; parts of the document are never merged."""
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):
         return one.where if not part.startswith("snapshot") else file

@@ -1,4 +1,4 @@
-"""Examine a table: run the checks of a level, fold what follows from one fault, and return a report."""
+"""Examine a table: run the checks of a level, fold the consequences of each fault into it, and return a report."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
     ("referenced files exist", check_existence),
     ("health", check_health),
 )
-#: Names of groups of codes, which ``only`` and ``skip`` take, too.
+#: Names of groups of codes, which ``only`` and ``skip`` also accept.
 GROUPS: dict[str, frozenset[str]] = {
     "health": frozenset(code for code, kind in PROBLEM_KINDS.items() if kind.health),
     "damage": frozenset(code for code, kind in PROBLEM_KINDS.items() if not kind.health),
@@ -62,7 +62,7 @@ def examine(
     baseline: Report | Iterable[Finding] | None = None,
     show: Callable[[Sandbox], Any] = lambda sandbox: sandbox.state,
 ) -> Report:
-    """Examine a table and return what was found; see `examine_in_steps`."""
+    """Examine a table and return the report; see `examine_in_steps`."""
     return result_of(
         examine_in_steps(
             state, level=level, verify=verify, snapshots=snapshots, only=only, skip=skip, baseline=baseline, show=show
@@ -81,9 +81,10 @@ def examine_in_steps(
     baseline: Report | Iterable[Finding] | None = None,
     show: Callable[[Sandbox], Any] = lambda sandbox: sandbox.state,
 ) -> Generator[str, None, Report]:
-    """Examine a table in steps: yield the progress as text, and return what was found.
+    """Examine a table in steps: yield the progress as text, and return the report.
 
-    What makes readers fail or return wrong rows also joins the table's problems, so that reading warns afterwards.
+    Findings that make readers fail or return wrong rows are also added to the table's problems, so that later reads
+    warn.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def examine_in_steps(
     baseline
         An earlier report; its findings are left out.
     show
-        Makes a table of a simulation, for ``report.repair().table``.
+        Wraps a simulation as a table, for ``report.repair().table``.
 
     Raises
     ------
@@ -160,7 +161,7 @@ def examine_in_steps(
 
 
 def _remember(state: TableState, finding: Finding) -> None:
-    """Add a finding and its consequences to the table's problems if readers suffer from them: reading then warns."""
+    """Add a finding and its consequences to the table's problems if they affect readers, so that reads warn of them."""
     if finding.severity in ("fail", "wrong"):
         kind = PROBLEM_KINDS[finding.code]
         item = Problem(

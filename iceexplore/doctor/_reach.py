@@ -1,4 +1,4 @@
-"""Measure findings: the rows and partitions that each concerns, in the newest affected snapshot.
+"""Measure findings: the rows and partitions that each one affects, in the newest affected snapshot.
 
 Nothing is decoded for tables without findings. Entries are counted as columns of `Examination.files`; the partition
 tuples are read for the manifests of affected entries alone, once for all findings.
@@ -34,10 +34,10 @@ _NONE: _Longs = np.zeros(0, np.int64)
 #: Larger record counts are impossible.
 _MOST_ROWS = 2**50
 _MOST_TEXT = 200
-#: Suffixes of files that are no manifests and list no data files.
+#: Suffixes of files that are not manifests and list no data files.
 _DOCUMENTS = (".json", ".gz", ".text")
 _UNPARTITIONED = "unpartitioned"
-#: Content types whose record counts are rows of the table: equality deletes have values, manifests entries.
+#: Content types that count rows of the table; equality deletes count values to delete, and manifests count entries.
 _COUNTED = (int(ContentType.DATA), int(ContentType.POSITION_DELETE))
 #: Codes about entries that a commit removed; for all other codes, only live entries matter.
 _OF_CHANGES = frozenset({"changes-untrue", "deletes-dropped"})
@@ -46,7 +46,7 @@ _OF_NOTHING = frozenset({"delete-dangling"})
 
 
 def measured(examination: Examination, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings, and what follows from them, with their rows and partitions."""
+    """Return findings and their consequences with their rows and partitions."""
     flat = list(_flat(findings))
     try:
         resolver = _Resolver(examination)
@@ -91,11 +91,11 @@ class _Reach:
     rows
         Rows of `Examination.files`, sorted, each once.
     stated
-        The rows of manifests that cannot be read whole, as their list states them; None where it does not.
+        The number of rows in manifests that cannot be read completely, as stated in their list; None if not stated.
     complete
-        False if there are more files, which are not known.
+        False if the finding concerns further files, which are unknown.
     partitioned
-        False if these are in partitions that are not known.
+        False if the partitions of those further files are unknown.
     """
 
     rows: _Longs
@@ -136,7 +136,7 @@ class _Resolver:
             for file, ordinals in _by_file(hits).items()
             if ordinals is not None or not file.endswith(_DOCUMENTS)
         ]
-        places = [p for p in places if p[1] is not None or p[0] not in self._places_of_lists]  # not of a whole list
+        places = [p for p in places if p[1] is not None or p[0] not in self._places_of_lists]  # without whole lists
         listed = [p for p in places if p[0] in self._leaves or p[0] in self._places_of_lists]
         others = [file for key, ordinals, file in places if ordinals is None and key not in self._leaves]
         rows = np.concatenate([_NONE, *hits.rows, self._named_files([*hits.files, *_texts(others)])])
@@ -210,7 +210,7 @@ class _Resolver:
         return found
 
     def _without_vectors(self, rows: _Longs) -> _Longs:
-        """Leave out vectors whose data file is there, too: in the V4 draft, both are one row of the manifest."""
+        """Leave out vectors whose data file is included: in the V4 draft, both are in one row of the manifest."""
         files = self._examination.files
         data = files.kinds[rows] == int(ContentType.DATA)
         if data.all() or not data.any():
@@ -220,7 +220,7 @@ class _Resolver:
         return kept
 
     def _manifests_at(self, root: Manifest, ordinals: _Longs) -> set[int]:
-        """Return the manifests of some rows of a root; a manifest DV is a fault of the manifest that it is for."""
+        """Return the manifests at some rows of a root; a manifest DV counts as the manifest to which it applies."""
         at = np.flatnonzero(np.isin(np.asarray(root.entries["ordinal"]), ordinals))
         some = root.entries.select(["content_type", "location", "referenced_file"]).take(build.array(at))
         out: set[int] = set()
@@ -234,7 +234,7 @@ class _Resolver:
         return out
 
     def _stated(self, snapshot_id: int, location: str) -> tuple[int | None, bool]:
-        """Return the live rows that a root states of a manifest, if it does, and whether they may be in partitions."""
+        """Return a manifest's live rows as its root states them, or None, and whether its spec may be partitioned."""
         root = self._examination.roots[snapshot_id]
         key = canonical(location)
         at = self._rows_in(snapshot_id).get(key)
@@ -245,7 +245,7 @@ class _Resolver:
         partitioned = spec is None or bool(_keys(self._metadata, spec.spec_id))
         stats = row["manifest_stats"] or {}
         added, existing = (stats.get(f"{name}_rows_count") for name in ("added", "existing"))
-        # Of deletes, the rows of equality deletes are no rows of the table; a manifest DV removes an unknown number.
+        # Equality deletes do not count rows of the table, and a manifest DV removes an unknown number of rows.
         known = row["content_type"] == ContentType.DATA_MANIFEST and key not in root.dv_rows
         if (
             not known
@@ -278,7 +278,7 @@ def _by_file(hits: Hits) -> dict[str, _Longs | None]:
             found.setdefault(file, []).append(int(number))
         else:
             head = place.partition("#")[0]
-            wholes[head if head.endswith(_DOCUMENTS) else place] = None  # the name of a file may have a number sign
+            wholes[head if head.endswith(_DOCUMENTS) else place] = None  # file names may contain a number sign
     arrays = {file: [np.array(numbers, np.int64)] for file, numbers in found.items()}
     for file, ordinals in hits.entries:
         arrays.setdefault(file, []).append(ordinals)
@@ -286,7 +286,7 @@ def _by_file(hits: Hits) -> dict[str, _Longs | None]:
 
 
 def _texts(names: Iterable[str]) -> list[AnyArray]:
-    """Return locations as an array, without those that Arrow cannot hold: names in JSON may have half a character."""
+    """Return locations as an array, without those that Arrow cannot hold: names in JSON may contain lone surrogates."""
     return [pa.array([name for name in names if not any("\ud800" <= sign <= "\udfff" for sign in name)], pa.string())]
 
 
@@ -310,7 +310,7 @@ def _rows(examination: Examination, one: Finding, reach: _Reach) -> int | None:
     ends = pc.min_max(counts).as_py()
     if ends["min"] < 0 or ends["max"] > _MOST_ROWS:
         return None
-    # Several vectors share a Puffin file. Those inside of entries have no location.
+    # Several vectors may share a Puffin file. Vectors that are stored inside entries have no location.
     offsets = pc.struct_field(whole(some["deletion_vector"]), "offset")
     names = whole(some["location"])
     numbers = pc.if_else(names.is_null(), build.array(np.arange(len(names))), pa.scalar(None, pa.int64()))
@@ -339,7 +339,7 @@ def _measure(
 
 
 def _is_of_tuples(one: Finding) -> bool:
-    """Return whether a finding means that partition tuples are not what the metadata has."""
+    """Return whether a finding means that partition tuples are lost or damaged."""
     field = one.field or ""
     if one.code == "value-undecodable":
         return field == "102 partition" or field.isdecimal()
@@ -400,7 +400,7 @@ class _Partitions:
         return cls(rows, numbers[codes], texts.dictionary)
 
     def of_rows(self, rows: _Longs) -> tuple[tuple[str, ...], int | None]:
-        """Return the first partitions of some of the rows, and their number, None if some are unknown."""
+        """Return the first partitions of some of the rows, and the number of partitions, None if some are unknown."""
         codes = self.codes[np.searchsorted(self.rows, rows)]
         known, firsts = np.unique(codes[codes >= 0], return_index=True)
         first = known[np.argsort(firsts)][:MOST_PLACES]
@@ -416,7 +416,7 @@ def _keys(metadata: TableMetadata, spec_id: int) -> list[str]:
 
 
 def _unknown(metadata: TableMetadata, batch: EntryBatch, damaged: bool) -> _Mask:
-    """Return the entries whose partition is unknown; of a damaged manifest, also those with a null in it."""
+    """Return the entries whose partition is unknown; in a damaged manifest, also those with a null partition value."""
     specs = np.asarray(pc.fill_null(whole(batch.entries["partition_spec_id"]), -1))
     out = np.zeros(len(batch), bool)
     for spec_id in np.unique(specs).tolist():
@@ -440,7 +440,7 @@ def _unknown(metadata: TableMetadata, batch: EntryBatch, damaged: bool) -> _Mask
 
 
 def _full(batch: EntryBatch) -> EntryBatch:
-    """Return a batch with all columns, null but for the spec, so that batches can be concatenated."""
+    """Return a batch with all columns, so that batches can be concatenated; all but the spec are filled with nulls."""
     columns = [
         whole(batch.entries[f.name]) if f.name == "partition_spec_id" else build.nulls(len(batch), f.type)
         for f in ENTRY_SCHEMA

@@ -22,19 +22,20 @@ __all__ = ["Dates"]
 T = TypeVar("T")
 #: The code, field and kind of place of a problem.
 _Key = tuple[str, str | None, str]
-#: Codes of faults that a commit does not introduce: files are deleted, moved or cut at a time that nothing records.
+#: Codes of faults that a commit does not introduce: files are deleted, moved or truncated at a time that nothing
+#: records.
 _UNDATED = frozenset({"file-missing", "outside-roots", "table-moved", "location-guessed", "hint-invalid", "hint-stale"})
-#: Columns of a list's row that readers rely on; a row that a later list carries on has the same values.
+#: Columns of a list's row that readers rely on; their values stay the same when later lists carry the row over.
 _CARRIED = ("file_size_in_bytes", "sequence_number", "manifest_stats", "partition_summaries", "partition_spec_id")
 
 
 class Dates:
     """The commits of one examination's findings.
 
-    A manifest never changes, so that its faults, and those of its entries, date to the snapshot that added it. A row of
+    A manifest never changes, so its faults and those of its entries date to the snapshot that added it. A row of
     a manifest list is carried from list to list: bisection over the ancestors finds the first list that has it. A fault
-    of the metadata file dates to the first file of the metadata log that has it, found by bisection, too. Lists and
-    metadata files that are lost, or trimmed from the log, hide what was before: `Since.at_latest` says so.
+    of the metadata file dates to the first file of the metadata log that has it, found by bisection, too. If older
+    lists or metadata files are lost, or trimmed from the log, the fault may be older: see `Since.at_latest`.
     """
 
     def __init__(self, examination: Examination) -> None:
@@ -42,7 +43,7 @@ class Dates:
         self._documents: dict[str, frozenset[_Key] | None] = {}
 
     def dated(self, finding: Finding) -> Finding:
-        """Return a finding, and what follows from it, with the commit that introduced it."""
+        """Return a finding and its consequences with the commit that introduced each."""
         follows = tuple(self.dated(one) for one in finding.follows)
         since = finding.since or self._since(finding)
         return replace(finding, since=since, follows=follows)
@@ -81,7 +82,7 @@ class Dates:
         return found
 
     def _row_named(self, finding: Finding, snapshot: Snapshot) -> str | None:
-        """Return the manifest of the list's row that a finding is about; None if it is about the whole list."""
+        """Return the manifest whose row in the list a finding is about; None if it is about the whole list."""
         kind, _, number = finding.where.partition("#")[2].partition(" ")
         root = self._examination.roots.get(snapshot.snapshot_id)
         if kind != "entry" or not number.isdecimal() or root is None or int(number) >= len(root.entries):
@@ -90,7 +91,7 @@ class Dates:
         return canonical(name) if name and canonical(name) in self._rows else None
 
     def _of_manifest(self, name: str) -> Since:
-        """Return the snapshot that added a manifest: by its row, or else the first whose list has it."""
+        """Return the snapshot that added a manifest: the one in its row, or else the first whose list has it."""
         snapshot, row = self._rows[name]
         added_by = self._root(snapshot).entries["snapshot_id"][row].as_py()
         known = next((s for s in self._line if s.snapshot_id == added_by), None)
@@ -130,7 +131,7 @@ class Dates:
         )
 
     def _root(self, snapshot: Snapshot) -> Manifest:
-        """Return a snapshot's list; problems of lists that were not to be examined are not reported."""
+        """Return a snapshot's list; problems of lists outside the examination are not reported."""
         found = self._examination.roots.get(snapshot.snapshot_id)
         return self._quiet.root(snapshot) if found is None else found
 
@@ -144,7 +145,7 @@ class Dates:
         metadata = self._examination.state.metadata
         key = finding.code, finding.field, _part(finding.where)
         if key not in _problems_of(dict(metadata.raw), finding.location):
-            return Since(metadata_file=finding.location, at_latest=True)  # parsing alone does not show the fault
+            return Since(metadata_file=finding.location, at_latest=True)  # parsing does not reveal this fault
         files = [*(e.metadata_file for e in metadata.metadata_log), finding.location]
         unread = False
 
@@ -171,7 +172,7 @@ class Dates:
 
 
 def _part(where: str) -> str:
-    """Return the kind of a place within a file: ``ref`` of ``v5.metadata.json#ref audited``."""
+    """Return the kind of a place within a file: ``ref`` for ``v5.metadata.json#ref audited``."""
     return where.partition("#")[2].split(" ")[0]
 
 
@@ -185,7 +186,7 @@ def _problems_of(document: dict[str, Any], location: str) -> frozenset[_Key]:
 
 
 def _first(line: Sequence[T], has: Callable[[T], bool]) -> T | None:
-    """Return the first item of a line that has something which all later ones have, too; None if the last lacks it."""
+    """Return the first item from which on ``has`` is true of every item; None if it is false of the last item."""
     low, high = 0, len(line) - 1
     if high < 0 or not has(line[high]):
         return None

@@ -21,7 +21,7 @@ from iceexplore.storage import ListedTable, Listing, place_to_write, progress, w
 
 __all__ = ["check_tables"]
 
-#: Seconds between two writes of the resume file, which is written whole.
+#: Seconds between two writes of the resume file, because each write replaces the whole file.
 _BETWEEN_WRITES = 2.0
 
 
@@ -36,30 +36,30 @@ def check_tables(
     workers: int = 8,
     show_progress: bool = True,
 ) -> CatalogReport:
-    """Check the tables of a listing and return a row for each, the worst first.
+    """Check the tables of a listing and return a row for each, worst first.
 
     Parameters
     ----------
     listing
-        It is continued where it ended.
+        The listing to run; one that was interrupted is resumed.
     check
-        Checks one table; called in threads, or in this one if only it can load the tables.
+        Checks one table; called in worker threads, or in the calling thread if no other can load the tables.
     options
-        What the reports depend on, as plain values: a resume file of other options is refused.
+        The options that the reports depend on, as plain values; a resume file with other options is refused.
     time_limit
-        Seconds per table. A table that takes longer is a row with an error; its thread is left to itself. Not for
-        tables that are checked in this thread.
+        Seconds per table. A table that takes longer gets a row with an error, and its thread is abandoned. Tables that
+        are checked in the calling thread have no limit.
     listing_limit
         Seconds for listing. Only the tables that were listed by then are checked.
     resume
-        A JSON file: tables that it has a report of are not checked again; it is written while tables are checked.
+        A JSON file, updated as tables are checked. Tables for which it has a report are not checked again.
     workers
-        Tables that are checked at the same time.
+        The number of tables that are checked at the same time.
 
     Raises
     ------
     OptionError
-        An option is invalid, or the resume file is no result of this call.
+        An option is invalid, or the resume file was not written by a call like this one.
     StorageError, AccessDeniedError
         The resume file cannot be read or written.
     """
@@ -72,7 +72,7 @@ def check_tables(
     listing.run(listing_limit)
     listed, unlisted, all_listed = listing.tables, listing.failed, listing.complete
     names = {table.name for table in listed}
-    # What was checked before and is not listed now is gone, unless the listing ended early.
+    # Tables that were checked earlier and are no longer listed are gone, unless the listing ended early.
     checks = {name: one for name, one in known.items() if name in names or not all_listed}
     waiting = [table for table in listed if table.name not in checks]
 
@@ -108,12 +108,12 @@ def check_tables(
 
 
 def _checked_here(tables: Sequence[ListedTable], check: Callable[[ListedTable], Report]) -> Iterator[TableCheck]:
-    """Yield the check of each table, made in this thread one after the other."""
+    """Check the tables one after the other in the calling thread; yield each result."""
     for table in tables:
         since = time.monotonic()
         try:
             outcome: Report | Exception = check(table)
-        except Exception as error:  # as in a thread
+        except Exception as error:  # record the failure, as in worker threads
             outcome = error
         yield _row(table, outcome, time.monotonic() - since)
 
@@ -133,7 +133,7 @@ class _Running:
 def _checked(
     tables: Sequence[ListedTable], check: Callable[[ListedTable], Report], time_limit: float | None, workers: int
 ) -> Iterator[TableCheck]:
-    """Yield the check of each table when it is done or has taken too long.
+    """Yield the result for each table when its check is done or has taken too long.
 
     The threads are daemons, not those of an executor: a thread that hangs cannot be ended, and Python must not wait
     for it at exit.
@@ -145,7 +145,7 @@ def _checked(
     def work(number: int, table: ListedTable) -> None:
         try:
             done.put((number, check(table)))
-        except Exception as error:  # one table's failure, even a bug of ours, is not that of the others
+        except Exception as error:  # one table's failure, even by a bug, must not affect the others
             done.put((number, error))
 
     while waiting or running:
@@ -165,7 +165,7 @@ def _checked(
                 yield TableCheck.failed(late.table.name, f"took longer than {time_limit:g} s", now - late.since)
             continue
         if number not in running:
-            continue  # its time was over before
+            continue  # it had already timed out
         one = running.pop(number)
         yield _row(one.table, outcome, time.monotonic() - one.since)
 
@@ -179,7 +179,7 @@ def _write(path: str | os.PathLike[str], result: CatalogReport) -> None:
 
 
 def _resumed(path: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, TableCheck]:
-    """Return the checks of a resume file by table, without those that failed; none if there is no file yet."""
+    """Return the successful checks in a resume file by table; none if there is no file yet."""
     target: Path = place_to_write(path, overwrite=True)
     if not target.exists():
         return {}

@@ -1,4 +1,4 @@
-"""Report on a table that cannot be opened: why, which metadata files lie there, and which of them can be read."""
+"""Report on a table that cannot be opened: the reason, the metadata files found, and which of them are readable."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def unopened(
     error
         What opening raised.
     source, catalog, moved, allow, properties
-        As opening took them.
+        The arguments with which the table was opened.
     level, only, skip
         As for `examine`. They choose no finding here: why the table cannot be opened is always reported.
 
@@ -61,7 +61,7 @@ def unopened(
     OptionError
         An unknown level or code.
     OptionError, SnapshotNotFoundError, MissingDependencyError, TemporaryFolderError
-        The error is none of the table's: it is raised again.
+        The error is not a fault of the table, and is raised again.
     """
     check_options(level, only, skip)
     if isinstance(error, _NOT_THE_TABLES):
@@ -107,7 +107,7 @@ def _finding(error: IceexploreError, name: str, found: MetadataSurvey | None) ->
 
 
 def _advice(found: MetadataSurvey, name: str) -> str:
-    """Say how readers get the table back by its newest readable metadata file, and how to look at it meanwhile."""
+    """Advise how to restore the table from its newest readable metadata file, and how to view it until then."""
     assert found.readable is not None
     place, number = found.readable.location, found.readable.number
     meanwhile = f"Until then look at the table with ix.open({place!r})."

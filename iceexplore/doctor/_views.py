@@ -1,4 +1,4 @@
-"""Examine a view: what was found while opening it, the metadata files beside it, and how many versions it keeps."""
+"""Examine a view: the problems found on opening it, the metadata files beside it, and the number of its versions."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from iceexplore.views import (
 
 __all__ = ["examine_view"]
 
-#: Other metadata files that are opened, those with the nearest numbers.
+#: The maximum number of other metadata files to open; those with the nearest version numbers are opened.
 _MOST_OPENED = 20
-#: A larger file is not opened to look for changed versions.
+#: The maximum size of a metadata file that is opened to look for changed versions.
 _MOST_BYTES = 32 << 20
 _FOLDER = "other metadata files"
 
@@ -38,7 +38,7 @@ def examine_view(
     skip: Iterable[str] = (),
     baseline: Report | Iterable[Finding] | None = None,
 ) -> Report:
-    """Examine a view and return what was found.
+    """Examine a view and return the report.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def examine_view(
     examined = [*_changed_versions(state, unknown), *_queries(state, unknown)]
     for item in examined:
         state.problems.add_examined(item, ())
-    # Without what an earlier check of another version has found.
+    # Leave out the findings of an earlier check of another version.
     found = [*_folded([*state.problems.met(), *examined]), *map(finding_of, _too_many(state))]
     found = [f for f in found if (wanted is None or f.code in wanted) and f.code not in unwanted]
     if baseline is not None:
@@ -92,7 +92,7 @@ def _folded(problems: Iterable[Problem]) -> Iterator[Finding]:
 
 
 def _too_many(state: ViewState) -> Iterator[Problem]:
-    """Report more versions than the view's property keeps; Java removes the oldest with the next change."""
+    """Report versions beyond the number that the view's property keeps; Java removes the oldest at the next change."""
     count, most = len(state.metadata.versions), history_entries(state.metadata)
     if most is None or count <= most:
         return
@@ -146,7 +146,7 @@ def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Pro
             continue  # another view of this name: dropped and created again
         for version in metadata.versions:
             mine = own.get(version.version_id)
-            # Without the same time of creation, it may be a version of a view that was created again.
+            # With another time of creation, it may belong to a view that was dropped and created again.
             if mine is None or mine.timestamp_ms != version.timestamp_ms or _content(mine) == _content(version):
                 continue
             what = ", ".join(name for name in _content(mine) if _content(mine)[name] != _content(version)[name])
@@ -159,7 +159,7 @@ def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Pro
 
 
 def _content(version: ViewVersion) -> dict[str, object]:
-    """Return what a version never changes, by its name in the spec. Summaries are left out: they describe only."""
+    """Return the content of a version, which never changes, by field names of the spec. Summaries only describe it."""
     return {
         "representations": [(r.type, (r.dialect or "").lower(), r.sql) for r in version.representations],
         "schema-id": version.schema_ids(),

@@ -1,4 +1,4 @@
-"""The card of a view, and its records in a line; names and queries are untrusted, and `render` escapes them."""
+"""The card of a view, and one-line texts of its records; names and queries are untrusted, and `render` escapes them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _clock_note(m: ViewMetadata) -> tuple[str, ...]:
 
 
 def sql_texts(version: ViewVersion) -> tuple[CardText, ...]:
-    """Return the SQL of each dialect as texts of a card."""
+    """Return the SQL of each dialect as texts for a card."""
     stored = version.sql
     shown = [CardText(f"SQL, {r.dialect or 'unknown dialect'}", r.sql or "") for r in stored[:_SHOWN_TEXTS]]
     more = len(stored) - len(shown)
@@ -81,7 +81,7 @@ def sql_texts(version: ViewVersion) -> tuple[CardText, ...]:
 
 
 def fields_table(schema: Schema, schemas: int) -> CardTable:
-    """Return the columns of a schema as a table of a card."""
+    """Return the columns of a schema as a table for a card."""
     every = list(schema.walk())
     rows = tuple(
         (str(f.field_id), name, escape.shorten(str(f.type), 80), "required" if f.required else "", f.doc or "")
@@ -95,7 +95,7 @@ def fields_table(schema: Schema, schemas: int) -> CardTable:
 
 
 def versions_table(state: ViewState, most: int = _SHOWN_VERSIONS) -> CardTable:
-    """Return the last entries of the version log as a table of a card; rollbacks are marked."""
+    """Return the latest entries of the version log as a table for a card, with rollbacks marked."""
     entries, from_log = view_clock(state.metadata)
     by_id = {v.version_id: v for v in reversed(state.metadata.versions)}
     seen: set[int] = set()

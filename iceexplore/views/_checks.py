@@ -18,12 +18,12 @@ HISTORY_PROPERTY = "version.history.num-entries"
 HISTORY_DEFAULT = 10
 T = TypeVar("T")
 
-#: Ids that a message lists.
+#: The maximum number of ids to list in a message.
 _MOST = 5
 
 
 def check_view(metadata: ViewMetadata, reporter: Reporter) -> None:
-    """Report what in a view's metadata contradicts itself or the spec."""
+    """Report contradictions in a view's metadata, and violations of the spec."""
     _check_references(metadata, reporter)
     _check_version_ids(metadata, reporter)
     _check_log(metadata, reporter)
@@ -36,7 +36,7 @@ def check_view(metadata: ViewMetadata, reporter: Reporter) -> None:
 
 
 def history_entries(metadata: ViewMetadata) -> int | None:
-    """Return how many versions the view keeps, by its property or Java's default; None if the property is invalid."""
+    """Return the number of versions to keep, from the view's property or Java's default; None if invalid."""
     value = metadata.properties.get(HISTORY_PROPERTY)
     if value is None:
         return HISTORY_DEFAULT
@@ -73,7 +73,7 @@ def _check_version_ids(metadata: ViewMetadata, reporter: Reporter) -> None:
     if reporter.problems is None:
         return
     in_time = sorted(metadata.versions, key=lambda v: v.timestamp_ms)
-    # Equal times do not show an order: an engine may create two versions in a millisecond.
+    # Equal times say nothing about the order: an engine may create two versions within a millisecond.
     bad = [(a, b) for a, b in pairwise(in_time) if b.version_id < a.version_id and b.timestamp_ms > a.timestamp_ms]
     low = [v for v in metadata.versions if v.version_id < 1]
     if bad:

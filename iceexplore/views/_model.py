@@ -1,7 +1,8 @@
 """View metadata as immutable records with the spec's fields; ``raw`` keeps all other keys.
 
 Early drafts of the spec keep in a representation what the adopted spec keeps in the version: the schema's id, the
-default catalog and the default namespace. The records have both, and the methods of `ViewVersion` answer for either.
+default catalog and the default namespace. The records have the fields of both, and the methods of `ViewVersion` work
+for both.
 """
 
 from __future__ import annotations
@@ -72,12 +73,12 @@ class ViewVersion:
 
     @property
     def operation(self) -> str | None:
-        """``create`` or ``replace`` in early drafts; None where the summary has none."""
+        """The operation in the summary of an early draft: ``create`` or ``replace``; None if there is none."""
         return self.summary.get("operation")
 
     @property
     def engine(self) -> str | None:
-        """Name and version of the engine that created the version, as far as the summary has them."""
+        """The name and version of the engine that created this version, as far as the summary records them."""
         parts = (self.summary.get(key) for key in ("engine-name", "engine-version", "engineVersion"))
         return " ".join(part for part in parts if part) or None
 
@@ -88,7 +89,7 @@ class ViewVersion:
 
     @property
     def dialects(self) -> tuple[str, ...]:
-        """The dialects of the stored SQL, each once, as written."""
+        """The dialects of the stored SQL, without duplicates, as spelled in the metadata."""
         return tuple({(r.dialect or "").lower(): r.dialect or "" for r in reversed(self.sql)}.values())[::-1]
 
     def representation(self, dialect: str) -> Representation | None:
@@ -96,19 +97,19 @@ class ViewVersion:
         return next((r for r in self.sql if (r.dialect or "").lower() == dialect.lower()), None)
 
     def schema_ids(self) -> tuple[int, ...]:
-        """Return the ids of the version's schema: one, several if the representations of an early draft disagree."""
+        """Return the version's schema ids: one, or several if the representations of an early draft disagree."""
         if self.schema_id is not None:
             return (self.schema_id,)
         return tuple(dict.fromkeys(r.schema_id for r in self.representations if r.schema_id is not None))
 
     def catalog_of(self, representation: Representation | None = None) -> str | None:
-        """Return the catalog of references without one; None is the view's own catalog."""
+        """Return the catalog for references that do not name one; None means the view's own catalog."""
         first = representation or next(iter(self.representations), None)
         own = None if first is None else first.default_catalog
         return self.default_catalog if self.default_catalog is not None else own
 
     def namespace_of(self, representation: Representation | None = None) -> tuple[str, ...] | None:
-        """Return the namespace of references without one; None where it is not stored."""
+        """Return the namespace for references that do not name one; None where none is stored."""
         first = representation or next(iter(self.representations), None)
         own = None if first is None else first.default_namespace
         return self.default_namespace if self.default_namespace is not None else own
@@ -152,7 +153,7 @@ class ViewMetadata:
     raw: Raw = field(default_factory=dict, compare=False, repr=False)
 
     def version(self, version_id: int | None = None) -> ViewVersion | None:
-        """Return a version, by default the current one; None if there is none. Of equal ids the first counts."""
+        """Return a version, by default the current one; None if there is none. Of duplicate ids, the first counts."""
         wanted = self.current_version_id if version_id is None else version_id
         return next((v for v in self.versions if v.version_id == wanted), None)
 
@@ -168,7 +169,7 @@ class ViewMetadata:
         return next((s for s in self.schemas if s.schema_id == wanted), None)
 
     def schema(self, version: ViewVersion | None) -> Schema | None:
-        """Return the schema of a version with the aliases and docs of an early draft, where their number fits."""
+        """Return the schema of a version, with an early draft's aliases and docs if there is one for each column."""
         stored = self.stored_schema(version)
         if stored is None or version is None:
             return stored

@@ -19,15 +19,15 @@ T = TypeVar("T")
 
 INT = 31
 
-#: Keys that the adopted spec requires, and those that early drafts do.
+#: Keys that the adopted spec requires, and keys that early drafts require.
 _REQUIRED = ("view-uuid", "format-version", "location", "schemas", "current-version-id", "versions", "version-log")
 _REQUIRED_DRAFT = ("format-version", "location", "current-version-id", "versions", "version-log")
-#: Keys that only early drafts have, in a representation.
+#: Keys of representations that only early drafts have.
 _DRAFT_KEYS = ("schema-id", "default-catalog", "default-namespace", "field-aliases", "field-docs")
 
 
 def parse_view_metadata(document: JsonValue, location: str, problems: Problems) -> ViewMetadata:
-    """Parse view metadata; violations become problems ``view-invalid`` and get usable values.
+    """Parse view metadata; invalid values are reported as ``view-invalid`` and replaced by usable ones.
 
     Parameters
     ----------
@@ -174,12 +174,12 @@ def _representation(json: JsonValue, reporter: Reporter) -> Representation | Non
 
 
 def _any_text(value: JsonValue) -> str | None:
-    """Return a key of a representation of an unknown type: it may mean anything, so no type is wrong."""
+    """Return a text value of a representation of unknown type, where other values are not errors."""
     return value if isinstance(value, str) else None
 
 
 def _names(keys: JsonObjectReader, key: str) -> tuple[str, ...] | None:
-    """Return a list of strings, None if missing; other items are reported and left out."""
+    """Return a list of strings, None if missing; items that are not strings are reported and left out."""
     if keys.json.get(key) is None:
         return None
     items = keys.items(key)
@@ -190,7 +190,7 @@ def _names(keys: JsonObjectReader, key: str) -> tuple[str, ...] | None:
 
 
 def _optional_names(keys: JsonObjectReader, key: str) -> tuple[str | None, ...] | None:
-    """Return a list of strings and nulls, None if missing; other items are reported and read as null."""
+    """Return a list of strings and nulls, None if missing; other items are reported and replaced by null."""
     if keys.json.get(key) is None:
         return None
     items = keys.items(key)
@@ -217,6 +217,6 @@ def _log_entry(json: JsonValue, reporter: Reporter) -> VersionLogEntry | None:
 
 
 def _folder(location: str) -> str:
-    """Return the folder above ``metadata/``, to replace a location that damaged metadata lacks."""
+    """Return the folder above ``metadata/``, for use as the location if damaged metadata has none."""
     folder = location.rpartition("/")[0]
     return folder.rpartition("/")[0] if folder.endswith("/metadata") else folder

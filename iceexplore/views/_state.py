@@ -53,7 +53,7 @@ class ViewState:
 
     @property
     def metadata_location(self) -> str:
-        """The metadata file's location, as the view spells it."""
+        """The metadata file's location, as spelled in the view's metadata."""
         return self.opened.metadata_location
 
     @property
@@ -62,7 +62,7 @@ class ViewState:
         return self.metadata.schema(self.version)
 
     def showing(self, version: ViewVersion, travel: str) -> ViewState:
-        """Return the same metadata file at another version."""
+        """Return a state of the same metadata file that shows another version."""
         return replace(self, version=version, travel=travel)
 
 
@@ -107,7 +107,7 @@ def refreshed_view(state: ViewState) -> ViewState:
     Raises
     ------
     TableChangedError
-        The source now has another view, with another ``view-uuid`` (view spec, "View Metadata").
+        The source now holds another view, with another ``view-uuid`` (view spec, "View Metadata").
     """
     new = view_state_of(reopen(state.opened.source), strict=state.problems.strict)
     old_uuid, new_uuid = state.metadata.view_uuid, new.metadata.view_uuid

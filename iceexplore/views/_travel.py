@@ -13,13 +13,13 @@ __all__ = ["resolve_view", "view_at", "view_clock"]
 
 
 def view_clock(metadata: ViewMetadata) -> tuple[list[VersionLogEntry], bool]:
-    """Return when each version became current, oldest first, and whether the version log has this.
+    """Return when each version became current, oldest first, and whether these times are from the version log.
 
     A version may occur several times, because a rollback makes an earlier one current again (view spec, "Version log").
     The times of creation are used only for a view without a version log.
     """
     if metadata.version_log:
-        # Stable sort: of entries with the same millisecond the later one wins.
+        # The sort is stable: of entries with the same millisecond, the later one wins.
         return sorted(metadata.version_log, key=attrgetter("timestamp_ms")), True
     made = sorted(metadata.versions, key=attrgetter("timestamp_ms", "version_id"))
     return [VersionLogEntry(v.timestamp_ms, v.version_id) for v in made], False
@@ -33,7 +33,7 @@ def view_at(state: ViewState, *, version: int | str | None = None, timestamp: ob
     OptionError
         None or both of them are given, or the value is of another type.
     SnapshotNotFoundError
-        No such version, or the view did not exist then; the message lists the nearest ones.
+        There is no such version, or the view did not exist yet; the message lists the nearest ones.
     """
     given = [name for name, value in (("version", version), ("timestamp", timestamp)) if value is not None]
     if len(given) != 1:

@@ -19,12 +19,12 @@ _REQUIRED = {
     0: "status", 2: "data_file", 100: "file_path", 101: "file_format", 102: "partition", 103: "record_count",
     104: "file_size_in_bytes", 500: "manifest_path", 501: "manifest_length", 502: "partition_spec_id",
 }  # fmt: skip
-#: Those of these fields that manifest lists of version 1 may omit.
+#: Required fields that manifest lists of version 1 may omit.
 _REQUIRED_SINCE_V2 = {503: "added_snapshot_id", 515: "sequence_number", 516: "min_sequence_number", 517: "content"}
 
 _INTEGERS, _DECIMALS = frozenset({"int", "long"}), frozenset({"float", "double"})
 _BYTES = frozenset({"bytes", "fixed"})
-#: Avro types that hold the values of a partition field; wider ones are read, too.
+#: Avro types for the values of a partition field; wider types can also be read.
 _STORED: dict[str, frozenset[str]] = {
     "boolean": frozenset({"boolean"}),
     **dict.fromkeys(("int", "long", "date", "time"), _INTEGERS),
@@ -83,7 +83,7 @@ def _partition_problems(
         )
 
 
-#: Schemas that are kept: all manifests of one writer and spec have the same.
+#: The number of parsed schemas to cache; all manifests of one writer and spec share a schema.
 _MOST_KEPT = 256
 
 
@@ -126,7 +126,7 @@ def _number(field: dict[str, Any]) -> int | None:
 
 
 def _branch(kind: JsonValue) -> tuple[Any, bool]:
-    """Return the type of a union with null, and whether it is one."""
+    """Return the other type in a union with null, and whether the type is such a union."""
     if isinstance(kind, list):
         others = [k for k in kind if k != "null"]
         return (others[0] if len(others) == 1 else None), "null" in kind
@@ -140,7 +140,7 @@ def _note(field: dict[str, Any], nullable: set[int]) -> None:
 
 
 def _types(kind: JsonValue) -> tuple[str, str]:
-    """Return an Avro type's name, and which kind of time its logical type is, or empty text."""
+    """Return an Avro type's name, and its logical type's kind of time (such as ``date``), empty if there is none."""
     if isinstance(kind, str):
         return kind, ""
     if not isinstance(kind, dict):

@@ -1,4 +1,4 @@
-"""Check entries of different manifests against each other: files twice, deletes without data, row ids."""
+"""Check entries of different manifests against each other: duplicate files, dangling deletes, row ids."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Rows = npt.NDArray[np.int64]
 
 
 def check_entries(examination: Examination) -> None:
-    """Report contradictions between the entries of each examined snapshot; the same one is reported once."""
+    """Report contradictions between the entries of each examined snapshot, each contradiction once."""
     made: dict[tuple[str, str], Finding] = {}
     for finding in (*_overwritten(examination), *_each_snapshot(examination)):
         key = finding.code, finding.where
@@ -34,7 +34,7 @@ def check_entries(examination: Examination) -> None:
             made[key] = finding
         else:
             snapshots = tuple(dict.fromkeys((*old.snapshots, *finding.snapshots)))
-            made[key] = replace(old, snapshots=snapshots, _hits=finding.hits)  # those of the newer snapshot
+            made[key] = replace(old, snapshots=snapshots, _hits=finding.hits)  # the places in the newer snapshot
     for finding in made.values():
         examination.report(finding)
 
@@ -66,7 +66,7 @@ def _twice(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator
 def _repeated(
     examination: Examination, snapshot: Snapshot, rows: Rows, name: str, code: str, field: str, text: str
 ) -> Iterator[Finding]:
-    """Report entries that share a value which only one may have; ``text`` takes it and its number of entries."""
+    """Report entries that share a value that must be unique; ``text`` is formatted with the value and their number."""
     values = _texts(examination, name, rows)
     counts = pc.value_counts(values.drop_null())
     again = counts.filter(pc.greater(counts.field("counts"), 1))

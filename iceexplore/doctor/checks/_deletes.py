@@ -1,4 +1,4 @@
-"""Check deletes against the data files they are for: incomplete vectors, old paths, deletes too old or lost."""
+"""Check deletes against their data files: incomplete vectors, old paths, deletes that are too old or were lost."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["check_deletes", "respelled"]
 
 Rows = npt.NDArray[np.int64]
 
-#: Files of one commit whose partitions are compared, to tell which deletes it dropped.
+#: The maximum number of files of one commit whose partitions are compared to find the deletes that it dropped.
 _MOST_COMPARED = 10_000
 
 
 def check_deletes(examination: Examination) -> None:
-    """Report faults of deletes in each examined snapshot; what several snapshots have alike is one finding."""
+    """Report faults of deletes in each examined snapshot; a fault that several snapshots share is one finding."""
     made: dict[tuple[str, str], Finding] = {}
     for snapshot in examination.snapshots:
         rows = examination.rows_of(snapshot)
@@ -41,14 +41,14 @@ def check_deletes(examination: Examination) -> None:
             old = made.get(key)
             if old is None:
                 made[key] = finding
-            else:  # the places of the newer snapshot count
+            else:  # keep the places in the newer snapshot
                 made[key] = replace(old, snapshots=(*old.snapshots, *finding.snapshots), _hits=finding.hits)
     for finding in made.values():
         examination.report(finding)
 
 
 def respelled(named: AnyArray, live: AnyArray) -> pa.BooleanArray:
-    """Return which paths are not live, although a live file has the same name in a folder of the same name.
+    """Return which paths are not live although a file of the same name, in a folder of the same name, is live.
 
     Moving or copying a table changes the beginning of its paths; the ends stay.
     """
@@ -86,7 +86,7 @@ def _incomplete_vectors(examination: Examination, snapshot: Snapshot, rows: Rows
 
 
 def _respelled(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check for deletes of data files (143) that are live under another path: the deletes kept the old one."""
+    """Check for deletes that name a data file (143) by an old path, although it is live under another one."""
     entries = examination.files.entries
     kinds = np.asarray(pc.fill_null(entries["content_type"], int(ContentType.DATA)))[rows]
     deletes = rows[kinds == int(ContentType.POSITION_DELETE)]
@@ -113,7 +113,7 @@ def _respelled(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iter
 
 
 def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check for deletes that are older than every data file of their spec, and so apply to none.
+    """Check for deletes that are older than every data file of their spec, and therefore apply to none.
 
     An equality delete applies to older data files only, a position delete also to those of its own commit (spec, "Scan
     Planning"). Equality deletes of an unpartitioned spec apply to all specs.
@@ -137,7 +137,7 @@ def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
         mine = deletes & (specs == spec)
         for which, all_specs, latest in ((mine & equality, spec in whole, 0), (mine & ~equality, False, -1)):
             ages = numbers[data if all_specs else data & (specs == spec)]
-            if len(ages) and ages.min() >= 0:  # a spec without data files is another finding
+            if len(ages) and ages.min() >= 0:  # a spec without data files is reported by another check
                 old |= which & (numbers <= ages.min() + latest)
     hit = rows[old]
     if len(hit):

@@ -16,7 +16,8 @@ __all__ = ["check_document"]
 
 #: Field ids from here up are reserved (spec, "Reserved Field IDs").
 _RESERVED = 2147483447
-#: Size of a metadata file, in bytes, from which reading it takes most of the time of planning a scan. This is a default
+#: The size of a metadata file, in bytes, above which reading it takes most of the time of planning a scan. This is a
+#: default
 #: of the doctor: no table property sets it.
 LARGE_METADATA = 16 << 20
 #: The clocks of two writers may differ by this much.
@@ -79,7 +80,7 @@ def _more(examination: Examination) -> Iterator[Problem]:
 
 
 def _size(examination: Examination) -> int:
-    """Return the number of bytes of the metadata file's JSON: what readers hold in memory, also if it is compressed."""
+    """Return the size of the metadata file's JSON in bytes, uncompressed, as readers hold it in memory."""
     state = examination.state
     where = state.metadata_location
     size = max((r.length for r in state.storage.reads if same_location(r.location, where)), default=0)

@@ -22,7 +22,7 @@ __all__ = ["check_existence", "missing_rows"]
 #: The maximum number of files in a remote store that are looked up one by one at level "metadata"; local folders are
 #: listed instead.
 _MOST_LOOKED_UP = 200
-#: A local folder with so many files is listed instead of looking each up.
+#: From this number of files on, a local folder is listed instead of looking up each file.
 _MANY = 20
 _CHECK = "data and delete files exist"
 
@@ -93,7 +93,7 @@ def _missing(examination: Examination, names: AnyArray) -> npt.NDArray[np.int64]
 
 
 def _elsewhere(examination: Examination, reals: list[str]) -> set[str]:
-    """Return the files of folders outside the table's own that hold many of these: listing them is faster."""
+    """List the foreign folders that hold many of these files, which is faster than looking up each file."""
     storage = examination.state.storage
     found: set[str] = set()
     for folder, count in Counter(real.rpartition("/")[0] for real in reals).items():
@@ -107,7 +107,7 @@ def _elsewhere(examination: Examination, reals: list[str]) -> set[str]:
 
 
 def _report_outside(examination: Examination, outside: list[str], refused: Problem) -> None:
-    """Report live files that are outside the table's roots: in a table that was copied, they are the old one's."""
+    """Report live files outside the table's roots: in a copy of a table, they belong to the original."""
     files = examination.files
     hit = np.flatnonzero(np.asarray(pc.is_in(files.entries["location"], pa.array(outside, pa.string()))))
     hit = hit[np.asarray(pc.fill_null(files.entries["live"], False))[hit]]
@@ -131,7 +131,7 @@ def _lacks(examination: Examination, name: str) -> bool:
 
 
 def _expired_before(metadata: TableMetadata) -> bool:
-    """Return whether snapshots have expired: the oldest known ancestor has a parent that the table lacks."""
+    """Return whether snapshots have expired: the oldest known ancestor has a parent that is not in the table."""
     line = list(ancestry(metadata, metadata.snapshot()))
     return bool(line) and line[-1].parent_snapshot_id not in (None, -1)
 

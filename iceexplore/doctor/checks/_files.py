@@ -18,12 +18,13 @@ from iceexplore.verification import verify_steps
 
 __all__ = ["Verify", "check_files", "verify_here"]
 
-#: Verifies a state's snapshot at a level ("footers" or "data"); yields the share done and returns findings as a table.
+#: Verifies a state's snapshot at a level ("footers" or "data"); yields the completed share and returns findings as a
+#: table.
 Verify = Callable[[TableState, Literal["footers", "data"]], Generator[float, None, pa.Table]]
 
 #: The modes (``docs/doctor.md``) of a missing file, by the content type of its entry.
 _GONE = {0: (1,), 1: (1,), 2: (1,), None: (2,)}
-#: Codes that mean a wrong deletion vector (mode 48) where the file is a Puffin file.
+#: Codes that, for a Puffin file, mean a wrong deletion vector (mode 48).
 _OF_VECTORS = frozenset({"count-mismatch", "file-corrupt", "file-truncated", "memory-limit"})
 
 

@@ -62,7 +62,7 @@ def _in_folder(state: TableState, where: str) -> bool:
 
 
 def _is_simulated(state: TableState) -> bool:
-    """Return whether a simulation wrote the metadata file: the hint is the table's, and saving writes another."""
+    """Return whether a simulation wrote the metadata file: the version hint is then that of the original table."""
     return isinstance(state.storage, OverlayStorage) and state.storage.has(state.metadata_location)
 
 
@@ -203,7 +203,7 @@ def _newer(state: TableState, documents: Sequence[Document]) -> Iterator[Problem
 
 
 def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]:
-    """Report current snapshots of the metadata log's files that the next file does not have at all.
+    """Report files of the metadata log whose current snapshot is missing from the file after them.
 
     No commit removes the snapshot that a branch points to: expiring keeps it, and rolling back keeps it until it is
     expired later. So a file whose successor lacks its current snapshot was overwritten by a commit that did not see it.
@@ -222,14 +222,14 @@ def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]
         if not isinstance(current, int) or current == -1 or current in _snapshot_ids(after):
             continue
         if not _list_exists(state, before, current):
-            continue  # its manifest list is gone, too: the table was rolled back because of that, and nothing is left
+            continue  # its manifest list is gone, too: the table was rolled back for that reason
         yield _lost_problem(state, location, before, current)
         return
     yield from _unlogged(state, documents, logged)
 
 
 def _unlogged(state: TableState, documents: Sequence[Document], logged: Sequence[str]) -> Iterator[Problem]:
-    """Report metadata files outside the log with a snapshot that the table lost: two commits had one base."""
+    """Report files outside the metadata log with a lost snapshot: two commits started from the same base."""
     known = {s.snapshot_id for s in state.metadata.snapshots} | {e.snapshot_id for e in state.metadata.snapshot_log}
     oldest = min((s.timestamp_ms for s in state.metadata.snapshots), default=None)
     number = state.opened.version

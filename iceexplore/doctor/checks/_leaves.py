@@ -77,7 +77,7 @@ def check_leaves(examination: Examination) -> None:
 
 
 def plain_keys(manifest: Manifest) -> Iterator[Problem]:
-    """Check for 131 or 519 ``key_metadata`` in a file that is not encrypted itself, as we can read it."""
+    """Check for ``key_metadata`` (131 or 519) in a file that is evidently not encrypted, because it was read."""
     keys = pc.fill_null(pc.binary_length(manifest.entries["key_metadata"]), 0)
     hit = np.flatnonzero(np.asarray(pc.greater(keys, 0)))
     if len(hit):
@@ -92,7 +92,7 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
 
 
 def _cleaned_up(examination: Examination, gone: set[str]) -> set[str]:
-    """Return the missing manifests of commits whose own manifests are all missing, while older ones are there.
+    """Return the missing manifests of commits whose own manifests are all missing, although older ones exist.
 
     This is the trace of a commit that an engine considered failed, and whose files it removed (mode 6).
     """
@@ -109,7 +109,7 @@ def _cleaned_up(examination: Examination, gone: set[str]) -> set[str]:
 
 
 def _damaged(leaf: Manifest, ids: Sequence[int], stats: ColumnStats) -> Iterator[Problem]:
-    """Check for bounds that are no values of their column's type: 125 lower_bounds, 128 upper_bounds.
+    """Check for bounds (125, 128) that are not values of their column's type.
 
     Some writers recorded bounds of lists, which no reader uses.
     """
@@ -183,7 +183,7 @@ def _data_with_rows(leaf: Manifest) -> npt.NDArray[np.bool_]:
 
 
 def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats, data: npt.NDArray[np.bool_]) -> None:
-    """Count the data files of a manifest that have bounds, and values, of some columns of one type."""
+    """Count a manifest's data files that have bounds for some columns of one type, and those that have values."""
     bounded = pc.and_(stats.lower_raw.is_valid(), stats.upper_raw.is_valid())
     # Without a count of nulls or NaNs it is unknown whether there is any value, except if there are none of either.
     empty = pc.add(pc.fill_null(stats.null_count, 0), pc.fill_null(stats.nan_count, 0))
@@ -202,14 +202,14 @@ class _Bare:
         self._without: list[tuple[str, npt.NDArray[np.int64]]] = []
 
     def see(self, leaf: Manifest, counted: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]) -> None:
-        """Count the files of one manifest: of those that need metrics, which have some."""
+        """Count the files of one manifest that need metrics (``counted``) and those that have some (``measured``)."""
         bare = np.flatnonzero(counted & ~measured)
         self._with += int((counted & measured).sum())
         if len(bare):
             self._without.append((leaf.location, np.asarray(leaf.entries["ordinal"])[bare]))
 
     def problems(self) -> Iterator[tuple[Problem, Hits]]:
-        """Yield a problem, with all such files, if some manifests have column metrics and others have none."""
+        """Yield a problem with the files without metrics, if some manifests have column metrics and others none."""
         if self._with and self._without:
             count = sum(len(ordinals) for _, ordinals in self._without)
             text = (

@@ -45,9 +45,10 @@ def check_roots(examination: Examination) -> None:
 
 
 def _cleaned_up(examination: Examination, snapshot: Snapshot, location: str) -> bool:
-    """Return whether a missing list's commit has no file of metadata left, while its parent's list is there.
+    """Return whether all metadata files of a missing list's commit are gone, although the parent's list exists.
 
-    Engines that took a commit for failed removed its list and its manifests (mode 6). Writers name both by one UUID.
+    An engine that considered a commit failed removed its list and manifests (mode 6). Both have one UUID in their
+    names.
     """
     metadata, storage = examination.state.metadata, examination.state.storage
     parent = next((s for s in metadata.snapshots if s.snapshot_id == snapshot.parent_snapshot_id), None)

@@ -1,8 +1,9 @@
 """Check snapshots with a V4 root for violations of the rules that reading does not report.
 
-Reading reports what it meets: the fields of each entry, counts, manifest DVs. The rule checker
+Reading reports faults in the fields of each entry, in counts and in manifest DVs. The rule checker
 (`iceexplore.commits.check_rules`) reads a snapshot and its parent again and compares the two: what a commit recorded as
-its changes, statistics that must cover others, values that must be derivable. What both see is one finding: reading's.
+its changes, statistics that must cover others, values that must be derivable. A fault that both find is reported once,
+as reading's finding.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class _Kind:
     modes
         The ways tables break, as numbered in ``docs/doctor.md``.
     draft
-        Whether the V4 draft has the rule, too; the others are the proposal's alone.
+        Whether the V4 draft also has the rule; otherwise only the proposal has it.
     """
 
     code: str
@@ -81,7 +82,7 @@ _KINDS: dict[str, _Kind] = {
     "stats-cover": _Kind("summary-untrue", _STATS, (53, 59), draft=True),
     "two-levels": _Kind("file-corrupt", "134 content_type", (50,), draft=True),
 }
-#: Of the deletion vectors of data files, which the checker places on the vector's file.
+#: Rules about the deletion vectors of data files, whose violations the checker reports at the vector's file.
 _OF_FILES: dict[str, _Kind] = {
     "dv-in-range": _Kind("delete-position", "103 record_count", (48,)),
     "orphan-dv": _Kind("delete-dangling", "143 referenced_data_file", (46, 55)),
@@ -95,7 +96,7 @@ _ALSO: dict[str, frozenset[str]] = {
 }
 #: Rules that manifest DVs break on purpose if they are attached to their manifests' entries.
 _BY_ATTACHING = rules_violated_by(LayoutOptions.of(4, dv_attached=True))
-#: What a number or summary that reading found wrong is in a V4 tree: a pattern of code and field, and the modes.
+#: The modes of wrong numbers and summaries that reading found in a V4 tree, by a pattern of code and field.
 _IN_V4: tuple[tuple[re.Pattern[str], tuple[int, ...]], ...] = tuple(
     (re.compile(pattern), modes)
     for pattern, modes in (
@@ -133,7 +134,7 @@ def check_v4_rules(examination: Examination) -> None:
 
 
 class _Known:
-    """What other checks reported about a snapshot, to leave out violated rules that are the same faults.
+    """The findings of other checks about a snapshot, used to leave out violated rules that are the same faults.
 
     Parameters
     ----------
@@ -185,19 +186,19 @@ def _finding(item: RuleBreak, root: Manifest, snapshot: Snapshot) -> Finding:
 
 
 def _attaches(root: Manifest) -> bool:
-    """Return whether manifest DVs are attached to their manifests' entries, a layout that the draft took over."""
+    """Return whether manifest DVs are attached to their manifests' entries, a layout that the V4 draft adopted."""
     r = Rows(root.entries, root.dialect)
     return bool((r.is_kind(*MANIFESTS) & r.has_vector).any())
 
 
 def _name_modes(examination: Examination, roots: Mapping[int, Manifest]) -> None:
-    """Narrow the modes of what reading V4 trees found: the same codes are used in every format version."""
+    """Narrow the modes of findings from reading V4 trees, because the codes are shared by all format versions."""
     vectors = {place for root in roots.values() for place in manifest_dv_places(root)}
     for number, one in enumerate(examination.findings):
         if not one.snapshots or not roots.keys() >= set(one.snapshots):
             continue
         if one.where in vectors and one.code in ("count-mismatch", "file-corrupt"):
-            # The numbers or the content of a manifest DV; readers that apply it return other rows.
+            # The numbers or the content of a manifest DV are wrong; readers that apply it return wrong rows.
             examination.findings[number] = replace(one, modes=(51, 85), severity="wrong")
             continue
         key = f"{one.code} {one.field or ''}"

@@ -14,12 +14,12 @@ __all__ = ["check_sketches"]
 
 #: The type of the blobs (Puffin spec, "Blob types").
 _THETA = "apache-datasketches-theta-v1"
-#: Writers round the sketch's estimate down (Spark, Java) or to the nearest number (Trino).
+#: Writers round the sketch's estimate down (Spark, Java) or to the nearest integer (Trino).
 _ROUNDING = 1.0
 
 
 def check_sketches(examination: Examination) -> None:
-    """Report statistics files that cannot be read, and NDVs that are not those of their sketches.
+    """Report statistics files that cannot be read, and NDVs that differ from the estimates of their sketches.
 
     Engines take the NDV from the table's metadata file, or from the Puffin file's footer. Only the statistics files of
     the examined snapshots are opened.

@@ -26,7 +26,7 @@ __all__ = ["ColumnBounds", "Examination", "LeafPlace", "Level", "LiveFiles", "en
 
 Level = Literal["metadata", "files", "rows"]
 
-#: Columns of entries that cross-file checks compare; one Arrow table of all examined manifests is kept.
+#: Columns of entries that checks across files compare, kept in one Arrow table for all examined manifests.
 _KEPT = (
     "ordinal",
     "status",
@@ -53,7 +53,7 @@ class LeafPlace:
     root, row
         The first of these roots, and its row.
     snapshots
-        The ids of the snapshots of all of them.
+        The ids of the snapshots of all these roots.
     """
 
     root: Manifest
@@ -87,7 +87,7 @@ class LiveFiles:
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
-        """The first row of each manifest, and the number of rows at the end."""
+        """The first row of each manifest, followed by the total number of rows."""
         return np.searchsorted(self.leaf, np.arange(len(self.leaves) + 1))
 
     @cached_property
@@ -125,11 +125,11 @@ class ColumnBounds:
     files
         The number of data files with rows.
     bare
-        How many of them have no metrics of any column.
+        The number of data files without metrics of any column.
     bounded
-        By field id: how many have both bounds.
+        By field id, the number of data files that have both bounds.
     valued
-        By field id: how many count values that are neither null nor NaN.
+        By field id, the number of data files with values that are neither null nor NaN.
     """
 
     files: int = 0
@@ -165,16 +165,16 @@ class Examination:
 
     @classmethod
     def of(cls, state: TableState, snapshots: Sequence[Snapshot], level: Level) -> Examination:
-        """Begin an examination; problems found earlier in the metadata file are found again."""
+        """Begin an examination, with the problems already found in the metadata file."""
         problems = Problems(state.problems.met())
         reader = ManifestReader(state.storage, state.metadata, problems)
         return cls(replace(state, problems=problems, reader=reader), tuple(in_order(snapshots)), level)
 
     def with_problems(self, problems: Problems) -> Examination:
-        """Return this examination with a reader of its own, which reports what it finds to another list of problems.
+        """Return a copy of this examination with its own reader, which reports problems to another list.
 
-        It shares the manifest lists, which are many where there are many snapshots. Root manifests are read again,
-        because what is decoded of their own files later is reported as well.
+        The copy shares the manifest lists, of which there may be many. Root manifests are read again, so that problems
+        in their own files, which are decoded later, are reported as well.
         """
         state = self.state
         reader = ManifestReader(state.storage, state.metadata, problems)
@@ -189,7 +189,7 @@ class Examination:
     # What the checks report -------------------------------------------------------------------------------------------
 
     def report(self, item: Problem | Finding, **how: Any) -> None:
-        """Add a finding, or a problem as one: see `finding_of`."""
+        """Add a finding, or a problem converted to a finding by `finding_of`."""
         made = item if isinstance(item, Finding) else finding_of(item, **how)
         if made.snapshots and not made.refs:
             made = replace(made, refs=self.refs_of(made.snapshots))
@@ -290,7 +290,7 @@ class Examination:
         return out
 
     def partition_keys(self, rows: npt.NDArray[np.int64]) -> dict[int, str]:
-        """Return a text for the partition of some rows of `files`: spec and tuple. Their manifests are read again."""
+        """Return the partitions of some rows of `files` as text: spec and tuple. Their manifests are read again."""
         leaf = self.files.leaf
         specs = self.files.entries["partition_spec_id"]
         out: dict[int, str] = {}

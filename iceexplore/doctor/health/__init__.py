@@ -1,1 +1,1 @@
-"""Health checks: nothing is damaged, but the table is slower or larger than need be."""
+"""Health checks: nothing is damaged, but the table is slower or larger than necessary."""

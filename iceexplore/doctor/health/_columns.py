@@ -1,4 +1,4 @@
-"""Check columns without bounds, and the sort order of files and of their ranges."""
+"""Check for columns without bounds, and for files that are not sorted or whose ranges overlap."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = ["check_bounds", "check_sort_order"]
 _DEFAULT_MODE = "write.metadata.metrics.default"
 _COLUMN_MODE = "write.metadata.metrics.column."
 _INFERRED = "write.metadata.metrics.max-inferred-column-defaults"
-#: Ranges overlap too deep if as many files share a value as ``rewrite_data_files`` takes for a group
-#: (Java: ``MIN_INPUT_FILES_DEFAULT``). Where sorted files meet, two share a value.
+#: Ranges overlap too deeply if as many files share a value as ``rewrite_data_files`` requires for a group (Java:
+#: ``MIN_INPUT_FILES_DEFAULT``). Two adjacent sorted files may share a boundary value.
 _DEPTH = 5
 _SHOWN = 10
 
@@ -70,14 +70,14 @@ def check_bounds(examination: Examination) -> Iterator[Finding]:
 
 
 def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) -> tuple[str, Threshold] | None:
-    """Return why a column has no bounds; None if its files may just have no value of it.
+    """Return the reason why a column has no bounds; None if its files may simply contain no values of it.
 
     Parameters
     ----------
     valued
-        Whether a file counts values of it that are neither null nor NaN.
+        Whether any file has values of it that are neither null nor NaN.
     bare
-        Whether a file has no metrics of any column.
+        Whether any file has no metrics at all.
     """
     given = dict(properties) if isinstance(properties, dict) else {}
     name = _COLUMN_MODE + ".".join(column.path)
@@ -100,7 +100,7 @@ def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) ->
 
 
 def check_sort_order(examination: Examination) -> Iterator[Finding]:
-    """Check files against the table's sort order: their ``sort_order_id``, and how deep their ranges overlap."""
+    """Check files against the table's sort order: their ``sort_order_id``, and how deeply their ranges overlap."""
     state = examination.state
     order = default_order(state.metadata)
     if order is None or state.snapshot is None:
@@ -175,7 +175,7 @@ def _overlap(examination: Examination, name: str, sizes: Longs, setting: Thresho
         field="125 lower_bounds",
         found=f"depth {mean:,.1f}",
         thresholds=(Threshold("overlap depth", str(_DEPTH), f"{DOCTOR}, as min-input-files of Iceberg"), setting),
-        # Of sorted files, such a filter reads two where they meet.
+        # Even of sorted files, such a filter may read two: adjacent files may share a boundary value.
         severity=waste.severity((mean - 2) * float(np.maximum(sizes, waste.open_cost).mean())),
         waste=waste,
         count=row["files"],

@@ -29,9 +29,9 @@ from iceexplore.planning import (
 
 __all__ = ["check_delete_files", "check_delete_ratio", "check_equality_deletes", "check_skew", "check_small_files"]
 
-#: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``, which ``rewrite_position_delete_files`` has, too.
+#: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``, also used by ``rewrite_position_delete_files``.
 _MIN_INPUT_FILES = 5
-#: A partition is out of proportion if it has this many times the bytes of the median partition.
+#: A partition is disproportionately large if it has this many times the bytes of the median partition.
 _SKEW = 10
 _FEW_PARTITIONS = 4
 
@@ -41,7 +41,7 @@ def check_small_files(examination: Examination, plan: RewriteDataFilesPlan[Any])
     files, added = (np.asarray(plan.groups[name]) for name in ("files", "added_files"))
     because = plan.groups["why"]
     by_size = pc.or_(pc.match_substring(because, "number of files"), pc.match_substring(because, "bytes"))
-    chosen = np.asarray(by_size) & (added < files)  # files that are too large become more
+    chosen = np.asarray(by_size) & (added < files)  # splitting files that are too large yields more files
     before, after = int(files[chosen].sum()), int(added[chosen].sum())
     if not before:
         return
@@ -80,7 +80,7 @@ def check_delete_ratio(examination: Examination, plan: RewriteDataFilesPlan[Any]
     waste = Waste(examination)
     dead = float((sizes * share)[hit].sum())
     if dead < waste.open_cost:
-        return  # Spark's planner counts as much for opening a file: a rewrite would save nothing
+        return  # less than the cost of opening one file: a rewrite would save nothing
     text = (
         f"Deletes remove {int(deleted[hit].sum()):,} of the {int(rows[hit].sum()):,} rows of "
         f"{amount(len(hit), 'data file')}: readers read them and throw them away."
@@ -129,7 +129,7 @@ def check_delete_files(examination: Examination, plan: RewriteDataFilesPlan[Any]
 
 
 def check_equality_deletes(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Iterator[Finding]:
-    """Check whether a scan reads more of equality deletes than a rewrite of their data files would cost."""
+    """Check whether a scan reads more bytes of equality deletes than a rewrite would read and write."""
     tasks = plan.tasks
     equality = Stretches.of(tasks.matched.equality)
     hit = np.flatnonzero(equality.size > 0)
@@ -175,7 +175,7 @@ def check_skew(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Ite
     if len(sizes) < _FEW_PARTITIONS:
         return
     middle = float(np.median(sizes))
-    # A partition of less than a read task is small, however much smaller the others are.
+    # A partition smaller than one read task is not reported, however small the others are.
     large = np.flatnonzero((sizes > _SKEW * middle) & (sizes >= Waste(examination).task))
     if not len(large):
         return

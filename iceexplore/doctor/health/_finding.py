@@ -30,11 +30,11 @@ def first_number(properties: dict[str, str], name: str, default: int) -> Thresho
 
 
 class Waste:
-    """What makes a finding ``slow``: a scan of the table could do with one read task less.
+    """The rule for the severity ``slow``: without the fault, a scan would need at least one read task less.
 
-    The cost of reading a file is counted as Spark's planner does: its bytes, but at least
-    ``read.split.open-file-cost``. Below one task (``read.split.target-size``) a reader hardly notices, so that the
-    finding is ``untidy``.
+    The cost of reading a file is counted as in Spark's planner: its bytes, but at least
+    ``read.split.open-file-cost``. Readers hardly notice less than one task (``read.split.target-size``), so the finding
+    is then ``untidy``.
     """
 
     def __init__(self, examination: Examination) -> None:
@@ -73,11 +73,11 @@ def health_finding(
     Parameters
     ----------
     thresholds
-        What decided, each with its source; they are what is expected.
+        The thresholds that were exceeded, each with its source; they become the finding's ``expected``.
     severity
-        By default that of the code.
+        The severity; by default that of the code.
     waste
-        The rule that decided on the severity, if one did.
+        The rule that determined the severity, if any.
     snapshots
         The ids of the affected snapshots; by default that of the shown snapshot.
     files

@@ -1,4 +1,4 @@
-"""Check a table's health: nothing is damaged, but scans are slower, or the table is larger, than need be."""
+"""Check a table's health: nothing is damaged, but scans are slower, or the table is larger, than necessary."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OF_FILES = (check_small_files, check_delete_ratio, check_delete_files, check_eq
 
 
 def check_health(examination: Examination) -> None:
-    """Report what slows the table down or makes it larger than need be; of files, those of the shown snapshot."""
+    """Report faults that make scans slower or the table larger than necessary; data files are the shown snapshot's."""
     checks = list(_OF_METADATA)
     shown = examination.state.snapshot
     if shown is not None and shown.snapshot_id in examination.roots:
@@ -54,9 +54,9 @@ def check_health(examination: Examination) -> None:
 
 
 def _files(examination: Examination) -> Iterator[Finding]:
-    """Check what the plan of ``rewrite_data_files`` needs: it reads the manifests once for all these checks.
+    """Run the checks that use the plan of ``rewrite_data_files``, which reads the manifests once for all of them.
 
-    Damaged manifests are not read: without their entries the sizes and deletes would be those of another table.
+    Damaged manifests make the plan fail: without their entries, sizes and deletes would be wrong.
     """
     plan = plan_rewrite_data_files(examination.state, lambda sandbox: sandbox.state)
     for check in _OF_FILES:

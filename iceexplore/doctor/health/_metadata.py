@@ -23,7 +23,7 @@ _AGE, _KEPT = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshot
 #: Java: ``TableProperties.MAX_SNAPSHOT_AGE_MS_DEFAULT``, five days.
 _MAX_AGE_MS = 432_000_000
 _MOST = "write.metadata.previous-versions-max"
-#: Lists that are read to find unused partition specs; with more snapshots this is not checked.
+#: The maximum number of manifest lists to read to find unused specs; with more snapshots, the check is skipped.
 _MOST_LISTS, _MOST_V4_ROOTS = 200, 20
 
 
@@ -79,7 +79,7 @@ def _old(examination: Examination, whose: str, snapshots: list[Snapshot], limit:
 
 
 def check_metadata_files(examination: Examination) -> Iterator[Finding]:
-    """Check for metadata files that no commit deletes, once the metadata log is full. The folder is listed then."""
+    """Check for metadata files that no commit will delete. The folder is listed only if the metadata log is full."""
     state = examination.state
     most = int(first_number(dict(state.metadata.properties), _MOST, 100).value)
     if len(state.metadata.metadata_log) + 1 <= max(1, most):
@@ -99,7 +99,7 @@ def check_metadata_files(examination: Examination) -> Iterator[Finding]:
 
 
 def check_schemas(examination: Examination) -> Iterator[Finding]:
-    """Check for schemas and partition specs that no snapshot uses; manifest lists are read only for several specs."""
+    """Check for unused schemas and partition specs; manifest lists are read only if there are several specs."""
     state = examination.state
     metadata = state.metadata
     many = len(metadata.snapshots) > (_MOST_V4_ROOTS if metadata.may_have_root_manifests else _MOST_LISTS)
@@ -127,7 +127,7 @@ def check_schemas(examination: Examination) -> Iterator[Finding]:
 
 
 def check_manifest_sizes(examination: Examination) -> Iterator[Finding]:
-    """Check for as many small manifests as a merging commit would merge."""
+    """Check whether there are enough small manifests for a commit to merge them."""
     state = examination.state
     root = None if state.snapshot is None else examination.roots.get(state.snapshot.snapshot_id)
     rows = [] if root is None else live_manifests(root)

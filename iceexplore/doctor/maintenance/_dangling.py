@@ -21,7 +21,7 @@ _NEVER = np.iinfo(np.int64).max
 def removes_dangling(metadata: TableMetadata) -> bool:
     """Return whether Spark looks for dangling deletes: not in a table that has always been unpartitioned.
 
-    There, every commit that removes data files drops the delete files that are older than all data files.
+    In such a table, every commit that removes data files drops the delete files that are older than all data files.
     """
     spec = metadata.spec()
     return len(metadata.partition_specs) > 1 or spec is None or not spec.is_unpartitioned
@@ -44,7 +44,7 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
     """
     files, deletes = paired_partition_codes(metadata, data, found.batch)
     size = max(int(files.max(initial=-1)), int(deletes.max(initial=-1))) + 1
-    oldest = np.full(size + 1, _NEVER, dtype=np.int64)  # the last is that of partitions without data files
+    oldest = np.full(size + 1, _NEVER, dtype=np.int64)  # the last item is for partitions without data files
     there = files >= 0
     np.minimum.at(oldest, files[there], sequence[there])
     least = oldest[np.where(deletes < 0, size, deletes)]
@@ -54,11 +54,11 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
 
 
 def dropped_by_commit(state: TableState, found: DeleteFiles, files: FileTasks, gone: Mask, names: AnyArray) -> Mask:
-    """Return which deletes a commit drops that removes some data files, as they are older than all remaining ones.
+    """Return which deletes a commit that removes data files drops because they are older than all remaining files.
 
     Java: ``MergingSnapshotProducer.apply``, ``ManifestFilterManager.dropDeleteFilesOlderThan``. It compares with the
     data manifests before it adds new ones: with the remaining files of a manifest that it rewrites, and with what the
-    manifest list says of any other. If the commit removes deletion vectors, it drops older deletes only in the
+    manifest list states about any other. If the commit removes deletion vectors, it drops older deletes only in the
     manifests that hold these (``canTrustManifestReferences``).
 
     Parameters

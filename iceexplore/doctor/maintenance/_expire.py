@@ -1,4 +1,4 @@
-"""Plan ``expire_snapshots``: which snapshots go, what keeps each other one, and which files that frees."""
+"""Plan ``expire_snapshots``: which snapshots expire, what keeps the others, and which files that frees."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class ExpirePlan(Plan[T]):
     Attributes
     ----------
     snapshots
-        The ids of the snapshots that go; ``.kept`` has the others with the reasons, ``.refs`` the branches and tags
-        that go because of ``max-ref-age-ms``.
+        The ids of the snapshots that expire; ``.kept`` has the others with the reasons, ``.refs`` the branches and tags
+        that expire because of ``max-ref-age-ms``.
     files
-        The files that are freed, as Iceberg's action finds them: needed by a snapshot that goes, and by none that
-        stays. An Arrow table: ``location``, ``kind``, ``bytes``.
+        The files that are freed, as Iceberg's action finds them: needed by a snapshot that expires, and by none that is
+        kept. An Arrow table: ``location``, ``kind``, ``bytes``.
     now_ms
         The time from which ages were computed, in milliseconds since the epoch.
     schemas, specs
@@ -256,20 +256,21 @@ def plan_expire_snapshots(
 
 
 def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str | None]:
-    """Return the files that only the snapshots that go need, the metadata files that are read, and a warning."""
+    """Return the files that only expired snapshots need, the manifests and lists that are read, and a warning."""
     if not gone:
         return REFERENCED_SCHEMA.empty_table(), REFERENCED_SCHEMA.empty_table(), None
     metadata = state.metadata
     snapshots = list({s.snapshot_id: s for s in metadata.snapshots}.values())
     seen: set[tuple[str, ...]] = set()
-    # What a kept manifest lists is needed anyway, so manifests that both sides have are read for the kept side only.
+    # Files in kept manifests are needed anyway, so manifests that both sides have are read for the kept side only.
     kept = referenced_files(state, (s for s in snapshots if s.snapshot_id not in gone), seen=seen)
     going = referenced_files(state, (s for s in snapshots if s.snapshot_id in gone), seen=seen)
     stay = {s.snapshot_id for s in snapshots} - gone
     kept = pa.concat_tables([kept, statistics_files(metadata, stay)])
     going = pa.concat_tables([going, statistics_files(metadata, gone)])
     freed = going.filter(pc.invert(pc.is_in(going["location"], value_set=kept["location"])))
-    # Iceberg compares locations as they are spelled. A file that the other side spells differently is deleted, too.
+    # Iceberg compares locations as they are spelled. So a file that is still needed under another spelling is deleted,
+    # too.
     stored = state.storage
     shared = freed.filter(pc.is_in(path_keys(stored, freed["location"]), path_keys(stored, kept["location"])))
     both = pa.concat_tables([kept, going])

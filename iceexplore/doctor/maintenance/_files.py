@@ -1,4 +1,4 @@
-"""Tables of files: their counts and sizes by kind, and reading that refuses to leave references out."""
+"""Tables of files: counts and sizes by kind, and strict reading, which fails rather than miss references."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ class GroupedPlan(Plan[T]):
     groups
         An Arrow table with a row per group, in the order of execution.
     candidates
-        The number of files that the filter leaves.
+        The number of files that pass the filter.
     accuracy
-        How the number of new files is known.
+        The accuracy of the number of new files.
     """
 
     groups: pa.Table = field(repr=False)

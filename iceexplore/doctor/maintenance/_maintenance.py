@@ -1,4 +1,4 @@
-"""Maintenance of a table: a plan for each procedure of the engines, made when it is asked for."""
+"""Maintenance of a table: a plan for each procedure of the engines, made on request."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MAINTENANCE_JSON_VERSION = 1
 class Maintenance(Generic[T]):
     """Plans of the engines' maintenance procedures: what each would do now, given the table's properties.
 
-    Returned by ``t.maintenance()``. Nothing is read before a plan is asked for, and no plan changes the table. Each
+    Returned by ``t.maintenance()``. Nothing is read before a plan is requested, and no plan changes the table. Each
     method makes the plan of one procedure; `plans` has all of them with their defaults, and in a notebook they are
     displayed as a card. The plans are about the newest snapshot of the metadata file, also if another one is shown.
 
@@ -49,7 +49,7 @@ class Maintenance(Generic[T]):
     state
         The table's state.
     wrap
-        Makes a table of a simulation's writer, for ``plan.table``.
+        Wraps a simulation's writer as a table, for ``plan.table``.
     now_ms
         The time from which ages are computed, in milliseconds since the epoch; by default the current time.
     """
@@ -64,9 +64,9 @@ class Maintenance(Generic[T]):
     def expire_snapshots(
         self, older_than: object = None, retain_last: int | None = None, *, clean_expired_metadata: bool = False
     ) -> ExpirePlan[T]:
-        """Plan ``expire_snapshots``: which snapshots go, what keeps each other one, and which files that frees.
+        """Plan ``expire_snapshots``: which snapshots expire, what keeps the others, and which files that frees.
 
-        Every manifest list is read, and the manifests if a snapshot goes.
+        Every manifest list is read, and the manifests if a snapshot expires.
 
         Parameters
         ----------
@@ -164,10 +164,10 @@ class Maintenance(Generic[T]):
         return plan_unused(self.state, self._wrap)
 
     def metadata_files(self) -> MetadataFilesPlan[T]:
-        """Plan the removal of metadata files that the metadata log does not list, or soon will not.
+        """Plan the removal of metadata files that are not in the metadata log, or that the next commit drops from it.
 
         Engines delete them only if ``write.metadata.delete-after-commit.enabled`` is set, and only those that a commit
-        takes out of the log. The metadata folder is listed.
+        drops from the log. The metadata folder is listed.
 
         Raises
         ------
@@ -218,9 +218,9 @@ class Maintenance(Generic[T]):
     def rewrite_manifests(
         self, *, spec_id: int | None = None, sort_by: Iterable[str] | None = None
     ) -> RewriteManifestsPlan[T]:
-        """Plan ``rewrite_manifests``: which manifests are rewritten, clustered by partition, and how many come out.
+        """Plan ``rewrite_manifests``: which manifests are rewritten, clustered by partition, and into how many.
 
-        The manifest list is read, and the manifests if more than one of a kind comes out.
+        The manifest list is read, and the manifests if more than one new manifest of a kind is written.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class Maintenance(Generic[T]):
         return plan_rewrite_position_deletes(self.state, self._wrap, where=where, read=read, **options)
 
     def clustering(self, columns: Iterable[str] | None = None) -> Clustering:
-        """Measure how many data files overlap at a value, per column: what a sort would improve.
+        """Measure how many data files may contain the same value of a column, a number that sorting reduces.
 
         The manifests are read for the bounds of the columns, but no data file. ``t.plan(where).clustering()`` measures
         the files that a query reads.
@@ -313,7 +313,7 @@ class Maintenance(Generic[T]):
 
     @cached_property
     def plans(self) -> Mapping[str, Plan[T]]:
-        """The plans by procedure, with default arguments; those that cannot be made are in `refused` instead."""
+        """The plans by procedure, with default arguments; procedures without a plan are in `refused` instead."""
         return {name: found for name, found in self._made.items() if isinstance(found, Plan)}
 
     @cached_property
@@ -333,14 +333,14 @@ class Maintenance(Generic[T]):
 
     @property
     def nothing(self) -> bool:
-        """True if no procedure would change anything. Unknown for those that are `refused`."""
+        """True if no planned procedure would change anything; those in `refused` are ignored."""
         return all(plan.nothing for plan in self.plans.values())
 
     def __iter__(self) -> Iterator[Plan[T]]:
         return iter(self.plans.values())
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per procedure: whether there is something to do, what, and what it costs."""
+        """Return a row per procedure: whether there is something to do, what it would do, and at what cost."""
         import pandas as pd
 
         costs = ("files_read", "bytes_read", "files_written", "bytes_written", "files_freed", "bytes_freed")

@@ -1,4 +1,4 @@
-"""Plan the removal of old metadata files: those beyond the metadata log, or that the next commit takes out of it."""
+"""Plan the removal of old metadata files: those not in the metadata log, and those that the next commit drops."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class MetadataFilesPlan(Plan[T]):
         Metadata files in the table's metadata folder that are older than the current one and that its log does not
         list. No commit deletes them; ``remove_orphan_files`` does. An Arrow table: ``location``, ``kind``, ``bytes``.
     next_commit
-        The files that the next commit takes out of the log, because ``write.metadata.previous-versions-max`` is
-        exceeded. It deletes them if ``deletes``.
+        The files that the next commit drops from the log, because ``write.metadata.previous-versions-max`` is exceeded.
+        The commit deletes them if `deletes` is true.
     deletes
         The table's ``write.metadata.delete-after-commit.enabled``.
     logged
@@ -62,7 +62,7 @@ class MetadataFilesPlan(Plan[T]):
 
     @property
     def nothing(self) -> bool:
-        """True if no metadata file is left over, and none will be: the next commits delete what they take out."""
+        """True if no metadata file is left over, and commits delete the files that they drop from the log."""
         return not len(self.files) and (self.deletes or not len(self.next_commit))
 
     @property
@@ -82,7 +82,7 @@ class MetadataFilesPlan(Plan[T]):
         return files_frame(pa.concat_tables([self.files, self.next_commit]))
 
     def _commit(self, sandbox: Sandbox) -> None:
-        """Switch the deletion on; the files themselves belong to no state of the table."""
+        """Enable the deletion by commits; the files themselves are not part of the simulated table's state."""
         sandbox.commit(
             document_change=lambda document, _: set_properties(document, set={_DELETE: "true"}), what="set_properties"
         )

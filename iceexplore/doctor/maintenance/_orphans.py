@@ -1,4 +1,4 @@
-"""Plan ``remove_orphan_files``: files under the table's folder without references, and references without files."""
+"""Plan ``remove_orphan_files``: unreferenced files in the table's folder, and referenced files that do not exist."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class OrphanPlan(Plan[T]):
     conflicts
         Pairs of prefixes (scheme and authority), as referenced and as listed, of files that are equal otherwise.
         Iceberg then refuses to delete anything, unless ``equal_schemes``, ``equal_authorities`` or
-        ``prefix_mismatch_mode`` say what they mean.
+        ``prefix_mismatch_mode`` resolve the conflict.
     hidden
         The number of files that the procedure ignores, because their name or folder begins with ``_`` or ``.``.
     older_than_ms
@@ -132,7 +132,7 @@ class OrphanPlan(Plan[T]):
         return files_frame(self.missing)
 
     def _commit(self, sandbox: Sandbox) -> None:
-        """Commit nothing: the files belong to no state of the table."""
+        """Commit nothing: orphan files are not part of the table's state."""
 
     def _details(self) -> dict[str, Any]:
         def summary(files: pa.Table) -> dict[str, dict[str, int]]:
@@ -295,7 +295,7 @@ def _tails(state: TableState, folder: str, base: str, entries: Sequence[Entry]) 
 
 
 def _visible(tails: AnyArray, specs: Sequence[PartitionSpec]) -> npt.NDArray[np.bool_]:
-    """Return which files the procedure looks at: no part of the path under the folder is hidden.
+    """Return which files the procedure considers: those of whose path below the folder no part is hidden.
 
     Names that begin with ``_`` or ``.`` are hidden, except folders of partition fields whose names do.
     """
@@ -307,7 +307,7 @@ def _visible(tails: AnyArray, specs: Sequence[PartitionSpec]) -> npt.NDArray[np.
 
 
 def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
-    """Return the time from which files are not judged: that of the metadata file, if a newer one exists.
+    """Return the time from which files count as too young: that of the metadata file, if a newer one exists.
 
     The files of later commits are referenced by their metadata files, which this state does not know.
     """
@@ -338,7 +338,7 @@ def _is_current(state: TableState) -> bool:
 
 
 def _table(base: str, tails: AnyArray, entries: Sequence[Entry], mask: npt.NDArray[np.bool_]) -> pa.Table:
-    """Return listed files as the table would spell them."""
+    """Return the chosen files as a table, with locations spelled as in the table's metadata."""
     chosen = [entries[i] for i in np.flatnonzero(mask).tolist()]
     columns: list[AnyArray] = [
         pc.binary_join_element_wise(base, tails.filter(pa.array(mask)), ""),
@@ -350,7 +350,7 @@ def _table(base: str, tails: AnyArray, entries: Sequence[Entry], mask: npt.NDArr
 
 
 def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
-    """Note metadata files in other folders: those of another table below this one."""
+    """Yield a note if metadata files are in other folders: they belong to another table below this one."""
     own = state.metadata_location.rpartition("/")[0] + "/"
     is_metadata = pc.equal(files["kind"], "metadata")
     other = files.filter(pc.and_(is_metadata, pc.invert(pc.starts_with(files["location"], own))))["location"]
@@ -362,7 +362,7 @@ def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
 
 
 def _unlisted(state: TableState, base: str) -> Iterator[str]:
-    """Note folders of the table's files that are not below the listed one."""
+    """Yield a note for each folder of the table's files that is not below the listed folder."""
     for name in _FOLDERS:
         place = state.metadata.properties.get(name)
         if place and not f"{canonical(place)}/".startswith(f"{canonical(base)}/"):
@@ -374,7 +374,7 @@ def _unlisted(state: TableState, base: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Prefixes:
-    """The schemes and authorities that mean the same."""
+    """The schemes and authorities that count as equal."""
 
     schemes: Mapping[str, str]
     authorities: Mapping[str, str]
@@ -386,7 +386,7 @@ class _Prefixes:
         return _Prefixes({**_EQUAL_SCHEMES, **_flat(given)}, _flat(hosts))
 
     def same(self, valid: tuple[str, str], actual: tuple[str, str]) -> bool:
-        """Return whether a referenced prefix matches a listed one; what a reference leaves out matches all."""
+        """Return whether a referenced prefix matches a listed one; a part that the reference omits matches anything."""
         for mapping, one, other in zip((self.schemes, self.authorities), valid, actual, strict=True):
             mine = mapping.get(one, one)
             if mine and mine.lower() != mapping.get(other, other).lower():
@@ -404,7 +404,7 @@ def _flat(given: Mapping[str, str]) -> dict[str, str]:
 def _conflicting(
     state: TableState, base: str, entries: Sequence[Entry], references: pa.Table, prefixes: _Prefixes
 ) -> tuple[npt.NDArray[np.bool_], tuple[tuple[str, str], ...]]:
-    """Return which listed files are referenced with another scheme or authority only, and the pairs of prefixes."""
+    """Return which listed files are referenced only by another scheme or authority, and the pairs of prefixes."""
     found = np.zeros(len(entries), bool)
     if not len(entries):
         return found, ()
@@ -443,9 +443,9 @@ def _shown(prefix: tuple[str, str]) -> str:
 def _missing(
     state: TableState, references: pa.Table, entries: Sequence[Entry] | None, folder: str, notes: list[str]
 ) -> pa.Table:
-    """Return the references without a file.
+    """Return the referenced files that do not exist.
 
-    A missing version hint is left out, because tables of catalogs have none, and the synthetic files of a simulation.
+    Version hints are left out, because tables of catalogs have none, as are the synthetic files of a simulation.
     """
     storage = state.storage
     wanted = references.filter(pc.not_equal(references["kind"], "version hint"))

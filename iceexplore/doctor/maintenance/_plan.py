@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-#: Makes a table of a simulation's writer; handed in, because the class of tables is in a package above.
+#: Wraps a simulation's writer as a table; passed as an argument, because the class `Table` is in a package above.
 Wrap = Callable[[Sandbox], T]
 
 #: Where the value of a threshold comes from.
@@ -53,9 +53,9 @@ class Threshold:
     value
         The value as text.
     source
-        ``table property``, ``default of Iceberg``, ``argument``, or another one in words.
+        ``table property``, ``default of Iceberg``, ``argument``, or a description of another source.
     shown
-        The value for people, such as ``5 days``; empty if ``value`` needs no explanation.
+        The value to display, such as ``5 days``; empty if ``value`` needs no explanation.
     """
 
     name: str
@@ -83,7 +83,7 @@ def threshold(
     given, argument
         The argument's value, None if it was not given, and its name.
     show
-        Returns a number as text for people, such as a duration.
+        Formats a number for display, for example as a duration.
     """
     if given is not None:
         value, source = str(given), f"{ARGUMENT} {argument}"
@@ -129,7 +129,7 @@ class MaintenanceCost:
 
 @dataclass(frozen=True)
 class EngineCall:
-    """How to run a plan.
+    """A statement or expression that runs a plan.
 
     Attributes
     ----------
@@ -155,11 +155,11 @@ class Plan(ABC, Generic[T]):
     procedure
         The name of Iceberg's procedure in Spark, or of the property that makes engines do it.
     title
-        A title for people.
+        A title to display.
     reasons
         The thresholds that decide, each with its source.
     cost
-        What it reads, writes and frees.
+        The files and bytes that it reads, writes and frees.
     calls
         How to run it; empty if no engine would.
     notes
@@ -184,7 +184,7 @@ class Plan(ABC, Generic[T]):
     @property
     @abstractmethod
     def text(self) -> str:
-        """A sentence about what it would do."""
+        """A sentence about what the procedure would do."""
 
     @abstractmethod
     def to_pandas(self) -> pd.DataFrame:
@@ -204,7 +204,7 @@ class Plan(ABC, Generic[T]):
 
     @cached_property
     def table(self) -> T:
-        """A simulated table after the plan was carried out; made when first used. The table itself is not written."""
+        """The simulated table after the plan, created on first use. The table itself is not changed."""
         sandbox = start_sandbox(self.state)
         if not self.nothing:
             self._commit(sandbox)

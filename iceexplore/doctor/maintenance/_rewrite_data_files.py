@@ -67,7 +67,7 @@ _OPTIONS = (
     "remove-dangling-deletes", "use-starting-sequence-number",
 )  # fmt: skip
 _INT_MAX = 2**31 - 1
-#: By whether there may be more files, and whether there may be fewer.
+#: The accuracies, by whether there may be more files and whether there may be fewer.
 _ACCURACY: dict[tuple[bool, bool], Accuracy] = {
     (False, False): "exactly", (True, False): "at least", (False, True): "at most", (True, True): "about",
 }  # fmt: skip
@@ -81,11 +81,11 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
 
     The groups are those that Spark's planner makes of the same files in the same order. Spark reads several manifests
     at the same time, so the order of their files differs from run to run. This matters only where a partition does not
-    fit into one group (``max-file-group-size-bytes``), and with ``max-files-to-rewrite``. Here it is the order of the
-    manifest list.
+    fit into one group (``max-file-group-size-bytes``), and with ``max-files-to-rewrite``. The plan uses the order of
+    the manifest list.
 
-    In the simulated table, the new files are synthetic: they have the merged column metrics of the old ones, without
-    rows deleted by position, and keep the partition spec of the old ones. No data is read, and equality deletes are
+    In the simulated table, the new files are synthetic: they have the merged column metrics of the old ones, count no
+    rows deleted by position, and keep the old partition spec. No data is read, and equality deletes are
     assumed to match no row.
 
     Attributes
@@ -99,11 +99,12 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         ``why`` (the rules that select the group), ``split_size`` (bytes that one task reads), ``expected_files`` (the
         planner's estimate) and ``added_files``.
     candidates
-        The number of data files that the filter leaves.
+        The number of data files that pass the filter.
     removed_delete_files
         The number of deletion vectors and dangling deletes that the commit removes (``removed_delete_files_count``).
     accuracy
-        How the number of new files is known: ``exactly``, as far as metadata shows; ``at least``, because rows of files
+        The accuracy of the number of new files: ``exactly``, as far as metadata shows; ``at least``, because rows of
+        files
         of another spec are distributed to partitions; ``at most``, because deletes may leave no rows of a file, or
         because a sort may find fewer ranges of values than files; ``about`` if both, or if the groups depend on the
         order in which Spark reads manifests.
@@ -126,7 +127,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
 
     @property
     def tasks(self) -> FileTasks:
-        """The data files that the filter leaves, with the deletes that apply to them."""
+        """The data files that pass the filter, with the deletes that apply to them."""
         return self._tasks
 
     @property
@@ -136,7 +137,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
 
     @property
     def rewritten_bytes(self) -> int:
-        """The bytes of these files (``rewritten_bytes_count``)."""
+        """The bytes of the rewritten data files (``rewritten_bytes_count``)."""
         return int(self._groups.size.sum())
 
     @property
@@ -144,13 +145,13 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         """The number of new files (``added_data_files_count``).
 
         A writer begins a further file if its output exceeds the size halfway between target and maximum. That depends
-        on how the rows are encoded, so it is not foreseen here.
+        on how the rows are encoded, so the plan cannot foresee it.
         """
         return int(pc.sum(self.groups["added_files"]).as_py() or 0)
 
     @property
     def text(self) -> str:
-        """A sentence about what it would do."""
+        """A sentence about what the procedure would do."""
         if self.nothing:
             return f"none of {amount(self.candidates, 'data file')} is rewritten"
         about = "" if self.accuracy == "exactly" else f"{self.accuracy} "
@@ -322,7 +323,7 @@ class _Groups:
     mixed
         Per group: whether it holds files of other specs than the table's.
     ordered
-        Whether another order of the manifests makes the same groups.
+        Whether the groups are the same for any order of the manifests.
     """
 
     rows: Longs
@@ -385,7 +386,7 @@ def _counts(group: Longs, sizes: Longs) -> tuple[Longs, Longs]:
 
 
 def _some(group: Longs, mask: Mask) -> Mask:
-    """Return which groups hold a file of the mask."""
+    """Return which groups hold at least one file of the mask."""
     out = np.zeros(int(group.max(initial=-1)) + 1, dtype=np.bool_)
     out[group[mask]] = True
     return out
@@ -417,7 +418,7 @@ def _partitions(state: TableState, files: EntryBatch) -> tuple[Longs, Mask]:
 
 @dataclass(frozen=True)
 class _Spread:
-    """The new files: their number per group, how it is known, and their bytes."""
+    """The new files: their number per group, its accuracy, and their bytes."""
 
     files: Longs
     accuracy: Accuracy
@@ -458,7 +459,7 @@ def _added(
 
 
 def _moved(tasks: FileTasks, groups: _Groups, output_spec: int) -> Mask:
-    """Return which groups are distributed to partitions: Spark decides by the spec of the first file."""
+    """Return the groups whose rows are redistributed to partitions, which Spark decides by the first file's spec."""
     first = np.searchsorted(groups.group, np.arange(len(groups.count)))
     moved: Mask = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))[first] != output_spec
     return moved
@@ -511,7 +512,7 @@ def _removed(
     found = live_deletes(state)
     stays = ~dropped_by_commit(state, found, every, gone, names)
     stays &= ~(found.vector & bool_array(pc.is_in(found.referenced, names)))
-    # A new file is in the partition of its group; where files of other specs go is not known.
+    # New files stay in the partition of their group; the new partitions of files of other specs are unknown.
     first = groups.rows[np.searchsorted(groups.group, np.flatnonzero(~groups.mixed))]
     new = tasks.files.take(build.array(first))
     data = concat_batches([every.files.filter(pa.array(~gone)), new])
@@ -535,7 +536,7 @@ def _cost(tasks: FileTasks, groups: _Groups, spread: _Spread) -> MaintenanceCost
 
 
 def _notes(options: ProcedureOptions, groups: _Groups) -> list[str]:
-    """Return what differs between runs and between versions of Iceberg."""
+    """Return notes on what may differ between runs and between versions of Iceberg."""
     notes = []
     if not groups.ordered:
         notes.append(
@@ -551,7 +552,7 @@ _RULES = ("number of files", "bytes", "deletes", "delete ratio")
 
 
 def _listed(masks: Sequence[Mask], names: Sequence[str]) -> Strings:
-    """Return the names whose masks are true, separated by commas."""
+    """Return, for each item, the names of the masks that are true, separated by commas."""
     parts = [pc.if_else(pa.array(m), n, pa.scalar(None, pa.string())) for m, n in zip(masks, names, strict=True)]
     return pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
 

@@ -50,11 +50,11 @@ __all__ = ["RewritePositionDeletesPlan", "plan_rewrite_position_deletes"]
 
 #: Java: ``TableProperties.DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT``.
 _TARGET = 64 * 1024 * 1024
-#: The maximum number of position delete files for several data files that are opened.
+#: The maximum number of position delete files to open that may name several data files.
 _MOST_OPENED = 100
 #: The maximum size, in bytes, of the footer of a Parquet file of position deletes.
 _FOOTER = 2048
-#: The maximum number of bytes per row in such a file while it is small.
+#: The maximum number of bytes per row in a small Parquet file of position deletes.
 _ROW = 8
 
 
@@ -67,7 +67,8 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
     table has no position delete file left, nothing happens. Both need enough files in a partition that are too small or
     too large: see the thresholds.
 
-    In the simulated table, positions are read from the delete files and written anew; deletion vectors that exist
+    In the simulated table, positions are read from the delete files and written to new ones; deletion vectors that
+    exist
     already stay as they are.
 
     Attributes
@@ -76,7 +77,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
         A row per group. An Arrow table: ``group`` (from 1), ``partition`` (text), ``files``, ``bytes``, ``rows`` and
         ``added_files``.
     candidates
-        The number of position delete files and deletion vectors that the filter leaves.
+        The number of position delete files and deletion vectors that pass the filter.
     to_vectors
         True if the new deletes are deletion vectors.
     accuracy
@@ -105,7 +106,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
 
     @property
     def rewritten_bytes(self) -> int:
-        """Their bytes; of a deletion vector, its own (``rewritten_bytes_count``)."""
+        """The bytes of these; for a deletion vector, only its own bytes (``rewritten_bytes_count``)."""
         return int(pc.sum(self.groups["bytes"]).as_py() or 0)
 
     @property
@@ -115,7 +116,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
 
     @property
     def text(self) -> str:
-        """A sentence about what it would do."""
+        """A sentence about what the procedure would do."""
         if self.nothing:
             return f"none of {amount(self.candidates, 'delete by position', 'deletes by position')} is rewritten"
         about = "" if self.accuracy == "exactly" else f"{self.accuracy} "
@@ -173,7 +174,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
         paths = build.to_pylist(plain["location"])
         try:
             sandbox.commit(lambda writer: rewrite_position_deletes(writer.base, writer, paths))
-        except NothingToDo:  # the same positions in as many files
+        except NothingToDo:  # the new files would have the same positions, and be as many
             return
 
 
@@ -265,9 +266,9 @@ def _grouped(found: DeleteFiles, rows: Longs, rules: SizeRules) -> tuple[Longs, 
 
 
 def _named(state: TableState, found: DeleteFiles, rows: Longs, read: bool | None) -> tuple[pa.Table, Longs]:
-    """Return the live data files that each delete names, and the deletes of which that is unknown.
+    """Return the live data files that each delete names, and the deletes for which these are unknown.
 
-    Both number the deletes by their place among the rows. The table has the columns ``delete`` and ``file_path``.
+    Both refer to deletes by their positions in ``rows``. The table has the columns ``delete`` and ``file_path``.
     """
     referenced = found.referenced.take(build.array(rows))
     one = np.asarray(referenced.is_valid())
@@ -340,7 +341,7 @@ def _added(
     granularity = state.metadata.properties.get("write.delete.granularity", "file")
     if granularity.lower() == "partition" and not to_vectors:
         written = np.unique(written)
-    maybe = np.unique(combined[np.isin(task, unknown)])  # at least one file each
+    maybe = np.unique(combined[np.isin(task, unknown)])  # each of these tasks writes at least one file
     written = np.concatenate([written, np.setdiff1d(maybe, written)])
     of_task = np.zeros(int(combined.max(initial=-1)) + 1, dtype=np.int64)
     of_task[combined] = group[task]
@@ -351,8 +352,8 @@ def _bytes(deletes: EntryBatch, sizes: Longs, made: int, *, to_vectors: bool) ->
     """Return an estimate of the bytes that are written.
 
     A small deletion vector has 40 bytes and two per position (spec, "deletion-vector-v1"). A small position delete file
-    is hardly more than its footer, to which the bounds of the path belong if it names a single data file; of files that
-    are merged, the smallest footer stays.
+    is hardly more than its footer, which has long bounds of the path if the file names a single data file; a merged
+    file is assumed to have the smallest of the old footers.
     """
     if not len(sizes):
         return 0

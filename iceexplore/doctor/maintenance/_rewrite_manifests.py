@@ -1,4 +1,4 @@
-"""Plan ``rewrite_manifests``: the manifests that Spark's procedure would rewrite now, and how many come out.
+"""Plan ``rewrite_manifests``: the manifests that Spark's procedure would rewrite now, and the number of new ones.
 
 Java: ``RewriteManifestsSparkAction`` (1.11).
 """
@@ -45,8 +45,8 @@ class RewriteManifestsPlan(Plan[T]):
     Spark rewrites all data manifests and all delete manifests of one partition spec, whatever their sizes, except a
     single manifest that does not exceed the target size. Entries are clustered by partition.
 
-    In the simulated table the entries keep their order, and if several manifests of each kind come out, their numbers
-    may differ from the plan's.
+    In the simulated table the entries keep their order, and if several new manifests of a kind are written, their
+    number may differ from the plan's.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class RewriteManifestsPlan(Plan[T]):
 
     @property
     def text(self) -> str:
-        """A sentence about what it would do."""
+        """A sentence about what the procedure would do."""
         if self.nothing:
             return f"no manifest of partition spec {self.spec_id} is rewritten"
         size = int(pc.sum(self.manifests["bytes"]).as_py() or 0)
@@ -138,7 +138,7 @@ class RewriteManifestsPlan(Plan[T]):
 def plan_rewrite_manifests(
     state: TableState, wrap: Wrap[T], *, spec_id: int | None = None, sort_by: Iterable[str] | None = None
 ) -> RewriteManifestsPlan[T]:
-    """Plan ``rewrite_manifests``. This reads the manifest list, and the manifests if more than one of a kind comes out.
+    """Plan ``rewrite_manifests``. Manifests are read only if more than one new manifest of a kind is written.
 
     Parameters and errors are those of `Maintenance.rewrite_manifests`.
     """
@@ -249,7 +249,7 @@ def _written(
     files: int,
     manifests: int,
 ) -> tuple[int, bool]:
-    """Return how many manifests Spark writes for some of one kind, and whether that is certain."""
+    """Return the number of new manifests that Spark writes for manifests of one kind, and whether it is certain."""
     if not files:
         return 0, True
     if manifests == 1:
@@ -276,7 +276,7 @@ def _ranges(counts: Longs, parts: int) -> int:
     counts
         Number of entries of each partition, in the order of the partitions.
     parts
-        Number of ranges that are wanted.
+        Number of requested ranges.
     """
     total = int(counts.sum())
     parts = min(parts, total)

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 Longs = npt.NDArray[np.int64]
-#: How the number of new files is known.
+#: The accuracy of the number of new files.
 Accuracy = Literal["exactly", "at least", "at most", "about"]
 Mask = npt.NDArray[np.bool_]
 
@@ -58,7 +58,7 @@ class ProcedureOptions:
     given
         Values by name; underscores in names count as hyphens.
     known
-        The names that the procedure knows.
+        The names of the procedure's options.
     properties
         The table's properties.
 
@@ -67,7 +67,7 @@ class ProcedureOptions:
     given
         The given values as the texts that Spark SQL passes on, by name.
     thresholds
-        Each value that was asked for, in that order.
+        The values that were requested, in the order of the requests.
 
     Raises
     ------
@@ -91,7 +91,7 @@ class ProcedureOptions:
         Parameters
         ----------
         source
-            Where the default comes from.
+            The source of the default.
         key
             The table property that sets the default.
 
@@ -123,7 +123,7 @@ class ProcedureOptions:
         Raises
         ------
         OptionError
-            It is not.
+            The option is not such a number.
         """
         text = self.given.get(name)
         try:
@@ -237,7 +237,7 @@ class SizeRules:
         return int(self.target + (self.most - self.target) * 0.5)
 
     def outside(self, sizes: Longs) -> Mask:
-        """Return which files are smaller or larger than wanted."""
+        """Return which files are smaller than the minimum or larger than the maximum."""
         found: Mask = (sizes < self.least) | (sizes > self.most)
         return found
 

@@ -1,4 +1,4 @@
-"""Times before which something counts as old, as users give them, and as engines take them."""
+"""Convert times before which files or snapshots count as old: from users' arguments, and to engines' literals."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w":
 
 
 def before_ms(older_than: object, now_ms: int) -> int:
-    """Return the time of an age (``"3d"``, ``"36h"``, a timedelta), or a time, in milliseconds since the epoch.
+    """Convert an age (``"3d"``, ``"36h"``, a timedelta) or a time to a time in milliseconds since the epoch.
 
     Raises
     ------
     OptionError
-        It is neither an age nor a time.
+        The argument is neither an age nor a time.
     """
     if isinstance(older_than, timedelta):
         return now_ms - older_than // timedelta(milliseconds=1)

@@ -1,4 +1,4 @@
-"""Plan the removal of unused schemas and partition specs: those of no snapshot and no manifest."""
+"""Plan the removal of schemas and partition specs that no snapshot and no manifest uses."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _specs_of(state: TableState, root: Manifest) -> set[int | None]:
 
 
 def _unbound(metadata: TableMetadata, schemas: Iterable[int], specs: Collection[int]) -> Iterator[str]:
-    """Note used specs whose source column only unused schemas have: engines cannot bind the spec without them."""
+    """Yield a note for each used spec that engines could not bind, since only unused schemas have its source column."""
     gone = set(schemas)
     left = {i for s in metadata.schemas if s.schema_id not in gone for i in s.by_id()}
     lost = {i for s in metadata.schemas if s.schema_id in gone for i in s.by_id()} - left

@@ -37,13 +37,13 @@ class Since:
         The oldest snapshot that is affected, None if the fault is older than all snapshots of the table or belongs
         to a metadata file.
     timestamp_ms
-        Its time, in milliseconds since the epoch (UTC).
+        The time of this snapshot, in milliseconds since the epoch (UTC).
     operation, engine
-        From its summary; None where the summary lacks them.
+        From the snapshot's summary; None if it lacks them.
     metadata_file
         For faults of the JSON document, the first metadata file that has the fault.
     at_latest
-        True if the fault may be older: the evidence about the time before is lost, or does not show it.
+        True if the fault may be older: earlier evidence is lost, or would not reveal the fault.
     """
 
     snapshot_id: int | None = None
@@ -63,7 +63,7 @@ class Finding:
     code
         A key of `iceexplore.errors.PROBLEM_KINDS`, which never changes its meaning.
     modes
-        The numbers, in ``docs/doctor.md``, of the ways in which tables break that the finding belongs to.
+        The ways of breaking that the finding belongs to, by their numbers in ``docs/doctor.md``.
     severity
         ``fail`` (readers fail), ``wrong`` (readers return wrong rows or numbers), ``slow``, ``untidy``.
     where
@@ -85,12 +85,12 @@ class Finding:
     rows
         The rows that the fault concerns in the newest affected snapshot, by the record counts in the metadata: the
         rows of the data files at its places, and the rows that delete files and deletion vectors at its places delete
-        (0 of deletes that apply to nothing). A file counts once. A manifest counts as its live entries, one that cannot
-        be read whole as its row in the manifest list states. None where that is unknown (equality deletes, lost
+        (0 of deletes that apply to nothing). A file counts once. A manifest counts as its live entries, or if it cannot
+        be read completely, as its row in the manifest list states. None where that is unknown (equality deletes, lost
         manifests of deletes, missing or impossible counts), and for faults of the metadata file or of a whole list.
     partitions
-        The first ten partitions of these files, as ``k=a``. Files without a partition are ``unpartitioned`` beside
-        others, and have none if there are no others.
+        The first ten partitions of these files, as ``k=a``. Unpartitioned files are listed as ``unpartitioned``, but
+        only beside partitions of other files.
     partition_count
         The number of these partitions; None where it is unknown, and for faults of the metadata file or of a whole
         list.
@@ -119,7 +119,7 @@ class Finding:
     partition_count: int | None = None
     since: Since | None = None
     follows: tuple[Finding, ...] = ()
-    #: All places, until `rows` and the partitions are known; None if they are `places`.
+    #: All places, kept until `rows` and the partitions have been computed; None if `places` has them all.
     _hits: Hits | None = dataclass_field(default=None, repr=False, compare=False)
 
     @property
@@ -129,7 +129,7 @@ class Finding:
 
     @property
     def reported(self) -> tuple[str, ...]:
-        """Public issues about this way of breaking, for what people did about it: ``apache/iceberg#7007``."""
+        """Public issues about this way of breaking, which may show remedies: ``apache/iceberg#7007``."""
         found = (issue for mode in self.modes if mode in MODES for issue in MODES[mode].issues)
         return tuple(dict.fromkeys(found))
 
@@ -140,7 +140,7 @@ class Finding:
 
     @property
     def hits(self) -> Hits:
-        """All places of the finding while the table is examined; afterwards those that it lists."""
+        """All places of the finding during the examination; afterwards, only the places that it lists."""
         if self._hits is not None:
             return self._hits
         return Hits(places=self.places or (self.where,), complete=self.count <= max(1, len(self.places)))
@@ -195,14 +195,14 @@ def finding_of(
     rows: npt.NDArray[np.int64] | None = None,
     hits: Hits | None = None,
 ) -> Finding:
-    """Return a problem as a finding; effect, modes, meaning and advice come from the registry of codes.
+    """Return a problem as a finding; its effect, modes, meaning and advice come from the registry of codes.
 
     Parameters
     ----------
     rows
-        The rows of ``Examination.files`` that the finding is about, if these are its places.
+        The finding's places, if they are rows of ``Examination.files``.
     hits
-        All its places, if they are others, and more than are listed.
+        All of the finding's places, if they are not such rows and are more than it lists.
     """
     if rows is not None:
         hits = Hits(rows=(np.asarray(rows, np.int64),))

@@ -1,4 +1,4 @@
-"""Everything that a finding is about, while a table is examined: a finding itself lists only its first places."""
+"""All places of a finding, kept while a table is examined; the finding itself lists only the first ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Hits:
     files
         Locations of data files.
     complete
-        False if there are places that are not known.
+        False if there are further places, which are unknown.
     """
 
     places: tuple[str, ...] = ()

@@ -18,8 +18,8 @@ class Mode:
     text
         What breaks, in a sentence.
     source
-        Issues that report it: a bare ``#n`` is one of apache/iceberg, others are named by their project. Or the
-        document that has the rule.
+        The issues that report it (a bare ``#n`` is in apache/iceberg, others name their project), or the document with
+        the rule.
     """
 
     number: int

@@ -17,7 +17,7 @@ _MOST_STEPS = 50_000
 
 @dataclass(frozen=True)
 class Counts:
-    """A number of files, and the number of their rows (of delete files and vectors: deletes)."""
+    """A number of files, and the number of their rows (for delete files and vectors, of their deletes)."""
 
     files: int
     rows: int
@@ -31,14 +31,14 @@ class Counts:
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidates that were in the manifest.
+    """The candidates, by whether they were in the manifest.
 
     Attributes
     ----------
     taken
-        Those that must have been, if the counts are right.
+        The candidates that must have been in it, if the counts are right.
     doubtful
-        Those that may have been: the counts allow more than one choice, or none.
+        The candidates that may have been in it: the counts allow more than one choice, or none.
     exact
         Whether `taken` has exactly the stated counts.
     """
@@ -78,7 +78,7 @@ def choose(rows: Sequence[int] | npt.NDArray[np.int64], stated: Counts) -> Choic
 
 
 def _subsets(values: list[int], many: list[int], wanted: Counts) -> list[tuple[int, ...]]:
-    """Return how often each value is in each multiset with the wanted counts; nothing if the search takes too long."""
+    """Return the multisets with the wanted counts, as frequencies of the values; none if the search takes too long."""
     out: list[tuple[int, ...]] = []
     left = _MOST_STEPS
     stack: list[tuple[tuple[int, ...], Counts]] = [((), wanted)]
@@ -93,7 +93,7 @@ def _subsets(values: list[int], many: list[int], wanted: Counts) -> list[tuple[i
                 out.append((*picked, *(0 for _ in values[at:])))
             continue
         if at == len(values) or not values[at] * rest.files <= rest.rows <= values[-1] * rest.files:
-            continue  # values ascend: even the smallest are too many, or the largest too few
+            continue  # values ascend: even the smallest exceed the count, or the largest do not reach it
         stack += [
             ((*picked, n), rest - Counts(n, n * values[at])) for n in range(min(many[at], rest.files) + 1)
         ]  # fmt: skip

@@ -39,11 +39,11 @@ _FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storag
 #: The maximum number of files to open.
 _MOST_OPENED = 2_000
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-#: About how many known files are compared with their commits, to learn whether times can be trusted.
+#: The approximate number of known files to compare with their commits, to learn whether file times can be trusted.
 _MOST_COMPARED = 100
 #: Field ids from here on are reserved (spec, "Reserved Field IDs").
 _RESERVED = 2147483447
-#: Clocks of machines may differ by so much, in milliseconds.
+#: The clocks of machines may differ by this many milliseconds.
 _TOLERANCE = 60_000
 
 
@@ -54,11 +54,11 @@ class Unlisted:
     Attributes
     ----------
     location
-        As the table would spell it.
+        The location, as the table's metadata would spell it.
     modified_ms
-        When it was written; None if unknown.
+        The time at which it was written; None if unknown.
     size
-        In bytes.
+        The size in bytes.
     """
 
     location: str
@@ -72,7 +72,7 @@ class DataFolder:
     Attributes
     ----------
     notes
-        Why some files could not be looked at, in sentences.
+        Sentences on why some files could not be examined.
     """
 
     def __init__(self, state: TableState, history: History) -> None:
@@ -108,7 +108,7 @@ class DataFolder:
         return files, listed.tolist()
 
     def _is_hidden(self, tail: str) -> bool:
-        """Return whether engines ignore a path: a part begins with ``_`` or ``.``, but not as a partition field."""
+        """Return whether engines ignore a path: a part that is no partition folder begins with ``_`` or ``.``."""
         fields = tuple(f"{f.name}=" for spec in self.state.metadata.partition_specs for f in spec.fields)
         return any(part.startswith(("_", ".")) and not part.startswith(fields) for part in tail.split("/"))
 
@@ -130,7 +130,7 @@ class DataFolder:
 
     @cached_property
     def has_clock(self) -> bool | None:
-        """Whether the files' times are those of writing: no known file is younger than the commit that added it.
+        """True if file times are the times of writing: no known file is younger than the commit that added it.
 
         None if no file can be compared with its commit.
         """
@@ -153,7 +153,7 @@ class DataFolder:
         return True if checked else None
 
     def _committed_ms(self, snapshot: Snapshot) -> int:
-        """Return when a commit wrote its manifest list, after its data files; estimated if the list is gone."""
+        """Return the time at which a commit, after its data files, wrote its list; estimated if the list is gone."""
         if snapshot.snapshot_id not in self._committed:
             try:
                 found = self.state.storage.stat(snapshot.root_location or "").modified_ms
@@ -186,7 +186,7 @@ class DataFolder:
     # Entries ----------------------------------------------------------------------------------------------------------
 
     def entries(self, file: Unlisted, spec_id: int, *, deletes: bool) -> EntryBatch | None:
-        """Return a file as entries of a data or delete manifest; None if it cannot be one of them.
+        """Return the entries for a file in a data or delete manifest; None if it does not belong in one.
 
         Data files get the values of their footers, deletion vectors those of their Puffin file, position delete files
         those of their rows. Sequence numbers and row ids stay null.
@@ -195,7 +195,7 @@ class DataFolder:
         if key not in self._made:
             try:
                 self._made[key] = self._entries(file, spec_id, deletes)
-            except IceexploreError:  # not readable, or of another table
+            except IceexploreError:  # not readable, or a file of another table
                 self._made[key] = None
         return self._made[key]
 
@@ -302,7 +302,7 @@ def fits_summaries(batch: EntryBatch, lost: LostManifest, state: TableState) -> 
 
 
 def _fits(values: AnyArray, kind: Type, summary: dict[str, Any]) -> npt.NDArray[np.bool_]:
-    """Return which values are within the bounds of one partition field; all if these cannot be compared."""
+    """Return which values are within the bounds of one partition field; all if values cannot be compared."""
     fits = np.ones(len(values), bool)
     if summary["contains_null"] is False:
         fits &= np.asarray(values.is_valid())

@@ -21,9 +21,9 @@ __all__ = ["History", "PARTS", "Rows", "is_whole", "keys_of"]
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-#: The parts of a manifest that writing its entries again needs.
+#: The parts of a manifest that are needed to write its entries again.
 PARTS = frozenset({"entries", "partition", "stats"})
-#: Codes of problems of manifests of which only a part could be read.
+#: Codes of problems of manifests that could be read only in part.
 _PARTLY = frozenset({"manifest-salvaged", "file-truncated"})
 _NUMBERS = ("partition_spec_id", "snapshot_id", "file_sequence_number", "record_count", "status")
 
@@ -53,11 +53,11 @@ class History:
     snapshots
         By id.
     next_row_id
-        The first row id that is not assigned, set before recovery, which moves it on.
+        The first unassigned row id; set before recovery, which advances it.
     key
         Equal numbers for entries of the same file.
     alive, deletes
-        Whether an entry is live, and whether it is of a delete file or deletion vector.
+        Whether an entry is live, and whether it belongs to a delete file or deletion vector.
     spec, adder, number, records, status
         Spec id, snapshot id, file sequence number, row count (0 where unknown) and status; -1 where unknown. The
         snapshot id of a DELETED entry is that of the deletion.
@@ -70,7 +70,7 @@ class History:
         self._examination = Examination.of(state, list(self.snapshots.values()), "metadata")
         self._leaves: list[_Leaf] = []
         self._parts: list[pa.Table] = []
-        #: Canonical locations of manifests of which every entry is known.
+        #: Canonical locations of manifests whose entries are all known.
         self._whole: set[str] = set()
         self._missing: dict[str, frozenset[int]] = {}
         places = self._examination.leaf_places
@@ -124,7 +124,7 @@ class History:
         Parameters
         ----------
         besides
-            Canonical locations of manifests that do not count.
+            Canonical locations of manifests to ignore.
         """
         root = self._examination.roots.get(snapshot_id)
         if root is None or not root.dialect:
@@ -149,7 +149,7 @@ class History:
         return [s for s in self.snapshots.values() if s.parent_snapshot_id in snapshots]
 
     def best(self, mask: Mask) -> Rows:
-        """Return one entry per file among these, a live one if there is one."""
+        """Return one of these entries per file, a live one if possible."""
         rows = np.flatnonzero(mask)
         rows = rows[np.argsort(~self.alive[rows], kind="stable")]
         return np.sort(rows[np.unique(self.key[rows], return_index=True)[1]])

@@ -1,4 +1,4 @@
-"""The manifests that are lost as a whole or in part, and the counts that their rows in manifest lists state."""
+"""Manifests that are lost completely or in part, and the counts that manifest lists state for them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LostManifest:
     deletes
         Whether it lists delete files and deletion vectors.
     spec_id, snapshot_id, sequence_number
-        As stated in the list; ``snapshot_id`` is that of the commit that wrote it.
+        The values in the list; ``snapshot_id`` is the snapshot whose commit wrote the manifest.
     least_number
         The stated minimum of its entries' sequence numbers.
     first_row_id, has_row_ids
@@ -98,7 +98,7 @@ def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManif
     for one in found:
         if len(one.kept) and _is_complete(one):
             continue
-        alone = one.names if len(one.kept) else ()  # what is left of a manifest stays where it is
+        alone = one.names if len(one.kept) else ()  # a manifest that can be read in part is recovered by itself
         key = (one.snapshots, one.deletes, one.spec_id, one.snapshot_id, one.sequence_number, alone)
         groups.setdefault(key, []).append(one)
     merged = [_merged(group) for group in groups.values()]

@@ -21,7 +21,7 @@ from iceexplore.metadata import Snapshot
 __all__ = ["MOST_ROW_IDS", "Recovery", "recover"]
 
 _NOTHING = Counts(0, 0)
-#: Row ids from here on are not assigned: they would not fit into 64 bits.
+#: Row ids from this number on are not assigned, so that ranges fit into 64 bits.
 MOST_ROW_IDS = 1 << 62
 
 
@@ -36,11 +36,11 @@ class Recovery:
     found
         The entries made of files in the data folder.
     certain
-        Whether `known` follows from other manifests and the counts.
+        Whether other manifests and the counts prove that `known` is right.
     missing
         The counts of live entries that remain lost; None if unknown.
     candidates
-        Locations of files of which some may be those that remain lost.
+        Locations of files, some of which may be the files that remain lost.
     numbers_lost
         Whether files of `found` got the lowest possible sequence number, because their own is unknown.
     doubtful_deletes
@@ -66,7 +66,7 @@ class Recovery:
 
     @property
     def again(self) -> EntryBatch:
-        """The live entries of `known` that other manifests list; the others can still be read, and come first."""
+        """The live entries of `known` that other manifests list; they follow the entries that can still be read."""
         rest = self.known.take(np.arange(len(self.lost.kept), len(self.known)))
         return rest.filter(live(rest.entries))
 
@@ -108,15 +108,16 @@ def _compete(one: LostManifest, other: LostManifest) -> bool:
 def _from_history(history: History, lost: LostManifest, rivals: list[LostManifest]) -> Recovery:
     """Recover entries that readable manifests of other snapshots list.
 
-    A live file of a snapshot is in one of its manifests: what was live, and is in none that can be read, was in the
-    lost one. The EXISTING entries of a commit were live in its parent; what a child still has, or deleted, was live.
+    Each live file of a snapshot is in one of its manifests, so a file that was live and is in no readable manifest was
+    in the lost one. The EXISTING entries of a commit were live in its parent; files that a child lists or deleted were
+    live.
     """
     key, alive, adder, status = history.key, history.alive, history.adder, history.status
     listed = history.listed_by(lost.snapshots)
     commit = history.snapshots.get(lost.snapshot_id)
     by_commits = np.isin(adder, [lost.snapshot_id, *lost.snapshots])
     is_deleted = status == int(Status.DELETED)
-    # A commit that deletes a file writes the manifest that listed it again. So a file that one of these commits deleted
+    # A commit that deletes a file rewrites the manifest that lists it. So a file that one of these commits deleted
     # cannot have been in the lost manifest.
     out = np.unique(key[(listed & alive) | (is_deleted & by_commits & listed)])
     pool = (key >= 0) & (history.deletes == lost.deletes) & (history.spec == lost.spec_id)
@@ -142,7 +143,7 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
         before = older & ~np.isin(key, np.unique(key[removed]))
     added = np.where(is_deleted, (history.number == number) & (number > 0), alive & (adder == lost.snapshot_id))
     if whole or (number == 0 and lost.existing == _NOTHING):
-        # The entry of a deletion has no snapshot id of the file's own commit, and in v1 no number either.
+        # A DELETED entry lacks the snapshot id of the commit that added the file, and in v1 also its sequence number.
         added |= proven & ~np.isin(key, np.unique(key[before]) if whole else ())
     added &= pool
     added_rows = history.best(added)
@@ -158,7 +159,8 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
         deleted = _as(history, rest, Status.DELETED, lost)
         batches.append(deleted.with_columns(snapshot_id=lost.snapshot_id))
 
-    # Of a commit that can be looked at, each added file that no other manifest lists was in this one.
+    # If the commit's own snapshot lists this manifest, each file that it added and no other manifest lists was in this
+    # one.
     sure_added = len(taken_added) == len(added_rows) and lost.snapshot_id in lost.snapshots
     sure_added |= bool(proven[taken_added].all())
     sure_existing = bool(proven[taken_existing].all()) or (whole and of_existing.exact)
@@ -281,7 +283,7 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         )  # fmt: skip
     else:
         made.numbers_lost = lost.least_number < lost.sequence_number
-        # With the lowest number, position deletes of each of these files apply, as they name the file.
+        # With the lowest number, all position deletes that name these files apply to them.
         number = lost.least_number
         adder = next((i for i, s in history.snapshots.items() if s.sequence_number == number), lost.snapshot_id)
         batch = found.with_columns(
@@ -295,14 +297,14 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         return batch.with_columns(first_row_id=gap[0])
     start = history.next_row_id
     if not 0 <= start < MOST_ROW_IDS:
-        return batch  # the ids follow from the manifest's, in some order; the number is reported as wrong
+        return batch  # the files inherit ids from the manifest's, and the wrong number is reported
     history.next_row_id = start + int(records.sum())
     made.new_row_ids = True
     return batch.with_columns(first_row_id=pa.array(start + np.cumsum(records) - records, pa.int64()))
 
 
 def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
-    """Return the start and length of the only range of the manifest's row ids that no known file has."""
+    """Return the start and length of the unused range of the manifest's row ids; None unless there is one."""
     lost = made.lost
     if lost.first_row_id is None or lost.added is None:
         return None
@@ -323,7 +325,7 @@ def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
 
 
 def _doubtful_deletes(history: History, lost: LostManifest) -> int:
-    """Return how many equality delete files are older than files may be that got the lowest sequence number."""
+    """Count the equality delete files that may be older than files to which the lowest number was assigned."""
     rows = np.flatnonzero(history.alive & history.deletes & history.listed_by(lost.snapshots))
     entries = history.fetch(rows).entries
     number = pc.fill_null(entries["sequence_number"], 0)

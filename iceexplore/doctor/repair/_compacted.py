@@ -1,7 +1,7 @@
 """Files of lost manifests, from the manifests of the parent snapshot that a compaction merged into them.
 
-A compaction changes no data, so that the files of the manifests that it wrote are those that the parent lists, and that
-the snapshot neither lists elsewhere nor records as removed. That is certain if their number is the one stated.
+A compaction changes no data. So the manifests that it wrote list those files of the parent that the snapshot neither
+lists elsewhere nor records as removed. That is certain if their number is the stated one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def lost_manifests(draft: Draft, root: Manifest) -> dict[str, int]:
 
 
 def compacted_files(draft: Draft, reader: ManifestReader, snapshot: Snapshot) -> EntryBatch:
-    """Return the files of a snapshot's lost manifests, if it wrote these by compaction; none if that is not certain."""
+    """Return the files of a snapshot's lost manifests if a compaction wrote these; none if they are not certain."""
     parent = draft.state.metadata.snapshot(snapshot.parent_snapshot_id or -1)
     root, nothing = with_sound_types(reader.root(snapshot)), EntryBatch.empty()
     lost = lost_manifests(draft, root)

@@ -1,4 +1,4 @@
-"""Corrected values of files, which every snapshot that lists a file with the same wrong values gets."""
+"""Corrected values of files, applied to every snapshot that lists a file with the same wrong values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from iceexplore.manifests import ContentType, EntryBatch, concat_batches, whole
 
 __all__ = ["Corrections", "with_files_of"]
 
-#: What an entry has of its file; the other columns are of the commit that listed it.
+#: Columns that describe an entry's file; the others describe the commit that listed it.
 _OF_FILE = (
     "content_type",
     "file_format",
@@ -41,7 +41,7 @@ class Corrections:
     Attributes
     ----------
     wrong
-        By key (`keys_of`), the values as they were read.
+        By key (`keys_of`), the wrong values as they were read.
     right
         By key, the corrected entry: a batch of one.
     """
@@ -83,10 +83,10 @@ class Corrections:
 
 
 def _ids(batch: EntryBatch) -> AnyArray:
-    """Return what identifies an entry in its manifest: in the draft, two entries may have the same ordinal."""
+    """Return keys of entries in their manifest, where in the V4 draft, two entries may have the same ordinal."""
     kinds = pc.fill_null(batch.entries["content_type"], -1)
     vector = pc.equal(kinds, int(ContentType.POSITION_DELETE)).cast(pa.int64())
-    # only the second entry of a row of the draft is a vector, and a content type may have been corrected
+    # in the V4 draft, only the second entry of a row is a vector; its content type alone may have been corrected
     ordinals = np.asarray(batch.entries["ordinal"], np.int64)
     second = np.zeros(len(batch), bool)
     second[1:] = ordinals[1:] == ordinals[:-1]
@@ -94,7 +94,7 @@ def _ids(batch: EntryBatch) -> AnyArray:
 
 
 def _differ(one: EntryBatch, other: EntryBatch) -> npt.NDArray[np.bool_]:
-    """Return the rows in which two batches have different values of files."""
+    """Return the rows in which two batches have different values for a file."""
     out = np.zeros(len(one), bool)
     for name in _OF_FILE:
         out |= _unequal(whole(one.entries[name]), whole(other.entries[name]))
@@ -128,7 +128,7 @@ def _plain(batch: EntryBatch) -> list[dict[str, Any]]:
 
 
 def with_files_of(batch: EntryBatch, rows: npt.NDArray[np.int64], files: EntryBatch) -> EntryBatch:
-    """Return a batch whose rows have the values of other entries of the same files, but their own commit."""
+    """Return a batch with some rows' file values taken from other entries of the same files; commits stay."""
     places = np.arange(len(batch))
     places[rows] = len(batch) + np.arange(len(rows))
     taken = concat_batches([batch, files]).take(places)

@@ -38,7 +38,7 @@ class _DeleteFile:
     Attributes
     ----------
     moved
-        The live data file by the path as named.
+        The live data file, by the path that the deletes name.
     unclear
         Named paths that may mean several live data files.
     deletes
@@ -53,7 +53,7 @@ class _DeleteFile:
 
 
 def point_deletes_at_files(draft: Draft, found: list[Finding]) -> list[Step]:
-    """Replace old paths of data files in deletes by those of the live files that they mean, if only one can be meant.
+    """Replace old paths of data files in deletes by the paths of the live files, where only one file is possible.
 
     Position delete files are written again, like the originals; of deletion vectors, only the references change.
     """
@@ -148,7 +148,7 @@ def _is_puffin(entries: pa.Table) -> AnyArray:
 
 
 def _names_in(state: TableState, one: _DeleteFile) -> set[str]:
-    """Return the data files that a delete file names, none if it cannot be read."""
+    """Return the data files that a delete file names; none if it cannot be read."""
     try:
         if one.is_puffin:
             footer = read_puffin_footer(state.storage, one.location)
@@ -189,7 +189,7 @@ class _Meant:
             return []
         files = self._by_name.get(name.rpartition("/")[2], [])
         parts = name.split("/")
-        # In a table that was moved or copied, the beginning of paths changes and the end stays.
+        # When a table is moved or copied, the beginnings of paths change and the ends stay the same.
         common = [_common_end(parts, one.split("/")) for one in files]
         return [one for one, n in zip(files, common, strict=True) if n == max(common)]
 

@@ -168,7 +168,7 @@ def drop_statistics(draft: Draft, found: list[Finding]) -> Step:
 
 
 def write_hint(draft: Draft, found: list[Finding]) -> Step:
-    """Write the version hint anew: saving the plan does this."""
+    """Rewrite the version hint; saving the plan does this."""
     _touch(draft)
     text = "The saved copy gets a version-hint.text that names its metadata file."
     number = (found[0].expected or "").strip()
@@ -177,7 +177,7 @@ def write_hint(draft: Draft, found: list[Finding]) -> Step:
 
 
 def write_document(draft: Draft, found: list[Finding]) -> Step:
-    """Write the metadata file anew, under a name that says how it is compressed."""
+    """Rewrite the metadata file, under a name that matches its compression."""
     _touch(draft)
     text = "Writes the metadata file again, under a name that says whether it is compressed."
     return step_of("Rewrite the metadata file", text, found)
@@ -199,14 +199,14 @@ def restore_metadata(draft: Draft, found: list[Finding]) -> Step:
 
 
 def leave_out_metadata(draft: Draft, found: list[Finding]) -> Step:
-    """Leave out older metadata files that cannot be read: saving the plan does this."""
+    """Leave out older metadata files that cannot be read; saving the plan does this."""
     _touch(draft)
     text = "The saved copy leaves out metadata files that cannot be read, and its metadata log does not list them."
     return step_of("Leave out unreadable metadata files", text, found)
 
 
 def copy_table(draft: Draft, found: list[Finding]) -> Step:
-    """Give the table a folder of its own: saving the plan does this."""
+    """Give the table a folder of its own; saving the plan does this."""
     _touch(draft)
     text = "The saved copy is in a folder of its own, and its metadata has the new locations."
     sql = ("CALL <catalog>.system.rewrite_table_path('<table>', '<old prefix>', '<new prefix>')",)

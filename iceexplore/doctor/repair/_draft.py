@@ -22,10 +22,10 @@ from iceexplore.storage import canonical
 
 __all__ = ["ALL_PARTS", "Draft", "LeafEdit", "live_mask", "number_in", "set_totals"]
 
-#: Changes the entries of a manifest; it gets the entries as read, after inheritance.
+#: Changes the entries of a manifest, which are passed as read, after inheritance.
 LeafEdit = Callable[[EntryBatch], EntryBatch]
 
-#: The parts of a manifest that writing it again needs.
+#: The parts of a manifest that are needed to write it again.
 ALL_PARTS = frozenset({"entries", "partition", "stats"})
 
 
@@ -52,7 +52,7 @@ class Draft:
     new_files
         By location, delete files to write.
     left
-        Why findings are left to a person, by code and place.
+        The reasons why findings are left to a person, by code and place.
     """
 
     state: TableState
@@ -72,7 +72,7 @@ class Draft:
 
     @cached_property
     def examination(self) -> Examination:
-        """The current snapshot as the checks look at it: a table of the entries of all its manifests."""
+        """An examination of the current snapshot, with a table of the entries of all its manifests."""
         snapshot = self.state.snapshot
         return Examination.of(self.state, [] if snapshot is None else [snapshot], "metadata")
 
@@ -93,7 +93,7 @@ class Draft:
             edits.append(edit)
 
     def objects(self, key: str) -> list[dict[str, Any]]:
-        """Return the objects of a list in the document; there are none if it is no list."""
+        """Return the objects in a list of the document; none if the value is not a list."""
         found = self.document.get(key)
         return [s for s in found if isinstance(s, dict)] if isinstance(found, list) else []
 
@@ -102,12 +102,12 @@ class Draft:
         return self.objects("snapshots")
 
     def refs(self) -> dict[str, dict[str, Any]]:
-        """Return the document's refs that are objects."""
+        """Return the document's refs; malformed ones are left out."""
         found = self.document.get("refs")
         return {n: r for n, r in found.items() if isinstance(r, dict)} if isinstance(found, dict) else {}
 
     def new_location(self, of: str, folder: str, end: str) -> str:
-        """Return a new name, always the same for the same file and metadata file, so that a plan can be repeated."""
+        """Return a new location that depends only on the file and the metadata file, so that plans are reproducible."""
         name = uuid.uuid5(uuid.NAMESPACE_URL, f"{self.state.metadata_location}#{of}")
         return f"{folder}/{name}{end}"
 
@@ -124,7 +124,7 @@ def live_mask(batch: EntryBatch) -> npt.NDArray[np.bool_]:
 
 
 def set_totals(values: dict[str, Any], batches: list[EntryBatch]) -> None:
-    """Set the totals that a snapshot's summary has, from the live entries of its manifests."""
+    """Recompute the totals in a snapshot's summary from the live entries of its manifests."""
     summary = values.get("summary")
     if not isinstance(summary, Mapping):
         return
@@ -135,7 +135,7 @@ def set_totals(values: dict[str, Any], batches: list[EntryBatch]) -> None:
         entries = batch.entries.filter(pa.array(live_mask(batch)))
         kinds.append(np.asarray(pc.fill_null(entries["content_type"], 0)))
         records.append(np.asarray(pc.fill_null(entries["record_count"], 0)))
-        # A vector counts with its own bytes, not with those of the Puffin file that it shares.
+        # A vector counts as its own bytes, not as those of the Puffin file that it shares.
         own = pc.struct_field(whole(entries["deletion_vector"]), "size_in_bytes")
         sizes.append(np.asarray(pc.fill_null(pc.coalesce(own, whole(entries["file_size_in_bytes"])), 0)))
     kind = np.concatenate(kinds) if kinds else np.zeros(0, np.int64)

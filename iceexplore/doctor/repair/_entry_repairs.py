@@ -140,7 +140,7 @@ def _roots_at(draft: Draft, names: set[str]) -> set[int]:
 
 
 def rewrite_lists(draft: Draft, found: list[Finding]) -> Step:
-    """Compute the rows of manifest lists, and the totals of summaries, from the manifests."""
+    """Recompute the rows of manifest lists, and the totals of summaries, from the manifests."""
     draft.rewritten_roots |= {s for f in found for s in f.snapshots}
     draft.rewritten_roots |= _roots_at(draft, {canonical(f.location) for f in found})
     text = (
@@ -152,7 +152,7 @@ def rewrite_lists(draft: Draft, found: list[Finding]) -> Step:
 
 
 def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
-    """Remove snapshots whose manifest list is lost; branches go back to the newest ancestor that can be read."""
+    """Remove snapshots whose manifest list is lost; branches are reset to the newest readable ancestor."""
     gone = _roots_at(draft, {canonical(f.location) for f in found})
     draft.dropped_snapshots |= gone
     current = draft.state.metadata.current_snapshot_id
@@ -176,7 +176,8 @@ def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
 def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
     """Remove lost manifests from lists and trees, with the files that only they listed.
 
-    In V4 trees, the files of a manifest that a compaction wrote are taken from the parent snapshot's manifests.
+    In V4 trees, the files of a lost manifest that a compaction wrote are recovered from the parent snapshot's
+    manifests.
     """
     names = {canonical(p.partition("#")[0]) for f in found for p in (f.where, *f.places)}
     names |= _unreadable(draft, {s for f in found for s in f.snapshots})
@@ -217,7 +218,7 @@ def _compacted_rows(draft: Draft) -> int:
 
 
 def drop_unreadable_manifests(draft: Draft, found: list[Finding]) -> Step:
-    """Remove the manifests of V4 trees of which nothing can be read, and write the others again."""
+    """Remove completely unreadable manifests from V4 trees, and write the other manifests again."""
     unreadable = _unreadable(draft, {s for f in found for s in f.snapshots})
     lost = [f for f in found if canonical(f.location) in unreadable]
     kept = [f for f in found if canonical(f.location) not in unreadable]
@@ -229,7 +230,7 @@ def drop_unreadable_manifests(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _unreadable(draft: Draft, snapshots: set[int]) -> set[str]:
-    """Return the canonical locations of manifests in the V4 trees of some snapshots of which nothing can be read."""
+    """Return the canonical locations of completely unreadable manifests in the V4 trees of some snapshots."""
     out: set[str] = set()
     reader = draft.state.reader
     for snapshot in draft.state.metadata.snapshots:
@@ -272,7 +273,7 @@ def drop_entries(draft: Draft, found: list[Finding]) -> Step:
 def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
     """Remove deletes that apply to no live data file; point vectors at the live file that their Puffin file names.
 
-    Vectors in V4 trees are left to their writing, which leaves out those of files that are not live after all repairs.
+    Writing a V4 tree leaves out the vectors of files that are not live after all repairs, so they are not removed here.
     """
     places = _entries_of(found)
     targets, deleted = _named_targets(draft, places)
@@ -307,7 +308,7 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _named_targets(draft: Draft, places: Places) -> tuple[dict[str, dict[int, str]], int]:
-    """Return the live data files that Puffin files name for vectors at some places, and how many rows these delete."""
+    """Return the live data files that Puffin files name for some vectors, and the number of rows that these delete."""
     files = draft.examination.files
     entries = files.entries
     named: dict[tuple[str, int], tuple[str, int]] = {}
@@ -395,7 +396,7 @@ def recompute_metrics(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _without_metrics(draft: Draft) -> Places:
-    """Return the live data entries of the current snapshot that have no bounds at all."""
+    """Return the live data entries of the current snapshot that have no bounds for any column."""
     out: Places = {}
     for leaf in _current_leaves(draft):
         batch = EntryBatch.of(leaf)
@@ -473,7 +474,7 @@ def forget_row_ids(draft: Draft, found: list[Finding]) -> Step:
     """Assign new row ids to files whose row ids are negative or assigned twice."""
     places = _entries_of(found)
     start, total = number_in(draft.document, "next-row-id"), _records(draft, places, ContentType.DATA)
-    # a number that leaves no room is wrong itself, and is corrected by the ranges that snapshots have assigned
+    # an impossible next-row-id is itself wrong: new ids start after the ranges that snapshots have assigned
     following = start if start is not None and 0 <= start <= _MOST_ROW_IDS - total else assigned_row_ids(draft)
     for name, ordinals in places.items():
         rows = _records(draft, {name: ordinals}, ContentType.DATA)
@@ -493,7 +494,7 @@ def forget_row_ids(draft: Draft, found: list[Finding]) -> Step:
 
 
 def fill_sequence_numbers(draft: Draft, found: list[Finding]) -> Step:
-    """Give entries without a sequence number that of the snapshot which added them."""
+    """Give entries without a sequence number the number of the snapshot that added them."""
     known = {s.snapshot_id: s.sequence_number for s in draft.state.metadata.snapshots}
     for name, ordinals in _entries_of(found).items():
 
@@ -548,7 +549,7 @@ def set_counts(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _set(draft: Draft, found: list[Finding], column: str, value: object) -> None:
-    """Set a column of the named entries."""
+    """Set a column of the entries that the findings name."""
     for name, ordinals in _entries_of(found).items():
 
         def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:

@@ -36,7 +36,7 @@ class ListWriter:
         self._written: dict[str, tuple[str, int, EntryBatch]] = {}
 
     def write(self, snapshot: Snapshot, values: dict[str, Any]) -> None:
-        """Write a snapshot's manifest list if the draft changes it, and enter it in the snapshot's object.
+        """Write a snapshot's manifest list if the draft changes it, and update its location in the snapshot's object.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class ListWriter:
         return other
 
     def _write_leaf(self, root: Manifest, ordinal: int, name: str) -> tuple[EntryBatch | None, EntryBatch | None]:
-        """Return the list's row of a manifest, recomputed from its entries, and the entries; None if none is left."""
+        """Write a manifest if it is edited; return its recomputed row and its entries, both None if it is empty."""
         stated = build.to_pylist(root.entries.slice(ordinal, 1))[0]
         metadata = self.state.metadata
         # a fresh reader: the row may have another sequence number than the one that is cached
@@ -150,5 +150,5 @@ class ListWriter:
 
 
 def _content_of(batch: EntryBatch) -> str:
-    """Return what a manifest lists, by its entries: its header or its row in the list may be wrong."""
+    """Return the content of a manifest by its entries, because its header or its row in the list may be wrong."""
     return "data" if batch.entries["content_type"][0].as_py() in (None, ContentType.DATA) else "delete"

@@ -1,4 +1,4 @@
-"""Repairs of lost and truncated manifests: list their files again where these can be found, and leave out the rest."""
+"""Repair lost and truncated manifests: list their files again where these can be found, and leave out the rest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from iceexplore.storage import canonical
 
 __all__ = ["complete_manifests", "recover_lost_manifests"]
 
-#: The number of files that a text or a call names.
+#: The maximum number of files to name in a text or a call.
 _NAMED = 3
 
 
@@ -72,7 +72,7 @@ def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> 
     """
     folder = DataFolder(draft.state, history)
     stated = number_in(draft.document, "next-row-id")
-    # A number that leaves no room is wrong itself.
+    # A next-row-id that leaves no room for further ids is itself wrong.
     is_usable = stated is not None and 0 <= stated < MOST_ROW_IDS
     following = history.next_row_id = stated if stated is not None and is_usable else assigned_row_ids(draft)
     out = []
@@ -110,7 +110,7 @@ def _steps(draft: Draft, found: list[Finding], lost: Sequence[LostManifest], his
 
 
 def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], made: list[Recovery]) -> Step:
-    """Return the step of entries that manifests of other snapshots list."""
+    """Return the step for entries that manifests of other snapshots list."""
     total = _sum(one.from_history for one in known)
     certain = all(one.certain for one in known)
     text = f"Manifests of other snapshots list {_counted(total, known)} of {_manifests(known)}; they are listed again."
@@ -129,7 +129,7 @@ def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], m
 
 
 def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], made: list[Recovery]) -> Step:
-    """Return the step of files in the data folder that no manifest lists."""
+    """Return the step for files in the data folder that no manifest lists."""
     total = _sum(one.from_folder for one in in_folder)
     text = (
         f"The data folder has {_counted(total, in_folder)} that no manifest lists and that fit the counts and "
@@ -153,7 +153,7 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
 
 
 def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: Sequence[str]) -> Step:
-    """Return the step of entries that are not found again."""
+    """Return the step for entries that cannot be found."""
     current = draft.state.snapshot
     mine = [one for one in left if current is not None and current.snapshot_id in one.lost.snapshots]
     data = [one for one in mine if not one.lost.deletes]
@@ -232,7 +232,7 @@ def _calls(files: Sequence[str], *, deletes: bool = False) -> dict[str, tuple[st
 
 
 def _rows_back(draft: Draft, made: list[Recovery], data: list[Recovery], *, with_found: bool) -> int | None:
-    """Return how many rows the recovered data files give back to readers of the current snapshot, less deleted ones."""
+    """Return the number of rows, without deleted ones, that recovery returns to readers of the current snapshot."""
     current = draft.state.snapshot
     if current is None:
         return 0
@@ -255,7 +255,7 @@ def _has_deletes(draft: Draft, made: list[Recovery]) -> bool:
 
 
 def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], EntryBatch]) -> int | None:
-    """Count the rows of the table with these entries of the lost data manifests, and with all recovered deletes."""
+    """Count the table's rows with the given entries of lost data manifests and with all recovered deletes."""
     trial = Draft(draft.state, copy.deepcopy(draft.document), dropped_leaves=set(draft.dropped_leaves))
     for one in made:
         batch: EntryBatch = one.batch if one.lost.deletes else entries(one)
@@ -265,7 +265,7 @@ def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], Ent
             trial.dropped_leaves.add(one.lost.names[0])
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of contradictions, which the report lists
+            warnings.simplefilter("ignore")  # contradictions are in the report
             sandbox = start_sandbox(draft.state)
             try:
                 write_draft(trial, sandbox)

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = ["RepairPlan", "plan_repair"]
 
-#: A repair can bring to light what it hid; after this number of rounds the rest is left to a person.
+#: Repairing one fault may reveal others. After this number of rounds, the remaining ones are left to a person.
 _MOST_ROUNDS = 5
-#: The maximum number of newer metadata files to go through, each the next of the one before.
+#: The maximum number of newer metadata files to go through, each the successor of the one before.
 _MOST_NEWER = 100
 _REFUSED = "The repaired files cannot be written: {error}"
 
 
 @dataclass(frozen=True)
 class RepairPlan:
-    """How to mend a table, and the table after it. The table itself is never written.
+    """A plan to mend a table, with the simulated table after it. The table itself is never changed.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class RepairPlan:
 
     @property
     def is_complete(self) -> bool:
-        """True if nothing remains that is worse than untidy."""
+        """True if no finding of a severity worse than ``untidy`` remains."""
         return all(u.finding.severity == "untidy" for u in self.unrepaired)
 
     @cached_property
@@ -112,7 +112,7 @@ class RepairPlan:
         return len(self.steps)
 
     def __bool__(self) -> bool:
-        return True  # although the length may be 0
+        return True  # even without steps
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -147,7 +147,7 @@ def plan_repair(
     check: Callable[[TableState], Iterable[Finding]],
     show: Callable[[Sandbox], Any],
 ) -> RepairPlan:
-    """Plan the repair of a table, apply it to a simulated table, and repair what that brings to light.
+    """Plan the repair of a table, apply it to a simulated table, and repair faults that this reveals.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def plan_repair(
     check
         Examines a state in the same way.
     show
-        Makes a table of the simulation.
+        Wraps the simulation as a table.
     """
     now, steps = _newest(state, list(findings), check)
     now = _as_read(now, findings)
@@ -172,7 +172,7 @@ def plan_repair(
         groups = _grouped(now, todo)
         made, left_out, error = _written(now, groups, sandbox)
         refused |= {at: Unrepaired(f, left_out[at]) for f in todo if (at := (f.code, f.where)) in left_out}
-        if error is not None:  # what cannot be written does not keep the rest from being mended
+        if error is not None:  # find the repairs that cannot be written, and make the others
             alone = [_written(now, [group], start_sandbox(now))[2] for group in groups]
             for (_, mine), why in zip(groups, alone if any(alone) else [error] * len(groups), strict=True):
                 if why is not None:
@@ -213,7 +213,7 @@ def _newest(
 
 
 def _as_read(state: TableState, findings: Sequence[Finding]) -> TableState:
-    """Return the state without the problems of metadata files that could not be read: the repair goes back for good."""
+    """Return the state without problems of unreadable metadata files, because the repair drops these files."""
     unreadable = {canonical(f.location) for f in findings if is_unreadable_metadata(f)}
     if not unreadable:
         return state
@@ -224,7 +224,7 @@ def _as_read(state: TableState, findings: Sequence[Finding]) -> TableState:
 def _repair_of(state: TableState, finding: Finding) -> Repair | None:
     lists = {canonical(s.root_location) for s in state.metadata.snapshots if s.root_location}
     roots = _trees_of(state, finding)
-    # In the draft, a manifest and its vector are one entry.
+    # In the V4 draft, a manifest and its deletion vector are one entry.
     apart = [r for r in roots if 51 in finding.modes or not r.dialect.deletion_vectors_on_entries]
     vectors = {place for root in apart for place in manifest_dv_places(root)}
     version, key = state.metadata.format_version, key_of(finding, lists, vectors)
@@ -248,7 +248,7 @@ def _trees_of(state: TableState, finding: Finding) -> list[Manifest]:
 def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without the consequences of those that a repair of a V4 tree mends.
 
-    A tree is written again as a whole; what remains of them is found again.
+    A tree is written again as a whole; consequences that remain are found again.
     """
     mended = [f for f in findings if f.follows and _trees_of(state, f) and _repair_of(state, f) is not None]
     known = {(more.code, more.where, more.field) for one in mended for more in one.follows}
@@ -256,7 +256,7 @@ def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _todo(state: TableState, findings: list[Finding]) -> list[Finding]:
-    """Return the findings to repair now: deletes of files that a lost manifest lists are not dangling."""
+    """Return the findings to repair now: some wait until files of lost manifests are listed again."""
     repairs = [_repair_of(state, f) for f in findings]
     recovers = any(r is not None and r.recovers for r in repairs)
     chosen = zip(findings, repairs, strict=True)
@@ -281,7 +281,7 @@ def _written(
     Returns
     -------
     tuple
-        The steps; why findings are left to a person, by code and place; and the error for which nothing can be written.
+        The steps; the reasons why findings are left to a person, by code and place; the error if writing failed.
     """
     draft = Draft.of(state)
     made = [step for repair, mine in groups for step in _planned(state, draft, repair, mine)]
@@ -294,14 +294,14 @@ def _written(
 
 
 def _planned(state: TableState, draft: Draft, repair: Repair, found: list[Finding]) -> Sequence[Step]:
-    """Add a repair's edits to a draft; no engine has statements for V4 trees."""
+    """Add a repair's edits to a draft; return its steps, without engines' statements if it is for a V4 tree."""
     steps = _steps(repair.plan(draft, found))
     in_tree = any(_trees_of(state, f) for f in found)
     return [replace(step, sql=(), python=()) for step in steps] if in_tree else steps
 
 
 def _merged(steps: list[Step]) -> list[Step]:
-    """Return the steps without those that a later round repeats without a change."""
+    """Return the steps without exact repetitions by later rounds."""
     return list(dict.fromkeys(steps))
 
 
@@ -312,7 +312,7 @@ def _reason(state: TableState, finding: Finding) -> str:
 def _rows(state: TableState) -> int | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of contradictions, which the report lists
+            warnings.simplefilter("ignore")  # contradictions are in the report
             return int(count_rows(state))
     except IceexploreError:
         return None

@@ -1,4 +1,4 @@
-"""The registry of repairs: which findings each one mends, in the order in which they are applied."""
+"""The registry of repairs in the order in which they are applied, each with the findings that it mends."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Repair:
     waits: bool = False
 
     def mends(self, key: str, version: int, *, in_tree: bool) -> bool:
-        """Return whether it mends the findings with a key (`key_of`) in a table of a format version."""
+        """Return whether the repair mends findings with this key (`key_of`) in a table of this format version."""
         fits = self.only is None or (self.only == "tree") == in_tree
         return fits and self.since <= version and self.pattern.fullmatch(key) is not None
 
 
 def key_of(finding: Finding, lists: Collection[str], vectors: Collection[str] = ()) -> str:
-    """Return what repairs are chosen by: the code, the kind of place (file, list, entry, row, ref …) and the field.
+    """Return the key by which a repair is chosen: code, kind of place (file, list, entry, row, ref …) and field.
 
     A metadata file that cannot be read is of the kind ``metadata``, or ``old-metadata`` if the table does not need it.
 
@@ -80,7 +80,7 @@ def key_of(finding: Finding, lists: Collection[str], vectors: Collection[str] = 
 
 
 def is_unreadable_metadata(finding: Finding) -> bool:
-    """Return whether a finding is a metadata file that cannot be read."""
+    """Return whether a finding is about a metadata file that cannot be read."""
     return finding.code in ("file-corrupt", "file-truncated") and finding.location.endswith(
         (".metadata.json", ".metadata.json.gz")
     )
@@ -138,7 +138,7 @@ REPAIRS: tuple[Repair, ...] = (
     _in_tree(r"manifest-salvaged .*", entries.rewrite_manifests),
     _in_list(r"file-(corrupt|truncated) file .*|manifest-salvaged .*", manifests.complete_manifests, recovers=True),
     _repair(r"value-undecodable (entry|row) 12[58] .*", entries.rewrite_manifests),
-    # what contradicts itself in V4 trees
+    # contradictions in V4 trees
     _in_tree(r"\S+ vector .*|manifest-dv-invalid .*", trees.rewrite_manifest_dvs),
     _in_tree(r"file-corrupt (row|entry) (0 status|134 content_type)", trees.restore_values),
     _in_tree(r"entry-invalid (row|file) 143 .*|entry-invalid row 521 .*", trees.recompute_roots),

@@ -57,7 +57,7 @@ def with_sound_types(manifest: Manifest) -> Manifest:
 def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> EntryBatch:
     """Return the entries of a manifest with the row ids that they inherit if all data files count.
 
-    Entries of other content types did not count when the manifest was read, and moved the ids of those behind them.
+    Entries with a wrong content type were not counted on reading, which shifted the ids of the entries after them.
     """
     if first is None:
         return batch
@@ -68,11 +68,11 @@ def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> En
     r = Rows(batch.entries)
     counts, data = r.ints("record_count"), r.is_kind(ContentType.DATA)
     ids = build.to_pylist(batch.entries["first_row_id"])
-    read, right = first, first  # the next ids that were given when reading, and that are right
+    read, right = first, first  # the next id, as assigned on reading and as it should be
     for row in np.flatnonzero(data & (r.status != Status.DELETED)).tolist():
         count = int(counts[row])
         skipped = strange[row] and ids[row] is None
-        if skipped or ids[row] == read:  # else the entry states its own
+        if skipped or ids[row] == read:  # otherwise the entry states its own id
             read += 0 if skipped else count
             ids[row] = right
             right += count
@@ -110,14 +110,14 @@ def are_sound(manifest: Manifest, batch: EntryBatch, state: TableState) -> Mask:
 
 @dataclass
 class SoundValues:
-    """Brings entries of files into the form that V4 requires.
+    """Replaces values of entries that V4 does not allow.
 
     Attributes
     ----------
     parent
         The sound live entries of the parent snapshot.
     sandbox
-        Takes the Puffin files of vectors that have none.
+        Receives new Puffin files, for deletion vectors that are not in one.
     """
 
     state: TableState
@@ -125,7 +125,7 @@ class SoundValues:
     sandbox: Sandbox
 
     def of(self, batch: EntryBatch, manifest: Manifest, typed: Manifest) -> EntryBatch:
-        """Return edited entries of a manifest in a form that V4 allows; vectors that are nowhere are left out.
+        """Return edited entries of a manifest in a form that V4 allows; vectors that cannot be located are left out.
 
         Parameters
         ----------
@@ -151,14 +151,14 @@ class SoundValues:
         return _without_foreign_fields(batch)
 
     def _recalled(self, batch: EntryBatch, mask: Mask) -> tuple[EntryBatch, npt.NDArray[np.int64]]:
-        """Return a batch in which these entries are as in the parent, and the rows of those that the parent has."""
+        """Return a batch with these entries as in the parent, and the rows of the entries that the parent has."""
         rows = np.flatnonzero(mask)
         at = np.asarray(pc.fill_null(pc.index_in(_names(batch.take(rows)), value_set=_names(self.parent)), -1))
         rows, at = rows[at >= 0], at[at >= 0]
         return (with_files_of(batch, rows, self.parent.take(at)) if len(rows) else batch), rows
 
     def _with_places(self, batch: EntryBatch) -> EntryBatch:
-        """Return a batch whose vectors have the files and places that Puffin files state, or are in new ones."""
+        """Return a batch whose vectors are located by their Puffin files; inline ones are moved to new Puffin files."""
         r = Rows(batch.entries)
         mask = _nowhere(r)
         if not mask.any():
@@ -251,7 +251,7 @@ def _damaged(batch: EntryBatch) -> Mask:
 
 
 def _nowhere(r: Rows) -> Mask:
-    """Return the live deletion vectors whose data file or place is not stated, or that are inline."""
+    """Return the live deletion vectors whose data file, offset or size is missing, or that are inline."""
     placed = r.vector_has("offset") & r.vector_has("size_in_bytes") & ~r.inline & r.referenced
     return r.live & r.is_kind(ContentType.POSITION_DELETE) & ~placed
 

@@ -50,7 +50,7 @@ class TreeEdit:
     Attributes
     ----------
     parts
-        The root's own files and the leaves, as wanted.
+        The root's own files and the leaves, as they should be.
     parent
         The live entries of the parent snapshot.
     names
@@ -64,7 +64,7 @@ class TreeEdit:
     parts: list[Part]
     parent: EntryBatch
     names: Random
-    #: The new names of leaves that were written again, by their canonical locations.
+    #: The new locations of leaves that were written again, by their canonical old locations.
     _moved: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -127,7 +127,7 @@ class TreeEdit:
         if self.root.dialect.deletion_vectors_on_entries and row["status"] in _LIVE:
             status = int(row["status"])
         made = manifest_entry(
-            # What manifest DVs remove counts, too: a manifest's row describes the file.
+            # Entries that manifest DVs remove count, too: a manifest's row describes the whole file.
             batch.filter(pa.array(~Rows(batch.entries, part.manifest.dialect).carried)).with_columns(manifest_dv=None),
             location=location,
             length=length,
@@ -144,7 +144,7 @@ class TreeEdit:
         return [made, *self._vector(part, batch, location)]
 
     def _vector(self, part: Part, batch: EntryBatch, location: str) -> list[EntryBatch]:
-        """Return the row of a manifest DV that removes what those of the leaf do; the leaf may have lost rows."""
+        """Return the row of one manifest DV that replaces those of the leaf; the leaf may have lost rows."""
         from pyroaring import BitMap
 
         entries = batch.entries
@@ -153,7 +153,7 @@ class TreeEdit:
         if not len(gone):
             return []
         bitmap = BitMap(np.searchsorted(stored, gone).tolist())
-        # One that only the parent has is as old as the leaf.
+        # If only the parent has a manifest DV, take the commit and number from the leaf's own row.
         of_leaf = self.root.dv_rows.get(part.name) or [part.row or 0]
         columns = ["status", "snapshot_id", "sequence_number", "partition_spec_id"]
         newest = max(
@@ -182,10 +182,10 @@ class TreeEdit:
         ]
 
     def _restored(self, part: Part) -> EntryBatch:
-        """Return a part's entries, those with an impossible status as the parent has them, or by their own numbers.
+        """Return a part's entries, with impossible statuses restored from the parent or from the entries' numbers.
 
-        Entries are REPLACED in vain if no other entry lists their file: the commit's numbers have then taken the place
-        of their own.
+        An entry is wrongly REPLACED if no other entry lists its file; its own numbers have then been overwritten by the
+        commit's.
         """
         batch = part.made
         r = Rows(batch.entries)
@@ -255,7 +255,7 @@ def _holds_deletes(batch: EntryBatch) -> bool:
 
 
 def _with_their_files(batch: EntryBatch) -> EntryBatch:
-    """Return a batch of the draft without the deletion vectors whose data file is not in it."""
+    """Return a batch of the V4 draft without deletion vectors whose data file is not in the batch."""
     r = Rows(batch.entries)
     vectors = r.is_kind(ContentType.POSITION_DELETE) & r.has_vector
     data = batch.entries["location"].filter(pa.array(r.is_kind(ContentType.DATA))).combine_chunks()

@@ -1,4 +1,4 @@
-"""The entries of a V4 tree as read, and as a repair wants them."""
+"""The entries of a V4 tree, as read and as they should be after a repair."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def live_files(reader: ManifestReader, root: Manifest, without: Iterable[str] = 
 
 
 def sound_files(state: TableState, reader: ManifestReader, root: Manifest, without: Iterable[str]) -> EntryBatch:
-    """Return the live entries like `live_files`, but only those that other entries may take values from."""
+    """Return the live entries like `live_files`, but only those sound enough to take values from."""
     manifests = [
         m for m in (reader.direct(root), *(leaf for _, leaf in _leaves(reader, root, without))) if m is not None
     ]
@@ -118,7 +118,7 @@ def parts_of(
     values: SoundValues,
     corrections: Corrections | None = None,
 ) -> list[Part]:
-    """Return the parts of a snapshot's tree, as read and as wanted.
+    """Return the parts of a snapshot's tree, as read and as they should be.
 
     Parameters
     ----------
@@ -159,13 +159,13 @@ def _part(
         made = edit(made)
     if corrections is not None:
         made = corrections.apply(made)
-    if manifest.dialect.has_root_manifest:  # older leaves are carried as they are
+    if manifest.dialect.has_root_manifest:  # leaves of older formats are kept as they are
         made = values.of(made, manifest, typed)
     return Part(manifest, row, read, made)
 
 
 def tidy(parts: list[Part]) -> None:
-    """Leave in the parts of a tree each data file once, its newest deletion vector, and none of other files."""
+    """Keep each data file of a tree once, with its newest deletion vector; remove vectors of other files."""
     if not parts:
         return
     batches = [p.made for p in parts]

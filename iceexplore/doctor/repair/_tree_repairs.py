@@ -1,6 +1,6 @@
 """Repairs of V4 trees whose entries contradict the format, each other, or the parent's tree.
 
-Each has the concerned snapshots written again (`iceexplore.doctor.repair._trees`), which is all that they need.
+Each requests that the affected snapshots be written again (`iceexplore.doctor.repair._trees`), which restores them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def restore_values(draft: Draft, found: list[Finding]) -> Step:
 
 
 def rewrite_manifest_dvs(draft: Draft, found: list[Finding]) -> Step:
-    """Merge the manifest DVs of each leaf; what those that cannot be read removed is known only to the parent."""
+    """Merge the manifest DVs of each leaf; if some are unreadable, only the parent shows what they removed."""
     _write_again(draft, found)
     lost = any(_is_lost(draft, one) for one in found)
     text = "Writes one manifest deletion vector per manifest, with the positions of those that readers apply."
@@ -57,7 +57,7 @@ def rewrite_manifest_dvs(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _is_lost(draft: Draft, finding: Finding) -> bool:
-    """Return whether a finding is a manifest DV that cannot be read."""
+    """Return whether a finding is about a manifest DV that cannot be read."""
     for snapshot in _snapshots_of(draft, finding):
         root = draft.state.reader.root(snapshot)
         for place in (finding.where, *finding.places):
@@ -72,7 +72,7 @@ def _is_lost(draft: Draft, finding: Finding) -> bool:
 
 
 def recompute_roots(draft: Draft, found: list[Finding]) -> Step:
-    """Compute the rows of root manifests from the leaves: counts, statistics, sequence numbers and affiliations."""
+    """Recompute the rows of root manifests from the leaves: counts, statistics, sequence numbers and affiliations."""
     if any(one.found == "POSITION_DELETE" for one in found):  # vectors that do not name their data file
         return restore_values(draft, found)
     _write_again(draft, found, leaves=False)

@@ -1,4 +1,4 @@
-"""Write the V4 trees of a draft again: each from its parent's tree and the files that it has to list.
+"""Write the V4 trees of a draft again, each from its parent's tree and the files that it must list.
 
 A commit to a tree is the difference between two sets of live files. So a damaged tree is written again by applying this
 difference to the tree of its parent, with the layout that commits use: statuses, manifest DVs, counts, statistics and
@@ -46,7 +46,7 @@ __all__ = ["write_trees"]
 
 
 def write_trees(draft: Draft, sandbox: Sandbox) -> None:
-    """Write the trees that a draft changes, and enter them in its document.
+    """Write the trees that a draft changes, and update their locations in its document.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class _Trees:
         self.reader = ManifestReader(state.storage, state.metadata, Problems())
         self.corrections = Corrections()
         self.lost: set[int] = set()  # snapshots whose tree cannot be built on
-        #: By snapshot, its lost manifests and what is recovered of them.
+        #: By snapshot, its lost manifests and the entries recovered from them.
         self.recovered: dict[int, tuple[frozenset[str], EntryBatch]] = {}
         kept = [s for s in state.metadata.snapshots if s.snapshot_id not in draft.dropped_snapshots]
         self.snapshots = {s.snapshot_id: s for s in in_order(kept)}
@@ -90,7 +90,7 @@ class _Trees:
     # The snapshots to write -------------------------------------------------------------------------------------------
 
     def _wanted(self) -> set[int]:
-        """Return the snapshots that the draft edits, those ancestors that share the fault, and the descendants."""
+        """Return the snapshots that the draft edits, their ancestors that share the fault, and all descendants."""
         edited = [i for i in self.trees if self._is_edited(i)]
         wanted = set(edited)
         for snapshot_id in edited:
@@ -176,14 +176,14 @@ class _Trees:
             names = self._names(snapshot)
             return TreeEdit(self.sandbox, self.draft.state, snapshot, root, parts, before, names).write()
         files = concat_batches([p.made.filter(live(p.made.entries)) for p in parts])
-        # The root's own files come first, and the root of a tree without any has no partition values.
+        # The part with the root's own files comes first; without one, the root stores no partition values.
         storage = [p.manifest.partition_storage for p in parts if p.manifest.dialect.has_root_manifest]
         return self._replayed(snapshot, files, base, storage[0] if storage else "derived")
 
     def _recovered_parts(self, snapshot: Snapshot, parts: list[Part]) -> list[Part]:
-        """Return the files of a tree's lost manifests, as far as a compaction's parent has them.
+        """Return the files of a tree's lost manifests, where a compaction wrote them from files of the parent.
 
-        What later manifest DVs remove from a lost manifest is not known.
+        The entries that later manifest DVs remove from a lost manifest are unknown.
         """
         root = self.trees[snapshot.snapshot_id]
         lost = lost_manifests(self.draft, root)
@@ -247,7 +247,7 @@ class _Trees:
         return apply_to_root(change, writer).root_location, files
 
     def _names(self, snapshot: Snapshot) -> Random:
-        """Return a generator of file names, the same for the same metadata file, so that a plan can be repeated."""
+        """Return a generator of file names that depends only on the metadata file, so that plans are reproducible."""
         seed = uuid.uuid5(uuid.NAMESPACE_URL, f"{self.draft.state.metadata_location}#tree {snapshot.snapshot_id}")
         return Random(seed.int)  # noqa: S311  names, not secrets
 

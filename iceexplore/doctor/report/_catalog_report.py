@@ -1,4 +1,4 @@
-"""The result of checking many tables: a row per table, the worst first."""
+"""The result of checking many tables: a row per table, worst first."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class TableCheck:
     report
         The report; None if the check failed or took too long.
     seconds
-        How long it took, opening included.
+        The duration, including opening the table.
     error
-        Why the table could not be opened or checked; None if it was checked.
+        The reason why the table could not be opened or checked; None if it was checked.
     """
 
     table: str
@@ -101,7 +101,7 @@ def _rank(one: TableCheck) -> tuple[Any, ...]:
 
 
 class CatalogReport:
-    """What the doctor found in the tables of a catalog or warehouse folder. Iterable over tables, the worst first.
+    """The doctor's findings in the tables of a catalog or warehouse folder. Iterable over tables, worst first.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class CatalogReport:
     complete
         False if tables are missing: a limit ended the search, or the check was interrupted.
     seconds
-        How long it took.
+        The duration in seconds.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class CatalogReport:
         return len(self.tables)
 
     def __bool__(self) -> bool:
-        return True  # a catalog without tables has been checked, too
+        return True  # even without tables
 
     @cached_property
     def reports(self) -> Mapping[str, Report]:
@@ -157,7 +157,7 @@ class CatalogReport:
 
     @property
     def exit_code(self) -> int:
-        """0 if all tables are fine, 2 if some could not be listed, opened or checked, 1 if others have findings."""
+        """2 if a table could not be listed, opened or checked; else 1 if any report is not `ok`; else 0."""
         if self.unlisted or not self.complete or any(one.error is not None for one in self.tables):
             return 2
         return 0 if all(one.report is not None and one.report.ok for one in self.tables) else 1
@@ -273,7 +273,7 @@ class CatalogReport:
         return made
 
     def to_junit(self) -> str:
-        """Return JUnit XML with a test suite per table and namespace that could not be listed."""
+        """Return JUnit XML with a test suite for each table, and for each namespace that could not be listed."""
         suites = [
             junit_error(one.table, one.error or "", one.seconds)
             if one.report is None
@@ -284,7 +284,7 @@ class CatalogReport:
 
 
 class _Reports(dict[str, Report]):
-    """Reports by table; a name that is not there is answered with the nearest."""
+    """Reports by table; the error for an unknown name lists the nearest names."""
 
     def __missing__(self, name: str) -> Report:
         raise KeyError(f"no report of {name!r}; {nearest(str(name), list(self))}")

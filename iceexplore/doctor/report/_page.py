@@ -1,4 +1,4 @@
-"""A report as a page of its own: one HTML file in the explorer's design, without scripts and requests."""
+"""A report as a page of its own: one HTML file in the explorer's design, without scripts or requests."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ td details { margin: 0; }
 
 
 def page(title: str, body: str, *notes: str) -> str:
-    """Return a whole HTML page that makes no requests and runs no scripts: its policy admits its style sheet alone.
+    """Return a whole HTML page that makes no requests and runs no scripts: only its own styles are allowed.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def redaction_note(kinds: frozenset[str]) -> str:
 
 
 def redaction_of(report: ReportLike, kinds: frozenset[str]) -> Redaction:
-    """Return what redacts a report and its plan, so that equal locations and names stay equal in both."""
+    """Return the redaction for a report and its plan, so that equal locations and names stay equal in both."""
     return Redaction(kinds, _names_of(report))
 
 
@@ -47,7 +47,7 @@ def redacted_report(report: R, kinds: frozenset[str], it: Redaction | None = Non
     """Return a report without what `iceexplore.graph.REDACTIONS` of these kinds covers.
 
     Kept are codes, titles, meanings and advice of the registry, counts, ids and times. Equal locations and names stay
-    equal, so that findings about one file still match; with ``it``, also with what else that has redacted.
+    equal, so that findings about one file still match; with ``it``, also with everything else that it has redacted.
     """
     if not kinds:
         return report
@@ -112,7 +112,7 @@ def _names_of(report: ReportLike) -> frozenset[str]:
 
 
 def _text(it: Redaction, text: str) -> str:
-    """Redact a text that has no values: the name of a table."""
+    """Redact a text that contains no values, such as the name of a table."""
     return it.without_paths(it.secretless(text), it.location) if it.paths else it.secretless(text)
 
 
@@ -136,7 +136,7 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
         advice=one.advice if one.advice == kind.remedy else it.text(one.advice),
         places=tuple(_place(it, place) for place in one.places),
         refs=tuple(map(it.name, one.refs)),
-        partitions=() if it.blanks else tuple(map(it.text, one.partitions)),  # their number stays
+        partitions=() if it.blanks else tuple(map(it.text, one.partitions)),  # partition_count stays
         since=None if one.since is None else _since(it, one.since),
         follows=tuple(_finding(it, more, columns) for more in one.follows),
     )
@@ -145,7 +145,7 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
 def _place(it: Redaction, where: str) -> str:
     location, mark, part = where.partition("#")
     kind, space, value = part.partition(" ")
-    if not space:  # not one of ours: the location itself has the mark
+    if not space:  # no part is named: the number sign belongs to the location
         return it.location(where) if mark else it.location(location)
     return f"{it.location(location)}#{kind} {value if _WHOLE.fullmatch(value) else it.key(value)}"
 

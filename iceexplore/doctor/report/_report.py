@@ -30,7 +30,7 @@ JSON_VERSION = 1
 
 @dataclass(frozen=True)
 class Report:
-    """What the doctor found in a table or view. Iterable over its findings, the worst first.
+    """The doctor's findings in a table or view. Iterable over the findings, worst first.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Report:
     metadata
         The examined metadata; None if the table could not be opened, and in reports that were read from JSON.
     opened
-        False if the table could not be opened: its only finding says why.
+        False if the table could not be opened; its only finding has the reason.
     kind
         ``table`` or ``view``.
     versions
@@ -73,7 +73,7 @@ class Report:
     kind: str = "table"
     versions: tuple[int, ...] = ()
     names: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
-    #: Plans the repair; None in reports that were read from JSON, and of tables that could not be opened.
+    #: Plans the repair; None in reports that were read from JSON, and if the table could not be opened.
     _mend: Callable[[], RepairPlan] | None = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, index: int) -> Finding:
@@ -86,7 +86,7 @@ class Report:
         return len(self.findings)
 
     def __bool__(self) -> bool:
-        return True  # although the length may be 0
+        return True  # even without findings
 
     @property
     def ok(self) -> bool:
@@ -172,7 +172,7 @@ class Report:
     def timeline(self) -> pd.DataFrame:
         """Return a row per snapshot, oldest first, with the codes of findings that begin there and that affect it.
 
-        There are no rows without `metadata`.
+        Without `metadata`, there are no rows.
         """
         import pandas as pd
 
@@ -188,9 +188,9 @@ class Report:
     def repair(self) -> RepairPlan:
         """Plan how to mend the table: steps, a simulated table after them, and what they cannot mend.
 
-        The table itself is never written. The repaired manifests and metadata are written into an overlay; what they
-        bring to light is repaired as well, and findings that remain are in the plan's ``unrepaired``. Only what this
-        report found is mended: examine the table with ``snapshots="all"`` to mend older snapshots, too. Files of lost
+        The table itself is never written. The repaired manifests and metadata are written into an overlay; faults that
+        this reveals are repaired as well, and findings that remain are in the plan's ``unrepaired``. Only this report's
+        findings are mended: examine the table with ``snapshots="all"`` to mend older snapshots, too. Files of lost
         manifests are sought in the manifests of other snapshots and in the data folder. A damaged V4 tree is written
         again from its parent's tree and the files that it lists.
 
@@ -217,7 +217,7 @@ class Report:
         return report_html(self)
 
     def to_html(self, *, redact: bool | str | Iterable[str] = ("credentials",), repair: bool = False) -> str:
-        """Return the report as a page: one HTML file in the explorer's design, without scripts and requests.
+        """Return the report as a page: one HTML file in the explorer's design, without scripts or requests.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Build the metadata tables of a view, all from its metadata file but the list of metadata files."""
+"""Build a view's metadata tables: all but the list of metadata files come from the view's metadata file."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ METADATA_LOG = build.schema(
 
 
 def _schema_id(version: ViewVersion, representation: Representation | None = None) -> int | None:
-    """Return a version's schema id, or a representation's own one in an early draft."""
+    """Return a version's schema id; in early drafts, a representation may have a schema id of its own."""
     if version.schema_id is None and representation is not None:
         return representation.schema_id
     return next(iter(version.schema_ids()), None)
@@ -104,7 +104,7 @@ def build_versions(state: ViewState, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def version_rows(metadata: ViewMetadata, schema: pa.Schema = VERSIONS) -> pa.Table:
-    """Return every version of a view's metadata, in its order."""
+    """Return every version in a view's metadata, in the order of the metadata."""
     rows = [
         {
             "version_id": v.version_id,
@@ -126,7 +126,7 @@ def version_rows(metadata: ViewMetadata, schema: pa.Schema = VERSIONS) -> pa.Tab
 
 
 def build_version_log(state: ViewState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield the version log in the order of time; without one, the versions by their times of creation."""
+    """Yield the version log in chronological order; without a log, the versions by time of creation."""
     known = {v.version_id for v in state.metadata.versions}
     seen = set[int]()
     rows = []
@@ -164,7 +164,7 @@ def build_representations(state: ViewState, schema: pa.Schema) -> Iterator[pa.Ta
 
 
 def build_schemas(state: ViewState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield every field of every schema, as stored; ``is_current`` is true for that of the shown version."""
+    """Yield every field of every schema, as stored; ``is_current`` marks the schema of the shown version."""
     shown = state.metadata.stored_schema(state.version)
     rows = [
         {

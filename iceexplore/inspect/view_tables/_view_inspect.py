@@ -76,8 +76,8 @@ class ViewInspect:
     """The metadata tables of a view, with the columns that the spec names.
 
     ``v.inspect.versions()`` returns a pandas data frame, ``v.inspect.versions.arrow()`` an Arrow table;
-    ``v.inspect["versions"]`` is the same as ``v.inspect.versions``. All of them show the metadata file, whichever
-    version `iceexplore.View.at` has chosen.
+    ``v.inspect["versions"]`` is the same as ``v.inspect.versions``. The tables cover the whole metadata file, whichever
+    version `iceexplore.View.at` has selected.
     """
 
     # Declared for editors and type checkers; `__getattr__` creates them.

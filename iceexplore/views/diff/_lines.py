@@ -12,10 +12,10 @@ from iceexplore.render import escape
 
 __all__ = ["SideBySide", "UnifiedDiff", "side_by_side", "unified"]
 
-#: Lines of each text that are compared, and characters of a line that are displayed.
+#: The maximum number of lines that are compared, and of characters of a line that are displayed.
 _MOST_LINES = 5_000
 _MOST_CHARACTERS = 1_000
-#: Lines that are displayed, and the width of a column in text.
+#: The maximum number of lines that are displayed, and the width of a column in plain text.
 _SHOWN = 400
 _WIDTH = 58
 
@@ -51,7 +51,7 @@ class UnifiedDiff:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Two texts beside each other: rows of a sign, the line before and the line after; None where there is none.
+    """Two texts side by side: each row has a sign, the old line and the new line, or None for a missing line.
 
     The signs are ``=``, ``!`` (changed), ``-`` (removed) and ``+`` (added). Rows are unescaped; the display is escaped.
     """
@@ -101,7 +101,7 @@ def unified(old: str, new: str, titles: tuple[str, str], context: int) -> Unifie
 
 
 def side_by_side(old: str, new: str, titles: tuple[str, str]) -> SideBySide:
-    """Return two texts beside each other. Raises the same as `unified`."""
+    """Return two texts side by side. Raises the same errors as `unified`."""
     return SideBySide(titles, tuple(_rows(_lines(old), _lines(new))))
 
 
@@ -117,7 +117,7 @@ def _rows(old: list[str], new: list[str]) -> Iterator[tuple[str, str | None, str
 
 
 def _lines(text: str) -> list[str]:
-    """Return lines without their newline; other line ends stay, and are displayed as signs where they differ."""
+    """Split a text at newlines only; other line-end characters are kept, so that differences in them are visible."""
     found = text.split("\n")
     if len(found) > _MOST_LINES:
         raise OptionError(f"the SQL has {len(found):,} lines; at most {_MOST_LINES:,} are compared line by line")

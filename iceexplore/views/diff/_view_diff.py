@@ -20,8 +20,8 @@ __all__ = ["DialectDiff", "ViewDiff", "view_diff"]
 
 _SHOWN_CHANGES = 60
 
-#: How a dialect's SQL differs: ``same`` text; ``formatting``: other text, but the same syntax tree; ``text``: other
-#: text, of which a syntax tree is missing.
+#: Kinds of differences. ``same``: equal texts; ``formatting``: different texts with equal syntax trees; ``text``:
+#: different texts, of which at least one cannot be parsed.
 DialectKind = Literal["added", "changed", "formatting", "removed", "same", "text"]
 
 
@@ -39,7 +39,7 @@ class DialectDiff:
     changes
         The changes of the syntax tree, for the kind ``changed``.
     note
-        Why there are no syntax trees, for the kind ``text``.
+        The reason why syntax trees are missing, for the kind ``text``.
     """
 
     dialect: str
@@ -51,7 +51,7 @@ class DialectDiff:
 
     @property
     def text(self) -> str:
-        """The difference in a clause."""
+        """The difference as a clause of a sentence."""
         return {
             "same": "same",
             "formatting": "same query: only formatting or comments differ",
@@ -77,17 +77,17 @@ class ViewDiff:
 
     @property
     def changes(self) -> tuple[SqlChange, ...]:
-        """The changes of the syntax trees of all dialects, each once."""
+        """The changes of the syntax trees of all dialects, without duplicates."""
         return tuple(dict.fromkeys(change for one in self.sql for change in one.changes))
 
     @property
     def dialects(self) -> dict[str, DialectKind]:
-        """How each dialect's SQL differs."""
+        """The kind of difference of each dialect's SQL."""
         return {one.dialect: one.kind for one in self.sql}
 
     @cached_property
     def schema(self) -> list[SchemaChange]:
-        """The changes of the columns by field id: a renamed column is not a dropped and an added one."""
+        """The changes of the columns, matched by field id, so that renames are recognized."""
         old, new = self.a.schema, self.b.schema
         return schema_changes(old or Schema(-1, ()), new or Schema(-1, ()))
 
@@ -104,7 +104,7 @@ class ViewDiff:
 
     @cached_property
     def defaults(self) -> list[str]:
-        """The changes of what unqualified names in the SQL refer to: default catalog, default namespace."""
+        """The changes of the default catalog and default namespace, which unqualified names in the SQL refer to."""
         found = []
         for what, values in (
             ("default catalog", [_catalog(state) for state in (self.a, self.b)]),
@@ -121,7 +121,7 @@ class ViewDiff:
 
     @property
     def same_query(self) -> bool | None:
-        """Whether both states run the same query: equal trees and defaults; None where that is unknown.
+        """True if both states run the same query: equal trees and defaults; None if that is unknown.
 
         A dialect that only one state stores is not compared. Different syntax trees may still be equivalent queries.
         """
@@ -136,7 +136,7 @@ class ViewDiff:
         Parameters
         ----------
         dialect
-            Not needed if both states store one dialect in common, or one dialect each.
+            Not needed if the states have exactly one dialect in common, or store one dialect each.
         context
             The number of unchanged lines around a change.
         pretty
@@ -198,7 +198,7 @@ class ViewDiff:
                 try:
                     lines = unified(one.old, one.new, (_label(self.a), _label(self.b)), 3).lines
                 except OptionError:
-                    continue  # too many lines: the changes in words remain
+                    continue  # too many lines to compare; the list of changes is still shown
                 found.append(CardText(f"SQL, {one.dialect}", "\n".join(lines[2:]), open=not one.changes))
         if not found and self.dialects and all(one.kind in ("added", "removed") for one in self.sql):
             found += [CardText(f"SQL {one.kind}, {one.dialect}", one.new or one.old or "") for one in self.sql[:8]]
@@ -235,12 +235,12 @@ class ViewDiff:
 
 
 def view_diff(a: ViewState, b: ViewState) -> ViewDiff:
-    """Compare two states, of one view or of two."""
+    """Compare two states of the same view or of different views."""
     return ViewDiff(a, b)
 
 
 def _by_dialect(state: ViewState) -> dict[str, Representation]:
-    """Return the stored SQL by dialect in lower case; of one dialect the first counts."""
+    """Return the stored SQL by dialect in lower case; if a dialect occurs twice, the first counts."""
     version = state.version
     stored = () if version is None else version.sql
     found: dict[str, Representation] = {}

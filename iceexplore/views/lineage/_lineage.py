@@ -1,4 +1,4 @@
-"""The lineage of a view: what its query reads, followed into the tables and views that can be opened."""
+"""The lineage of a view: the tables and columns that its query reads, also through other views."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["FoundSource", "LineageSource", "OpenSource", "ViewLineage", "query_l
 SourceKind = Literal["failed", "missing", "not opened", "table", "view"]
 
 _SHOWN = 100
-#: Views inside views that are followed, and sources that are opened in all.
+#: The maximum depth of views inside views, and the maximum number of sources to open.
 _MOST_LEVELS = 20
 _MOST_SOURCES = 500
 
@@ -53,7 +53,7 @@ _COLUMNS = build.schema(
 
 @dataclass(frozen=True)
 class FoundSource:
-    """What the name of a source refers to: a table's schema, a view, or why it was not opened."""
+    """The result of looking up a source: a table's schema, a view, or the reason why neither was opened."""
 
     kind: SourceKind
     location: str | None = None
@@ -76,11 +76,11 @@ class LineageSource:
         ``table`` or ``view``; ``missing`` (the catalog has no such table or view); ``failed`` (it cannot be read);
         ``not opened``.
     location
-        Of its metadata file; None if it was not opened.
+        The location of its metadata file; None if it was not opened.
     notes
-        Sentences on what does not fit: missing columns, other types, a cycle, why it was not opened.
+        Notes on mismatches: missing columns, different types, a cycle, or the reason why it was not opened.
     lineage
-        That of the source, if it is a view.
+        The lineage of the source, if it is a view.
     """
 
     reference: TableReference
@@ -93,12 +93,12 @@ class LineageSource:
 
 @dataclass(frozen=True, eq=False)
 class ViewLineage:
-    """The tables and columns that a version's query reads, and those of the views among them.
+    """The tables and columns that a version's query reads, directly and through other views.
 
     Attributes
     ----------
     dialect
-        The dialect whose SQL was followed.
+        The dialect whose SQL was analyzed.
     sources
         A record for each table or view that the query names.
     outputs
@@ -131,7 +131,7 @@ class ViewLineage:
 
     @property
     def tables(self) -> pd.DataFrame:
-        """The tables and views that are read, also by views inside the view (``read_by``), with the columns read."""
+        """The tables and views that the view reads, also through other views (``read_by``), with the columns read."""
         return _frame(self.tables_arrow)
 
     @property
@@ -152,12 +152,12 @@ class ViewLineage:
 
     @property
     def columns(self) -> pd.DataFrame:
-        """The columns of the view with the columns that they are made of, one row for each pair."""
+        """The columns of the view and the columns from which they are computed, one row per pair."""
         return _frame(self.columns_arrow)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What does not fit in the view and the views that it reads: missing tables and columns, types, cycles."""
+        """Mismatches in the view and the views that it reads: missing tables or columns, types, cycles."""
         found = [f"{self.state.name}: {note}" for note in self.notes]
         for source in self.sources:
             found += [f"{source.reference}: {note}" for note in source.notes]
@@ -212,7 +212,7 @@ def view_lineage(state: ViewState, dialect: str | None = None, open_source: Open
     dialect
         By default the first stored one that can be parsed.
     open_source
-        Opens what the query names; None: nothing is opened.
+        Opens the tables and views that the query names; None: nothing is opened.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def view_lineage(state: ViewState, dialect: str | None = None, open_source: Open
 
 
 def query_lineage(version: ViewVersion, representation: Representation) -> QueryLineage | UnparsedQuery:
-    """Return what one stored query reads and returns, without opening anything, or why it cannot be followed."""
+    """Return the lineage of one stored query without opening any source, or the reason why it is unknown."""
     parsed = parse_query(representation.sql or "", representation.dialect)
     if isinstance(parsed, UnparsedQuery):
         return parsed
@@ -314,7 +314,7 @@ def _representation(state: ViewState, dialect: str | None) -> Representation:
 
 
 def _outputs(query: QueryLineage, schema: Schema | None) -> tuple[tuple[OutputColumn, ...], tuple[str, ...]]:
-    """Name the columns as the view's schema does; a star of unknown columns is filled from it."""
+    """Name the columns as in the view's schema, which also replaces a star whose columns are unknown."""
     columns = list(query.columns)
     if schema is None:
         return tuple(columns), ()
@@ -346,7 +346,7 @@ def _compared(
 ) -> LineageSource:
     """Note the columns that a source lacks, or has in another type than the view's schema.
 
-    ``read`` are columns that the query must mean, whether or not the source still has them.
+    ``read`` are the columns that the query takes from this source for certain, even if the source lacks them.
     """
     if source.schema is None:
         return source
@@ -368,7 +368,7 @@ def _compared(
 
 
 def _place(state: ViewState) -> str:
-    """Return where a view's metadata file really is: copies have the same locations in their metadata."""
+    """Return the actual location of a view's metadata file, by which copies of a view can be distinguished."""
     return state.storage.place(state.metadata_location)
 
 

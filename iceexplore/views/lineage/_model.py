@@ -1,4 +1,4 @@
-"""Lineage as data: the tables that a query reads, and the columns that its columns are made of."""
+"""Lineage as data: the tables that a query reads, and the columns from which its columns are computed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 __all__ = ["ALL_COLUMNS", "ColumnSource", "OutputColumn", "QueryLineage", "TableReference"]
 
-#: The name of a source column where a star reads all columns of a table whose columns are unknown.
+#: The name that represents all columns of a table in place of a star if the columns are unknown.
 ALL_COLUMNS = "*"
 
 
@@ -17,11 +17,11 @@ class TableReference:
     Attributes
     ----------
     written
-        As the query names it.
+        The name as the query spells it.
     catalog
-        None: the catalog in which the view is stored.
+        The catalog; None means the catalog in which the view is stored.
     namespace
-        None where the query names none, and the view stores no default.
+        The namespace; None if the query names none and the view stores no default.
     columns
         The columns that the query reads, in the order in which it names them; ``*`` for all of them.
     """
@@ -43,7 +43,7 @@ class TableReference:
 
 @dataclass(frozen=True)
 class ColumnSource:
-    """A column of a table that an output column is made of; ``column`` may be ``*``."""
+    """A column of a table from which an output column is computed; ``column`` may be ``*``."""
 
     table: str
     column: str
@@ -56,16 +56,16 @@ class OutputColumn:
     Attributes
     ----------
     name
-        From the view's schema if the number of columns fits, else from the query; ``*`` for the columns of a star that
-        are unknown.
+        The name in the view's schema if the number of columns matches, else the name in the query; ``*`` for a star
+        whose columns are unknown.
     expression
         Its SQL, without comments; empty for a column of a star.
     sources
-        The columns that it is made of, also those that subqueries and windows in it read; filters and joins of the
-        query are not included.
+        The columns from which it is computed, including those in its subqueries and windows, but not those in the
+        query's filters and joins.
     certain
-        False if the query alone does not show the sources: an unqualified name that several tables may have, or the
-        columns of a star, taken from the view's schema.
+        False if the query alone does not determine the sources: several tables may have a column of an unqualified
+        name, or the columns of a star were taken from the view's schema.
     """
 
     name: str

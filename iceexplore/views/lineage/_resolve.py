@@ -1,8 +1,8 @@
-"""Resolve the names in a query: which tables it reads, and which of their columns each output column is made of.
+"""Resolve the names in a query: the tables that it reads, and the columns from which its columns are computed.
 
-The syntax tree is walked from the inside out. A `_Relation` is what a query, table or function returns: its columns,
-each with the columns of tables that it is made of. The columns of a table are unknown unless they are given, so that an
-unqualified name may have several candidates; then all of them are listed, and the column is not `certain`.
+The syntax tree is walked from the inside out. A `_Relation` holds the columns that a query, table or function returns,
+each with the table columns from which it is computed. The columns of a table are unknown unless they are given, so an
+unqualified name may have several candidates: all of them are then listed, and the column is not `certain`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TooComplexError", "resolve_names"]
 
-#: Columns and sources of columns that are made in one query: nested stars double them.
+#: The maximum number of columns and column sources in one query: each level of nested stars may double them.
 _MOST_STEPS = 100_000
-#: Notes about names.
+#: The maximum number of notes about names.
 _MOST_NOTES = 20
 
 
@@ -38,13 +38,13 @@ class TooComplexError(UnsupportedError):
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of a relation; its sources are (index of a table, column)."""
+    """A column of a relation; each of its sources is a pair of a table's index and a column name."""
 
     name: str
     sources: frozenset[tuple[int, str]] = frozenset()
     certain: bool = True
     expression: Any = None
-    #: The table whose columns, which are unknown, this represents.
+    #: The index of the table if this column represents all unknown columns of a table.
     star: int | None = None
 
 
@@ -59,18 +59,18 @@ class _Relation:
 
 @dataclass(frozen=True)
 class _Source:
-    """What a FROM clause names: a relation under an alias; ``parts`` are the written parts of a table's name."""
+    """An item of a FROM clause: a relation under an alias; ``parts`` are the parts of a table's name as written."""
 
     alias: str
     relation: _Relation
     parts: tuple[str, ...] = ()
-    #: Columns that are the same in a source before, because USING joins them.
+    #: Columns that USING joins with the equal column of an earlier source.
     using: frozenset[str] = frozenset()
 
 
 @dataclass
 class _Scope:
-    """What names in a query block may refer to."""
+    """The relations, aliases and windows that names in a query block may refer to."""
 
     ctes: Mapping[str, _Relation]
     outer: _Scope | None
@@ -90,7 +90,7 @@ def resolve_names(
     Parameters
     ----------
     default_catalog, default_namespace
-        For references without one (view spec, "Versions").
+        The defaults for references that do not name a catalog or namespace (view spec, "Versions").
     known
         The columns of tables, by the text of their `TableReference`.
 
@@ -144,12 +144,12 @@ class _Resolver:
     # Queries ----------------------------------------------------------------------------------------------------------
 
     def _query(self, tree: exp.Expr, scope: _Scope) -> _Relation:
-        """Return what a query returns; ``scope`` is that around it."""
+        """Return the relation that a query returns; ``scope`` is the scope around the query."""
         from sqlglot import exp
 
         if isinstance(tree, (exp.Subquery, exp.Paren)):
             inner = _Scope(self._ctes(tree, scope), scope.outer, scope.sources)
-            if isinstance(tree.this, exp.Table):  # a join in brackets
+            if isinstance(tree.this, exp.Table):  # a join in parentheses
                 block = _Scope(inner.ctes, scope)
                 self._sources_of(tree, tree.this, block)
                 return _Relation(tuple(self._star(block)))
@@ -206,7 +206,7 @@ class _Resolver:
 
     def _set_operation(self, tree: exp.SetOperation, around: _Scope) -> _Relation:
         scope = _Scope(self._ctes(tree, around), around.outer, around.sources)
-        # A chain of unions is nested on the left; a loop spares the stack.
+        # A chain of unions is nested on the left; a loop avoids deep recursion.
         parts: list[exp.Expr] = []
         at: exp.Expr = tree
         while type(at) is type(tree) and (at is tree or not (at.args.get("with_") or at.args.get("with"))):
@@ -222,7 +222,7 @@ class _Resolver:
         return first
 
     def _merged(self, one: _Relation, other: _Relation) -> _Relation:
-        """Return the columns of a set operation: by position, as far as both sides are known."""
+        """Return the columns of a set operation, matched by position if the columns of both sides are known."""
         self._count(len(one.columns) + len(other.columns))
         if one.is_known and other.is_known:
             if len(one.columns) != len(other.columns):
@@ -244,7 +244,7 @@ class _Resolver:
     # Sources ----------------------------------------------------------------------------------------------------------
 
     def _sources_of(self, tree: exp.Expr, first: exp.Expr | None, scope: _Scope) -> None:
-        """Add what FROM, JOIN and LATERAL name to a scope, in their order, and read the conditions of joins."""
+        """Add the items of FROM, LATERAL and JOIN to a scope, in this order, and read the conditions of joins."""
         if first is not None:
             self._source(first, scope)
         for lateral in tree.args.get("laterals") or ():
@@ -276,7 +276,7 @@ class _Resolver:
                 relation = _named(self._table(parts), alias)
                 written = () if node.alias else tuple(part.lower() for part in parts)
                 scope.sources.append(_Source(name, self._pivoted(node, relation, scope), written, shared))
-            self._sources_of(node, None, scope)  # joins in brackets are in their first table
+            self._sources_of(node, None, scope)  # joins in parentheses are attached to their first table
             return
         if isinstance(node, exp.Lateral):
             if isinstance(node.this, exp.Subquery):
@@ -316,7 +316,7 @@ class _Resolver:
         return TableReference(written, parts[0], parts[1:-1], parts[-1])
 
     def _function(self, node: exp.Expr, scope: _Scope) -> _Relation:
-        """Return what a function in FROM returns: each column is made of all columns in its arguments."""
+        """Return the relation of a function in FROM, whose columns are computed from all columns in its arguments."""
         sources: set[tuple[int, str]] = set()
         certain = True
         for key, value in node.args.items():
@@ -333,7 +333,7 @@ class _Resolver:
         return _Relation(tuple(_Column(name, frozenset(sources), certain) for name in names))
 
     def _pivoted(self, node: exp.Expr, relation: _Relation, scope: _Scope) -> _Relation:
-        """Return a relation after PIVOT or UNPIVOT: its columns are new, and made of any of the old ones."""
+        """Return a relation after PIVOT or UNPIVOT: any new column may be computed from any of the old ones."""
         pivots = node.args.get("pivots")
         if not pivots:
             return relation
@@ -368,7 +368,7 @@ class _Resolver:
         yield replace(found, name=name or sql_text(node, self._dialect), expression=node)
 
     def _without(self, star: exp.Expr, columns: Iterable[_Column]) -> Iterator[_Column]:
-        """Return the columns of a star without those that EXCEPT names; REPLACE and RENAME make it uncertain."""
+        """Return the columns of a star without those in EXCEPT; REPLACE and RENAME make the columns uncertain."""
         gone = {one.name.lower() for one in star.args.get("except_") or star.args.get("except") or ()}
         changed = bool(star.args.get("replace") or star.args.get("rename"))
         for column in columns:
@@ -395,7 +395,7 @@ class _Resolver:
                 self._sources_in(value, scope, aliases=True)
 
     def _sources_in(self, part: Any, scope: _Scope, *, aliases: bool = False) -> _Column:  # noqa: ANN401
-        """Return the columns that an expression, or a list of them, is made of, as those of a column without a name."""
+        """Return the columns in an expression, or in a list of them, as the sources of an unnamed column."""
         from sqlglot import exp
 
         sources: set[tuple[int, str]] = set()
@@ -458,7 +458,7 @@ class _Resolver:
             perhaps = [s for s in at.sources if not s.relation.is_known or _is_pivoted(s.relation)]
             if surely:
                 return self._column_in(surely, name) or _Column("")
-            # In ORDER BY and GROUP BY, a name of a column of the result means that, if no table is known to have it.
+            # In ORDER BY and GROUP BY, a name refers to a column of the result if no table is known to have the name.
             if alias is not None and (aliases or not perhaps) and at is scope:
                 return alias
             if perhaps:
@@ -470,7 +470,7 @@ class _Resolver:
         return _Column("", certain=False)
 
     def _column_in(self, sources: Sequence[_Source], name: str) -> _Column | None:
-        """Return a column of some sources: the one of its name, else any of the unknown ones of a star."""
+        """Return a column of some sources: by its name, or else as one of the unknown columns of a star."""
         found: set[tuple[int, str]] = set()
         certain, is_there = True, False
         for source in sources:
@@ -486,7 +486,7 @@ class _Resolver:
                     found.add((column.star, name))
                     self._read_column(column.star, name)
                     is_there = True
-                elif column.name == ALL_COLUMNS:  # of a pivot
+                elif column.name == ALL_COLUMNS:  # the unknown columns of a pivoted relation
                     found |= column.sources
                     certain, is_there = False, True
         return _Column("", frozenset(found), certain) if is_there else None
@@ -509,7 +509,7 @@ def _parts(table: exp.Expr) -> Iterator[str]:
 
 
 def _named(relation: _Relation, alias: Any) -> _Relation:  # noqa: ANN401  (a table alias of a syntax tree, or nothing)
-    """Return a relation whose columns an alias may rename, as far as they are known."""
+    """Return a relation with the known columns renamed as its alias says."""
     names = (
         [one.name for one in (alias.args.get("columns") or ())] if alias is not None and hasattr(alias, "args") else []
     )

@@ -14,7 +14,7 @@ from iceexplore.views.lineage._lineage import LineageSource, OpenSource, ViewLin
 
 __all__ = ["view_tree"]
 
-#: Characters of SQL and of column names on a node.
+#: The maximum number of characters of SQL and of column names on a node.
 _LINE = 60
 
 
@@ -43,7 +43,7 @@ def view_tree(
 
 
 def _chosen(state: ViewState, versions: object, most: int) -> tuple[list[ViewState], int]:
-    """Return the versions to draw, and how many there is no room for: each takes a node at least."""
+    """Return the versions to draw, and the number of those left out: each version takes at least one node."""
     if versions is None:
         return ([] if state.version is None else [state]), 0
     if versions == "all":

@@ -18,9 +18,9 @@ __all__ = ["SqlChange", "query_changes"]
 
 Kind = Literal["added", "changed", "moved", "removed", "renamed"]
 
-#: Characters of SQL in the text of a change.
+#: The maximum number of characters of SQL in the text of a change.
 _SHOWN = 120
-#: Names of clauses in words, by sqlglot's names of arguments.
+#: The names of clauses to display, by sqlglot's argument names.
 _CLAUSES = {
     "cluster": "CLUSTER BY",
     "distinct": "DISTINCT",
@@ -116,7 +116,7 @@ class _Comparison:
             if name not in after:
                 found.append(self._change("removed", "WITH", query, None, f"WITH {name} removed", where))
         was, now = (_arg(tree, "with_") for tree in (old, new))
-        if not found and was != now:  # RECURSIVE, the order, or names that occur twice
+        if not found and was != now:  # RECURSIVE, the order, or duplicate names differ
             found.append(self._change("changed", "WITH", was, now, "WITH changed", where, show=True))
         return found
 
@@ -138,7 +138,7 @@ class _Comparison:
                 text = f"column {twin} renamed to {name}"
                 found.append(self._change("renamed", "column", before[twin], column, text, where))
             elif name in added:
-                # Without names on both sides, the place is what makes it the same column.
+                # If a name is missing on either side, columns are matched by position.
                 twin = places[place] if place < len(places) else None
                 if twin is None or twin not in removed or (_is_named(before[twin]) and _is_named(column)):
                     continue
@@ -185,7 +185,7 @@ class _Comparison:
                 continue
             one, other = was[name], source
             inner = [side.this if isinstance(side, exp.Join) else side for side in (one, other)]
-            # If a subquery is joined as before, what differs is inside.
+            # If the join of a subquery is unchanged, the difference is inside the subquery.
             nested = all(isinstance(side, exp.Subquery) for side in inner)
             if nested and _outside(one) == _outside(other) and _outside(inner[0]) == _outside(inner[1]):
                 found += self.changes(inner[0].this, inner[1].this, f"{where}in subquery {name}: ")
@@ -221,7 +221,7 @@ class _Comparison:
         return self._sequence(f"part of {name}", before, after, where)
 
     def _clauses(self, old: exp.Expr, new: exp.Expr, done: set[str], where: str) -> list[SqlChange]:
-        """Compare all other arguments, known or not, so that no difference is missed."""
+        """Compare all remaining arguments, including unknown ones, so that no difference is missed."""
         from sqlglot import exp
 
         found: list[SqlChange] = []
@@ -248,7 +248,7 @@ class _Comparison:
         self, clause: str, old: Sequence[exp.Expr], new: Sequence[exp.Expr], where: str, *,
         ordered: bool = True,
     ) -> list[SqlChange]:  # fmt: skip
-        """Return which items come and go; one item in the place of another is a change of it."""
+        """Return the added and removed items; an item in the position of another is a change of it."""
         before, after = [self._sql(item, self._old) for item in old], [self._sql(item, self._new) for item in new]
         pairs = _replaced(before, after) if ordered else _exchanged(before, after)
         found = []
@@ -265,7 +265,7 @@ class _Comparison:
     def _change(
         self, kind: Kind, clause: str, old: Any, new: Any, text: str, where: str, *, show: bool = False  # noqa: ANN401
     ) -> SqlChange:  # fmt: skip
-        """Return a change of parts that are trees, lists of them, or SQL already (``old``, ``new``)."""
+        """Return a change from ``old`` to ``new``, each given as a syntax tree, a list of trees, or SQL text."""
         was, now = self._sql(old, self._old), self._sql(new, self._new)
         if show:
             parts = (" ".join(part.split()).removeprefix(clause).strip() for part in (was, now))
@@ -285,7 +285,7 @@ class _Comparison:
 
 
 def _bare(tree: exp.Expr) -> exp.Expr:
-    """Return a query without the brackets around it."""
+    """Return a query without the parentheses around it."""
     from sqlglot import exp
 
     while isinstance(tree, (exp.Subquery, exp.Paren)) and not tree.alias and set(_given(tree)) <= {"this"}:
@@ -298,7 +298,7 @@ def _given(tree: exp.Expr) -> Iterator[str]:
 
 
 def _arg(tree: exp.Expr, key: str) -> Any:  # noqa: ANN401  (an argument of a syntax tree may be anything)
-    """Return an argument whose name has a trailing underscore in newer versions of sqlglot."""
+    """Return an argument of a syntax node, whose name newer versions of sqlglot may end with an underscore."""
     return tree.args.get(key) or tree.args.get(key.rstrip("_"))
 
 
@@ -308,7 +308,7 @@ def _ctes(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def _named(items: Iterable[exp.Expr]) -> dict[str, exp.Expr] | None:
-    """Return items by alias or name, else by their SQL; None if several have the same."""
+    """Return items by alias or name, or else by SQL text; None if two items have the same key."""
     found: dict[str, exp.Expr] = {}
     for item in items:
         name = item.alias_or_name if _is_named(item) else sql_text(item, "")
@@ -332,7 +332,7 @@ def _source_list(tree: exp.Select) -> list[exp.Expr]:
 
 
 def _outside(source: exp.Expr) -> dict[str, Any]:
-    """Return how a source is joined, without the source."""
+    """Return the arguments of a join without the joined source."""
     return {key: value for key, value in source.args.items() if key != "this" and value}
 
 
@@ -369,7 +369,7 @@ def _only_expressions(clause: exp.Expr) -> bool:
 
 
 def _exchanged(old: Sequence[str], new: Sequence[str]) -> list[tuple[str | None, str | None]]:
-    """Return what differs between two collections without order; one of each is a change."""
+    """Return the items that differ between unordered collections; a single old and new item form one change."""
     gone, come = list((Counter(old) - Counter(new)).elements()), list((Counter(new) - Counter(old)).elements())
     if len(gone) == len(come) == 1:
         return [(gone[0], come[0])]
@@ -377,7 +377,7 @@ def _exchanged(old: Sequence[str], new: Sequence[str]) -> list[tuple[str | None,
 
 
 def _replaced(old: Sequence[str], new: Sequence[str]) -> list[tuple[str | None, str | None]]:
-    """Return what differs between two sequences; items in the place of others are changes of them."""
+    """Return the items that differ between two sequences; an item in another's position is a change of it."""
     found: list[tuple[str | None, str | None]] = []
     for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=len(old) > 1000).get_opcodes():
         if tag == "equal":

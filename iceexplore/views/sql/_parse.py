@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ParsedQuery", "UnparsedQuery", "format_sql", "known_dialect", "parse_query", "quiet", "sql_text"]
 
-#: A longer query is compared as text only; real ones have a few thousand characters.
+#: The maximum length of a query that is parsed; longer ones are compared as text only. Real queries have a few thousand
+#: characters.
 MOST_CHARACTERS = 200_000
-#: Steps of the parser: queries that people and engines write take one or two for each token.
+#: The maximum number of parser steps, in total and more per token: queries that people and engines write need one or
+#: two per token.
 _STEPS = 50_000
 _STEPS_PER_TOKEN = 20
-#: Names of dialects that engines write, and sqlglot's names for them.
+#: Names of dialects as engines write them, with sqlglot's names.
 _NAMES = {
     "athena": "athena",
     "aws-athena": "athena",
@@ -53,13 +55,13 @@ class ParsedQuery:
 
 @dataclass(frozen=True)
 class UnparsedQuery:
-    """The reason, a clause, why a query has no syntax tree."""
+    """A query without a syntax tree, with the reason as a clause."""
 
     why: str
 
 
 def known_dialect(name: str | None) -> str | None:
-    """Return sqlglot's name for a dialect, compared without regard to case; None if it does not know it."""
+    """Return sqlglot's name for a dialect, compared without regard to case; None if sqlglot does not know it."""
     from sqlglot.dialects.dialect import Dialect
 
     plain = (name or "").strip().lower().replace("_", "-").replace(" ", "-")
@@ -68,7 +70,7 @@ def known_dialect(name: str | None) -> str | None:
 
 
 def parse_query(text: str, dialect: str | None) -> ParsedQuery | UnparsedQuery:
-    """Parse the text of one query; the result says why where that fails."""
+    """Parse the text of one query; if that fails, the result has the reason."""
     try:
         from sqlglot import exp
         from sqlglot.errors import ParseError, SqlglotError
@@ -90,7 +92,7 @@ def parse_query(text: str, dialect: str | None) -> ParsedQuery | UnparsedQuery:
         first = (error.errors or [{}])[0]
         place = f" (line {first['line']}, column {first['col']})" if first.get("line") else ""
         what = escape.shorten(first.get("description") or "it cannot be parsed", 120)
-        if "<class" in what or "<Token" in what:  # sqlglot shows its own objects
+        if "<class" in what or "<Token" in what:  # the message shows internal objects of sqlglot
             what = "a part of it is missing or misplaced"
         return UnparsedQuery(f"its SQL is not valid {name}, according to sqlglot: {what}{place}")
     except RecursionError:
@@ -106,7 +108,7 @@ def parse_query(text: str, dialect: str | None) -> ParsedQuery | UnparsedQuery:
 
 
 class _TooManyStepsError(Exception):
-    """Parsing takes longer than any query needs."""
+    """Parsing took more steps than any real query needs."""
 
 
 class _CompiledParserError(Exception):
@@ -129,7 +131,7 @@ def _statements(text: str, dialect: str) -> list[exp.Expr]:
 
 @cache
 def _bounded(parser: Any) -> Any:  # noqa: ANN401  (a class that is made here)
-    """Return a parser of sqlglot's that gives up after a number of steps.
+    """Return one of sqlglot's parsers that gives up after a number of steps.
 
     sqlglot parses some texts in exponential time: after "a JOIN b JOIN c …" it looks for the conditions of nested
     joins, and tries again without them. Each token that it takes, or takes back, is a call of ``_advance``.

@@ -1,4 +1,4 @@
-"""The query of a version in a dialect: as stored, or translated by sqlglot and labelled as such."""
+"""Get the query of a version in a dialect: as stored, or translated by sqlglot and labelled as such."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from iceexplore.views.sql._parse import ParsedQuery, UnparsedQuery, known_dialec
 
 __all__ = ["ViewSql", "sql_in"]
 
-#: Names of functions that a note lists.
+#: The maximum number of function names to list in a note.
 _MOST = 8
-#: What sqlglot raises on trees that it parsed from malformed texts.
+#: The errors that sqlglot raises on trees that it parsed from malformed texts.
 GENERATOR_ERRORS = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, NotImplementedError)
-#: Lines that are displayed.
+#: The maximum number of lines that are displayed.
 _LINES = 400
 
 
@@ -30,7 +30,7 @@ class ViewSql(str):
     translated_from
         The stored dialect that sqlglot translated it from; None for a stored text.
     notes
-        What may differ in a translation.
+        Possible differences of a translation.
     """
 
     dialect: str
@@ -40,7 +40,7 @@ class ViewSql(str):
     def __new__(
         cls, text: str, dialect: str, translated_from: str | None = None, notes: tuple[str, ...] = ()
     ) -> ViewSql:
-        """Make a text with its dialect."""
+        """Create a text with its dialect."""
         made = super().__new__(cls, text)
         made.dialect, made.translated_from, made.notes = dialect, translated_from, notes
         return made
@@ -76,7 +76,7 @@ def sql_in(state: ViewState, dialect: str | None, *, translate: bool = True) -> 
     Raises
     ------
     OptionError
-        It is neither stored nor can be translated, or without ``dialect``, it is stored in several.
+        The query is not stored in the dialect and cannot be translated, or several are stored and none is given.
     """
     version = state.version
     stored = () if version is None else version.dialects
@@ -117,7 +117,7 @@ def sql_in(state: ViewState, dialect: str | None, *, translate: bool = True) -> 
 
 
 def _translated(query: ParsedQuery, target: str) -> tuple[str, tuple[str, ...]]:
-    """Return the SQL in another dialect, and what may differ."""
+    """Return the SQL in another dialect, and notes on possible differences."""
     from sqlglot import exp
     from sqlglot.errors import ErrorLevel, UnsupportedError
 
