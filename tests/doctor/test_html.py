@@ -173,12 +173,12 @@ def test_the_steps_of_a_repair_are_in_the_page_on_demand(tmp_path: Path) -> None
     checked = lab.check()
     assert "Mending" not in checked.to_html()
     page = html.unescape(checked.to_html(redact=False, repair=True))
-    assert "Register files without a manifest again" in page
+    assert "Re-register files that no manifest lists" in page
     assert "rows that come back: 2" in page and "table.add_files([" in page
     assert FOLDER in page
     assert "style=" not in page, "which the policy would not allow"
     hidden = checked.to_html(redact="paths", repair=True)
-    assert FOLDER not in hidden and "Register files without a manifest again" in hidden
+    assert FOLDER not in hidden and "Re-register files that no manifest lists" in hidden
     assert "table.add_files([" not in checked.to_html(redact="values", repair=True)
     with pytest.raises(OptionError, match="call check"):
         Report.from_dict(checked.to_dict()).to_html(repair=True)

@@ -35,7 +35,7 @@ from tests.doctor.damages import (
 from tests.doctor.file_damages import with_equality_delete
 
 AGAIN = "List the files of lost manifests again"
-REGISTERED = "Register files without a manifest again"
+REGISTERED = "Re-register files that no manifest lists"
 REMOVED = "Remove lost manifests"
 
 

@@ -317,7 +317,7 @@ def _calls(
         yield EngineCall("PyIceberg", f"table.maintenance.expire_snapshots().by_ids([{ids}]).commit()", note)
     given = [] if before is None else [f"older_than={before}"]
     given += [] if least is None else [f"retain_last={least}"]
-    yield EngineCall("iceexplore", f"lab.expire_snapshots({', '.join(given)})", "for tables that are labs")
+    yield EngineCall("iceexplore", f"lab.expire_snapshots({', '.join(given)})", "for tables made by ix.create")
 
 
 def _age(ms: int) -> str:

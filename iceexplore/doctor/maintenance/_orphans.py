@@ -513,7 +513,7 @@ def _calls(
     yield EngineCall(
         "iceexplore",
         f"lab.remove_orphan_files({now_ms - limit})",
-        "for tables that are labs; keeps older metadata files",
+        "for tables made by ix.create; keeps older metadata files",
     )
 
 

@@ -97,7 +97,7 @@ MODES: dict[int, Mode] = _modes(
     (49, "An equality delete has no columns, or a column of it was dropped.", "iceberg-go#1951"),
     # V4 trees
     (50, "A content type is at a level where it is not allowed; there are more than two levels, or not one root.", _PROPOSAL),
-    (51, "A manifest deletion vector is for no manifest of the root, is there twice, is out of range, or is ill-formed.", _PROPOSAL),
+    (51, "A manifest deletion vector applies to no manifest of the root, occurs twice, is out of range, or is malformed.", _PROPOSAL),
     (52, "An entry has deletion_vector or manifest_stats without being of their content types, or lacks them.", _PROPOSAL),
     (53, "Counts or aggregated statistics of a manifest's entry disagree with the manifest.", _PROPOSAL),
     (54, "A leaf was written again with changed data, or a commit's own files are in an EXISTING manifest.", _PROPOSAL),

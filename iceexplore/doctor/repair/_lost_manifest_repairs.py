@@ -147,7 +147,7 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
     back = _rows_back(draft, made, data, with_found=True)
     files = [name for one in data for name in build.to_pylist(one.found.entries["location"])]
     return _step(
-        "Register files without a manifest again", text, found, in_folder, certain=False, rows_back=back,
+        "Re-register files that no manifest lists", text, found, in_folder, certain=False, rows_back=back,
         **_calls(files, deletes=not data),
     )  # fmt: skip
 

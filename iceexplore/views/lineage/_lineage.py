@@ -274,7 +274,9 @@ class _Trace:
         key = (str(reference), _place(state) if reference.catalog is None else "")
         if key not in self._found:
             if len(self._found) >= _MOST_SOURCES:
-                return LineageSource(reference, "not opened", notes=(f"not opened: {_MOST_SOURCES} sources are",))
+                return LineageSource(
+                    reference, "not opened", notes=(f"not opened: the limit of {_MOST_SOURCES} sources is reached",)
+                )
             self._found[key] = self._open(reference, state)
         found = self._found[key]
         notes = (found.note,) if found.note else ()
