@@ -142,7 +142,7 @@ def keep_root_manifests(draft: Draft, found: list[Finding]) -> Step:
                 one.pop("manifests", None)
     text = (
         "Removes manifest-list from snapshots that have a root-manifest: a snapshot has one of the two. Readers that "
-        "took the list return other rows now."
+        "used the list now return different rows."
     )
     return step_of("Keep the root manifest", text, found, certain=False, rows_back=None, rows_lost=None)
 
