@@ -49,7 +49,7 @@ class TableState:
     @property
     def name(self) -> str:
         """The catalog's identifier, or the last part of the location."""
-        return self.opened.name or self.metadata.location.rstrip("/").rpartition("/")[2] or "table"
+        return self.opened.name_of(self.metadata.location, "table")
 
     @property
     def storage(self) -> Storage:

@@ -22,8 +22,20 @@ from iceexplore.inspect._content import (
 from iceexplore.inspect._log import rows_table
 from iceexplore.inspect._source import DELETES, in_parallel
 
-__all__ = ["PUFFIN_BLOBS_SCHEMA", "VECTORS", "build_puffin_blobs"]
+__all__ = ["BLOB_FIELDS", "PUFFIN_BLOBS_SCHEMA", "VECTORS", "build_puffin_blobs"]
 
+#: The columns of a blob that its footer has and that need no table.
+BLOB_FIELDS = (
+    pa.field("snapshot_id", pa.int64()),
+    pa.field("sequence_number", pa.int64()),
+    pa.field("offset", pa.int64()),
+    pa.field("length", pa.int64()),
+    pa.field("compression_codec", pa.string()),
+    pa.field("ndv", pa.int64()),
+    pa.field("cardinality", pa.int64()),
+    pa.field("referenced_data_file", pa.string()),
+    pa.field("properties", pa.map_(pa.string(), pa.string())),
+)
 PUFFIN_BLOBS_SCHEMA = build.schema(
     [
         pa.field("file_path", pa.string()),
@@ -32,15 +44,7 @@ PUFFIN_BLOBS_SCHEMA = build.schema(
         pa.field("type", pa.string()),
         pa.field("fields", pa.list_(pa.int32())),
         pa.field("columns", pa.list_(pa.string())),
-        pa.field("snapshot_id", pa.int64()),
-        pa.field("sequence_number", pa.int64()),
-        pa.field("offset", pa.int64()),
-        pa.field("length", pa.int64()),
-        pa.field("compression_codec", pa.string()),
-        pa.field("ndv", pa.int64()),
-        pa.field("cardinality", pa.int64()),
-        pa.field("referenced_data_file", pa.string()),
-        pa.field("properties", pa.map_(pa.string(), pa.string())),
+        *BLOB_FIELDS,
     ]
 )
 

@@ -44,7 +44,7 @@ class ViewState:
     @property
     def name(self) -> str:
         """The catalog's identifier, or the last part of the location."""
-        return self.opened.name or self.metadata.location.rstrip("/").rpartition("/")[2] or "view"
+        return self.opened.name_of(self.metadata.location, "view")
 
     @property
     def storage(self) -> Storage:

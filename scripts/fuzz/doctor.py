@@ -185,11 +185,11 @@ class DoctorCases:
         """Choose damages, write the table, and change one of its files, or none."""
         count = rng.choices(list(_DAMAGES), list(_DAMAGES.values()))[0]
         first = self._choose(rng, [s for s in self.seeds if bool(s.damage) == bool(count)])
-        image, told, opens = self.image(first), first.name, first.opens
+        image, text, opens = self.image(first), first.name, first.opens
         if count == 2:
             # of the same table, whose folder has not moved, and which is opened in the same way
             other = self._choose(rng, [s for s in self.seeds if s.base == first.base and s.damage and not s.opens])
-            told += f", then {other.name}"
+            text += f", then {other.name}"
             with contextlib.suppress(Exception):  # it comes as far as what the first one left allows
                 self._damage(image, other)
             image = self._after(image)
@@ -199,13 +199,13 @@ class DoctorCases:
         for _ in range(times):
             file = rng.choice(rng.choices(([image.metadata], image.live, list(files)), (35, 50, 15))[0])
             if file in files:
-                told += f"; {Path(file).name}: {_change(files, file, rng)}"
+                text += f"; {Path(file).name}: {_change(files, file, rng)}"
         self._begin(Image(files, "", ()))
         table = self.place / "t" / opens
         look = partial(examine, table, self.out, rng, tree=first.base not in ("v1", "v2", "v3", "v4"),
                        everything=self.everything)  # fmt: skip
         try:
-            yield Case(file, told, lambda: self._unchanged(look(), files).result())
+            yield Case(file, text, lambda: self._unchanged(look(), files).result())
         finally:
             shutil.rmtree(self.out, ignore_errors=True)
 

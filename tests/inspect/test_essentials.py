@@ -53,7 +53,7 @@ def test_an_80_column_terminal_shows_names_and_sizes(trips: ix.Table) -> None:
         raw = repr(trips.inspect.data_files()).split("\n")
     assert max(map(len, lines)) <= 80
     assert lines[0].split()[0] == "name" and lines[0].split()[-2:] == ["rows", "bytes"]
-    assert len(set(lines[1:13])) == len(trips.inspect.data_files()) == 12, "every file can be told from the others"
+    assert len(set(lines[1:13])) == len(trips.inspect.data_files()) == 12, "every file has a name of its own"
     assert raw[0].split()[0] == "content"
 
 

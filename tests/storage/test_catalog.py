@@ -11,6 +11,7 @@ import pytest
 
 from iceexplore.errors import AccessDeniedError, CatalogError, OptionError, OutsideRootsError
 from iceexplore.storage import list_versions, open_source, open_version, reopen
+from tests.helpers.http_answers import answering
 from tests.storage.tables_on_disk import document, make_table
 
 
@@ -152,9 +153,6 @@ def test_a_table_whose_file_only_the_catalog_may_read(catalog: Any, monkeypatch:
 
 def test_a_rest_catalogs_answer_that_pyiceberg_cannot_parse(tmp_path: Path) -> None:
     """A REST catalog that answers with a type that PyIceberg does not know."""
-    import threading
-    from http.server import BaseHTTPRequestHandler, HTTPServer
-
     doc = document(f"file://{tmp_path}/t", **{"format-version": 3, "next-row-id": 0})
     doc["schemas"][0]["fields"].append({"id": 2, "name": "v", "required": False, "type": "nosuchtype"})
     make_table(tmp_path / "t", {"00003-x.metadata.json": doc})
@@ -164,32 +162,18 @@ def test_a_rest_catalogs_answer_that_pyiceberg_cannot_parse(tmp_path: Path) -> N
         "/v1/namespaces/db/tables/v": {"metadata-location": location, "metadata": doc, "config": {"token": "t"}},
     }
 
-    class Rest(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            found = answers.get(self.path.partition("?")[0])
-            body = json.dumps(
-                found or {"error": {"message": "none", "type": "NoSuchTableException", "code": 404}}
-            ).encode()
-            self.send_response(200 if found else 404)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    missing = {"error": {"message": "none", "type": "NoSuchTableException", "code": 404}}
 
-        def log_message(self, *args: Any) -> None:
-            pass
+    def answer(path: str) -> tuple[int, str, bytes]:
+        found = answers.get(path)
+        return (200 if found else 404), "application/json", json.dumps(found or missing).encode()
 
-    server = HTTPServer(("127.0.0.1", 0), Rest)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        properties = {"type": "rest", "uri": f"http://127.0.0.1:{server.server_port}"}
+    with answering(answer) as url:
+        properties = {"type": "rest", "uri": url}
         opened = open_source("db.v", catalog="rest", properties=properties)
         assert opened.version == 3 and opened.document == doc and opened.catalog_table is None
         with pytest.raises(CatalogError, match=r"no table db.none"):
             open_source("db.none", catalog="rest", properties=properties)
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.mark.parametrize(

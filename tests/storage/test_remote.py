@@ -24,6 +24,7 @@ from iceexplore.errors import (
 from iceexplore.storage import list_versions, open_source, open_version, reopen
 from iceexplore.storage.stores._faults import translate
 from iceexplore.storage.stores._remote import FileIOBackend, remote_backend
+from tests.helpers.http_answers import answering
 from tests.storage.tables_on_disk import document, name_of, snapshots
 
 # fsspec's memory file system: any file system that fsspec knows goes this way -----------------------------------------
@@ -356,34 +357,13 @@ def test_a_refusal_is_raised_by_every_question(memory: Any, monkeypatch: pytest.
 
 def test_s3_refuses_with_403(s3: dict[str, str]) -> None:
     """A server that answers 403 to everything, as S3 does to wrong keys."""
-    import threading
-    from http.server import BaseHTTPRequestHandler, HTTPServer
-
-    class Refuse(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>'
-            self.send_response(403)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
-
-        do_HEAD = do_GET
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Refuse)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    body = b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>'
+    with answering(lambda path: (403, "application/xml", body)) as url:
         for io in ("pyiceberg.io.pyarrow.PyArrowFileIO", "pyiceberg.io.fsspec.FsspecFileIO"):
-            refused = {**s3, "s3.endpoint": f"http://127.0.0.1:{server.server_port}", "py-io-impl": io}
+            refused = {**s3, "s3.endpoint": url, "py-io-impl": io}
             for source in ("s3://bucket/t", "s3://bucket/t/metadata/v1.metadata.json"):
                 with pytest.raises(AccessDeniedError, match="refused"):
                     open_source(source, properties=refused)
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def test_googles_store_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import text
 
 import iceexplore as ix
+from tests.helpers.http_answers import answering
 from tests.storage.tables_on_disk import document, make_table
 from tests.views.view_documents import UUID, version, view, write_view
 
@@ -56,28 +55,14 @@ def rest(warehouse: Path) -> Iterator[dict[str, str]]:
         f"{base}/views/gone": {**sent, "metadata-location": f"{location}.metadata.json"},
     }  # fmt: skip
 
-    class Rest(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            found = answers.get(self.path.partition("?")[0])
-            kind = "NoSuchViewException" if "/views/" in self.path else "NoSuchTableException"
-            body = json.dumps(found or {"error": {"message": "none", "type": kind, "code": 404}}).encode()
-            self.send_response(200 if found else 404)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
+    def answer(path: str) -> tuple[int, str, bytes]:
+        found = answers.get(path)
+        kind = "NoSuchViewException" if "/views/" in path else "NoSuchTableException"
+        body = found or {"error": {"message": "none", "type": kind, "code": 404}}
+        return (200 if found else 404), "application/json", json.dumps(body).encode()
 
-        do_HEAD = do_GET
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Rest)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield {"type": "rest", "uri": f"http://127.0.0.1:{server.server_port}"}
-    server.shutdown()
-    server.server_close()
+    with answering(answer) as url:
+        yield {"type": "rest", "uri": url}
 
 
 def test_a_rest_catalog(rest: dict[str, str], warehouse: Path) -> None:

@@ -412,7 +412,7 @@ def test_rows_of_every_kind_of_file_lead_to_their_nodes(trips: ix.Table, key: st
             assert (tree.node(i).location, tree.node(i).fields["record_count"]) == (path, count)
     for i in filter(None, set(found)):
         back = row_of_node(trips.state, node, key, table, tree.node(i))
-        assert back is not None and found[back] == i, "vectors in one file are told apart by their offsets"
+        assert back is not None and found[back] == i, "vectors in one file have different offsets"
 
 
 def test_the_name_of_a_row_is_its_first_column(trips: ix.Table, widget: Explorer) -> None:

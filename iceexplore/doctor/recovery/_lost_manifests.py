@@ -28,7 +28,7 @@ _COUNTED = (("added", Status.ADDED), ("existing", Status.EXISTING), ("deleted", 
 
 @dataclass(frozen=True)
 class LostManifest:
-    """One lost manifest; or several of one commit that the same snapshots list, whose files cannot be told apart.
+    """One lost manifest, or several of one commit that the same snapshots list: their files cannot be distinguished.
 
     Attributes
     ----------

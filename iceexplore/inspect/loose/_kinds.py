@@ -23,6 +23,7 @@ from iceexplore.formats import (
     read_rows,
     whole_file,
 )
+from iceexplore.inspect._puffin import BLOB_FIELDS
 from iceexplore.inspect.loose._vectors import manifest_vectors
 from iceexplore.inspect.view_tables._build import version_rows
 from iceexplore.manifests import Manifest, open_manifest, role_of
@@ -47,15 +48,7 @@ BLOBS = build.schema(
         pa.field("ordinal", pa.int64()),
         pa.field("type", pa.string()),
         pa.field("fields", pa.list_(pa.int32())),
-        pa.field("snapshot_id", pa.int64()),
-        pa.field("sequence_number", pa.int64()),
-        pa.field("offset", pa.int64()),
-        pa.field("length", pa.int64()),
-        pa.field("compression_codec", pa.string()),
-        pa.field("ndv", pa.int64()),
-        pa.field("cardinality", pa.int64()),
-        pa.field("referenced_data_file", pa.string()),
-        pa.field("properties", pa.map_(pa.string(), pa.string())),
+        *BLOB_FIELDS,
     ]
 )
 SNAPSHOTS = build.schema(

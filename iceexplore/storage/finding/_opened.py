@@ -69,6 +69,10 @@ class Opened:
     catalog_table: Any | None
     source: Source
 
+    def name_of(self, location: str, default: str) -> str:
+        """Return the catalog's identifier, or else the last part of the base location in the metadata."""
+        return self.name or location.rstrip("/").rpartition("/")[2] or default
+
 
 def make_opened(
     storage: Storage,
