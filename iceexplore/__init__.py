@@ -121,6 +121,7 @@ _PACKAGES = (
     "cli",
     "commits",
     "deletes",
+    "delta",
     "doctor",
     "errors",
     "expressions",

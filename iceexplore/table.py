@@ -553,7 +553,7 @@ class Table:
         ref
             A branch or tag.
         version
-            The number of a metadata file.
+            The number of a metadata file; of a Delta table, a version of the table.
 
         Raises
         ------
@@ -1190,6 +1190,7 @@ class Table:
         """
         from iceexplore.doctor import Maintenance
 
+        self._state.refuse_delta("Iceberg's procedures do not apply to it; OPTIMIZE and VACUUM of Delta maintain it.")
         return Maintenance(self._state, Simulation)
 
     # Commits ---------------------------------------------------------------------------------------------------------
@@ -1255,6 +1256,7 @@ class Table:
 
         See `iceexplore.graph.write_bundle`.
         """
+        self._state.refuse_delta("its log cannot be redacted, so it cannot be bundled. Send the folder itself.")
         return graph.write_bundle(self._state, path, redact=redact, deletes=deletes, overwrite=overwrite)
 
     def close(self) -> None:

@@ -24,8 +24,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 #: Top to bottom, as in ARCHITECTURE.md: a package imports only those below it.
 HOUSE = (
     "cli", "faces", "widgets", "labs", "on_spark", "doctor", "verification", "commits", "writing", "reading",
-    "planning", "expressions", "inspect", "graph", "views", "manifests", "deletes", "formats", "metadata", "storage",
-    "render", "errors", "arrow",
+    "planning", "expressions", "inspect", "graph", "views", "manifests", "delta", "deletes", "formats", "metadata",
+    "storage", "render", "errors", "arrow",
 )  # fmt: skip
 
 #: Modules in a folder: beyond, it holds more than one theme.
@@ -251,6 +251,7 @@ TRANSFORM_NAMES = {name for cls in TRANSFORMS for name in (cls.name, cls.spark_n
 OTHER_MEANINGS = {
     ("writing/_column_metrics.py", "truncate"),
     ("writing/_type_strings.py", "void"),
+    ("delta/_schema.py", "void"),
     ("graph/redaction/_words.py", "identity"),
 }
 #: Functions that compare their argument, or look it up.

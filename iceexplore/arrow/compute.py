@@ -63,6 +63,7 @@ __all__ = [
     "list_parent_indices",
     "list_value_length",
     "make_struct",
+    "map_lookup",
     "match_substring",
     "match_substring_regex",
     "max",
@@ -234,6 +235,7 @@ if TYPE_CHECKING:
     list_flatten: _Column
     list_parent_indices: _Column
     list_value_length: _Column
+    map_lookup: _Column
     max_element_wise: _Values
     min_element_wise: _Values
     multiply: _Values
@@ -300,6 +302,7 @@ else:
         list_parent_indices,
         list_value_length,
         make_struct,
+        map_lookup,
         match_substring,
         match_substring_regex,
         max,

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from iceexplore.errors import Problems, TableChangedError, problem
+from iceexplore.delta import table_document
+from iceexplore.errors import Problems, TableChangedError, UnsupportedError, problem
 from iceexplore.manifests import Manifest, ManifestReader
 from iceexplore.metadata import Schema, Snapshot, TableMetadata, parse_table_metadata
 from iceexplore.storage import CatalogLike, Opened, SourceLike, Storage, open_source, reopen
@@ -61,6 +62,11 @@ class TableState:
         """The metadata file's location, as the table spells it."""
         return self.opened.metadata_location
 
+    def refuse_delta(self, what: str) -> None:
+        """Raise an error for a Delta table; ``what`` is a sentence that says what is not possible, and what is."""
+        if self.opened.is_delta:
+            raise UnsupportedError(f"{self.name} is a Delta table: {what}")
+
     def root(self, snapshot: Snapshot | None = None) -> Manifest | None:
         """Return the manifest list or root manifest of a snapshot (default: the selected one); None without one."""
         wanted = snapshot or self.snapshot
@@ -97,6 +103,8 @@ def state_of(opened: Opened, *, strict: bool = False, travel: str | None = None)
     problems = Problems(strict=strict)
     for item in opened.problems:
         problems.add(item)
+    if opened.is_delta and not opened.document:
+        opened = replace(opened, document=table_document(opened.storage, opened.storage.folder, problems))
     metadata = parse_table_metadata(opened.document, opened.metadata_location, problems)
 
     def guessed(location: str, prefix: str, folder: str) -> None:

@@ -53,6 +53,9 @@ def travel(
         raise OptionError(
             "at() takes exactly one of snapshot=, timestamp=, ref=, version=; got " + (", ".join(given) or "none")
         )
+    if version is not None and state.opened.is_delta:
+        found = _snapshot(state, version)  # a snapshot of a Delta table has its version as its id
+        return _showing(state, found, travel=f"version {found.snapshot_id}")
     if version is not None:
         opened = open_version(state.opened, version)
         other = state_of(opened, strict=state.problems.strict, travel=f"metadata version {version}")

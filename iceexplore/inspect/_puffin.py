@@ -53,6 +53,11 @@ PUFFIN_BLOBS_SCHEMA = build.schema(
 VECTORS = ByLeaf(deletion_vectors_maker, contents=DELETES, parts=("entries", "partition"))
 
 
+def is_bare(state: TableState, location: str) -> bool:
+    """Return whether vectors are in a file of Delta's own format, which has no footer and no blobs."""
+    return state.opened.is_delta and location.endswith(".bin")
+
+
 def build_puffin_blobs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield the blobs of the metadata's statistics files and the snapshot's deletion-vector files; reads footers."""
     files: list[tuple[str, str, int | None]] = [
@@ -63,7 +68,8 @@ def build_puffin_blobs(state: TableState, schema: pa.Schema) -> Iterator[pa.Tabl
         found = build.to_pylist(pc.unique(table.column("file_path")).drop_null())
         places |= dict.fromkeys(found, "manifest deletion vectors")
     for table in VECTORS.build(state, deletion_vectors_schema(state)):
-        places |= dict.fromkeys(build.to_pylist(pc.unique(table.column("file_path"))), "deletion vectors")
+        found = build.to_pylist(pc.unique(table.column("file_path")))
+        places |= dict.fromkeys((place for place in found if not is_bare(state, place)), "deletion vectors")
     files += [(place, used_as, None) for place, used_as in places.items()]
     yield from in_parallel(state, lambda file: _blobs(state, schema, *file), files)
 

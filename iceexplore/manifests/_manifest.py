@@ -70,6 +70,8 @@ class Manifest:
         two entries with the same ordinal.
     stored_rows
         Number of rows in the file, which may differ from the number of entries.
+    logged_from
+        For the root of a Delta table's version, the first ordinal that is not in the tree but in the log; else None.
     problems
         Problems found while reading this file. Parts that are decoded later add to the reader's problems.
     """
@@ -91,6 +93,7 @@ class Manifest:
         report: Problems | None = None,
         root_row: int | None = None,
         stored: int | None = None,
+        logged: int | None = None,
         claims: RootClaims | None = None,
     ) -> None:
         self.location = location
@@ -107,6 +110,7 @@ class Manifest:
         self._report = Problems() if report is None else report
         self.root_row = root_row
         self.stored_rows = len(entries) if stored is None else stored
+        self.logged_from = logged
         self._contradicted: set[tuple[int, str]] = set()
         #: For a root, what it claims about its manifests; for a leaf, what its root claims about it.
         self.claims = claims

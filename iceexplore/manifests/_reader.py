@@ -12,7 +12,10 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
+from iceexplore.delta import commit_version
 from iceexplore.errors import FormatError, IceexploreError, OptionError, Problem, Problems, problem
+from iceexplore.manifests._delta_form import DeltaForm
+from iceexplore.manifests._delta_root import composed_root, tree_root
 from iceexplore.manifests._inline_v1 import inline_root
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import apply_manifest_dvs
@@ -96,6 +99,7 @@ class ManifestReader:
         self.problems = problems
         self.seen: set[str] = set()
         self._meaning = TableTypes.of(metadata)
+        self._delta = DeltaForm.of(metadata)
         self._kept = _Kept()
 
     def root(self, snapshot: Snapshot) -> Manifest:
@@ -115,14 +119,27 @@ class ManifestReader:
             where = f"{self.metadata.location}#snapshot {snapshot.snapshot_id}"
             text = "The snapshot has no manifest list, no root manifest and no manifests."
             return self._noted(Manifest.empty("", (problem("metadata-invalid", where, text),), is_root=True))
-        source = Source(self.storage, location, kind="manifest-list")
         try:
-            part = source.parts({"entries"})["entries"]
+            part, load = self._root_part(location)
         except IceexploreError as error:
             return self._noted(Manifest.empty(location, (_problem_of(error, location),), is_root=True))
         key = (location, snapshot.snapshot_id)
         found = self._kept.get(key, part)
-        return self._noted(found or self._kept.put(key, part, self._made_root(location, part, snapshot, source)))
+        return self._noted(found or self._kept.put(key, part, self._made_root(location, part, snapshot, load)))
+
+    def _root_part(self, location: str) -> tuple[Part, Loader]:
+        if self._delta is not None and commit_version(location) is not None:
+            return composed_root(self._delta, self.storage, location, self._older_trees)
+        source = Source(self.storage, location, kind="manifest-list")
+        part = source.parts({"entries"})["entries"]
+        return part, _loader(source, {"entries": part}, self._delta)
+
+    def _older_trees(self, version: int) -> Iterator[tuple[int, str]]:
+        """Yield the version and location of the roots of a Delta table's trees before a version, newest first."""
+        for snapshot in sorted(self.metadata.snapshots, key=lambda s: -s.snapshot_id):
+            location = self.root_location(snapshot) if snapshot.snapshot_id < version else None
+            if location and commit_version(location) is None:
+                yield snapshot.snapshot_id, location
 
     def root_location(self, snapshot: Snapshot) -> str | None:
         """Return the location of a snapshot's manifest list or root manifest, as in `seen`; None without one."""
@@ -131,10 +148,12 @@ class ManifestReader:
             return location
         return joined(location, self.metadata.location)
 
-    def _made_root(self, location: str, part: Part, snapshot: Snapshot, source: Source) -> Manifest:
+    def _made_root(self, location: str, part: Part, snapshot: Snapshot, load: Loader) -> Manifest:
         if part.head.dialect.has_root_manifest:
-            loader = _loader(source, {"entries": part})
-            made = v4_root(location, part, snapshot, self._meaning, loader, self.problems)
+            if self._delta is not None and commit_version(location) is None and self._delta.wrote(part.head):
+                version = snapshot.snapshot_id
+                part = tree_root(self._delta, part, self.storage, location, version, self._older_trees(version))
+            made = v4_root(location, part, snapshot, self._meaning, load, self.problems)
             return self._compared(made, snapshot)
         if not part.head.is_root:
             item = problem("file-corrupt", location, "The file is a manifest, not a manifest list.")
@@ -246,7 +265,9 @@ class ManifestReader:
     def _compared(self, root: Manifest, snapshot: Snapshot) -> Manifest:
         """Return a root to whose problems contradictions with the snapshot are added: its id and its summary."""
         found = other_snapshot_problems(root.location, root.header, snapshot.snapshot_id)
-        found += total_problems(root.location, root.entries, root.dialect, root.dv_rows, snapshot.summary)
+        # Below a root of the proposal that continues a Delta table, too, vectors are on the entries of data files.
+        form = root.dialect if self._delta is None else Dialect.V4_DRAFT
+        found += total_problems(root.location, root.entries, form, root.dv_rows, snapshot.summary)
         root.problems = (*root.problems, *found)
         root.claims = RootClaims(root, self._meaning)
         return root
@@ -291,6 +312,8 @@ class ManifestReader:
         twin = None if same is None else self._kept.twin(same, part)
         if twin is not None:
             return self._kept.put(key, part, twin.under(root, index), root, same)
+        load = _loader(source, got, self._delta)
+        part = load("entries")
         head = part.head
         if head.is_root:
             what = "root manifest" if head.dialect.has_root_manifest else "manifest list"
@@ -330,7 +353,7 @@ class ManifestReader:
             length=head.length,
             problems=tuple(problems),
             reader_schema=head.reader_schema,
-            load=_loader(source, got),
+            load=load,
             meaning=self._meaning,
             spec_id=parent.partition_spec_id,
             report=self.problems,
@@ -482,11 +505,16 @@ def _own_meaning(header: ManifestHeader) -> tuple[TableTypes, int | None]:
     return TableTypes(types, specs), spec_id
 
 
-def _loader(source: Source, got: dict[str, Part]) -> Loader:
+def _loader(source: Source, got: dict[str, Part], delta: DeltaForm | None = None) -> Loader:
+    """Return a loader of a file's parts; those of a manifest that Delta wrote are converted to the table's form."""
+
     def load(name: str) -> Part:
         if name not in got:
             got.update(source.parts({name}))
-        return got[name]
+        part = got[name]
+        if delta is None or not delta.wrote(part.head):
+            return part
+        return delta.adapted(name, part, source.storage, source.location)
 
     return load
 

@@ -74,7 +74,8 @@ def check_vector(state: TableState, place: Place, entry: Mapping[str, Any], puff
         text = "The deletion vector names no data file, so it applies to none (spec, 143 referenced_data_file)."
         out.say(place, "delete-scope", text, field="referenced_data_file")
     whole = True  # no problem of the enclosing Puffin file is known
-    if where["inline_content"] is None and entry["location"]:
+    in_puffin = not (state.opened.is_delta and place.location.endswith(".bin"))  # Delta's files have no footer
+    if where["inline_content"] is None and entry["location"] and in_puffin:
         bare = bare_vector_problem(place.location, where["offset"] or 0)
         if bare is not None:
             out.add(place, bare)

@@ -51,7 +51,6 @@ def test_a_warehouse_lists_its_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({"_delta_log/00.json": b"{}\n{}", "a.parquet": b""}, "Delta Lake"),
         ({".hoodie/hoodie.properties": b"", "a.parquet": b""}, "Hudi"),
         ({"a.parquet": b"", "b.parquet": b""}, "2 Parquet files"),
         ({"a.csv": b"", "x": b""}, "1 CSV files"),

@@ -40,6 +40,7 @@ __all__ = [
     "numbers",
 ]
 
+_MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], pa.int32())
 _COUNTED = {"added": Status.ADDED, "existing": Status.EXISTING, "deleted": Status.DELETED}
 
 
@@ -54,25 +55,37 @@ def upgraded_rows(state: TableState, root: Manifest) -> EntryBatch:
     FormatError
         A manifest that has to be read is damaged.
     """
-    batch = EntryBatch(root.entries)
+    return upgrade_entries(_counted(state, root, EntryBatch(root.entries)), state.metadata)
+
+
+def _counted(state: TableState, root: Manifest, batch: EntryBatch) -> EntryBatch:
+    """Return the rows of a root with the counts of its manifests; those without all counts are read."""
     stated = build.to_pylist(batch.entries["manifest_stats"])
-    lacking = [i for i, stats in enumerate(stated) if stats is None or any(v is None for v in stats.values())]
-    if lacking:
-        for row, leaf in zip(lacking, state.reader.leaves(root, lacking), strict=True):
-            given = {k: v for k, v in (stated[row] or {}).items() if v is not None}
-            stated[row] = {**_counts(readable(leaf)), **given}
-        counts = pa.array([sum(s[f"{name}_files_count"] for name in _COUNTED) for s in stated], pa.int64())
-        batch = batch.with_columns(
-            manifest_stats=pa.array(stated, batch.entries.schema.field("manifest_stats").type),
-            record_count=pc.coalesce(batch.entries["record_count"], counts),
-        )
-    return upgrade_entries(batch, state.metadata)
+    is_leaf = bool_array(pc.is_in(batch.entries["content_type"], _MANIFESTS)).tolist()
+    lacking = [
+        i
+        for i, stats in enumerate(stated)
+        if is_leaf[i] and (stats is None or any(value is None for value in stats.values()))
+    ]
+    if not lacking:
+        return batch
+    for row, leaf in zip(lacking, state.reader.leaves(root, lacking), strict=True):
+        given = {k: v for k, v in (stated[row] or {}).items() if v is not None}
+        stated[row] = {**_counts(readable(leaf)), **given}
+    counts = [sum(s[f"{name}_files_count"] for name in _COUNTED) if s else None for s in stated]
+    return batch.with_columns(
+        manifest_stats=pa.array(stated, batch.entries.schema.field("manifest_stats").type),
+        record_count=pc.coalesce(batch.entries["record_count"], pa.array(counts, pa.int64())),
+    )
 
 
 def _counts(leaf: Manifest) -> dict[str, Any]:
-    status = np.asarray(whole(leaf.entries["status"]).fill_null(int(Status.EXISTING)))
-    rows = np.asarray(whole(leaf.entries["record_count"]).fill_null(0))
-    sequence = np.asarray(whole(leaf.entries["sequence_number"]).fill_null(0))[status != Status.DELETED]
+    entries = leaf.entries
+    if leaf.dialect.deletion_vectors_on_entries:  # one row has a data file and its vector
+        entries = entries.filter(pc.not_equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
+    status = np.asarray(whole(entries["status"]).fill_null(int(Status.EXISTING)))
+    rows = np.asarray(whole(entries["record_count"]).fill_null(0))
+    sequence = np.asarray(whole(entries["sequence_number"]).fill_null(0))[status != Status.DELETED]
     out: dict[str, Any] = {"min_sequence_number": int(sequence.min()) if len(sequence) else 0}
     for name, wanted in _COUNTED.items():
         out[f"{name}_files_count"] = int((status == wanted).sum())
@@ -276,7 +289,7 @@ def begin(writer: CommitWriter) -> Draft:
     if root is None:
         rows = EntryBatch.empty()
     elif readable(root).dialect in ("v4-proposal", "v4-draft"):
-        rows = root_batch(root)
+        rows = _counted(state, root, root_batch(root))
     else:
         rows = upgraded_rows(state, root)
     entries = rows.entries

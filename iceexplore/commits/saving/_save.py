@@ -188,6 +188,10 @@ class _Saver:
 
     def run(self) -> Saved:
         """Write everything to the folder under construction."""
+        self.state.refuse_delta(
+            "its snapshots are versions in a Delta log, which cannot be saved as Iceberg metadata. Copy the folder "
+            "itself: ix.open opens the copy."
+        )
         self._data_files()
         self._trees()
         current = self._documents()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ Rows = npt.NDArray[np.int64]
 _FILE_PATH_ID = 2147483546
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
 _GONE = (Status.DELETED, Status.REPLACED)
+#: Line of a Delta table's files that no tree has yet.
+_LOGGED = "in the Delta log, not in the tree yet"
 _LEVEL_OF_MANIFESTS = 4
 _LEVEL_OF_FILES = 5
 
@@ -130,7 +133,10 @@ class EntryNodes:
             else:
                 own = problems.at(f"{manifest.location}#entry {entry['ordinal']}")
                 about = (partitions[i], paths[i], problems, own, reasons[i])
-                out.append(self._file(parent, snapshot, (*at, row), entry, *about))
+                node = self._file(parent, snapshot, (*at, row), entry, *about)
+                if manifest.logged_from is not None and entry["ordinal"] >= manifest.logged_from:
+                    node = replace(node, lines=(*node.lines, _LOGGED))
+                out.append(node)
         return out
 
     def _manifest(

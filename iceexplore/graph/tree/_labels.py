@@ -92,6 +92,8 @@ def manifest_lines(
     added, existing, deleted = (stats.get(f"{s}_files_count") for s in ("added", "existing", "deleted"))
     if not own and added is not None and existing is not None and deleted is not None:
         parts = [amount(added + existing, "file")] + ([f"{deleted:,} deleted earlier"] if deleted else [])
+    if added is existing is deleted is None:
+        parts = ["counts unknown"]
     rows = [stats.get("added_rows_count"), stats.get("existing_rows_count")]
     size = entry["file_size_in_bytes"]
     second = [] if None in rows else [amount(sum(r for r in rows if r is not None), "row")]
@@ -103,7 +105,8 @@ def manifest_lines(
         count = "some" if removed.entries is None else f"{removed.entries:,}"
         total = None if added is None or existing is None or deleted is None else added + existing + deleted
         vectors = "a manifest DV" if len(removed.rows) == 1 else "manifest DVs"
-        lines.append(f"{count}{'' if total is None else f' of {total:,}'} entries removed by {vectors}")
+        what = "entry" if count == "1" and total is None else "entries"
+        lines.append(f"{count}{'' if total is None else f' of {total:,}'} {what} removed by {vectors}")
     if entry["referenced_file"] and labels != "counts":
         lines.append(f"for {basename(entry['referenced_file'])}")
     if partitions and labels != "counts":

@@ -76,6 +76,8 @@ def live_totals(entries: pa.Table, dv_rows: Mapping[str, Sequence[int]]) -> Live
         if rows is not None:
             rows = None if records.null_count else rows + int(pc.sum(records).as_py() or 0)
         found += [held, rows]
+    if found[0] is None:  # the manifests' counts are unknown: perhaps vectors are on the entries of data files, too
+        found[2:] = [None, None]
     return LiveTotals(*found)
 
 

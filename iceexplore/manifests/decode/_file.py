@@ -39,7 +39,10 @@ PARTS = frozenset({"entries", "partition", "stats"})
 
 @dataclass(frozen=True)
 class Head:
-    """Header facts of a file: its size in bytes and rows; ``whole`` is false if damage lost some of its records."""
+    """Header facts of a file: its size in bytes and rows; ``whole`` is false if damage lost some of its records.
+
+    ``logged`` is the first row that is not in the file but in the log of a Delta table; None in all other files.
+    """
 
     header: ManifestHeader
     reader_schema: ReaderSchema
@@ -48,6 +51,7 @@ class Head:
     length: int
     whole: bool = True
     rows: int = 0
+    logged: int | None = None
 
 
 @dataclass(frozen=True)

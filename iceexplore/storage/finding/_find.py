@@ -28,6 +28,8 @@ from iceexplore.storage.stores._backend import Entry
 __all__ = ["FoundFolder", "find_table", "found_folder", "missing_path", "table_folder", "tables_below"]
 
 _MOST_LOOSE = 64
+#: The folder of a Delta table's log. `delta` has it too, but is above this package.
+_DELTA_LOG = "_delta_log"
 #: Java, PyIceberg and Spark write the UUID among the first keys of a metadata file; early drafts of views have none.
 _HEAD = 4096
 _TELLING = re.compile(rb'"(table-uuid|current-snapshot-id|view-uuid|current-version-id|version-log)"\s*:')
@@ -75,6 +77,8 @@ def find_table(storage: Storage, picker: Picker, root: str, version: int | str |
     pick = _loose(picker, entries, version)
     if pick is not None:
         return table_folder(pick.real), pick
+    if picker.kind == TABLE and any(e.is_folder and basename(e.real) == _DELTA_LOG for e in entries):
+        return root, Pick(join(root, _DELTA_LOG), {}, ("Metadata: made from the Delta log.",))
     # Listing a folder of a remote store costs a request.
     depth, folders, most = (6, 2_000, 100) if is_local(root) else (3, 50, 20)
     below = list(tables_below(storage, entries, depth, folders, most))
@@ -162,6 +166,7 @@ def found_folder(storage: Storage, place: str, entries: list[Entry]) -> FoundFol
 
     The names of metadata files are the same for both. What the beginning of one does not tell counts as a table.
     """
+    folders = {basename(entry.real) for entry in entries if entry.is_folder}
     for entry in entries:
         name = basename(entry.real)
         if not entry.is_folder and is_metadata_name(name):
@@ -169,7 +174,8 @@ def found_folder(storage: Storage, place: str, entries: list[Entry]) -> FoundFol
         if entry.is_folder and name == "metadata":
             inside = [e for e in storage.entries(entry.real) if not e.is_folder]
             files = [e for e in inside if is_metadata_name(basename(e.real))]
-            if files or any(basename(e.real) == HINT for e in inside):
+            # A Delta table with a tree has no metadata file.
+            if files or _DELTA_LOG in folders or any(basename(e.real) == HINT for e in inside):
                 return FoundFolder(place, bool(files) and _is_view(storage, files[0]))
     return None
 

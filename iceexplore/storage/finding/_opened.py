@@ -57,6 +57,8 @@ class Opened:
         The PyIceberg Table that it was opened from, None otherwise.
     source
         The arguments of `open_source`.
+    is_delta
+        True for a Delta table: the document is empty, and is made from its log (`iceexplore.delta`).
     """
 
     storage: Storage
@@ -68,6 +70,7 @@ class Opened:
     version: int | None
     catalog_table: Any | None
     source: Source
+    is_delta: bool = False
 
     def name_of(self, location: str, default: str) -> str:
         """Return the catalog's identifier, or else the last part of the base location in the metadata."""
@@ -94,6 +97,7 @@ def make_opened(
         version=parse_name(pick.real),
         catalog_table=table,
         source=asked,
+        is_delta=not pick.document,
     )
 
 
