@@ -130,8 +130,10 @@ plan.unrepaired                # what no step mends, with the reasons
 ```
 
 `plan.save("fixed")` writes the repaired table and its data files into a new folder, which opens anywhere. Each step
-says which rows come back or are lost, and whether its values follow from other evidence (`certain`) or are a guess.
-What one step brings to light is mended as well, in up to five rounds. The notebook
+says which rows come back or are lost, and whether its values follow from other evidence (`certain`) or are a guess. It
+mends all places of a fault, however many; the report lists the first ten. What one step brings to light is mended as
+well, in up to five rounds. A step after which its findings remain as they were is not repeated: it is shown as one
+without effect (`effective`), and the findings are in `plan.unrepaired`. The notebook
 [08_six_patients](../notebooks/08_six_patients.ipynb) finds, dates and mends six broken tables, with exercises.
 
 - Only what the report found is mended: `t.check(snapshots="all").repair()` mends older snapshots, too. Other snapshots

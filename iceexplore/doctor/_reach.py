@@ -18,8 +18,8 @@ from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import MOST_PLACES, Finding
-from iceexplore.doctor.model._hits import Hits
-from iceexplore.errors import IceexploreError
+from iceexplore.doctor.model._hits import DOCUMENTS, Hits
+from iceexplore.errors import PROBLEM_KINDS, IceexploreError
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, Manifest, concat_batches, whole
 from iceexplore.metadata import TableMetadata, parse_transform
 from iceexplore.planning import partition_codes, partition_texts
@@ -34,8 +34,6 @@ _NONE: _Longs = np.zeros(0, np.int64)
 #: Larger record counts are impossible.
 _MOST_ROWS = 2**50
 _MOST_TEXT = 200
-#: Suffixes of files that are not manifests and list no data files.
-_DOCUMENTS = (".json", ".gz", ".text")
 _UNPARTITIONED = "unpartitioned"
 #: Content types that count rows of the table; equality deletes count values to delete, and manifests count entries.
 _COUNTED = (int(ContentType.DATA), int(ContentType.POSITION_DELETE))
@@ -70,10 +68,26 @@ def measured(examination: Examination, findings: Sequence[Finding]) -> list[Find
             partitions=partitions,
             partition_count=count,
             follows=tuple(map(final, one.follows)),
-            _hits=None,
+            _hits=None if PROBLEM_KINDS[one.code].health else _located(examination, one.hits),
         )
 
     return list(map(final, findings))
+
+
+def _located(examination: Examination, hits: Hits) -> Hits:
+    """Return hits whose rows of the examined entries are manifests and ordinals, which outlive the examination."""
+    if not (hits.rows or hits.files):
+        return hits
+    files = examination.files
+    named = [np.flatnonzero(files.alive & np.asarray(pc.is_in(files.locations, some))) for some in hits.files]
+    rows = np.unique(np.concatenate([_NONE, *hits.rows, *named]))
+    if not len(rows):
+        return replace(hits, rows=(), files=())
+    leaf = files.leaf[rows]
+    numbers, starts = np.unique(leaf, return_index=True)
+    parts = np.split(files.ordinals[rows], starts[1:])
+    made = [(files.leaves[number][0], part) for number, part in zip(numbers.tolist(), parts, strict=True)]
+    return replace(hits, rows=(), files=(), entries=(*hits.entries, *made))
 
 
 def _flat(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -133,8 +147,8 @@ class _Resolver:
         hits = one.hits
         places = [
             (canonical(file), ordinals, file)
-            for file, ordinals in _by_file(hits).items()
-            if ordinals is not None or not file.endswith(_DOCUMENTS)
+            for file, ordinals in hits.by_file().items()
+            if ordinals is not None or not file.endswith(DOCUMENTS)
         ]
         places = [p for p in places if p[1] is not None or p[0] not in self._places_of_lists]  # without whole lists
         listed = [p for p in places if p[0] in self._leaves or p[0] in self._places_of_lists]
@@ -156,7 +170,7 @@ class _Resolver:
         files = self._examination.files
         if not sum(map(len, names)):
             return _NONE
-        named = pc.is_in(whole(files.entries["location"]), pa.concat_arrays(names))
+        named = pc.is_in(files.locations, pa.concat_arrays(names))
         return np.flatnonzero(files.alive & np.asarray(named))
 
     def _reach_in(
@@ -266,23 +280,6 @@ class _Resolver:
     @property
     def _metadata(self) -> TableMetadata:
         return self._examination.state.metadata
-
-
-def _by_file(hits: Hits) -> dict[str, _Longs | None]:
-    """Return the ordinals of entries by file; None for files as a whole."""
-    found: dict[str, list[int]] = {}
-    wholes: dict[str, None] = {}
-    for place in hits.places:
-        file, mark, number = place.rpartition("#entry ")
-        if mark and number.isascii() and number.isdecimal() and len(number) < 19:
-            found.setdefault(file, []).append(int(number))
-        else:
-            head = place.partition("#")[0]
-            wholes[head if head.endswith(_DOCUMENTS) else place] = None  # file names may contain a number sign
-    arrays = {file: [np.array(numbers, np.int64)] for file, numbers in found.items()}
-    for file, ordinals in hits.entries:
-        arrays.setdefault(file, []).append(ordinals)
-    return {**{file: np.concatenate(parts) for file, parts in arrays.items()}, **wholes}
 
 
 def _texts(names: Iterable[str]) -> list[AnyArray]:

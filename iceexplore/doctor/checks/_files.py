@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Literal
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.checks._deletes import respelled
 from iceexplore.doctor.examination._examination import Examination
+from iceexplore.doctor.model._finding import MOST_PLACES, Finding, finding_of
+from iceexplore.doctor.model._hits import Found, Hits
 from iceexplore.errors import PROBLEM_KINDS, Problem
 from iceexplore.formats import PUFFIN
-from iceexplore.graph import TableState
+from iceexplore.graph import TableState, json_safe
+from iceexplore.manifests import whole
 from iceexplore.verification import verify_steps
 
 __all__ = ["Verify", "check_files", "verify_here"]
@@ -23,7 +28,7 @@ __all__ = ["Verify", "check_files", "verify_here"]
 Verify = Callable[[TableState, Literal["footers", "data"]], Generator[float, None, pa.Table]]
 
 #: The modes (``docs/doctor.md``) of a missing file, by the content type of its entry.
-_GONE = {0: (1,), 1: (1,), 2: (1,), None: (2,)}
+_GONE: dict[object, tuple[int, ...]] = {0: (1,), 1: (1,), 2: (1,), None: (2,)}
 #: Codes that, for a Puffin file, mean a wrong deletion vector (mode 48).
 _OF_VECTORS = frozenset({"count-mismatch", "file-corrupt", "file-truncated", "memory-limit"})
 
@@ -40,41 +45,137 @@ def check_files(examination: Examination, verify: Verify) -> Generator[str, None
     Yields the progress as text.
     """
     level: Literal["footers", "data"] = "footers" if examination.level == "files" else "data"
-    known = {(f.code, f.where) for f in examination.findings}
+    known = pa.array([json_safe(f"{f.code} {f.where}") for f in examination.findings], pa.string())
     entries = examination.files.entries
     data = entries["location"].take(build.array(examination.live_data())).combine_chunks()
     vectors = pc.unique(entries["location"].filter(pc.fill_null(pc.equal(entries["file_format"], PUFFIN.name), False)))
-    made: dict[tuple[str, str, str | None], list[int]] = {}
-    rows: dict[tuple[str, str, str | None], dict[str, object]] = {}
+    found = _Collected()
     state = examination.state
     for number, snapshot in enumerate(examination.snapshots):
         of = f", snapshot {number + 1:,} of {len(examination.snapshots):,}" if len(examination.snapshots) > 1 else ""
         steps = verify(state.showing(snapshot, state.schema, ref=None, travel=None), level)
-        found = yield from _in_words(steps, of)
-        of_vector = build.to_pylist(pc.is_in(found["location"], vectors))
-        moved = build.to_pylist(respelled(found["found"].combine_chunks(), data))
-        for row, is_vector, old in zip(found.to_pylist(), of_vector, moved, strict=True):
-            if old and row["code"] == "delete-dangling":  # the data file is live under another path
-                row["code"], row["text"] = "delete-path", f"{row['text']} A live file has the same name."
-            row["of_vector"] = is_vector
-            place = row["location"] if row["entry"] is None else f"{row['manifest']}#entry {row['entry']}"
-            key = row["code"], place, row["field"]
-            if (row["code"], place) in known or row["code"] not in PROBLEM_KINDS:
-                continue
-            made.setdefault(key, []).append(snapshot.snapshot_id)
-            rows.setdefault(key, row)
-    for (code, place, field), snapshots in made.items():
-        row = rows[code, place, field]
-        text = str(row["text"])
-        if row["location"] and str(row["location"]) not in text and row["entry"] is not None:
-            text = f"{text} File: {row['location']}."
-        item = Problem(code, row["severity"], place, text, field, row["found"], row["expected"])  # type: ignore[arg-type]
-        modes: tuple[int, ...] | None = None
-        if code == "file-missing":
-            modes = _GONE.get(row["content"], (1,))  # type: ignore[call-overload]
-        elif row["of_vector"] and code in _OF_VECTORS:
-            modes = (48,)
-        examination.report(item, snapshots=snapshots, modes=modes)
+        rows = yield from _in_words(steps, of)
+        if len(rows):
+            found.add(_grouped(_renamed(rows, data), vectors, known), snapshot.snapshot_id)
+    for finding in found.findings():
+        examination.report(finding)
+
+
+def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
+    """Return findings with dangling deletes as outdated paths where the data file is live under another path."""
+    dangling = pc.fill_null(pc.equal(found["code"], "delete-dangling"), False)
+    if not pc.any(dangling).as_py():
+        return found
+    moved = pc.and_(dangling, pc.fill_null(respelled(found["found"].combine_chunks(), data), False))
+    text = pc.binary_join_element_wise(found["text"], "A live file has the same name.", " ")
+    for name, value in (("code", pa.scalar("delete-path")), ("text", text)):
+        at = found.schema.get_field_index(name)
+        found = found.set_column(at, name, pc.if_else(moved, value, found[name]))
+    return found
+
+
+def _grouped(found: pa.Table, vectors: AnyArray, known: AnyArray) -> pa.Table:
+    """Return the new findings with their places, and the columns by which they are grouped into one finding.
+
+    These are the code, the severity, the field, and what decides the modes: the content of missing files, and whether a
+    file is one of deletion vectors (``of_vector``).
+    """
+    entry = pc.binary_join_element_wise(found["manifest"], found["entry"].cast(pa.string()), "#entry ")
+    place = pc.coalesce(entry, found["location"])
+    code = found["code"]
+    key = pc.binary_join_element_wise(code, place, " ")
+    new = pc.and_(pc.is_in(code, pa.array(list(PROBLEM_KINDS))), pc.invert(pc.is_in(key, value_set=known)))
+    of_vector = pc.and_(pc.is_in(found["location"], vectors), pc.is_in(code, pa.array(sorted(_OF_VECTORS))))
+    content = pc.if_else(pc.equal(code, "file-missing"), found["content"], pa.scalar(None, pa.int32()))
+    columns: dict[str, Any] = {
+        **{name: found[name] for name in ("code", "severity", "field", "found", "expected", "text", "location")},
+        "manifest": pc.if_else(entry.is_valid(), found["manifest"], pa.scalar(None, pa.string())),
+        "entry": pc.if_else(entry.is_valid(), found["entry"], pa.scalar(None, pa.int64())),
+        "place": place,
+        "content": content,
+        "of_vector": of_vector,
+    }
+    return pa.table(columns).filter(new)
+
+
+class _Collected:
+    """Collects the findings of several snapshots as columns, each place once, so that many faulty files fit."""
+
+    _GROUP = ("code", "severity", "field", "content", "of_vector")
+
+    def __init__(self) -> None:
+        self._rows = pa.table({})
+        self._new: list[pa.Table] = []
+        self._snapshots: dict[tuple[object, ...], list[int]] = {}
+
+    def add(self, rows: pa.Table, snapshot_id: int) -> None:
+        """Add the findings in one snapshot."""
+        for group in rows.group_by(list(self._GROUP)).aggregate([]).to_pylist():
+            self._snapshots.setdefault(tuple(group[name] for name in self._GROUP), []).append(snapshot_id)
+        self._new.append(rows)
+        # Snapshots share most files. Joining only once the new rows are as many as the old keeps the work linear.
+        if sum(map(len, self._new)) >= len(self._rows):
+            self._join()
+
+    def _join(self) -> None:
+        parts = [self._rows, *self._new] if len(self._rows) else self._new
+        if parts:
+            table = pa.concat_tables(parts, promote_options="permissive")
+            table = table.append_column("number", build.array(np.arange(len(table))))
+            keys = ["code", "place", "field"]
+            first = table.select([*keys, "number"]).group_by(keys, use_threads=False).aggregate([("number", "min")])
+            self._rows = table.drop_columns(["number"]).take(build.array(np.sort(np.asarray(first["number_min"]))))
+        self._new = []
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a finding per group, in the order in which the groups were first found."""
+        self._join()
+        if not len(self._rows):
+            return
+        numbered = self._rows.append_column("number", build.array(np.arange(len(self._rows))))
+        groups = numbered.group_by(list(self._GROUP), use_threads=False).aggregate([("number", "list")])
+        for group in groups.to_pylist():
+            mine = self._rows.take(build.array(group.pop("number_list")))
+            yield _finding(mine, tuple(self._snapshots[tuple(group[name] for name in self._GROUP)]))
+
+
+def _finding(rows: pa.Table, snapshots: tuple[int, ...]) -> Finding:
+    """Return one finding for places with the same fault; the text and the evidence are those of the first."""
+    row = rows.slice(0, 1).to_pylist()[0]
+    text, code = str(row["text"]), str(row["code"])
+    if row["location"] and str(row["location"]) not in text and row["entry"] is not None:
+        text = f"{text} File: {row['location']}."
+    item = Problem(code, row["severity"], row["place"], text, row["field"], row["found"], row["expected"])
+    modes: tuple[int, ...] | None = None
+    if code == "file-missing":
+        modes = _GONE.get(row["content"], (1,))
+    elif row["of_vector"]:
+        modes = (48,)
+    alone = rows.filter(rows["entry"].is_null())["place"]
+    hits = Hits(places=tuple(map(str, build.to_pylist(alone))), entries=_ordinals(rows), found=_values(rows))
+    places = map(str, build.to_pylist(rows["place"].slice(0, MOST_PLACES)))
+    return finding_of(item, modes=modes, snapshots=snapshots, places=places, count=len(rows), hits=hits)
+
+
+def _ordinals(rows: pa.Table) -> tuple[tuple[str, npt.NDArray[np.int64]], ...]:
+    """Return the ordinals of the entries by manifest."""
+    found = rows.filter(rows["entry"].is_valid()).select(["manifest", "entry"])
+    lists = found.group_by("manifest", use_threads=False).aggregate([("entry", "list")])
+    names, ordinals = build.to_pylist(lists["manifest"]), whole(lists["entry_list"])
+    return tuple((str(name), np.asarray(ordinals[i].values)) for i, name in enumerate(names))
+
+
+def _values(rows: pa.Table) -> tuple[Found, ...]:
+    """Return the whole numbers that were found at entries, by manifest; none if other values were found."""
+    given = pc.fill_null(pc.match_substring_regex(rows["found"], r"^\d{1,18}$"), False)
+    found = rows.filter(pc.and_(given, rows["entry"].is_valid())).select(["manifest", "entry", "found"])
+    found = found.set_column(2, "found", found["found"].cast(pa.int64()))
+    lists = found.group_by("manifest", use_threads=False).aggregate([("entry", "list"), ("found", "list")])
+    entries, values = whole(lists["entry_list"]), whole(lists["found_list"])
+    return tuple(
+        Found(str(name), np.asarray(entries[i].values), np.asarray(values[i].values))
+        for i, name in enumerate(build.to_pylist(lists["manifest"]))
+    )
 
 
 def _in_words(steps: Generator[float, None, pa.Table], of: str) -> Generator[str, None, pa.Table]:

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.model._finding import MOST_PLACES, Finding, Since, finding_of
 from iceexplore.errors import IceexploreError, Problem, Problems
 from iceexplore.graph import Removals, TableState, live_manifests
-from iceexplore.manifests import ContentType, Manifest, ManifestReader, live
+from iceexplore.manifests import ContentType, Manifest, ManifestReader, live, whole
 from iceexplore.metadata import Snapshot, in_order
 from iceexplore.storage import canonical
 
@@ -99,6 +99,11 @@ class LiveFiles:
     def kinds(self) -> npt.NDArray[np.int32]:
         """The content types; data where there is none, as in version 1."""
         return np.asarray(pc.fill_null(self.entries["content_type"], int(ContentType.DATA)))
+
+    @property
+    def locations(self) -> AnyArray:
+        """The column ``location``."""
+        return whole(self.entries["location"])
 
     @cached_property
     def alive(self) -> npt.NDArray[np.bool_]:

@@ -119,7 +119,7 @@ class Finding:
     partition_count: int | None = None
     since: Since | None = None
     follows: tuple[Finding, ...] = ()
-    #: All places, kept until `rows` and the partitions have been computed; None if `places` has them all.
+    #: All places, for repairs; None if `places` has them all, or if they are not kept (health, reports from JSON).
     _hits: Hits | None = dataclass_field(default=None, repr=False, compare=False)
 
     @property
@@ -140,7 +140,7 @@ class Finding:
 
     @property
     def hits(self) -> Hits:
-        """All places of the finding during the examination; afterwards, only the places that it lists."""
+        """All places of the finding; of findings about health, and in reports read from JSON, only the listed ones."""
         if self._hits is not None:
             return self._hits
         return Hits(places=self.places or (self.where,), complete=self.count <= max(1, len(self.places)))

@@ -1,4 +1,4 @@
-"""All places of a finding, kept while a table is examined; the finding itself lists only the first ones."""
+"""All places of a finding, as columns; the finding itself lists only the first ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,29 @@ import numpy.typing as npt
 
 from iceexplore.arrow import AnyArray
 
-__all__ = ["Hits"]
+__all__ = ["DOCUMENTS", "Found", "Hits"]
+
+#: Suffixes of files that are not manifests and list no data files.
+DOCUMENTS = (".json", ".gz", ".text")
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The values found at entries of one manifest, where each entry has its own.
+
+    Attributes
+    ----------
+    manifest
+        The manifest's location.
+    ordinals
+        The ordinals of its entries.
+    values
+        The value found at each, a whole number.
+    """
+
+    manifest: str
+    ordinals: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +46,11 @@ class Hits:
     entries
         Manifests, and the ordinals of some of their entries.
     rows
-        Rows of ``Examination.files``.
+        Rows of ``Examination.files``. They are used during the examination only.
     files
-        Locations of data files.
+        Locations of data files. They are used during the examination only.
+    found
+        The values found at entries, if they differ from entry to entry.
     complete
         False if there are further places, which are unknown.
     """
@@ -35,6 +59,7 @@ class Hits:
     entries: tuple[tuple[str, npt.NDArray[np.int64]], ...] = ()
     rows: tuple[npt.NDArray[np.int64], ...] = ()
     files: tuple[AnyArray, ...] = ()
+    found: tuple[Found, ...] = ()
     complete: bool = True
 
     @classmethod
@@ -46,5 +71,22 @@ class Hits:
             entries=tuple(entry for one in given for entry in one.entries),
             rows=tuple(rows for one in given for rows in one.rows),
             files=tuple(files for one in given for files in one.files),
+            found=tuple(found for one in given for found in one.found),
             complete=all(one.complete for one in given),
         )
+
+    def by_file(self) -> dict[str, npt.NDArray[np.int64] | None]:
+        """Return the ordinals of entries by file; None for files as a whole."""
+        found: dict[str, list[int]] = {}
+        wholes: dict[str, None] = {}
+        for place in self.places:
+            file, mark, number = place.rpartition("#entry ")
+            if mark and number.isascii() and number.isdecimal() and len(number) < 19:
+                found.setdefault(file, []).append(int(number))
+            else:
+                head = place.partition("#")[0]
+                wholes[head if head.endswith(DOCUMENTS) else place] = None  # file names may contain a number sign
+        arrays = {file: [np.array(numbers, np.int64)] for file, numbers in found.items()}
+        for file, ordinals in self.entries:
+            arrays.setdefault(file, []).append(ordinals)
+        return {**{file: np.concatenate(parts) for file, parts in arrays.items()}, **wholes}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from iceexplore.doctor.maintenance._plan import sql_text
 from iceexplore.doctor.model._finding import Finding
 from iceexplore.doctor.repair._draft import Draft, number_in
 from iceexplore.doctor.repair._step import Step
+from iceexplore.storage import canonical
 
 __all__ = [
     "assigned_row_ids",
@@ -15,6 +17,7 @@ __all__ = [
     "drop_duplicate_snapshots",
     "drop_refs",
     "drop_statistics",
+    "files_of",
     "forget_parents",
     "forget_schema_ids",
     "keep_root_manifests",
@@ -34,6 +37,12 @@ def step_of(title: str, text: str, found: list[Finding], *, certain: bool = True
     modes = tuple(sorted({m for f in found for m in f.modes}))
     codes = tuple(dict.fromkeys(f.code for f in found))
     return Step(title, text, codes, modes, sum(f.count for f in found), certain, **values)
+
+
+def files_of(found: Iterable[Finding]) -> set[str]:
+    """Return the canonical locations of all files in which findings are."""
+    places = (place for one in found for place in (one.location, *one.hits.by_file()))
+    return {canonical(place.partition("#")[0]) for place in places}
 
 
 def drop_refs(draft: Draft, found: list[Finding]) -> Step:
@@ -158,10 +167,12 @@ def raise_last_updated(draft: Draft, found: list[Finding]) -> Step:
 
 def drop_statistics(draft: Draft, found: list[Finding]) -> Step:
     """Remove statistics files that do not exist, or that belong to no snapshot, from the metadata."""
-    gone = {f.location for f in found}
+    gone = files_of(found)
     for key in ("statistics", "partition-statistics"):
         if key in draft.document:
-            draft.document[key] = [e for e in draft.objects(key) if str(e.get("statistics-path")) not in gone]
+            draft.document[key] = [
+                e for e in draft.objects(key) if canonical(str(e.get("statistics-path"))) not in gone
+            ]
     text = "Removes the files from the metadata. Readers plan without them; analyzing the table writes new ones."
     sql = ("CALL <catalog>.system.compute_table_stats('<table>')",)
     return step_of("Remove statistics files", text, found, sql=sql)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,15 +14,17 @@ from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits import files_of_paths
 from iceexplore.doctor.checks._existence import missing_rows
+from iceexplore.doctor.examination._examination import Examination, LiveFiles
 from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.model._hits import Found
 from iceexplore.doctor.repair._compacted import compacted_files
-from iceexplore.doctor.repair._document_repairs import assigned_row_ids, step_of
+from iceexplore.doctor.repair._document_repairs import assigned_row_ids, files_of, step_of
 from iceexplore.doctor.repair._draft import ALL_PARTS, Draft, live_mask, number_in
 from iceexplore.doctor.repair._sound_values import named_file, vector_place
 from iceexplore.doctor.repair._step import Step
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import live_manifests
-from iceexplore.manifests import ContentType, EntryBatch, Manifest
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, whole
 from iceexplore.manifests.rules import Rows
 from iceexplore.metadata import ancestry
 from iceexplore.storage import canonical
@@ -39,6 +40,7 @@ __all__ = [
     "drop_unreadable_manifests",
     "fill_sequence_numbers",
     "forget_row_ids",
+    "raise_above_row_ids",
     "recompute_metrics",
     "restore_snapshot",
     "restore_vector_places",
@@ -52,30 +54,32 @@ _DELETE_FILE = (
     "Java: table.newDelete().deleteFile(path).commit()",
     "PyIceberg: with tx.update_snapshot().overwrite() as o: o.delete_data_file(file)",
 )
-_MOST_ROW_IDS = 2**63 - 1
+#: Row ids from here on are damaged: no table has assigned so many.
+_MOST_USED_ROW_ID = 2**62
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 Ordinals = npt.NDArray[np.int64]
 #: Ordinals of entries by the canonical location of their manifest.
 Places = dict[str, Ordinals]
-_ENTRY = re.compile(r"(.*)#entry (\d+)\Z", re.DOTALL)
 
 
 def _entries_of(found: list[Finding]) -> Places:
-    """Return the ordinals of the entries that findings name, by the manifest's canonical location."""
-    out: dict[str, set[int]] = {}
+    """Return the ordinals of all entries at which findings are, by the manifest's canonical location."""
+    out: dict[str, list[Ordinals]] = {}
     for one in found:
-        for place in (one.where, *one.places):
-            match = _ENTRY.match(place)
-            if match:
-                out.setdefault(canonical(match[1]), set()).add(int(match[2]))
-    return {name: np.array(sorted(ordinals), np.int64) for name, ordinals in out.items()}
+        for file, ordinals in one.hits.by_file().items():
+            if ordinals is not None:
+                out.setdefault(canonical(file), []).append(ordinals)
+    return {name: np.unique(np.concatenate(parts)) for name, parts in out.items()}
 
 
 def _places_of(draft: Draft, rows: Ordinals) -> Places:
     """Return the ordinals of some rows of the current snapshot's entries, by the manifest's canonical location."""
-    files = draft.examination.files
-    leaf = np.asarray(files.entries["leaf"])[rows]
-    ordinals = np.asarray(files.entries["ordinal"])[rows]
+    return _places_in(draft.examination.files, rows)
+
+
+def _places_in(files: LiveFiles, rows: Ordinals) -> Places:
+    """Return the ordinals of some rows of examined entries, by the manifest's canonical location."""
+    leaf, ordinals = files.leaf[rows], files.ordinals[rows]
     return {canonical(files.leaves[int(n)][0]): np.unique(ordinals[leaf == n]) for n in np.unique(leaf)}
 
 
@@ -117,7 +121,7 @@ def _records(draft: Draft, places: Places, *contents: ContentType) -> int:
 
 def rewrite_manifests(draft: Draft, found: list[Finding]) -> Step:
     """Write manifests again as they were read: with a complete header, field ids and well-formed values."""
-    names = {canonical(f.location) for f in found} | {canonical(p.partition("#")[0]) for f in found for p in f.places}
+    names = files_of(found)
     mine = names & _manifests(draft)
     for name in mine:
         draft.edit_leaf(name)
@@ -142,7 +146,7 @@ def _roots_at(draft: Draft, names: set[str]) -> set[int]:
 def rewrite_lists(draft: Draft, found: list[Finding]) -> Step:
     """Recompute the rows of manifest lists, and the totals of summaries, from the manifests."""
     draft.rewritten_roots |= {s for f in found for s in f.snapshots}
-    draft.rewritten_roots |= _roots_at(draft, {canonical(f.location) for f in found})
+    draft.rewritten_roots |= _roots_at(draft, files_of(found))
     text = (
         "Computes counts, lengths, sequence numbers and partition summaries of manifest lists, and the totals of "
         "snapshot summaries, from the manifests."
@@ -153,7 +157,7 @@ def rewrite_lists(draft: Draft, found: list[Finding]) -> Step:
 
 def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
     """Remove snapshots whose manifest list is lost; branches are reset to the newest readable ancestor."""
-    gone = _roots_at(draft, {canonical(f.location) for f in found})
+    gone = _roots_at(draft, files_of(found))
     draft.dropped_snapshots |= gone
     current = draft.state.metadata.current_snapshot_id
     names = ", ".join(map(str, sorted(gone)[:5]))
@@ -179,7 +183,7 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
     In V4 trees, the files of a lost manifest that a compaction wrote are recovered from the parent snapshot's
     manifests.
     """
-    names = {canonical(p.partition("#")[0]) for f in found for p in (f.where, *f.places)}
+    names = files_of(found)
     names |= _unreadable(draft, {s for f in found for s in f.snapshots})
     draft.dropped_leaves |= names
     lost = 0
@@ -220,8 +224,8 @@ def _compacted_rows(draft: Draft) -> int:
 def drop_unreadable_manifests(draft: Draft, found: list[Finding]) -> Step:
     """Remove completely unreadable manifests from V4 trees, and write the other manifests again."""
     unreadable = _unreadable(draft, {s for f in found for s in f.snapshots})
-    lost = [f for f in found if canonical(f.location) in unreadable]
-    kept = [f for f in found if canonical(f.location) not in unreadable]
+    lost = [f for f in found if files_of([f]) & unreadable]
+    kept = [f for f in found if files_of([f]) - unreadable]
     if not lost:
         return rewrite_manifests(draft, found)
     if kept:
@@ -465,32 +469,73 @@ def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
 
 def drop_split_offsets(draft: Draft, found: list[Finding]) -> Step:
     """Remove split offsets beyond the end of their file; readers then split by size."""
-    _set(draft, found, "split_offsets", None)
+    for name, ordinals in _entries_of(found).items():
+
+        def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
+            given = whole(batch.entries["split_offsets"])
+            made = pc.if_else(pa.array(_hit(batch, hit)), pa.scalar(None, given.type), given)
+            return batch.with_columns(split_offsets=made)
+
+        draft.edit_leaf(name, edit)
     text = "Removes the split offsets of these files; readers then split them by size."
     return step_of("Remove split offsets", text, found)
 
 
 def forget_row_ids(draft: Draft, found: list[Finding]) -> Step:
     """Assign new row ids to files whose row ids are negative or assigned twice."""
-    places = _entries_of(found)
-    start, total = number_in(draft.document, "next-row-id"), _records(draft, places, ContentType.DATA)
-    # an impossible next-row-id is itself wrong: new ids start after the ranges that snapshots have assigned
-    following = start if start is not None and 0 <= start <= _MOST_ROW_IDS - total else assigned_row_ids(draft)
-    for name, ordinals in places.items():
-        rows = _records(draft, {name: ordinals}, ContentType.DATA)
+    _assign_row_ids(draft, _entries_of(found))
+    text = "Assigns new row ids to these files, above all others: readers that follow rows by id see them as new."
+    return step_of("Assign new row ids", text, found, certain=False)
 
-        def edit(batch: EntryBatch, hit: Ordinals = ordinals, first: int = following) -> EntryBatch:
+
+def raise_above_row_ids(draft: Draft, found: list[Finding]) -> list[Step]:
+    """Set next-row-id above the row ids of live files; files with impossible ids get new ones."""
+    snapshots = {s for f in found for s in f.snapshots}
+    chosen = [s for s in draft.state.metadata.snapshots if s.snapshot_id in snapshots]
+    files = (Examination.of(draft.state, chosen, "metadata") if chosen else draft.examination).files
+    counts = np.asarray(pc.fill_null(files.entries["record_count"], 0)).clip(0)
+    first = np.asarray(pc.fill_null(files.entries["first_row_id"], 0))
+    live_files = files.alive & (files.kinds == int(ContentType.DATA))
+    possible = (first >= 0) & (first < _MOST_USED_ROW_ID) & (counts < _MOST_USED_ROW_ID)
+    ends = (first + counts)[live_files & possible]
+    impossible = _places_in(files, np.flatnonzero(live_files & ~possible & (first >= 0)))
+    end = draft.document["next-row-id"] = max(_following_row_id(draft), int(ends.max(initial=0)))
+    text = f"Sets next-row-id to {end:,}, above the row ids of all live files and the ranges of all snapshots."
+    steps = [step_of("Raise next-row-id", text, found)]
+    if impossible:
+        _assign_row_ids(draft, impossible)
+        steps.append(forget_row_ids(draft, []))
+        count = sum(map(len, impossible.values()))
+        steps[-1] = replace(steps[-1], codes=steps[0].codes, modes=steps[0].modes, places=count)
+    return steps
+
+
+def _following_row_id(draft: Draft) -> int:
+    """Return the id that follows all assigned ones; a next-row-id that leaves no room for more is itself wrong."""
+    stated = number_in(draft.document, "next-row-id")
+    return max(assigned_row_ids(draft), stated if stated is not None and 0 <= stated < _MOST_USED_ROW_ID else 0)
+
+
+def _assign_row_ids(draft: Draft, places: Places) -> None:
+    """Request new row ids for the entries at some places.
+
+    They are assigned when the manifests are written, because other repairs correct the row counts by which they follow
+    each other.
+    """
+    starts: dict[str, int] = {}
+    for name, ordinals in places.items():
+
+        def edit(batch: EntryBatch, hit: Ordinals = ordinals, name: str = name) -> EntryBatch:
             mask = _hit(batch, hit)
             counts = np.where(mask, np.asarray(pc.fill_null(batch.entries["record_count"], 0)), 0)
-            fresh = first + np.cumsum(counts) - counts
+            if name not in starts:  # a tree may be written several times
+                starts[name] = _following_row_id(draft)
+                draft.document["next-row-id"] = starts[name] + int(counts.sum())
+            fresh = starts[name] + np.cumsum(counts) - counts
             column = pc.if_else(pa.array(mask), pa.array(fresh, pa.int64()), batch.entries["first_row_id"])
             return batch.with_columns(first_row_id=column)
 
         draft.edit_leaf(name, edit)
-        following += rows
-    draft.document["next-row-id"] = following
-    text = "Assigns new row ids to these files, above all others: readers that follow rows by id see them as new."
-    return step_of("Assign new row ids", text, found, certain=False)
 
 
 def fill_sequence_numbers(draft: Draft, found: list[Finding]) -> Step:
@@ -515,7 +560,7 @@ def fill_sequence_numbers(draft: Draft, found: list[Finding]) -> Step:
 
 def set_contents(draft: Draft, found: list[Finding]) -> Step:
     """Set the content of entries to what their files are: data files have columns of the table, delete files do not."""
-    for name in {canonical(f.location) for f in found}:
+    for name in files_of(found):
 
         def edit(batch: EntryBatch) -> EntryBatch:
             rows = build.to_pylist(batch.entries.select(["location", "content_type", "equality_ids"]))
@@ -541,24 +586,27 @@ def set_counts(draft: Draft, found: list[Finding]) -> Step:
     """Set the row count and size of entries to those of the files."""
     for one in found:
         column = (one.field or "").split()[-1]
-        if one.found is None or not one.found.isdigit():
-            continue
-        _set(draft, [one], column, int(one.found))
+        of_entries: dict[str, list[Found]] = {}
+        for values in one.hits.found:
+            of_entries.setdefault(canonical(values.manifest), []).append(values)
+        for name, parts in of_entries.items():
+            _set_each(draft, name, column, parts)
     text = "Sets row counts and sizes of entries to what the files have."
     return step_of("Correct counts and sizes", text, found, rows_back=None, rows_lost=None)
 
 
-def _set(draft: Draft, found: list[Finding], column: str, value: object) -> None:
-    """Set a column of the entries that the findings name."""
-    for name, ordinals in _entries_of(found).items():
+def _set_each(draft: Draft, name: str, column: str, parts: Sequence[Found]) -> None:
+    """Set a column of some entries of a manifest to what was found at each."""
+    ordinals = np.concatenate([one.ordinals for one in parts])
+    values = np.concatenate([one.values for one in parts])
+    ordinals, first = np.unique(ordinals, return_index=True)
+    values = values[first]
 
-        def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
-            kind = batch.entries.schema.field(column).type
-            given = batch.entries[column].combine_chunks()
-            mask = _hit(batch, hit)
-            if value is None:
-                made = [None if m else v for m, v in zip(mask, build.to_pylist(given), strict=True)]
-                return batch.with_columns(**{column: pa.array(made, kind)})
-            return batch.with_columns(**{column: pc.if_else(pa.array(mask), pa.scalar(value, kind), given)})
+    def edit(batch: EntryBatch) -> EntryBatch:
+        mask = _hit(batch, ordinals)
+        at = np.searchsorted(ordinals, np.asarray(batch.entries["ordinal"])).clip(max=len(ordinals) - 1)
+        given = whole(batch.entries[column])
+        made = pc.if_else(pa.array(mask), build.array(values[at]).cast(given.type), given)
+        return batch.with_columns(**{column: made})
 
-        draft.edit_leaf(name, edit)
+    draft.edit_leaf(name, edit)

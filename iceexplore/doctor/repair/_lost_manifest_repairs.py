@@ -19,7 +19,7 @@ from iceexplore.doctor.recovery._data_folder import DataFolder
 from iceexplore.doctor.recovery._history import History
 from iceexplore.doctor.recovery._lost_manifests import LostManifest, lost_manifests
 from iceexplore.doctor.recovery._recovery import MOST_ROW_IDS, Recovery, recover
-from iceexplore.doctor.repair._document_repairs import assigned_row_ids, step_of
+from iceexplore.doctor.repair._document_repairs import assigned_row_ids, files_of, step_of
 from iceexplore.doctor.repair._draft import Draft, number_in
 from iceexplore.doctor.repair._entry_repairs import rewrite_manifests
 from iceexplore.doctor.repair._step import Step
@@ -28,7 +28,6 @@ from iceexplore.errors import IceexploreError
 from iceexplore.graph import amount, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches
 from iceexplore.reading import count_rows
-from iceexplore.storage import canonical
 
 __all__ = ["complete_manifests", "recover_lost_manifests"]
 
@@ -39,8 +38,7 @@ _NAMED = 3
 def recover_lost_manifests(draft: Draft, found: list[Finding]) -> list[Step]:
     """List the files of missing manifests again, from other manifests and the data folder, and leave out the rest."""
     history = History(draft.state)
-    # A finding names its first places only.
-    names = _names(found) | history.missing({s for f in found for s in f.snapshots})
+    names = files_of(found) | history.missing({s for f in found for s in f.snapshots})
     lost = lost_manifests(draft.state, names)
     draft.dropped_leaves |= names - {name for one in lost for name in one.names}
     return _steps(draft, found, lost, history)
@@ -48,7 +46,7 @@ def recover_lost_manifests(draft: Draft, found: list[Finding]) -> list[Step]:
 
 def complete_manifests(draft: Draft, found: list[Finding]) -> list[Step]:
     """Write damaged manifests again, with the entries that can be read and those that can be found elsewhere."""
-    names = _names(found)
+    names = files_of(found)
     lost = lost_manifests(draft.state, names)
     if not lost:
         return [rewrite_manifests(draft, found)]
@@ -56,10 +54,6 @@ def complete_manifests(draft: Draft, found: list[Finding]) -> list[Step]:
     if names - {name for one in lost for name in one.names} or any(len(one.kept) for one in lost):
         steps.insert(0, rewrite_manifests(draft, found))
     return steps
-
-
-def _names(found: list[Finding]) -> set[str]:
-    return {canonical(place.partition("#")[0]) for f in found for place in (f.location, *f.places)}
 
 
 def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> tuple[list[Recovery], list[str]]:

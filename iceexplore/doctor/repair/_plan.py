@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from iceexplore.commits import Sandbox, Saved, save, start_sandbox
 from iceexplore.doctor.checks._rules import manifest_dv_places
 from iceexplore.doctor.maintenance._plan import sql_text
@@ -162,29 +164,54 @@ def plan_repair(
     """
     now, steps = _newest(state, list(findings), check)
     now = _as_read(now, findings)
-    refused: dict[tuple[str, str], Unrepaired] = {}
+    refused: dict[_Key, Unrepaired] = {}
     sandbox = start_sandbox(now)
     left = list(check(now)) if steps else _causes(now, findings)
     for _ in range(_MOST_ROUNDS):
-        todo = _todo(now, [f for f in left if (f.code, f.where) not in refused])
+        todo = _todo(now, [f for f in left if _key_of(f) not in refused])
         if not todo:
             break
         groups = _grouped(now, todo)
         made, left_out, error = _written(now, groups, sandbox)
-        refused |= {at: Unrepaired(f, left_out[at]) for f in todo if (at := (f.code, f.where)) in left_out}
+        refused |= {_key_of(f): Unrepaired(f, left_out[at]) for f in todo if (at := (f.code, f.where)) in left_out}
         if error is not None:  # find the repairs that cannot be written, and make the others
             alone = [_written(now, [group], start_sandbox(now))[2] for group in groups]
             for (_, mine), why in zip(groups, alone if any(alone) else [error] * len(groups), strict=True):
                 if why is not None:
-                    refused |= {(f.code, f.where): Unrepaired(f, _REFUSED.format(error=why)) for f in mine}
+                    refused |= {_key_of(f): Unrepaired(f, _REFUSED.format(error=why)) for f in mine}
             sandbox = start_sandbox(now)
         if not made:
             continue
-        steps += made
         now = sandbox.state
         left = [f for f in check(now) if f.code not in COPIED and not is_unreadable_metadata(f)]
-    unrepaired = [refused.get((f.code, f.where)) or Unrepaired(f, _reason(now, f)) for f in left]
+        remaining = {_key_of(f) for f in left}
+        for mine, own in made:
+            same = {key: f for f in mine if (key := _key_of(f)) in remaining}
+            refused |= {key: Unrepaired(f, _without_effect(now, f, own)) for key, f in same.items()}
+            steps += [replace(step, effective=len(same) < len(mine)) for step in own]
+    unrepaired = [refused.get(_key_of(f)) or Unrepaired(f, _reason(now, f)) for f in left]
     return RepairPlan(state.name, tuple(_merged(steps)), tuple(unrepaired), state, sandbox, show)
+
+
+#: What identifies a fault while manifests are written again under new names.
+_Key = tuple[object, ...]
+
+
+def _key_of(finding: Finding) -> _Key:
+    """Return a key that a finding keeps in the next round if a repair changes nothing about it: evidence and ordinals.
+
+    Locations are not part of it, because each round writes manifests under new names.
+    """
+    parts = list(finding.hits.by_file().values())
+    ordinals = [part for part in parts if part is not None]
+    all_of_them = np.sort(np.concatenate(ordinals)).tobytes() if ordinals else b""
+    evidence = finding.code, finding.field, finding.severity, finding.found, finding.expected
+    return *evidence, finding.count, len(parts), all_of_them
+
+
+def _without_effect(state: TableState, finding: Finding, steps: Sequence[Step]) -> str:
+    names = ", ".join(f"“{step.title}”" for step in steps)
+    return f"The repair {names} changes nothing about it. {_reason(state, finding)}"
 
 
 def _newest(
@@ -246,11 +273,12 @@ def _trees_of(state: TableState, finding: Finding) -> list[Manifest]:
 
 
 def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without the consequences of those that a repair of a V4 tree mends.
+    """Return the findings without the consequences of those that a repair mends; what remains of them is found again.
 
-    A tree is written again as a whole; consequences that remain are found again.
+    A repair of a consequence would take over the values of its cause, such as the row ids that follow from a wrong
+    row count.
     """
-    mended = [f for f in findings if f.follows and _trees_of(state, f) and _repair_of(state, f) is not None]
+    mended = [f for f in findings if f.follows and _repair_of(state, f) is not None]
     known = {(more.code, more.where, more.field) for one in mended for more in one.follows}
     return [f for f in findings if (f.code, f.where, f.field) not in known]
 
@@ -275,16 +303,18 @@ def _steps(made: Step | Sequence[Step]) -> Sequence[Step]:
 
 def _written(
     state: TableState, groups: list[tuple[Repair, list[Finding]]], sandbox: Sandbox
-) -> tuple[list[Step], Mapping[tuple[str, str], str], IceexploreError | None]:
+) -> tuple[list[tuple[list[Finding], Sequence[Step]]], Mapping[tuple[str, str], str], IceexploreError | None]:
     """Apply repairs to a sandbox.
 
     Returns
     -------
     tuple
-        The steps; the reasons why findings are left to a person, by code and place; the error if writing failed.
+        Findings with the steps that mend them; the reasons why findings are left to a person, by code and place; the
+        error if writing failed.
     """
     draft = Draft.of(state)
-    made = [step for repair, mine in groups for step in _planned(state, draft, repair, mine)]
+    planned = [(mine, _planned(state, draft, repair, mine)) for repair, mine in groups]
+    made = [(mine, steps) for mine, steps in planned if steps]
     if made:
         try:
             write_draft(draft, sandbox)

@@ -91,6 +91,8 @@ def plan_heading(plan: PlanLike) -> str:
 
 def step_effect(step: Step) -> str:
     """Return whether a step is certain, and the rows that come back or are lost."""
+    if not step.effective:
+        return "no effect: the findings remain"
     out = ["certain" if step.certain else "a guess: check the result"]
     for count, known, unknown in (
         (step.rows_back, "come back", "rows may come back"),

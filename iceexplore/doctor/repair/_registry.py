@@ -112,7 +112,7 @@ REPAIRS: tuple[Repair, ...] = (
     _repair(r"metadata-invalid ref .*|metadata-invalid file current-snapshot-id", document.drop_refs),
     _repair(r"metadata-invalid snapshot snapshot-id", document.drop_duplicate_snapshots),
     _repair(r"metadata-invalid \w+ (last-)?sequence-number", document.raise_last_sequence_number),
-    _repair(r"metadata-invalid \w+ next-row-id|row-ids-beyond .*", document.raise_next_row_id),
+    _repair(r"metadata-invalid \w+ next-row-id", document.raise_next_row_id),
     _repair(r"metadata-invalid \w+ (snapshot|metadata)-log", document.sort_snapshot_log),
     _repair(r"metadata-incomplete snapshot parent-snapshot-id", document.forget_parents),
     _repair(r"metadata-invalid snapshot schema-id", document.forget_schema_ids),
@@ -160,6 +160,7 @@ REPAIRS: tuple[Repair, ...] = (
     _repair(r"delete-path (entry|row) (143 )?(referenced_data_file|file_path)", point_deletes_at_files, waits=True),
     _repair(r"entry-invalid entry 14[45] .*", entries.restore_vector_places),
     _repair(r"split-offsets-invalid (entry|row) .*", entries.drop_split_offsets),
+    _repair(r"row-ids-beyond .*", entries.raise_above_row_ids),
     _repair(r"row-ids-twice (entry|row) .*", entries.forget_row_ids),
     _repair(r"sequence-number entry .*", entries.fill_sequence_numbers),
 )  # fmt: skip

@@ -28,6 +28,8 @@ class Step:
         True if the repaired values follow from other evidence in the table; False for a guess.
     rows_back, rows_lost
         Rows that readers return again, and rows that the repaired table no longer lists; None if that is unknown.
+    effective
+        False if the findings that it was planned for remain, unchanged, after it.
     sql, python
         The same as statements of Spark, and as calls of PyIceberg or of Iceberg's Java API, where these exist.
     """
@@ -42,6 +44,7 @@ class Step:
     rows_lost: int | None = 0
     sql: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
+    effective: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

@@ -5,10 +5,8 @@ Each requests that the affected snapshots be written again (`iceexplore.doctor.r
 
 from __future__ import annotations
 
-import re
-
 from iceexplore.doctor.model._finding import Finding
-from iceexplore.doctor.repair._document_repairs import step_of
+from iceexplore.doctor.repair._document_repairs import files_of, step_of
 from iceexplore.doctor.repair._draft import Draft
 from iceexplore.doctor.repair._step import Step
 from iceexplore.errors import IceexploreError
@@ -18,7 +16,6 @@ from iceexplore.storage import canonical
 
 __all__ = ["recompute_roots", "record_changes", "restore_values", "rewrite_manifest_dvs"]
 
-_ENTRY = re.compile(r"(.*)#entry (\d+)\Z", re.DOTALL)
 _OTHERS = " Older snapshots that share the fault are mended, too."
 
 
@@ -60,14 +57,14 @@ def _is_lost(draft: Draft, finding: Finding) -> bool:
     """Return whether a finding is about a manifest DV that cannot be read."""
     for snapshot in _snapshots_of(draft, finding):
         root = draft.state.reader.root(snapshot)
-        for place in (finding.where, *finding.places):
-            match = _ENTRY.match(place)
-            if match is None or canonical(match[1]) != canonical(root.location) or int(match[2]) >= len(root):
+        for file, ordinals in finding.hits.by_file().items():
+            if ordinals is None or canonical(file) != canonical(root.location):
                 continue
-            try:
-                read_manifest_dv(draft.state.storage, root, int(match[2]))
-            except IceexploreError:
-                return True
+            for row in ordinals[ordinals < len(root)].tolist():
+                try:
+                    read_manifest_dv(draft.state.storage, root, row)
+                except IceexploreError:
+                    return True
     return False
 
 
@@ -98,8 +95,8 @@ def _write_again(draft: Draft, found: list[Finding], *, leaves: bool = True) -> 
     roots = {canonical(s.root_location or "") for s in draft.state.metadata.snapshots}
     for one in found:
         draft.rewritten_roots |= {s.snapshot_id for s in _snapshots_of(draft, one)}
-        if leaves and canonical(one.location) not in roots:
-            draft.edit_leaf(one.location)
+        for name in files_of([one]) - roots if leaves else ():
+            draft.edit_leaf(name)
 
 
 def _snapshots_of(draft: Draft, finding: Finding) -> list[Snapshot]:
