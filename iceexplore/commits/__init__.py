@@ -48,7 +48,7 @@ from iceexplore.commits.model._options import (
     PartitionStorage,
     option_docs,
 )
-from iceexplore.commits.model._writer import CommitWriter, WritableStorage
+from iceexplore.commits.model._writer import CommitWriter, WritableStorage, metadata_folder
 from iceexplore.commits.operations._metadata import Expiration
 from iceexplore.commits.operations._operation import CommitOperation, Parameter, TableKind
 from iceexplore.commits.operations._registry import OPERATIONS, operation, operations
@@ -166,6 +166,7 @@ __all__ = [
     "manifest_dv_entry",
     "merged_files",
     "metadata_files",
+    "metadata_folder",
     "new_files",
     "new_table",
     "new_table_document",

@@ -6,6 +6,7 @@ import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 import pytest
@@ -14,7 +15,18 @@ import iceexplore as ix
 from iceexplore.doctor import Report
 from iceexplore.errors import OptionError
 from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
-from tests.doctor.damages import DAMAGES, Damage, Record, document_path, edit_json, edit_manifest, healthy, records
+from tests.doctor.damages import (
+    DAMAGES,
+    Damage,
+    Record,
+    document_path,
+    edit_avro,
+    edit_json,
+    edit_manifest,
+    healthy,
+    local,
+    records,
+)
 from tests.doctor.repairs import HOPELESS, ROWS
 
 
@@ -75,6 +87,54 @@ def test_two_faults_are_mended_together(tmp_path: Path) -> None:
     assert plan.table.check().ok
     assert plan.rows_after == 16
     assert list(plan.to_pandas()["rows_lost"]) == [0, 1]
+
+
+def _with_metadata_elsewhere(folder: Path, place: Path) -> Path:
+    """Move a table's metadata to the folder that ``write.metadata.path`` names, as catalogs place it."""
+    old, new = f"file://{folder}/metadata", f"file://{place}"
+
+    def moved(rows: list[Record], header: dict[str, str]) -> None:
+        for row in rows:
+            row["manifest_path"] = row["manifest_path"].replace(old, new)
+
+    for path in (folder / "metadata").glob("snap-*.avro"):
+        edit_avro(path, moved)
+    for path in (folder / "metadata").glob("*-snap-*.avro"):
+        edit_avro(path, moved)
+    (folder / "metadata").rename(place)
+    for path in place.glob("*.json"):
+        text = path.read_text().replace(old, new)
+        path.write_text(text.replace('"properties":{', f'"properties":{{"write.metadata.path":"{new}",'))
+    return place / document_path(place).name
+
+
+@pytest.mark.parametrize("data", ["copy", "refer"])
+def test_metadata_outside_the_table_is_written_beside_it(tmp_path: Path, data: Literal["copy", "refer"]) -> None:
+    folder = healthy(tmp_path)
+    document = _with_metadata_elsewhere(folder, tmp_path / "meta")
+    outside = [f"{folder}/", f"{tmp_path}/meta/"]
+    sound = ix.open(document, allow=outside)
+    assert sound.count() == 17
+    assert sound.properties["write.metadata.path"] == f"file://{tmp_path}/meta"
+    data_file = local(sound.inspect.files.arrow()["file_path"][0].as_py())
+    data_file.unlink()
+    plan = ix.open(document, allow=outside).check().repair()
+    mended = plan.table
+    places = [mended.metadata_location, *mended.inspect.manifests.arrow()["path"].to_pylist()]
+    places += [s.root_location for s in mended.snapshots]
+    assert {local(str(place)).parent for place in places} == {tmp_path / "meta"}
+    appended = ix.open(document, allow=outside).simulate()
+    appended.append(files=1, rows=1)
+    assert {local(str(s.root_location)).parent for s in appended.snapshots} == {tmp_path / "meta"}
+    assert plan.rows_after == 16
+    saved = plan.save(tmp_path / "fixed", data=data)
+    assert saved.metadata_location == f"{tmp_path}/fixed/metadata/{mended.metadata_location.rpartition('/')[2]}"
+    (tmp_path / "meta").rename(tmp_path / "away")
+    copy = ix.open(tmp_path / "fixed", allow=() if data == "copy" else outside)
+    assert copy.count() == copy.to_arrow().num_rows == 16
+    # later writers put their metadata into the copy, too
+    assert "write.metadata.path" not in copy.properties
+    assert {str(s.root_location).rpartition("/")[0] for s in copy.snapshots} == {f"{tmp_path}/fixed/metadata"}
 
 
 def test_a_plan_shows_its_steps(tmp_path: Path) -> None:

@@ -10,10 +10,23 @@ from typing import Protocol, TypeVar, cast
 
 from iceexplore.commits.model._options import LayoutOptions
 from iceexplore.graph import TableState
+from iceexplore.storage import canonical
 
-__all__ = ["CommitWriter", "WritableStorage"]
+__all__ = ["CommitWriter", "WritableStorage", "metadata_folder"]
 
 T = TypeVar("T")
+
+
+def metadata_folder(state: TableState) -> str:
+    """Return the folder for new manifests and manifest lists, as the table spells it.
+
+    This is ``write.metadata.path`` if the table's metadata file is in it, as catalogs of Iceberg place it. Otherwise it
+    is ``metadata`` below the table's location: file-system tables ignore the property.
+    """
+    given = state.metadata.properties.get("write.metadata.path")
+    if given and canonical(given) == canonical(state.metadata_location.rpartition("/")[0]):
+        return given.rstrip("/")
+    return f"{state.metadata.location.rstrip('/')}/metadata"
 
 
 class WritableStorage(Protocol):
@@ -62,9 +75,18 @@ class CommitWriter:
     doubts: list[str] = field(default_factory=list)
 
     def new_location(self, kind: str, suffix: str, *, folder: str = "metadata") -> str:
-        """Return a location for a new file: ``<table>/metadata/<uuid>-<kind><suffix>``."""
+        """Return a location for a new file: ``<folder>/<uuid>-<kind><suffix>``.
+
+        Parameters
+        ----------
+        folder
+            A folder below the table's location; ``"metadata"`` is the one that `metadata_folder` returns.
+        """
         name = uuid.UUID(int=self.names.getrandbits(128), version=4)
-        return f"{self.base.metadata.location.rstrip('/')}/{folder}/{name}-{kind}{suffix}"
+        place = f"{self.base.metadata.location.rstrip('/')}/{folder}"
+        if folder == "metadata":
+            place = metadata_folder(self.base)
+        return f"{place}/{name}-{kind}{suffix}"
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
         """Write a new file; ``kind`` as in the storage's read log."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
 from iceexplore.arrow import build
+from iceexplore.commits.model._writer import metadata_folder
 from iceexplore.commits.saving._reachable import files_of_leaves, tree_files
 from iceexplore.commits.saving._relocate import (
     Moves,
@@ -178,6 +179,7 @@ class _Saver:
         self.keep = location == "keep"
         self.old = state.metadata.location.rstrip("/")
         self.new = self.old if self.keep else (location or str(target)).rstrip("/")
+        self.apart = f"{canonical(metadata_folder(state))}/"
         self.moved = Moves()
         self.names: set[str] = set()
         self.lengths: dict[str, int] = {}
@@ -343,8 +345,13 @@ class _Saver:
         return current
 
     def _name(self, location: str, folder: str) -> str:
-        """Return a file's unique name: as under the table's location, or flat in ``metadata`` or ``data``."""
+        """Return a file's unique name: as under the table's location, or flat in ``metadata`` or ``data``.
+
+        Metadata files in the folder of ``write.metadata.path`` keep their names, so that engines find them by the hint.
+        """
         tail = location.removeprefix(self.old + "/")
+        if tail == location and folder == "metadata" and canonical(location).startswith(self.apart):
+            tail = f"metadata/{canonical(location).removeprefix(self.apart)}"
         parts = tail.split("/")
         inside = tail != location and parts[0] == folder and not any(p in ("", ".", "..") or "\0" in p for p in parts)
         name = tail if inside else f"{folder}/{_digest(location)}-{parts[-1][-150:] or 'file'}"

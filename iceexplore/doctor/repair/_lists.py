@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from iceexplore.arrow import build
-from iceexplore.commits import Sandbox
+from iceexplore.commits import Sandbox, metadata_folder
 from iceexplore.doctor.repair._draft import ALL_PARTS, Draft, set_totals
 from iceexplore.manifests import (
     ContentType,
@@ -146,7 +146,7 @@ class ListWriter:
         return row, batch
 
     def _new_location(self, of: str, kind: str, suffix: str) -> str:
-        return self.draft.new_location(of, f"{self.state.metadata.location.rstrip('/')}/metadata", f"-{kind}{suffix}")
+        return self.draft.new_location(of, metadata_folder(self.state), f"-{kind}{suffix}")
 
 
 def _content_of(batch: EntryBatch) -> str:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
-from iceexplore.commits import Sandbox, keys_of
+from iceexplore.commits import Sandbox, keys_of, metadata_folder
 from iceexplore.doctor.repair._tree_entries import Part
 from iceexplore.graph import TableState
 from iceexplore.manifests import (
@@ -92,8 +92,7 @@ class TreeEdit:
 
     def _new_location(self, kind: str, like: Manifest) -> str:
         name = uuid.UUID(int=self.names.getrandbits(128), version=4)
-        folder = f"{self.state.metadata.location.rstrip('/')}/metadata"
-        return f"{folder}/{name}-{kind}.{like.file_format}"
+        return f"{metadata_folder(self.state)}/{name}-{kind}.{like.file_format}"
 
     def _bytes(self, batch: EntryBatch, content: str, spec_id: int, leaf: Manifest | None = None) -> bytes:
         form = self.root if leaf is None else leaf
