@@ -5,7 +5,7 @@ from __future__ import annotations
 from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
 from iceexplore.commits.added_files._from_paths import files_of_paths
 from iceexplore.commits.added_files._new_files import FilesLike, new_files
-from iceexplore.commits.added_files._synthetic_merge import merged_files
+from iceexplore.commits.added_files._synthetic_merge import merged_groups
 from iceexplore.commits.change_detection._changes import Changes, MetadataRead, changes_between, changes_of
 from iceexplore.commits.experiments._change_scenarios import ChangeScenarios, change_scenarios
 from iceexplore.commits.experiments._rule_violations import (
@@ -164,7 +164,7 @@ __all__ = [
     "keys_of",
     "locate",
     "manifest_dv_entry",
-    "merged_files",
+    "merged_groups",
     "metadata_files",
     "metadata_folder",
     "new_files",

@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._synthetic import synthetic_folder, uuid_strings
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, EntryBatch
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, stats_type, whole
+from iceexplore.metadata import arrow_type
 from iceexplore.planning import comparable
-from iceexplore.writing import StatColumn, partition_path, stat_columns, stats_arrays
+from iceexplore.writing import StatColumn, partition_path, stat_columns
 
-__all__ = ["merged_files"]
+__all__ = ["merged_files", "merged_groups"]
+
+_Longs = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
 
 
 def merged_files(
     state: TableState,
     writer: CommitWriter,
     group: EntryBatch,
-    positions: dict[str, Any],
+    positions: Mapping[str, Sized],
     files: int,
     sequence: int | None,
 ) -> EntryBatch:
-    """Return the synthetic files that replace some files of one partition.
+    """Return the synthetic files that replace some files of one partition; see `merged_groups`."""
+    return merged_groups(
+        state, writer, group, np.zeros(len(group), np.int64), positions, np.array([files], np.int64), sequence
+    )
+
+
+def merged_groups(
+    state: TableState,
+    writer: CommitWriter,
+    given: EntryBatch,
+    group: _Longs,
+    positions: Mapping[str, Sized],
+    files: _Longs,
+    sequence: int | None,
+) -> EntryBatch:
+    """Return the synthetic files that replace the files of each group, for all groups at once.
 
     Rows and bytes are added up, without the rows deleted by position and their share of the bytes, and distributed
     evenly over the new files; each of these gets the bounds of all merged files. Null and NaN counts shrink with the
@@ -35,80 +57,151 @@ def merged_files(
 
     Parameters
     ----------
+    given
+        Entries with statistics, by group; those of a group are of one spec and partition.
     group
-        Entries with statistics, all of one spec and partition.
+        The number of each entry's group, ascending from 0.
     positions
         Deleted positions by data file.
+    files
+        The number of new files of each group.
     """
-    names = build.to_pylist(group.entries["location"])
-    counts = np.array(build.to_pylist(group.entries["record_count"]), dtype=np.int64)
-    sizes = np.array([s or 0 for s in build.to_pylist(group.entries["file_size_in_bytes"])], dtype=np.float64)
-    left = np.array([max(0, c - len(positions.get(n, ()))) for c, n in zip(counts.tolist(), names, strict=True)])
+    counts = np.asarray(pc.fill_null(whole(given.entries["record_count"]), 0)).astype(np.int64)
+    sizes = np.asarray(pc.fill_null(whole(given.entries["file_size_in_bytes"]), 0)).astype(np.float64)
+    left = counts
+    if positions:
+        deleted = [len(positions.get(str(name), ())) for name in build.to_pylist(given.entries["location"])]
+        left = np.maximum(0, counts - np.array(deleted, np.int64))
     share = np.where(counts > 0, left / np.maximum(counts, 1), 1.0)
-    total = int(left.sum())
-    if not total:
+    total = np.zeros(len(files), np.int64)
+    np.add.at(total, group, left)
+    files = np.minimum(files, total)  # none if no row is left
+    of = np.repeat(np.arange(len(files)), files)
+    if not len(of):
         return EntryBatch.empty()
-    files = min(files, total)
-    each = np.full(files, total // files, dtype=np.int64)
-    each[: total % files] += 1
-    spec_id = group.entries["partition_spec_id"][0].as_py()
-    first = None if group.partition is None else group.partition.slice(0, 1)
-    one = EntryBatch.of_rows([{"partition_spec_id": spec_id}], partition=first)
-    folder = synthetic_folder(state.metadata.location) + partition_path(one, 0, state.metadata)
+    place = np.arange(len(of)) - np.repeat(np.cumsum(files) - files, files)
+    rows = total[of] // files[of] + (place < total[of] % files[of])
+    bytes_ = np.bincount(group, weights=sizes * share, minlength=len(files))[of]
+    first = np.searchsorted(group, np.arange(len(files)))
+    heads = given.take(first)
+    folder = synthetic_folder(state.metadata.location)
+    folders = [folder + partition_path(heads, i, state.metadata) if n else "" for i, n in enumerate(files.tolist())]
     rng = np.random.default_rng(writer.names.getrandbits(64))
-    bytes_ = float((sizes * share).sum())
-    rows = [
-        {
-            "content_type": int(ContentType.DATA),
-            "location": f"{folder.rstrip('/')}/{name}.parquet",
-            "file_format": "parquet",
-            "partition_spec_id": spec_id,
-            "sort_order_id": 0,
-            "record_count": int(count),
-            "file_size_in_bytes": int(bytes_ * count / total),
-            "sequence_number": sequence,
-        }
-        for name, count in zip(build.to_pylist(uuid_strings(rng, files)), each.tolist(), strict=True)
+    places = build.array([text.rstrip("/") for text in folders], pa.string()).take(build.array(of))
+    files_ = pc.binary_join_element_wise(uuid_strings(rng, len(of)), ".parquet", "")
+    names = pc.binary_join_element_wise(places, files_, "/")
+    columns: dict[str, Any] = {
+        "ordinal": np.arange(len(of)),
+        "content_type": np.full(len(of), int(ContentType.DATA), np.int32),
+        "location": names,
+        "file_format": pa.repeat("parquet", len(of)),
+        "partition_spec_id": whole(heads.entries["partition_spec_id"]).take(build.array(of)),
+        "sort_order_id": np.zeros(len(of), np.int32),
+        "record_count": rows,
+        "file_size_in_bytes": (bytes_ * rows / total[of]).astype(np.int64),
+        "sequence_number": pa.repeat(pa.scalar(sequence, pa.int64()), len(of)),
+    }
+    arrays = [
+        pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(len(of), f.type) for f in ENTRY_SCHEMA
     ]
-    columns = [c for c in stat_columns(state.metadata, state.schema) if c.field.field_id in group.stats]
-    stats = [
-        {c.field.field_id: _merged(c, group.stats[c.field.field_id], share, counts, int(n), total) for c in columns}
-        for n in each.tolist()
-    ]
-    partition = None if first is None else pa.concat_arrays([first] * files)
-    return EntryBatch.of_rows(rows, stats=stats_arrays(columns, stats), partition=partition)
+    known = [c for c in stat_columns(state.metadata, state.schema) if c.field.field_id in given.stats]
+    merge = _Merge(group, len(files), share, counts, of, rows, total)
+    stats = {c.field.field_id: merge.stats(c, given.stats[c.field.field_id]) for c in known}
+    partition = None if heads.partition is None else heads.partition.take(build.array(of))
+    return EntryBatch(
+        pa.Table.from_arrays(arrays, schema=ENTRY_SCHEMA),
+        {number: found for number, found in stats.items() if found is not None},
+        partition,
+    )
 
 
-def _merged(
-    column: StatColumn, stats: pa.StructArray, share: np.ndarray[Any, Any], counts: np.ndarray[Any, Any], rows: int,
-    total: int,
-) -> dict[str, Any]:  # fmt: skip
-    out: dict[str, Any] = {}
-    children = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
-    part = rows / total
-    for name in ("value_count", "null_count", "nan_count", "column_size"):
-        array = children[name]
-        if array.null_count:
-            continue  # unknown for one file, so unknown for all
-        numbers = np.asarray(array)
+@dataclass(frozen=True)
+class _Merge:
+    """The files that are merged, and the new ones.
+
+    Attributes
+    ----------
+    group, count
+        The group of each old file, and the number of groups.
+    share, counts
+        Per old file, the share of its rows that is left, and the rows that it had.
+    of, rows
+        The group of each new file, and its rows.
+    total
+        The rows of each group that are left.
+    """
+
+    group: _Longs
+    count: int
+    share: _Floats
+    counts: _Longs
+    of: _Longs
+    rows: _Longs
+    total: _Longs
+
+    def stats(self, column: StatColumn, old: pa.StructArray) -> pa.StructArray | None:
+        """Return a column's statistics of the new files; None if nothing is known of any."""
+        children = {f.name: pc.struct_field(old, [i]) for i, f in enumerate(old.type)}
+        found: dict[str, AnyArray] = {}
+        for name in ("value_count", "null_count", "nan_count", "column_size"):
+            found[name] = self._count(children[name])
+        if not column.repeated:
+            values = found["value_count"].is_valid()
+            rows = build.array(self.rows)
+            for name in ("null_count", "nan_count"):
+                found[name] = pc.if_else(values, pc.min_element_wise(rows, found[name], skip_nulls=False), found[name])
+            found["value_count"] = pc.if_else(values, rows, found["value_count"])
+        found["lower"], found["upper"] = self._bounds(children)
+        found["average_length"], found["max_length"] = self._lengths(children)
+        kind = stats_type(arrow_type(column.type))
+        arrays = [found[f.name].cast(f.type) if f.name in found else pa.nulls(len(self.of), f.type) for f in kind]
+        if all(array.null_count == len(array) for array in arrays):
+            return None
+        return pa.StructArray.from_arrays(arrays, fields=list(kind))
+
+    def _groups_with(self, mask: AnyArray) -> npt.NDArray[np.bool_]:
+        """Return which groups have an old file of the mask."""
+        return np.bincount(self.group[np.asarray(mask)], minlength=self.count) > 0
+
+    def _new(self, values: AnyArray) -> AnyArray:
+        """Return, for each new file, the value of its group."""
+        return values.take(build.array(self.of))
+
+    def _count(self, given: AnyArray) -> AnyArray:
+        """Return a count of the new files; unknown for one old file, it is unknown for the whole group."""
+        numbers = np.asarray(pc.fill_null(given, 0)).astype(np.float64)
         # Counts of no rows or all rows stay exact, whichever rows were deleted.
-        kept = np.where(numbers == counts, numbers * share, np.floor(numbers * share))
-        out[name] = round(float(kept.sum()) * part)
-    if not column.repeated and "value_count" in out:
-        out["value_count"] = rows
-        for name in ("null_count", "nan_count"):
-            if name in out:
-                out[name] = min(rows, out[name])
-    null, value = children["null_count"], children["value_count"]
-    without = pc.fill_null(pc.equal(null, value), False)  # files without values need no bounds
-    for name, pick in (("lower", 0), ("upper", -1)):
-        array = children[name]
-        if pc.any(pc.and_(array.is_null(), pc.invert(without))).as_py():
-            continue
-        known = array.drop_null()
-        if len(known):
-            out[name] = known[pc.sort_indices(comparable(known))[pick].as_py()]
-    for name in ("average_length", "max_length"):
-        if len(known := children[name].drop_null()):
-            out[name] = round(pc.mean(known).as_py()) if name == "average_length" else pc.max(known).as_py()
-    return out
+        kept = np.where(numbers == self.counts, numbers * self.share, np.floor(numbers * self.share))
+        sums = np.bincount(self.group, weights=kept, minlength=self.count)[self.of]
+        made = np.rint(sums * (self.rows / self.total[self.of])).astype(np.int64)
+        return build.array(made, mask=self._groups_with(given.is_null())[self.of])
+
+    def _bounds(self, children: Mapping[str, AnyArray]) -> tuple[AnyArray, AnyArray]:
+        null, value = children["null_count"], children["value_count"]
+        without = pc.fill_null(pc.equal(null, value), False)  # files without values need no bounds
+        out = []
+        for name, pick in (("lower", "first"), ("upper", "last")):
+            array = children[name]
+            unknown = self._groups_with(pc.and_(array.is_null(), pc.invert(without)))
+            there = np.flatnonzero(np.asarray(array.is_valid()))
+            keys = build.table({"group": self.group[there], "key": comparable(array.take(build.array(there)))})
+            order = np.asarray(pc.sort_indices(keys, [("group", "ascending"), ("key", "ascending")]))
+            ordered = self.group[there][order]
+            numbers = np.arange(self.count)
+            ends = np.searchsorted(ordered, numbers, side="right")
+            at = np.searchsorted(ordered, numbers) if pick == "first" else ends - 1
+            none = unknown | (ends == np.searchsorted(ordered, numbers))
+            rows = there[order][at.clip(0, max(0, len(order) - 1))] if len(order) else np.zeros(self.count, np.int64)
+            out.append(self._new(array.take(build.array(rows, mask=none))))
+        return out[0], out[1]
+
+    def _lengths(self, children: Mapping[str, AnyArray]) -> tuple[AnyArray, AnyArray]:
+        """Return the average and the maximum length of values, of the old files for which they are known."""
+        lengths = {name: children[name] for name in ("average_length", "max_length")}
+        table = build.table({"group": self.group, **lengths})
+        sums = table.group_by("group", use_threads=False).aggregate([("average_length", "mean"), ("max_length", "max")])
+        mean = whole(sums["average_length_mean"])
+        average = build.array(
+            np.rint(np.asarray(pc.fill_null(mean, 0))).astype(np.int64), mask=np.asarray(mean.is_null())
+        )
+        return self._new(average), self._new(whole(sums["max_length_max"]))

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import Strings, build
 from iceexplore.arrow import compute as pc
-from iceexplore.commits import Change, CommitWriter, Sandbox, find_files, merged_files
+from iceexplore.commits import Change, CommitWriter, Sandbox, find_files, merged_groups
 from iceexplore.doctor.maintenance._dangling import dangling, dropped_by_commit, removes_dangling
 from iceexplore.doctor.maintenance._files import contradictions, strict
 from iceexplore.doctor.maintenance._grouped_plan import GroupedPlan
@@ -210,23 +210,21 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         found, _ = find_files(state, listed, stats=True)
         found = found.take(pc.index_in(names, whole(found.entries["location"])))
         positions = deleted_positions(state, mine.files, mine.matched)
+        # New files stay in the partitions of the old ones; a group of files of other specs has several.
         place = partition_codes(mine.files)
-        sizes = counted(mine.files, "file_size_in_bytes")
-        stops = np.cumsum(self._groups.count).tolist()
-        added = []
-        for stop, count, size, wanted in zip(
-            stops, self._groups.count.tolist(), self._groups.size.tolist(),
-            build.to_pylist(self.groups["added_files"]), strict=True,
-        ):  # fmt: skip
-            rows = np.arange(stop - count, stop)
-            for code in np.unique(place[rows]).tolist():
-                part = rows[place[rows] == code]
-                share = float(sizes[part].sum()) / max(1.0, float(size))
-                many = max(1, round(wanted * share))
-                added.append(merged_files(state, writer, found.take(part), positions, many, self._sequence))
+        order = np.lexsort((place, self._groups.group))
+        group, place = self._groups.group[order], place[order]
+        begins = np.ones(len(order), dtype=np.bool_)
+        begins[1:] = (group[1:] != group[:-1]) | (place[1:] != place[:-1])
+        part, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
+        bytes_ = summed(part, counted(mine.files, "file_size_in_bytes")[order], len(first))
+        wanted = np.asarray(self.groups["added_files"])[group[first]]
+        share = bytes_ / np.maximum(1, self._groups.size[group[first]])
+        many = np.maximum(1, np.rint(wanted * share)).astype(np.int64)
+        added = merged_groups(state, writer, found.take(order), part, positions, many, self._sequence)
         return Change(
             "replace",
-            concat_batches(added),
+            added,
             remove_data=tuple(listed),
             remove_deletes=self._dangling,
             base_snapshot_id=None if state.snapshot is None else state.snapshot.snapshot_id,

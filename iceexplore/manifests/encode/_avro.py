@@ -135,7 +135,6 @@ def avro_file(table: pa.Table, name: str, metadata: Mapping[str, str], codec: st
         codec=chosen,
         metadata=dict(metadata),
         codec_compression_level=DEFLATE_LEVEL if chosen == "deflate" else None,
-        disable_tuple_notation=True,
     )
     return out.getvalue()
 
@@ -144,9 +143,20 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     names = [avro_name(name) for name in table.column_names]
     for start in range(0, len(table), CHUNK_ROWS):
         chunk = table.slice(start, CHUNK_ROWS)
-        columns = [_values(whole(column)) for column in chunk.columns]
+        columns = [_field(f, whole(column)) for f, column in zip(chunk.schema, chunk.columns, strict=True)]
         for row in zip(*columns, strict=True):
             yield dict(zip(names, row, strict=True))
+
+
+def _field(field: AnyField, array: AnyArray) -> list[Any]:
+    """Return a field's values; lists that may be null name their branch of the union.
+
+    fastavro otherwise compares each list, with all its items, with both branches, which takes half of the time.
+    """
+    values = _values(array)
+    if field.nullable and (pa.types.is_list(field.type) or pa.types.is_map(field.type)):
+        return [None if value is None else ("array", value) for value in values]
+    return values
 
 
 def _values(array: AnyArray) -> list[Any]:
@@ -169,7 +179,10 @@ def _records(array: pa.StructArray) -> list[Any]:
     if not array.type.num_fields:
         return [{}] * len(array)
     names = [avro_name(child.name) for child in array.type]
-    rows = zip(*map(_values, array.flatten()), strict=True)
+    rows = zip(*map(_field, array.type, array.flatten()), strict=True)
+    if not array.null_count and len(names) == 2:  # the many pairs of maps
+        one, other = names
+        return [{one: a, other: b} for a, b in rows]
     if not array.null_count:
         return [dict(zip(names, row, strict=True)) for row in rows]
     there = np.asarray(array.is_valid()).tolist()
