@@ -47,7 +47,7 @@ def _writer(sandbox: Sandbox) -> CommitWriter:
 
 def _files(sandbox: Sandbox, count: int, random: Random) -> EntryBatch:
     """Files with random statistics, of which some are unknown."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "content_type": 0, "location": f"f{i}", "partition_spec_id": 0,
             "record_count": random.choice([0, 3, 10, 1000]), "file_size_in_bytes": random.randrange(10_000),
