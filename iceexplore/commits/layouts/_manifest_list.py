@@ -33,8 +33,9 @@ def apply_to_list(change: Change, writer: CommitWriter) -> Applied:
     New files go to new manifests, one per spec and ``leaf_entries``; a manifest that lists removed files is rewritten;
     all others are carried over unchanged. A rewritten manifest without live entries stays in this snapshot's list with
     its DELETED entries, and the next commit leaves it out. The DVs of removed data files are removed too (Java:
-    ``removeDanglingDeletesFor``). Delete files that are older than all data files are removed if delete manifests are
-    rewritten anyway (Java: ``dropDeleteFilesOlderThan``).
+    ``removeDanglingDeletesFor``). A commit that removes files also removes delete files that are older than all data
+    files (Java: ``dropDeleteFilesOlderThan``); if it names delete files to remove, only in their manifests
+    (``canTrustManifestReferences``).
 
     Raises
     ------
@@ -124,12 +125,23 @@ def _filter_deletes(
     oldest = _oldest_data(base, data, new_data) if removes else 0
     superseded = pa.chunked_array([*_chunks(gone), *_chunks(replaced)], pa.string())
 
-    def goes(entries: pa.Table) -> np.ndarray:
+    def named(entries: pa.Table) -> np.ndarray:
         is_dv = np.asarray(whole(entries["deletion_vector"]).is_valid())
         mask = is_dv & _is_in(entries, "referenced_file", superseded)
-        mask |= ~is_dv & _is_in(entries, "location", files)
-        sequence = np.asarray(pc.fill_null(entries["sequence_number"], 0))
-        mask |= (sequence > 0) & (sequence < oldest)
+        return np.asarray(mask | (~is_dv & _is_in(entries, "location", files)))
+
+    # Java's rewrites name the vectors of the files that they rewrite; other commits leave these to the filter.
+    referenced = bool(len(files) or len(replaced))
+    if not referenced and change.operation == "replace" and oldest:
+        held = (named(leaf.entries) & np.asarray(live(leaf.entries)) for _, leaf in base.leaves(ordinals))
+        referenced = any(mask.any() for mask in held)
+
+    def goes(entries: pa.Table) -> np.ndarray:
+        is_dv = np.asarray(whole(entries["deletion_vector"]).is_valid())
+        mask = named(entries)
+        if not referenced or (mask & np.asarray(live(entries))).any():
+            sequence = np.asarray(pc.fill_null(entries["sequence_number"], 0))
+            mask |= (sequence > 0) & (sequence < oldest)
         _refuse_second_dv(entries, is_dv & ~mask & np.asarray(live(entries)), dvs)
         return np.asarray(mask)
 

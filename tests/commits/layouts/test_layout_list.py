@@ -158,6 +158,32 @@ def test_old_delete_files_are_dropped_when_no_data_is_as_old(tmp_path: Path) -> 
     assert names(lab) == ["three", "two"]
 
 
+def test_old_deletes_stay_in_manifests_without_a_named_one(tmp_path: Path) -> None:
+    """Java: ``ManifestFilterManager.canTrustManifestReferences``."""
+    deletes = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+
+    def without_old(change: Change) -> list[str]:
+        lab = ListLab(tmp_path / f"t{len(list(tmp_path.iterdir()))}", 3)
+        lab.commit(add("old"))
+        lab.commit(Change("delete", batch([equality("eq")], ["a"])))
+        lab.commit(add("new"))
+        lab.commit(Change("delete", batch([dv("new", "v1")], ["a"])))
+        lab.commit(Change("delete", batch([equality("late")], ["a"])))
+        lab.commit(change)
+        return names(lab, *deletes)
+
+    # the equality delete "eq" is older than "new", the only data file that remains; "v1" is in another manifest
+    assert without_old(Change("delete", remove_data=("old",))) == ["late", "v1"]
+    replaced = batch([dv("new", "v2")], ["a"])
+    both = Change("overwrite", replaced, remove_data=("old",), replace_dvs=("new",))
+    assert without_old(both) == ["eq", "late", "v2"]
+    assert without_old(Change("delete", remove_data=("old",), remove_deletes=("late",))) == ["eq", "v1"]
+    # a rewrite names the vectors of its files
+    compacted = batch([entry("both", 20)], ["a"])
+    assert without_old(Change("replace", compacted, remove_data=("old", "new"))) == ["eq", "late"]
+    assert without_old(Change("replace", batch([entry("young", 10)], ["a"]), remove_data=("old",))) == ["late", "v1"]
+
+
 def test_a_compaction_with_an_older_sequence_number_keeps_the_deletes_that_still_apply(tmp_path: Path) -> None:
     lab = ListLab(tmp_path / "t", 2)
     lab.commit(add("one", "two"))
