@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from iceexplore.on_spark import spark
     from iceexplore.storage import memory_limit
     from iceexplore.table import Simulation, Table, check, check_catalog, empty, open, open_catalog, sample
-    from iceexplore.view import View, open_view
+    from iceexplore.view import View, ViewSimulation, create_view, open_view, simulate_view
 
 __all__ = [
     "AccessDeniedError",
@@ -71,11 +71,13 @@ __all__ = [
     "TemporaryFolderError",
     "UnsupportedError",
     "View",
+    "ViewSimulation",
     "__version__",
     "change_scenarios",
     "check",
     "check_catalog",
     "create",
+    "create_view",
     "empty",
     "figures",
     "lab",
@@ -85,6 +87,7 @@ __all__ = [
     "open_file",
     "open_view",
     "sample",
+    "simulate_view",
     "spark",
 ]
 
@@ -98,10 +101,12 @@ _LAZY = {
     "Simulation": "iceexplore.table",
     "Table": "iceexplore.table",
     "View": "iceexplore.view",
+    "ViewSimulation": "iceexplore.view",
     "change_scenarios": "iceexplore.commits",
     "check": "iceexplore.table",
     "check_catalog": "iceexplore.table",
     "create": "iceexplore._lab",
+    "create_view": "iceexplore.view",
     "empty": "iceexplore.table",
     "figures": "iceexplore._figures",
     "lab": "iceexplore._lab",
@@ -111,6 +116,7 @@ _LAZY = {
     "open_file": "iceexplore.inspect",
     "open_view": "iceexplore.view",
     "sample": "iceexplore.table",
+    "simulate_view": "iceexplore.view",
     "spark": "iceexplore.on_spark",
 }
 

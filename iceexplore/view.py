@@ -1,4 +1,4 @@
-"""The public function `open_view` and the class `View`. Each method delegates to a package in a line or two."""
+"""The public functions on views and the classes `View` and `ViewSimulation`; each method delegates in a line or two."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import iceexplore as ix
 from iceexplore import views
 from iceexplore._catalog import Catalog, catalog_arguments
 from iceexplore.errors import OptionError, Problems
 from iceexplore.render import card_html, card_text
 
 if TYPE_CHECKING:
+    from iceexplore.commits import Keep, NamespaceLike, Saved, SqlLike, ViewCommit, ViewQuery, ViewSandbox
     from iceexplore.doctor import Finding, Report
     from iceexplore.inspect import ViewInspect
     from iceexplore.metadata import Schema
     from iceexplore.render import SceneDrawing
-    from iceexplore.storage import CatalogLike, ReadLog
+    from iceexplore.storage import CatalogLike, ReadLog, WriteLog
+    from iceexplore.writing import SchemaLike
 
-__all__ = ["View", "open_view"]
+__all__ = ["View", "ViewSimulation", "create_view", "open_view", "simulate_view"]
 
 
 def open_view(
@@ -80,6 +83,134 @@ def open_view(
             source, catalog=catalog, moved=moved, version=version, allow=allow, properties=properties, strict=strict
         )
     )
+
+
+def create_view(
+    path: str | PathLike[str],
+    sql: SqlLike | View,
+    schema: SchemaLike = None,
+    *,
+    dialect: str | None = None,
+    default_catalog: str | None = None,
+    default_namespace: NamespaceLike | None = None,
+    properties: Mapping[str, str] | None = None,
+    summary: Mapping[str, str] | None = None,
+    catalog: CatalogLike | Catalog[Any, View] | None = None,
+    location: str | None = None,
+) -> View:
+    """Create a real view, which engines can query. Nothing that exists is replaced.
+
+    Parameters
+    ----------
+    path
+        An empty local folder, or one to be created; with ``catalog``, the view's name.
+    sql
+        The query with ``dialect``, or queries by dialect: ``{"spark": "SELECT ...", "trino": "SELECT ..."}``. Only the
+        SELECT statement, without CREATE VIEW. Or a View, for example a simulation: its versions are copied, and the
+        one that is shown becomes current.
+    schema
+        The columns: types by name, ``{"day": "date", "trips": ("long", "Number of trips")}``, where a tuple adds a
+        comment; or a PyArrow, PyIceberg or iceexplore schema, or a data frame.
+    default_catalog
+        The catalog for names in the SQL without one; by default the catalog in which the view is.
+    default_namespace
+        The namespace for names in the SQL without one: ``"db"`` or ``("a", "b")``; by default the view's own, if it is
+        created in a catalog.
+    properties
+        View properties: ``comment``, ``version.history.num-entries``, ``replace.drop-dialect.allowed``, ...
+    summary
+        The summary of the version; by default iceexplore's name and version as ``engine-name`` and ``engine-version``.
+    catalog
+        A PyIceberg catalog, its name, or the result of `open_catalog`: a SQL catalog, whose tables Java's JDBC catalog
+        shares, or a REST catalog, which writes the metadata itself.
+    location
+        With ``catalog``, the view's local folder; by default one in the catalog's warehouse.
+
+    Raises
+    ------
+    OptionError, RuleError
+        The folder is not empty, or the SQL, the schema or another argument is invalid.
+    UnsupportedError
+        The folder is not on the local disk, or the catalog cannot hold views.
+    CatalogError
+        The catalog already has a table or view of this name, lacks the namespace, or failed.
+
+    Examples
+    --------
+    >>> ix.create_view(
+    ...     "db.daily", "SELECT day, count(*) AS trips FROM journeys GROUP BY day",
+    ...     {"day": "date", "trips": "long"}, dialect="spark", catalog="prod",
+    ... )
+    """
+    given: Any = catalog.listing.catalog if isinstance(catalog, Catalog) else catalog
+    if isinstance(sql, View):
+        others = [schema, dialect, default_catalog, default_namespace, summary]
+        if any(one is not None for one in others):
+            raise OptionError("a View already has its schema, dialects, defaults and summary: give only properties=")
+        source: ViewQuery | views.ViewState = sql.state
+    else:
+        if default_namespace is None:
+            default_namespace = str(path).rpartition(".")[0] if given is not None else ()
+        source = ix.commits.view_query(
+            None, sql, schema, dialect=dialect, default_catalog=default_catalog,
+            default_namespace=default_namespace, summary=_summary(summary),
+        )  # fmt: skip
+    found, found_in = ix.labs.create_view_files(path, source, properties=properties, catalog=given, location=location)
+    return open_view(found, catalog=found_in)
+
+
+def simulate_view(
+    sql: SqlLike,
+    schema: SchemaLike,
+    *,
+    dialect: str | None = None,
+    default_catalog: str | None = None,
+    default_namespace: NamespaceLike = (),
+    properties: Mapping[str, str] | None = None,
+    summary: Mapping[str, str] | None = None,
+    location: str = "/warehouse/db/view",
+    timestamp: object = None,
+    early_draft: bool = False,
+    overlay: str | PathLike[str] | None = None,
+    seed: int | str | None = None,
+) -> ViewSimulation:
+    """Create a view that exists only in a simulation, to try operations on it.
+
+    Parameters
+    ----------
+    sql, schema, dialect, default_catalog, default_namespace, properties, summary
+        As for `create_view`.
+    location
+        The location in the metadata; nothing is written there. Its last part is the view's name.
+    timestamp
+        The time of its creation, as for `View.at`; by default now.
+    early_draft
+        Write the form of the early draft of the spec, which engines do not read.
+    overlay, seed
+        As for `View.simulate`.
+
+    Raises
+    ------
+    OptionError, RuleError
+        An argument is invalid.
+    """
+    query = ix.commits.view_query(
+        None, sql, schema, dialect=dialect, default_catalog=default_catalog, default_namespace=default_namespace,
+        summary=_summary(summary),
+    )  # fmt: skip
+    state = ix.commits.new_view_state(
+        query, location=location, properties=properties, seed=seed, timestamp=timestamp, early_draft=early_draft
+    )
+    return _simulation(state, overlay=overlay, seed=seed, early_draft=early_draft)
+
+
+def _simulation(state: views.ViewState, **how: Any) -> ViewSimulation:
+    return ViewSimulation(ix.commits.start_view_sandbox(state, **how))
+
+
+def _summary(given: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return the summary of a version: the given one, or the name and version of this engine."""
+    return {"engine-name": "iceexplore", "engine-version": ix.__version__} if given is None else given
 
 
 class View:
@@ -347,6 +478,62 @@ class View:
 
         return examine_view(self._state, only=only, skip=skip, baseline=baseline)
 
+    def simulate(
+        self,
+        *,
+        overlay: str | PathLike[str] | None = None,
+        seed: int | str | None = None,
+        early_draft: bool = False,
+    ) -> ViewSimulation:
+        """Create a simulation: a View with commits, which are written to an overlay. This view is never written.
+
+        In a simulation of a time-travelled view, a first commit makes the version that is shown current.
+
+        Parameters
+        ----------
+        overlay
+            An empty local folder for the simulation's files; by default a temporary folder that is removed with it.
+        seed
+            Makes the UUID, file names and times reproducible.
+        early_draft
+            Keep the form of an early draft of the spec. By default the first commit to such a view writes the form of
+            the adopted spec, the one that engines read.
+
+        Raises
+        ------
+        FormatError
+            No commit can be made on the metadata, for example because it has no current version.
+        OptionError
+            The folder cannot be used.
+
+        Examples
+        --------
+        >>> s = v.simulate()
+        >>> s.replace("SELECT day, count(*) AS trips FROM journeys GROUP BY day", dialect="spark")
+        >>> s.rollback(1)
+        >>> s.inspect.version_log()
+        """
+        return _simulation(self._state, overlay=overlay, seed=seed, early_draft=early_draft)
+
+    def save(self, path: str | PathLike[str], *, location: str | None = None) -> Saved:
+        """Write the view's metadata into a new folder, completely or not at all; `open_view` opens it anywhere.
+
+        Parameters
+        ----------
+        path
+            A folder that is empty or does not exist.
+        location
+            The location in the written metadata; by default ``path``.
+
+        Raises
+        ------
+        OptionError
+            The folder is not empty, or not on the local disk.
+        StorageError, AccessDeniedError
+            The folder cannot be written.
+        """
+        return ix.commits.save_view(self._state, path, location=location)
+
     def refresh(self) -> View:
         """Return the newest state of the view as a new View; this one does not change.
 
@@ -366,3 +553,209 @@ class View:
 
     def _repr_html_(self) -> str:
         return card_html(views.view_card(self._state))
+
+
+class ViewSimulation(View):
+    """A view with an overlay: commits write real metadata files into the overlay, and never into the view itself.
+
+    Use `View.simulate` or `simulate_view` to create one. It shows the view as the commits would leave it, and follows
+    the rules of Iceberg's Java library. Each commit changes it and returns its current version; views from `view` and
+    `at` do not change. Commits are optimistic: if another writer (see `fork`) committed first, a commit is applied
+    again to the newest state.
+
+    Every operation takes ``timestamp=``, its time as for `View.at`, which must not be before the view's last change; by
+    default it is now.
+    """
+
+    def __init__(self, sandbox: ViewSandbox) -> None:
+        super().__init__(sandbox.state)
+        self._sandbox = sandbox
+
+    @property
+    def view(self) -> View:
+        """The current state as a View that later commits do not change."""
+        return View(self._state)
+
+    @property
+    def overlay(self) -> str:
+        """The folder that holds the simulation's files."""
+        return self._sandbox.storage.overlay_folder
+
+    @property
+    def commits(self) -> tuple[ViewCommit, ...]:
+        """The commits of this writer and its forks, with the number of their attempts."""
+        return tuple(self._sandbox.records)
+
+    @property
+    def writes(self) -> WriteLog:
+        """A log of every file written by this writer and its forks."""
+        return self._sandbox.storage.writes
+
+    def replace(
+        self,
+        sql: SqlLike,
+        schema: SchemaLike = None,
+        *,
+        dialect: str | None = None,
+        default_catalog: str | Keep | None = ...,
+        default_namespace: NamespaceLike | Keep = ...,
+        properties: Mapping[str, str] | None = None,
+        summary: Mapping[str, str] | None = None,
+        timestamp: object = None,
+        retry: bool = True,
+    ) -> views.ViewVersion:
+        """Replace the query. If the view has an identical version, that one becomes current again; its id is reused.
+
+        Identical are versions with the same SQL in the same order, schema, defaults and summary.
+
+        Parameters
+        ----------
+        sql
+            The SQL of each dialect: ``{"spark": "SELECT ...", "trino": "SELECT ..."}``. Or one text, in ``dialect``,
+            which is not needed if the view has one dialect. SQL for every dialect of the current version is needed,
+            unless the property ``replace.drop-dialect.allowed`` is ``"true"``.
+        schema
+            The columns, as for `create_view`; columns keep their field ids by name. By default those of the view, if
+            the query is known to return columns of the same names.
+        default_catalog, default_namespace
+            For names in the SQL; by default those of the current version. None is the catalog in which the view is.
+        properties
+            Properties to set in the same commit.
+        summary
+            The summary of the version; by default iceexplore's name and version.
+        retry
+            False: raise a conflict if another writer has committed since this one's state, as engines do for ``CREATE
+            OR REPLACE VIEW``.
+
+        Raises
+        ------
+        OptionError
+            An argument is invalid or missing.
+        RuleError
+            ``view-dialects-kept``, ``view-columns``, ``view-one-sql-per-dialect``.
+        CommitConflictError
+            ``view-unchanged``
+        UnsupportedError
+            It is a materialized view.
+        """
+
+        def change(document: Mapping[str, Any], timestamp_ms: int) -> dict[str, Any]:
+            query = ix.commits.view_query(
+                document, sql, schema, dialect=dialect, default_catalog=default_catalog,
+                default_namespace=default_namespace, summary=_summary(summary),
+            )  # fmt: skip
+            return ix.commits.replace_view_version(document, query, timestamp_ms=timestamp_ms, properties=properties)
+
+        return self._commit(change, "replace", timestamp, retry=retry)
+
+    def add_dialects(
+        self, sql: Mapping[str, str], *, summary: Mapping[str, str] | None = None, timestamp: object = None
+    ) -> views.ViewVersion:
+        """Add SQL for further dialects, in a new version: a version never changes.
+
+        Parameters
+        ----------
+        sql
+            The SQL of each dialect. ``{"duckdb": v.sql("duckdb")}`` adds a translation.
+
+        Raises
+        ------
+        RuleError
+            ``view-one-sql-per-dialect``: the current version has SQL of the dialect; ``view-columns``.
+        """
+        texts = ix.commits.given_sql(sql)
+
+        def change(document: Mapping[str, Any], timestamp_ms: int) -> dict[str, Any]:
+            return ix.commits.add_view_dialects(document, texts, _summary(summary), timestamp_ms=timestamp_ms)
+
+        return self._commit(change, "add_dialects", timestamp)
+
+    def rollback(self, version: View | views.ViewVersion | int | str, *, timestamp: object = None) -> views.ViewVersion:
+        """Make another version current; the version log gets an entry for it, and its id stays the same.
+
+        Raises
+        ------
+        SnapshotNotFoundError
+            The view has no such version.
+        RuleError
+            ``view-dialects-kept``: the version has no SQL of a dialect that the current one has.
+        """
+        if isinstance(version, int):
+            to = version  # another writer may have made it, and this one has not seen it yet
+        else:
+            found = self._resolve(version).version
+            if found is None:
+                raise OptionError(f"rollback(): {version!r} has no version")
+            to = found.version_id
+        return self._commit(
+            lambda document, ms: ix.commits.rollback_view(document, to, timestamp_ms=ms), "rollback", timestamp
+        )
+
+    def set_properties(
+        self, properties: Mapping[str, str] | None = None, *, remove: Iterable[str] = (), timestamp: object = None
+    ) -> views.ViewVersion:
+        """Set and remove view properties. A lower ``version.history.num-entries`` expires versions at once.
+
+        Raises
+        ------
+        OptionError
+            A name or value is invalid.
+        """
+        gone = (remove,) if isinstance(remove, str) else tuple(remove)
+        return self._commit(
+            lambda document, ms: ix.commits.set_view_properties(document, properties, gone),
+            "set_properties",
+            timestamp,
+        )
+
+    def remove_properties(self, *names: str, timestamp: object = None) -> views.ViewVersion:
+        """Remove view properties; names that the view does not have are ignored."""
+        return self.set_properties(remove=names, timestamp=timestamp)
+
+    def set_location(self, location: str, *, timestamp: object = None) -> views.ViewVersion:
+        """Change the base location; the next metadata file is written there.
+
+        Raises
+        ------
+        UnsupportedError
+            The view's metadata files are numbered, as in a folder without a catalog, so that they must stay together.
+        """
+        return self._commit(
+            lambda document, ms: ix.commits.set_view_location(document, location), "set_location", timestamp
+        )
+
+    def fork(self) -> ViewSimulation:
+        """Return a second writer to the same simulated view, which does not see this one's later commits.
+
+        The writer that commits second is rebased on the other's commit and retried, or raises `CommitConflictError`.
+        """
+        return ViewSimulation(self._sandbox.fork())
+
+    def copy(self) -> ViewSimulation:
+        """Return an independent copy of the simulation in its current state, to try something out."""
+        return ViewSimulation(self._sandbox.copy())
+
+    def __deepcopy__(self, memo: object) -> ViewSimulation:
+        return self.copy()
+
+    def refresh(self) -> View:
+        """Continue from the newest commit of any writer; return this view."""
+        self._state = self._sandbox.refresh()
+        return self
+
+    def save(self, path: str | PathLike[str], *, location: str | None = None) -> Saved:
+        """Write the metadata files of the simulation into a new folder; see `View.save`.
+
+        To make a view of it in a catalog, give the simulation to `create_view`.
+        """
+        return ix.commits.save_view(self._state, path, location=location, earlier=self._sandbox.published())
+
+    def close(self) -> None:
+        """Remove the temporary folder of this simulation and its forks; a folder given as ``overlay=`` is kept."""
+        self._sandbox.close()
+
+    def _commit(self, change: Any, what: str, timestamp: object, *, retry: bool = True) -> views.ViewVersion:  # noqa: ANN401  (a ViewChange)
+        self._state = self._sandbox.commit(change, what, timestamp=timestamp, retry=retry)
+        version = self._state.version
+        assert version is not None
+        return version

@@ -122,6 +122,11 @@ RULES: dict[str, Rule] = _rules(
     Rule("expire-gc", "Snapshots of a table with gc.enabled=false do not expire.", "Iceberg, RemoveSnapshots", "metadata"),
     Rule("reserved-property", "Table properties have no reserved names, and their values are strings.", "Iceberg, TableProperties.RESERVED_PROPERTIES", "metadata"),
     Rule("format-version-rises", "The format version never decreases and is at most 4.", "Iceberg, TableMetadata.upgradeFormatVersion", "metadata"),
+    # Views
+    Rule("view-columns", "The schema of a view's version has a column for each column of its query.", "View spec, Versions", "metadata"),
+    Rule("view-dialects-kept", "A new version of a view has SQL for each dialect of the version before, unless replace.drop-dialect.allowed is true.", "Iceberg, ViewMetadata.Builder.checkIfDialectIsDropped", "metadata"),
+    Rule("view-one-sql-per-dialect", "A version of a view has only one SQL text per dialect.", "View spec, SQL representation", "metadata"),
+    Rule("view-unchanged", "A commit to a view replaces only the metadata file that it was built on; the number of attempts is limited.", "View spec, Metadata Location", "commit"),
     # Schemas, partition specs and sort orders
     Rule("schema-names", "A name in a schema change identifies one column, and no two columns share a name.", "Iceberg, SchemaUpdate", "metadata"),
     Rule("reserved-columns", "No table column has the name of a metadata column.", f"{_SPEC}, Reserved Field IDs", "metadata"),

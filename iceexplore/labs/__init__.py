@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter, layout_text
+from iceexplore.labs._create_view import create_view_files
 from iceexplore.labs._leftovers import (
     find_leftovers,
     leftovers_frame,
@@ -23,6 +24,7 @@ __all__ = [
     "ROW_OPERATIONS",
     "compact_on_spark",
     "create_lab",
+    "create_view_files",
     "delete_rows",
     "engine_of",
     "find_leftovers",

@@ -10,7 +10,7 @@ methods.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore.commits import Pointer
 from iceexplore.errors import CatalogError, MissingDependencyError, OptionError, UnsupportedError
@@ -61,13 +61,18 @@ class CatalogRow:
         A ``SqlCatalog``.
     identifier
         ``"db.table"``, or a sequence of its parts.
+    kind
+        ``table`` or ``view``.
     """
 
-    def __init__(self, catalog: Catalog, identifier: str | Sequence[str]) -> None:
+    def __init__(
+        self, catalog: Catalog, identifier: str | Sequence[str], kind: Literal["table", "view"] = "table"
+    ) -> None:
         parts = tuple(identifier.split(".")) if isinstance(identifier, str) else tuple(identifier)
         if len(parts) < 2 or not all(parts):
-            raise OptionError(f"{identifier!r} is not a table name: give namespace and name, such as 'db.table'")
+            raise OptionError(f"{identifier!r} is not a {kind} name: give namespace and name, such as 'db.{kind}'")
         self.catalog = catalog
+        self.kind = kind
         self.namespace = ".".join(parts[:-1])
         self.table = parts[-1]
 
@@ -86,7 +91,7 @@ class CatalogRow:
         ]
 
     def find(self) -> str | None:
-        """Return the metadata location in the catalog; None if there is no such table."""
+        """Return the metadata location in the catalog; None if it has neither a table nor a view of this name."""
         from pyiceberg.catalog.sql import IcebergTables
         from sqlalchemy import select
         from sqlalchemy.exc import SQLAlchemyError
@@ -99,23 +104,25 @@ class CatalogRow:
         return None if found is None else found[0]
 
     def add(self, location: str) -> None:
-        """Add the table.
+        """Add the table or view.
 
         Raises
         ------
         CatalogError
-            There is already a table with this name, or the catalog failed.
+            There is already a table or view with this name, or the catalog failed.
         """
         from pyiceberg.catalog.sql import IcebergTables
         from sqlalchemy import insert
         from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
         row = self.catalog._create_table_row(self.namespace, self.table, location)
+        if self.kind == "view":
+            row["iceberg_type"] = "VIEW"  # as Java's JDBC catalog writes it (JdbcUtil.VIEW_RECORD_TYPE)
         try:
             with self.catalog.engine.begin() as connection:
                 connection.execute(insert(IcebergTables).values(**row))
         except IntegrityError as e:
-            raise CatalogError(f"catalog {self.catalog.name} already has a table {self.name}") from e
+            raise CatalogError(f"catalog {self.catalog.name} already has a table or view {self.name}") from e
         except SQLAlchemyError as e:
             raise CatalogError(f"{self.name} cannot be added to catalog {self.catalog.name}: {_short(e)}") from e
 

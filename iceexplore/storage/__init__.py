@@ -5,7 +5,7 @@ from __future__ import annotations
 from iceexplore.storage._budget import BIG, DATA_RATIO, FLOOR, VARIABLE, Budget, allowed, memory_limit
 from iceexplore.storage._cache import CACHE, Cache
 from iceexplore.storage._catalog import SourceLike
-from iceexplore.storage._catalog_contents import CatalogLike, is_catalog, not_a_table
+from iceexplore.storage._catalog_contents import CatalogLike, is_catalog, load_named, not_a_table
 from iceexplore.storage._json import JsonValue, load_json
 from iceexplore.storage._location import canonical, check_host, is_local, path_only, same_location
 from iceexplore.storage._progress import progress, report_progress, result_of
@@ -78,6 +78,7 @@ __all__ = [
     "list_tables",
     "list_versions",
     "load_json",
+    "load_named",
     "member_name",
     "memory_limit",
     "not_a_table",

@@ -64,7 +64,7 @@ class TemporaryFolder:
     """
 
     def __init__(
-        self, kind: Literal["overlay", "zip", "table", "copy"], what: str, *, instead: str | None = None
+        self, kind: Literal["overlay", "zip", "table", "view", "copy"], what: str, *, instead: str | None = None
     ) -> None:
         with temporary_room(what, instead=instead):
             parent = tempfile.gettempdir()

@@ -636,7 +636,7 @@ def test_catalogs_that_are_refused(tmp_path: Path) -> None:
         ix.create("t", SCHEMA, catalog=catalog)
     catalog.create_namespace("db")
     ix.create("db.t", SCHEMA, catalog=catalog)
-    with pytest.raises(ix.CatalogError, match=r"already has a table db.t"):
+    with pytest.raises(ix.CatalogError, match=r"already has a table or view db.t"):
         ix.create("db.t", SCHEMA, catalog=catalog)
     with pytest.raises(ix.UnsupportedError, match=r"is not a local folder"):
         ix.create("db.u", SCHEMA, catalog=catalog, location="s3://bucket/u")

@@ -7,8 +7,8 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
@@ -39,7 +39,7 @@ from iceexplore.storage import (
     progress,
 )
 
-__all__ = ["DataFiles", "Saved", "save"]
+__all__ = ["DataFiles", "Saved", "new_folder", "save"]
 
 #: How to handle data and delete files outside the overlay: ``refer`` leaves them in place.
 DataFiles = Literal["refer", "copy", "none"]
@@ -121,6 +121,21 @@ def save(
     """
     if data not in get_args(DataFiles):
         raise OptionError(f"data={data!r}: choose one of {', '.join(get_args(DataFiles))}")
+    with new_folder(path) as (building, target):
+        return _Saver(state, building, target, data, location).run()
+
+
+@contextmanager
+def new_folder(path: str | os.PathLike[str]) -> Iterator[tuple[Path, Path]]:
+    """Yield a folder to fill, and the target that it becomes if the block ends without an error.
+
+    Raises
+    ------
+    OptionError
+        The target is not an empty or new folder, or ``path`` is a URI of another storage.
+    StorageError, AccessDeniedError
+        The folder cannot be written, for example because the disk is full.
+    """
     try:
         target = Path(path_here(path)).expanduser().absolute()
     except OptionError as e:
@@ -135,10 +150,9 @@ def save(
         _refuse_full(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         with folder_beside(str(target)) as building:
-            saved = _Saver(state, Path(building), target, data, location).run()
+            yield Path(building), target
             _publish(Path(building), target)
         done = True
-        return saved
     except OSError as e:
         if isinstance(e, IceexploreError):  # some IceexploreErrors are OSErrors too
             raise

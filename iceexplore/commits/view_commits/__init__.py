@@ -1,0 +1,1 @@
+"""Commits to views: metadata documents from version to version, simulations, and saving."""

@@ -1,0 +1,373 @@
+"""A view's metadata document from state to state: pure functions with the rules of Java's ``ViewMetadata.Builder``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from iceexplore.commits.view_commits._columns import same_columns
+from iceexplore.commits.view_commits._early_draft import draft_version
+from iceexplore.commits.view_commits._query import ViewQuery
+from iceexplore.errors import (
+    FormatError,
+    OptionError,
+    Problems,
+    RuleError,
+    SnapshotNotFoundError,
+    UnsupportedError,
+    mapping_of,
+    texts_of,
+)
+from iceexplore.metadata import schema_to_json
+from iceexplore.views import (
+    HISTORY_PROPERTY,
+    ViewMetadata,
+    ViewVersion,
+    history_entries,
+    parse_view_metadata,
+)
+
+__all__ = [
+    "DROP_DIALECT_PROPERTY",
+    "Json",
+    "committable_view",
+    "add_view_dialects",
+    "last_time_of",
+    "new_view_document",
+    "replace_view_version",
+    "rollback_view",
+    "set_view_location",
+    "set_view_properties",
+]
+
+Json = dict[str, Any]
+#: The property that allows a new version without a dialect of the previous one, false by default.
+DROP_DIALECT_PROPERTY = "replace.drop-dialect.allowed"
+#: The largest value of Iceberg's ``int``.
+_INT_MAX = 2**31 - 1
+
+
+def committable_view(document: Mapping[str, Any], location: str) -> ViewMetadata:
+    """Parse a document to commit on; refuse one that a new metadata file could not be derived from.
+
+    Raises
+    ------
+    FormatError
+        The current version, a version or a schema is missing or cannot be read, or two have the same id.
+    UnsupportedError
+        The view's format version is not supported.
+    """
+    metadata = parse_view_metadata(document, location, Problems())
+    fault: str | None = None
+    for key, read in (("versions", metadata.versions), ("schemas", metadata.schemas)):
+        stored = document.get(key)
+        if len(stored if isinstance(stored, list) else ()) != len(read):
+            fault = f"an item of {key} cannot be read"
+    if len({v.version_id for v in metadata.versions}) < len(metadata.versions):
+        fault = "several versions have the same id"
+    if len({s.schema_id for s in metadata.schemas}) < len(metadata.schemas):
+        fault = "several schemas have the same id"
+    if metadata.version() is None:
+        fault = "it has no current version"
+    if not isinstance(document.get("location"), str):
+        fault = "it has no location"
+    if fault is not None:
+        raise FormatError(
+            f"{location}: no commit can be made on this metadata: {fault}; v.check() explains its problems",
+            location=location,
+            code="view-invalid",
+        )
+    return metadata
+
+
+def last_time_of(metadata: ViewMetadata) -> int:
+    """Return the time of the view's last change in milliseconds, as far as it is stored."""
+    times = [v.timestamp_ms for v in metadata.versions] + [e.timestamp_ms for e in metadata.version_log]
+    return max(times, default=0)
+
+
+def new_view_document(
+    query: ViewQuery,
+    *,
+    location: str,
+    view_uuid: str,
+    timestamp_ms: int,
+    properties: Mapping[str, str] | None = None,
+    early_draft: bool = False,
+) -> Json:
+    """Return the document of a new view with one version, keys in Java's order.
+
+    Parameters
+    ----------
+    early_draft
+        Write the form of the early draft of the spec, without ``view_uuid``.
+
+    Raises
+    ------
+    RuleError, OptionError
+        The query or a property is invalid.
+    """
+    query.check()
+    document: Json = {} if early_draft else {"view-uuid": view_uuid}
+    document |= {"format-version": 1, "location": location.rstrip("/") or location}
+    given = _property_changes(properties, ())[0]
+    if given:
+        document["properties"] = given
+    document |= {
+        "schemas": [{**schema_to_json(query.columns), "schema-id": 1 if early_draft else 0}],
+        "current-version-id": 1,
+        "versions": [],
+        "version-log": [],
+    }
+    document["versions"].append(
+        _version_json(query, 1, document["schemas"][0]["schema-id"], timestamp_ms, early_draft, None)
+    )
+    if early_draft:
+        document["current-schema-id"] = 1
+    document["version-log"].append({"timestamp-ms": timestamp_ms, "version-id": 1})
+    return _built(None, document, {1})
+
+
+def replace_view_version(
+    document: Mapping[str, Any],
+    query: ViewQuery,
+    *,
+    timestamp_ms: int,
+    properties: Mapping[str, str] | None = None,
+) -> Json:
+    """Return the document with the query as its current version: a new one, or an identical one that it already has.
+
+    Identical are versions with the same SQL in the same order, defaults, schema and summary; their time does not count,
+    and neither does the ``operation`` of an early draft. An equal schema is reused, too.
+
+    Raises
+    ------
+    RuleError
+        ``view-one-sql-per-dialect``, ``view-columns``, ``view-dialects-kept``.
+    OptionError
+        A property is invalid.
+    UnsupportedError
+        It is a materialized view.
+    """
+    query.check()
+    before = _read(document)
+    current = before.version()
+    assert current is not None
+    if current.storage_table is not None:
+        raise UnsupportedError(
+            "this is a materialized view: a new version needs a storage table with the rows of its query, which only "
+            "an engine can write"
+        )
+    out = dict(document)
+    given = _property_changes(properties, ())[0]
+    if given:
+        out["properties"] = {**before.properties, **given}
+    schema_id = _schema_id(out, before, query)
+    found = next((v for v in before.versions if _is_same(v, query, schema_id)), None)
+    added: set[int] = set()
+    if found is None:
+        new_id = max(v.version_id for v in before.versions) + 1
+        if new_id > _INT_MAX:
+            raise FormatError(f"the view has version {new_id - 1}, the largest id: no version can be added",
+                              field="version-id", code="view-invalid")  # fmt: skip
+        made = _version_json(query, new_id, schema_id, timestamp_ms, before.early_draft, current)
+        out["versions"] = [*document["versions"], made]
+        added = {new_id}
+    else:
+        new_id = found.version_id
+    return _built(before, _with_current(out, before, new_id, schema_id, timestamp_ms), added)
+
+
+def add_view_dialects(
+    document: Mapping[str, Any], sql: Mapping[str, str], summary: Mapping[str, str], **how: Any
+) -> Json:
+    """Return the document with a new version that has the current one's SQL and that of further dialects.
+
+    Raises
+    ------
+    RuleError
+        ``view-one-sql-per-dialect``: the current version has SQL of this dialect. Others as for `replace_view_version`.
+    UnsupportedError
+        The current version has representations of unknown types, or several defaults, which cannot be copied.
+    """
+    before = _read(document)
+    current, schema = before.version(), before.schema(before.version())
+    assert current is not None
+    if schema is None:
+        raise FormatError("the current version has no schema", field="schema-id", code="view-invalid")
+    kinds = sorted({r.type for r in current.representations if r.type != "sql"})
+    if kinds:
+        raise UnsupportedError(f"the current version has representations that cannot be copied: {', '.join(kinds)}")
+    stored = {r.dialect or "": r.sql or "" for r in current.sql}
+    known = {name.lower() for name in stored}
+    twice = next((name for name in sql if name.lower() in known), None)
+    if twice is not None:
+        raise RuleError("view-one-sql-per-dialect", f"the view has SQL for {twice!r}: replace() gives it another query")
+    query = ViewQuery({**stored, **sql}, schema, current.catalog_of(), current.namespace_of() or (), summary)
+    return replace_view_version(document, query, **how)
+
+
+def rollback_view(document: Mapping[str, Any], version_id: int, *, timestamp_ms: int) -> Json:
+    """Return the document with another of its versions as the current one; the log gets an entry with this time.
+
+    Raises
+    ------
+    SnapshotNotFoundError
+        The view does not have the version.
+    RuleError
+        ``view-dialects-kept``
+    """
+    before = _read(document)
+    version = before.version(version_id)
+    if version is None:
+        ids = sorted((v.version_id for v in before.versions), key=lambda i: abs(i - version_id))
+        raise SnapshotNotFoundError(
+            f"the view has no version {version_id} to roll back to; the nearest: {', '.join(map(str, sorted(ids[:5])))}"
+        )
+    schema_id = next(iter(version.schema_ids()), None)
+    return _built(before, _with_current(dict(document), before, version_id, schema_id, timestamp_ms), set())
+
+
+def set_view_properties(
+    document: Mapping[str, Any],
+    properties: Mapping[str, str] | None = None,
+    remove: Sequence[str] = (),
+) -> Json:
+    """Return the document with properties set and removed; names that are missing are ignored in ``remove``.
+
+    Raises
+    ------
+    OptionError
+        A name or value is not a string, a name is both set and removed, or a value is invalid.
+    """
+    given, gone = _property_changes(properties, remove)
+    before = _read(document)
+    kept = {name: value for name, value in before.properties.items() if name not in gone}
+    out = {**document, "properties": {**kept, **given}}
+    if not out["properties"] and "properties" not in document:
+        del out["properties"]
+    return _built(before, out, frozenset())
+
+
+def set_view_location(document: Mapping[str, Any], location: str) -> Json:
+    """Return the document with another base location."""
+    return _built(_read(document), {**document, "location": location.rstrip("/") or location}, frozenset())
+
+
+def _read(document: Mapping[str, Any]) -> ViewMetadata:
+    return parse_view_metadata(document, str(document.get("location")), Problems())
+
+
+def _schema_id(out: Json, before: ViewMetadata, query: ViewQuery) -> int:
+    """Return the id of an equal schema, or add the schema with the highest id + 1."""
+    found = next((s for s in before.schemas if same_columns(s, query.columns)), None)
+    if found is not None:
+        return found.schema_id
+    new_id = max((s.schema_id for s in before.schemas), default=-1) + 1
+    out["schemas"] = [*(out.get("schemas") or ()), schema_to_json(replace(query.columns, schema_id=new_id))]
+    return new_id
+
+
+def _is_same(version: ViewVersion, query: ViewQuery, schema_id: int) -> bool:
+    """Return whether a version would behave as the query does (Java: ``ViewMetadata.Builder.sameViewVersion``)."""
+    summary = {key: value for key, value in version.summary.items() if key != "operation"}
+    stored = [(r.type, r.dialect, r.sql) for r in version.representations]
+    return (
+        version.storage_table is None
+        and stored == [("sql", dialect, text) for dialect, text in query.sql.items()]
+        and {(version.catalog_of(r), version.namespace_of(r)) for r in version.representations}
+        == {(query.default_catalog, query.default_namespace)}
+        and version.schema_ids() == (schema_id,)
+        and not any(r.field_aliases or r.field_docs for r in version.representations)
+        and summary == {key: value for key, value in query.summary.items() if key != "operation"}
+    )
+
+
+def _version_json(
+    query: ViewQuery, version_id: int, schema_id: int, timestamp_ms: int, early_draft: bool, parent: ViewVersion | None
+) -> Json:
+    if early_draft:
+        return draft_version(query, version_id, schema_id, timestamp_ms, parent)
+    made: Json = {
+        "version-id": version_id,
+        "timestamp-ms": timestamp_ms,
+        "schema-id": schema_id,
+        "summary": dict(query.summary),
+    }
+    if query.default_catalog is not None:
+        made["default-catalog"] = query.default_catalog
+    return {**made, "default-namespace": list(query.default_namespace), "representations": query.representations()}
+
+
+def _with_current(out: Json, before: ViewMetadata, version_id: int, schema_id: int | None, timestamp_ms: int) -> Json:
+    """Make a version current, with an entry of the log; nothing changes if it already is."""
+    if version_id == before.current_version_id:
+        return out
+    log = out.get("version-log")
+    out["version-log"] = [
+        *(log if isinstance(log, list) else ()),
+        {"timestamp-ms": timestamp_ms, "version-id": version_id},
+    ]
+    out["current-version-id"] = version_id
+    if before.early_draft and schema_id is not None:
+        out["current-schema-id"] = schema_id
+    return out
+
+
+def _built(before: ViewMetadata | None, out: Json, added: frozenset[int] | set[int]) -> Json:
+    """Check the properties and dialects of the new state, and expire versions (Java: ``ViewMetadata.Builder.build``).
+
+    As many versions are kept as ``version.history.num-entries`` says (10 by default), but at least the one that this
+    commit adds and the current one. If there are more, the current version and those with the highest ids are kept, in
+    this order. The log then begins after its last entry of a version that is not kept, so that a time is never followed
+    to a version that has expired.
+    """
+    after = _read(out)
+    codec = after.properties.get("write.metadata.compression-codec", "none")
+    if codec.lower() not in ("none", "gzip"):
+        raise OptionError(
+            f"write.metadata.compression-codec={codec!r}: the metadata of views is written with none or gzip"
+        )
+    if before is not None and after.properties.get(DROP_DIALECT_PROPERTY, "").lower() != "true":
+        _check_dialects(before.version(), after.version())
+    size = history_entries(after)
+    if size is None:
+        value = after.properties[HISTORY_PROPERTY]
+        raise OptionError(
+            f"{HISTORY_PROPERTY}={value!r}: it must be a positive number; "
+            f"set_properties({{{HISTORY_PROPERTY!r}: '10'}}) corrects it"
+        )
+    current = after.current_version_id
+    most = max(len({*added, current}), size)
+    by_id = {v.version_id: json for v, json in zip(after.versions, out["versions"], strict=True)}
+    if len(by_id) <= most:
+        return out
+    latest = sorted(by_id, reverse=True)[:most]
+    kept = [current, *(i for i in latest if i != current)][:most]
+    log: list[Any] = []
+    for entry in out.get("version-log") or ():
+        log = [*log, entry] if isinstance(entry, dict) and entry.get("version-id") in kept else []
+    return {**out, "versions": [by_id[i] for i in kept if i is not None], "version-log": log}
+
+
+def _check_dialects(before: ViewVersion | None, after: ViewVersion | None) -> None:
+    assert before is not None
+    assert after is not None
+    lost = [name for name in before.dialects if after.representation(name) is None]
+    if lost:
+        raise RuleError(
+            "view-dialects-kept",
+            f"version {after.version_id} has no SQL for {', '.join(lost)}, which version {before.version_id} has, so "
+            f"engines of this dialect could not read the view: give SQL for each dialect, or set the property "
+            f"{DROP_DIALECT_PROPERTY} to 'true'",
+        )
+
+
+def _property_changes(properties: Mapping[str, str] | None, remove: Sequence[str]) -> tuple[Json, tuple[str, ...]]:
+    given = mapping_of("properties", properties, "{'comment': 'Trips by day'}", values=str)
+    gone = texts_of("remove", remove, "['comment']")
+    for name in given:
+        if name in gone:
+            raise OptionError(f"{name!r} cannot be both set and removed")
+    return given, gone

@@ -1,0 +1,252 @@
+"""The query of a view's version, from what the user gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import EllipsisType
+from typing import Any, TypeAlias
+
+from iceexplore.commits.added_files._from_records import refuse_half_characters
+from iceexplore.commits.view_commits._columns import view_columns
+from iceexplore.errors import OptionError, Problems, RuleError, mapping_of, text_of, texts_of
+from iceexplore.metadata import Schema
+from iceexplore.views import (
+    ALL_COLUMNS,
+    Representation,
+    UnparsedQuery,
+    ViewVersion,
+    parse_view_metadata,
+    query_lineage,
+)
+from iceexplore.writing import SchemaLike
+
+__all__ = [
+    "Keep",
+    "NamespaceLike",
+    "SqlLike",
+    "ViewQuery",
+    "given_namespace",
+    "given_sql",
+    "query_columns",
+    "view_query",
+]
+
+#: One query with ``dialect=``, or queries by dialect.
+SqlLike: TypeAlias = str | Mapping[str, str]
+#: ``"db"``, ``"a.b"`` or a sequence of its parts; a part with a dot needs the sequence.
+NamespaceLike: TypeAlias = str | Sequence[str]
+#: The default of an argument that keeps what the view has.
+Keep: TypeAlias = EllipsisType
+#: The beginning of a statement, where only its query is wanted.
+_CREATE = re.compile(r"\s*(create|alter)\s+(or\s+replace\s+)?(\w+\s+)?view\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ViewQuery:
+    """What a new version stores.
+
+    Attributes
+    ----------
+    sql
+        The SQL of each dialect, in the order in which it is stored.
+    columns
+        The schema; its id is assigned when it is added to a view.
+    default_catalog
+        None means the catalog in which the view is stored.
+    """
+
+    sql: Mapping[str, str]
+    columns: Schema
+    default_catalog: str | None = None
+    default_namespace: tuple[str, ...] = ()
+    summary: Mapping[str, str] = field(default_factory=dict)
+
+    def representations(self) -> list[dict[str, str]]:
+        """Return the JSON of the representations."""
+        return [{"type": "sql", "sql": text, "dialect": dialect} for dialect, text in self.sql.items()]
+
+    def check(self) -> None:
+        """Refuse a query that cannot be stored, or that returns other columns than the schema has."""
+        _refuse_twice(self.sql)
+        _check_columns(self, self.columns)
+
+
+def view_query(
+    document: Mapping[str, Any] | None,
+    sql: SqlLike,
+    schema: SchemaLike = None,
+    *,
+    dialect: str | None = None,
+    default_catalog: str | Keep | None = ...,
+    default_namespace: NamespaceLike | Keep = ...,
+    summary: Mapping[str, str] | None = None,
+) -> ViewQuery:
+    """Return a query to store in a new version.
+
+    Parameters
+    ----------
+    document
+        The view's metadata, from which defaults, schema and dialect are taken if they are not given; None for a new
+        view.
+    sql
+        The SQL with ``dialect``, or the SQL of each dialect.
+    schema
+        The columns (`view_columns`); by default those of the view, if the query is known to return the same names.
+    default_catalog, default_namespace
+        For names in the SQL. ``...`` keeps those of the view; a new view has none.
+
+    Raises
+    ------
+    OptionError, RuleError
+        An argument is invalid or missing.
+    """
+    before = None if document is None else parse_view_metadata(document, str(document.get("location")), Problems())
+    current = None if before is None else before.version()
+    texts = given_sql(sql, dialect, () if current is None else current.dialects)
+    if schema is None:
+        if before is None:
+            raise OptionError("schema: give the columns of the view: {'day': 'date', 'trips': 'long'}")
+        columns = _kept_columns(texts, before.schema(current))
+    else:
+        columns = view_columns(schema, *(() if before is None else (before.schemas, before.schema(current))))
+    if default_catalog is ...:
+        catalog = None if current is None else current.catalog_of()
+    else:
+        catalog = default_catalog
+        if catalog is not None:
+            refuse_half_characters(catalog, "default_catalog")
+            text_of("default_catalog", catalog, "a catalog's name, or None for the view's own")
+    if default_namespace is ...:
+        namespace = () if current is None else current.namespace_of() or ()
+    else:
+        namespace = given_namespace(default_namespace)
+    given = mapping_of("summary", summary, "{'engine-name': 'Spark', 'engine-version': '4.1.0'}", values=str)
+    query = ViewQuery(texts, columns, catalog, namespace, given)
+    query.check()
+    return query
+
+
+def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] = ()) -> dict[str, str]:
+    """Return the SQL of each dialect.
+
+    Parameters
+    ----------
+    dialect
+        The dialect of a single text; by default that of the version that it replaces, if there is one only.
+    known
+        The dialects of the version that it replaces.
+
+    Raises
+    ------
+    OptionError
+        The dialect is missing, or a text is empty, cannot be stored, or is a CREATE VIEW statement.
+    """
+    if isinstance(given, str):
+        if dialect is None and len(known) != 1:
+            stored = f" (the view has {', '.join(known)})" if known else ""
+            raise OptionError(f"in which dialect is the SQL? give dialect='spark', or {{'spark': sql}}{stored}")
+        found = {known[0] if dialect is None else text_of("dialect", dialect, "a dialect such as 'spark'"): given}
+    else:
+        if dialect is not None:
+            raise OptionError("dialect= is for a single text; a dictionary already has the dialects as its keys")
+        found = mapping_of("sql", given, "{'spark': 'SELECT 1 AS one'}", values=str)
+        if not found:
+            raise OptionError("sql: give at least one query: {'spark': 'SELECT 1 AS one'}")
+    for name, text in found.items():
+        if not name.strip():
+            raise OptionError("sql: a dialect's name is empty; give, for example, {'spark': sql}")
+        refuse_half_characters(name, "the dialect")
+        refuse_half_characters(text, "the SQL")
+        if not text.strip():
+            raise OptionError(f"the SQL for {name} is empty: give a SELECT statement")
+        if _CREATE.match(text):
+            raise OptionError(f"the SQL for {name} is a CREATE VIEW statement: give only the query after AS")
+    _refuse_twice(found)
+    return {str(name): str(text) for name, text in found.items()}
+
+
+def _refuse_twice(sql: Mapping[str, str]) -> None:
+    """Refuse two texts for one dialect.
+
+    Raises
+    ------
+    RuleError
+        ``view-one-sql-per-dialect``
+    """
+    names = [name.lower() for name in sql]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise RuleError("view-one-sql-per-dialect", f"there are several queries for the dialect {twice!r}")
+
+
+def given_namespace(given: NamespaceLike, what: str = "default_namespace") -> tuple[str, ...]:
+    """Return the parts of a namespace; an empty text or sequence is no namespace."""
+    parts: Any = tuple(given.split(".")) if isinstance(given, str) else texts_of(what, given, "('a', 'b')")
+    parts = () if parts == ("",) else parts
+    for part in parts:
+        refuse_half_characters(part, what)
+        if not part:
+            raise OptionError(f"{what}={given!r}: a part of the namespace is empty")
+    return tuple(parts)
+
+
+def query_columns(sql: str, dialect: str) -> tuple[str, ...] | None:
+    """Return the names of a query's columns; None if they cannot be known from its text."""
+    stored = Representation("sql", sql, dialect)
+    version = ViewVersion(1, 0, 0, {}, (stored,), default_namespace=())
+    query = query_lineage(version, stored)
+    if isinstance(query, UnparsedQuery) or not query.columns or any(c.name == ALL_COLUMNS for c in query.columns):
+        return None
+    return tuple(c.name for c in query.columns)
+
+
+def _check_columns(query: ViewQuery, schema: Schema) -> None:
+    """Refuse a schema with more or fewer columns than a query returns, as far as this is known from its text.
+
+    Raises
+    ------
+    RuleError
+        ``view-columns``
+    """
+    wanted = [f.name for f in schema.fields]
+    for dialect, text in query.sql.items():
+        found = query_columns(text, dialect)
+        if found is not None and len(found) != len(wanted):
+            raise RuleError(
+                "view-columns",
+                f"the {dialect} query returns {_listed(found)}, but the schema has {_listed(wanted)}; give schema= "
+                "with a type for each column",
+            )
+
+
+def _kept_columns(sql: Mapping[str, str], schema: Schema | None) -> Schema:
+    """Return the schema of the version that is replaced, if the new query is known to return columns of its names.
+
+    Raises
+    ------
+    OptionError
+        The names differ, or cannot be known from the query's text.
+    """
+    example = "schema={'day': 'date', 'trips': 'long'}"
+    if schema is None:
+        raise OptionError(f"the view has no schema: give one, such as {example}")
+    wanted = [f.name.lower() for f in schema.fields]
+    for dialect, text in sql.items():
+        found = query_columns(text, dialect)
+        if found is None:
+            raise OptionError(
+                f"the columns of the {dialect} query cannot be known from its text: give {example}, or the view's own "
+                "with schema=v.schema"
+            )
+        if [name.lower() for name in found] != wanted:
+            raise OptionError(
+                f"the {dialect} query returns {_listed(found)}, but the view has {_listed(wanted)}: give {example}"
+            )
+    return schema
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
+    return f"{len(names)} column{'' if len(names) == 1 else 's'} ({shown})"

@@ -1,0 +1,352 @@
+"""The writer of a simulated view: optimistic commits to an overlay in front of the view, which is never written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from random import Random
+from typing import Any, Self
+
+from iceexplore.commits.added_files._from_records import refuse_half_characters
+from iceexplore.commits.transaction._committer import Shared
+from iceexplore.commits.transaction._pointer import MetadataNames, Pointer, publish_by_rename, publish_by_swap
+from iceexplore.commits.view_commits._document import (
+    Json,
+    committable_view,
+    last_time_of,
+    new_view_document,
+    rollback_view,
+)
+from iceexplore.commits.view_commits._early_draft import adopted_form
+from iceexplore.commits.view_commits._query import ViewQuery
+from iceexplore.errors import CommitConflictError, OptionError, UnsupportedError
+from iceexplore.metadata import format_ms, parse_version, to_ms
+from iceexplore.storage import VIEW, Opened, OverlayStorage, TemporaryFolder, parse_document, temporary_room
+from iceexplore.views import ViewMetadata, ViewState, open_view_state, view_state_of
+
+__all__ = ["ViewChange", "ViewCommit", "ViewSandbox", "encode_metadata", "new_view_state", "start_view_sandbox"]
+
+#: A function from a document and the commit's time in milliseconds to the new document.
+ViewChange = Callable[[Mapping[str, Any], int], Json]
+#: Java's ``commit.retry.num-retries``: attempts after the first.
+_RETRIES = 4
+#: 2026-01-01, UTC; fixed, so that a new simulated view with a seed is identical each time.
+_CREATED_MS = 1_767_225_600_000
+_NOTE = "A simulation: "
+_CODEC = "write.metadata.compression-codec"
+
+
+@dataclass(frozen=True)
+class ViewCommit:
+    """The record of one commit to a view.
+
+    Attributes
+    ----------
+    number
+        From 1, across a writer and its forks.
+    what
+        The operation.
+    version_id
+        The version that it left current.
+    attempts
+        The number of attempts; above 1 if another writer committed first.
+    metadata_location
+        The metadata file that it published.
+    """
+
+    number: int
+    what: str
+    version_id: int | None
+    attempts: int
+    metadata_location: str
+
+
+class ViewSandbox:
+    """A writer of commits to an overlay in front of a view, which is never written.
+
+    Parameters
+    ----------
+    state
+        The state from which the simulation starts; any view's.
+    overlay
+        An empty local folder for the files; a temporary one by default.
+    seed
+        Makes UUIDs, file names and times repeatable.
+    early_draft
+        Keep the form of an early draft of the spec; by default the first commit writes the form of the adopted spec.
+
+    Attributes
+    ----------
+    state
+        The view as of this writer's last commit or `refresh`.
+    storage
+        The overlay.
+
+    Raises
+    ------
+    FormatError
+        No commit can be made on the metadata.
+    OptionError
+        The folder cannot be used, or ``early_draft`` is true for a view of the adopted spec.
+    """
+
+    def __init__(
+        self,
+        state: ViewState,
+        *,
+        overlay: str | PathLike[str] | None = None,
+        seed: int | str | None = None,
+        early_draft: bool = False,
+    ) -> None:
+        metadata = committable_view(state.opened.document, state.metadata_location)
+        if early_draft and not metadata.early_draft:
+            raise OptionError("early_draft=True: the view has the form of the adopted spec")
+        self.early_draft = early_draft
+        self.storage = OverlayStorage(state.storage, overlay)
+        if seed is not None:
+            # A simulation on top of a saved one must not generate the same names from the same seed.
+            seed = f"{seed}/{metadata.view_uuid}/{len(metadata.version_log)}/{last_time_of(metadata)}"
+        self.shared = Shared(Pointer(state.metadata_location), state.metadata_location, seed, None)
+        self.records: list[ViewCommit] = []
+        self._lock = threading.RLock()
+        self._first_notes = state.notes
+        self.state = self._shown(state.opened, strict=state.problems.strict)
+
+    def fork(self) -> Self:
+        """Return a second writer to the same view, with this one's state and without later commits."""
+        other = object.__new__(type(self))
+        other.early_draft, other.shared, other.records = self.early_draft, self.shared, self.records
+        other._first_notes, other._lock = self._first_notes, threading.RLock()
+        other.storage = self.storage.view()
+        other.state = other._shown(self.state.opened, strict=self.state.problems.strict)
+        return other
+
+    def copy(self) -> Self:
+        """Return an independent copy of this writer: later commits of either do not appear in the other."""
+        other = self.fork()
+        other.storage = self.storage.copy()
+        with self.shared.lock:
+            other.shared = replace(self.shared, pointer=Pointer(self.shared.pointer.location), lock=threading.Lock())
+            other.records = list(self.records)
+        other.state = other._shown(self.state.opened, strict=self.state.problems.strict)
+        return other
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        raise TypeError(
+            "a simulated view cannot be pickled: its files are in a folder of this process. Save it with "
+            "s.save(folder) and open that folder in the other process; s.copy() makes a copy in this one"
+        )
+
+    def newest(self) -> ViewState:
+        """Return the view as of the last commit of any writer; this writer's own state does not change."""
+        if self.shared.pointer.location == self.state.metadata_location:
+            return self.state
+        return view_state_of(self._newest_opened(), strict=self.state.problems.strict)
+
+    def refresh(self) -> ViewState:
+        """Update this writer's state to the last commit of any writer, and return it."""
+        with self._lock:
+            self.state = self.newest()
+            return self.state
+
+    def published(self) -> tuple[str, ...]:
+        """Return the locations of the view's metadata files since the simulation began, in their order."""
+        with self.shared.lock:
+            return (self.shared.start, *(record.metadata_location for record in self.records))
+
+    def close(self) -> None:
+        """Remove the overlay's folder if it is temporary, for all that share it."""
+        self.storage.close()
+
+    def commit(self, change: ViewChange, what: str, *, timestamp: object = None, retry: bool = True) -> ViewState:
+        """Commit a change optimistically: it is applied again to the newest state if another commit came first.
+
+        No metadata file is written if the document does not change.
+
+        Parameters
+        ----------
+        timestamp
+            The time of the commit; by default now, and always after the view's last change.
+        retry
+            False: a concurrent commit is a conflict, as for ``CREATE OR REPLACE VIEW``.
+
+        Raises
+        ------
+        CommitConflictError
+            ``view-unchanged``: another writer committed first and ``retry`` is false, or attempts ran out.
+        OptionError
+            The time is before the view's last change.
+        """
+        given = None if timestamp is None else to_ms(timestamp)
+        with self._lock:
+            number, names = self.shared.begin()
+            view_uuid = str(uuid.UUID(int=names.getrandbits(128), version=4))
+            most = self._attempts() if retry else 1
+            for attempt in range(1, most + 1):
+                known = self.state if attempt == 1 else self.newest()
+                metadata = committable_view(known.opened.document, known.metadata_location)
+                timestamp_ms = self._time(metadata, given)
+                old = known.opened.document if self.early_draft else adopted_form(known.opened.document, view_uuid)
+                new = change(old, timestamp_ms)
+                if new == known.opened.document:
+                    self.state = known
+                    return known
+                published = self._publish(known, new, names, number, attempt)
+                if published is not None:
+                    self.state = published
+                    done = ViewCommit(number, what, new["current-version-id"], attempt, published.metadata_location)
+                    with self.shared.lock:
+                        self.records.append(done)
+                    return published
+        first = self.newest()
+        at = "no version" if first.version is None else f"version {first.version.version_id}"
+        advice = "refresh() shows it; then repeat the operation"
+        if retry:
+            advice = f"in each of {most} attempts; try again, or set commit.retry.num-retries higher"
+        raise CommitConflictError("view-unchanged", f"another commit was published first ({at} is current): {advice}")
+
+    def notes(self, location: object) -> tuple[str, ...]:
+        """Return notes: that this is a simulation, and where its files are."""
+        note = f"{_NOTE}nothing is written to {location}; new files are in {self.storage.overlay_folder}."
+        return (note, *(n for n in self._first_notes if not n.startswith(_NOTE)))
+
+    def _attempts(self) -> int:
+        text = self.state.metadata.properties.get("commit.retry.num-retries", str(_RETRIES))
+        return 1 + (int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else _RETRIES)
+
+    def _time(self, metadata: ViewMetadata, given: int | None) -> int:
+        last = last_time_of(metadata)
+        if given is None:
+            return self.shared.time_after(last)
+        if given < last:
+            raise OptionError(f"timestamp={format_ms(given)} is before the view's last change, at {format_ms(last)}")
+        return given
+
+    def _publish(self, known: ViewState, document: Json, names: Random, number: int, attempt: int) -> ViewState | None:
+        """Write the metadata file and make it current; return None if another commit was published first."""
+        at = MetadataNames.of(known.metadata_location)
+        properties = document.get("properties") or {}
+        codec = str(properties.get(_CODEC, "gzip" if ".gz." in known.metadata_location.rpartition("/")[2] else "none"))
+        if at.by_version and document["location"] != known.metadata.location:
+            raise UnsupportedError(
+                f"the metadata files of {known.metadata.location} are numbered, as in a folder without a catalog, and "
+                "must stay together: save(folder, location=...) writes the view for another location"
+            )
+        if not at.by_version:  # Java: BaseViewOperations.metadataFileLocation
+            base = str(document["location"]).rstrip("/") + "/metadata"
+            at = replace(at, folder=str(properties.get("write.metadata.path", base)).rstrip("/"))
+        sequence = (known.opened.version or 0) + 1
+        location = at.location(sequence, names, codec)
+        while at.by_version and self.storage.base.exists(location):
+            sequence += 1
+            location = at.location(sequence, names, codec)
+        publish = publish_by_rename if at.by_version else publish_by_swap
+        files = self.storage.for_commit(number, attempt)
+        data = encode_metadata(document, location)
+        if not publish(files, self.shared.pointer, known.metadata_location, location, data):
+            return None
+        return view_state_of(self._opened_at(location, document), strict=known.problems.strict)
+
+    def _shown(self, opened: Opened, *, strict: bool) -> ViewState:
+        """Return a state on this writer's storage."""
+        source = replace(opened.source, newest=self._newest_opened)
+        notes = self.notes(opened.document.get("location"))
+        return view_state_of(
+            replace(opened, storage=self.storage, source=source, catalog_table=None, notes=notes), strict=strict
+        )
+
+    def _newest_opened(self) -> Opened:
+        location = self.shared.pointer.location
+        document, _ = parse_document(self.storage.read(location, kind="metadata"), location, kind=VIEW)
+        return self._opened_at(location, document)
+
+    def _opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
+        """Return the opened view at another of its metadata files, which was written here: it has no old faults."""
+        return replace(
+            self.state.opened,
+            metadata_location=location,
+            document=dict(document),
+            problems=(),
+            version=parse_version(location),
+            notes=self.notes(document.get("location")),
+        )
+
+
+def encode_metadata(document: Mapping[str, Any], name: str) -> bytes:
+    """Return the bytes of a metadata file, compressed if its name says so."""
+    data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return gzip.compress(data, mtime=0) if name.rpartition("/")[2].endswith(".gz.metadata.json") else data
+
+
+def start_view_sandbox(state: ViewState, **how: Any) -> ViewSandbox:
+    """Return a sandbox for a state; if the state is time-travelled, a first commit makes its version current.
+
+    Raises the same errors as `ViewSandbox`.
+    """
+    sandbox = ViewSandbox(state, **how)
+    version = state.version
+    if version is not None and version.version_id != state.metadata.current_version_id:
+        at = version.version_id
+        sandbox.commit(lambda d, ms: rollback_view(d, at, timestamp_ms=ms), "rollback")
+    return sandbox
+
+
+def new_view_state(
+    query: ViewQuery,
+    *,
+    location: str,
+    properties: Mapping[str, str] | None = None,
+    seed: int | str | None = None,
+    timestamp: object = None,
+    early_draft: bool = False,
+) -> ViewState:
+    """Return the state of a new view; its metadata is in a temporary folder that is removed with the state.
+
+    Raises
+    ------
+    OptionError, RuleError
+        The query, the location or a property is invalid.
+    """
+    refuse_half_characters(location, "location")
+    if not location.strip("/ "):
+        raise OptionError(f"location={location!r}: give the view's base location, such as '/warehouse/db/daily'")
+    shared = Shared(Pointer(location), location, None if seed is None else f"{seed}/new", None)
+    _, names = shared.begin()
+    if timestamp is not None:
+        created = to_ms(timestamp)
+    else:
+        created = _CREATED_MS if seed is not None else shared.time_after(0)
+    document = new_view_document(
+        query,
+        location=location,
+        view_uuid=str(uuid.UUID(int=names.getrandbits(128), version=4)),
+        timestamp_ms=created,
+        properties=properties,
+        early_draft=early_draft,
+    )
+    what = "the new view"
+    temporary = TemporaryFolder("view", what)
+    folder = Path(temporary.path)
+    try:
+        with temporary_room(what):
+            (folder / "metadata").mkdir()
+            name = MetadataNames(str(folder / "metadata"), by_version=True).location(1, names, view_codec(document))
+            Path(name).write_bytes(encode_metadata(document, name))
+        state = open_view_state(folder, moved={str(document["location"]): str(folder)})
+    except BaseException:
+        temporary.remove()
+        raise
+    temporary.remove_with(state.storage)
+    # The temporary folder's location is of no interest to users.
+    return replace(state, opened=replace(state.opened, name=None, notes=()), notes=())
+
+
+def view_codec(document: Mapping[str, Any]) -> str:
+    """Return the compression of a new view's metadata files: the property's, or gzip, Java's default for views."""
+    return str((document.get("properties") or {}).get(_CODEC, "gzip"))

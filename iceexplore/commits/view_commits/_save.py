@@ -1,0 +1,80 @@
+"""Save a view to a folder, for example to keep or send a simulation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from iceexplore.commits.saving._save import Saved, new_folder
+from iceexplore.commits.view_commits._sandbox import encode_metadata
+from iceexplore.errors import IceexploreError
+from iceexplore.storage import VIEW, parse_document
+from iceexplore.views import ViewState
+
+__all__ = ["save_view"]
+
+
+def save_view(
+    state: ViewState, path: str | os.PathLike[str], *, location: str | None = None, earlier: Iterable[str] = ()
+) -> Saved:
+    """Write a view's metadata to a folder, completely or not at all.
+
+    Each metadata file has the whole history, so the current one is enough.
+
+    Parameters
+    ----------
+    path
+        A folder that is empty or does not exist.
+    location
+        The view's location in the saved metadata: by default ``path``.
+    earlier
+        Locations of earlier metadata files to write, too, as far as they can be read.
+
+    Raises
+    ------
+    OptionError
+        The folder is not empty, or ``path`` is a URI of another storage.
+    StorageError, AccessDeniedError
+        The folder cannot be written.
+    """
+    with new_folder(path) as (building, target):
+        new = (location or str(target)).rstrip("/")
+        documents, missing = _documents(state, earlier)
+        names = {one: _name(one) for one in documents}
+        folder = building / "metadata"
+        folder.mkdir()
+        size = files = 0
+        for one, document in documents.items():
+            size += _write(folder / names[one], encode_metadata({**document, "location": new}, names[one]))
+            files += 1
+        current = names[state.metadata_location]
+        number = current.removeprefix("v").partition(".")[0]
+        size += _write(folder / "version-hint.text", (number if number.isdecimal() else current).encode())
+        return Saved(target, new, f"{new}/metadata/{current}", files + 1, size, missing)
+
+
+def _documents(state: ViewState, earlier: Iterable[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Return the documents to write by their locations, the current one last, and those that cannot be read."""
+    found, missing = {}, {}
+    for one in earlier:
+        if one == state.metadata_location:
+            break
+        try:
+            found[one] = parse_document(state.storage.read(one, kind="metadata"), one, kind=VIEW)[0]
+        except IceexploreError as error:
+            missing[one] = str(error)
+    return {**found, state.metadata_location: state.opened.document}, missing
+
+
+def _name(location: str) -> str:
+    return location.rpartition("/")[2][-200:] or "v1.metadata.json"
+
+
+def _write(path: Path, data: bytes) -> int:
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return len(data)
