@@ -15,6 +15,8 @@ from typing import Any, cast
 import pyarrow as pa
 
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+#: Of Iceberg's catalogs only some know views; of these the JDBC catalog shares a database with PyIceberg's.
+SQLITE = "org.xerial:sqlite-jdbc:3.49.1.0"
 
 Writer = Callable[["Spark"], None]
 TABLES: dict[str, Writer] = {}
@@ -31,7 +33,7 @@ def start(warehouse: Path) -> Any:
     from pyspark.sql import SparkSession
 
     options = {
-        "spark.jars.packages": RUNTIME,
+        "spark.jars.packages": f"{RUNTIME},{SQLITE}",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.cat": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.cat.type": "hadoop",
