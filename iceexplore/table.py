@@ -27,7 +27,6 @@ from iceexplore.errors import (
     text_of,
     version_of,
 )
-from iceexplore.view import View, open_view
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from iceexplore.planning import ScanPlan
     from iceexplore.reading import RowCount, RowPlaces
     from iceexplore.storage import CatalogLike, ReadLog, SourceLike, WriteLog
+    from iceexplore.view import View
     from iceexplore.widgets import Explorer
     from iceexplore.writing import SchemaLike
 
@@ -213,7 +213,7 @@ def open_catalog(
 
     limit = None if time_limit is None else seconds_of("time_limit", time_limit)
     how: dict[str, Any] = {"allow": allow, "properties": properties}
-    return Catalog(list_tables(source, **how), open, open_view, check_catalog, how, limit)
+    return Catalog(list_tables(source, **how), open, ix.open_view, check_catalog, how, limit)
 
 
 def check_catalog(
