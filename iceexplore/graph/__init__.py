@@ -3,7 +3,7 @@
 from iceexplore.errors import moved_names
 from iceexplore.graph._bundle import REDACTIONS, Bundle, blank_secrets, is_secret_name, write_bundle
 from iceexplore.graph._card import human_bytes, table_card, totals
-from iceexplore.graph._diff import Diff, diff, file_changes
+from iceexplore.graph._diff import Diff, diff, file_changes, files_change, rows_changed
 from iceexplore.graph._frame import to_frame
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
 from iceexplore.graph._root import (
@@ -50,6 +50,7 @@ __all__ = [
     "diff",
     "direct_places",
     "file_changes",
+    "files_change",
     "format_ms",
     "history",
     "human_bytes",
@@ -65,6 +66,7 @@ __all__ = [
     "removed_counts",
     "resolve_state",
     "row_keys",
+    "rows_changed",
     "seed_diagram",
     "snapshot_change",
     "snapshot_of",

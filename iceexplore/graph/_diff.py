@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyChunkedArray, build
+from iceexplore.arrow import AnyArray, AnyChunkedArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.graph._frame import to_frame
-from iceexplore.graph._root import MANIFESTS, Removals, live_manifests, row_keys
+from iceexplore.graph._partition_text import partition_texts
+from iceexplore.graph._root import MANIFESTS, Removals, direct_places, live_manifests, row_keys
+from iceexplore.graph._snapshot_change import SnapshotChange
 from iceexplore.graph._state import TableState
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, live, whole
 from iceexplore.metadata import properties_changes, schema_changes, spec_changes
@@ -21,7 +25,7 @@ from iceexplore.render import Card, CardTable, card_html, card_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Diff", "diff", "file_changes"]
+__all__ = ["Diff", "diff", "file_changes", "files_change", "rows_changed"]
 
 _COLUMNS = [
     "content_type",
@@ -50,6 +54,8 @@ _FILES = build.schema(
         ("sequence_number", pa.int64()),
     ]
 )
+#: Where a file is listed: the row of its manifest in the root (-1: in the root itself), its row there, its partition.
+_PLACES = build.schema([("root_row", pa.int32()), ("row", pa.int64()), ("partition", pa.string())])
 _CONTENT = {
     ContentType.DATA: "data file",
     ContentType.POSITION_DELETE: "position delete file",
@@ -71,6 +77,10 @@ class Diff:
         A row for each manifest and manifest DV (V4) of either root; ``change`` is added, removed or carried over.
     read
         The manifests that were read for the comparison, besides the two roots.
+    places_arrow
+        Where each file of ``files_arrow`` is listed, in ``a`` if it was removed and in ``b`` if it was added:
+        ``root_row`` (the row of its manifest in the root, -1 for the root itself), ``row`` (its row there) and
+        ``partition`` as text, empty if partitions were not asked for.
     """
 
     a: TableState
@@ -79,6 +89,7 @@ class Diff:
     manifests_arrow: pa.Table
     _carried: Callable[[], dict[str, tuple[int, int]]] = field(repr=False)
     read: tuple[str, ...] = ()
+    places_arrow: pa.Table = field(default_factory=_PLACES.empty_table, repr=False)
 
     @property
     def files(self) -> pd.DataFrame:
@@ -132,24 +143,27 @@ class Diff:
             rows.append(row)
         return pa.Table.from_pylist(rows)
 
-    @cached_property
+    @property
     def rows(self) -> tuple[int, int]:
         """The rows that came and went, as metadata counts them: a row goes once, when it is deleted or with its file.
 
         Deletes that went with their data files, or were merged into new ones, are not counted again. Rows come back
         when a deletion vector is removed and their file stays. An equality delete counts as one row.
         """
-        files = self.files_arrow
+        return self.change.rows
 
-        def total(change: str, *contents: str) -> int:
-            chosen = pc.and_(pc.equal(files["change"], change), pc.is_in(files["content"], pa.array(contents)))
-            return pc.sum(files.filter(chosen)["record_count"]).as_py() or 0
+    @cached_property
+    def change(self) -> SnapshotChange:
+        """What changed, counted from the files in the way in which `snapshot_change` counts a summary."""
+        return files_change(self.files_arrow)
 
-        data, positions, equality = (_CONTENT[kind] for kind in ContentType if kind in _CONTENT)
-        gone = total("removed", data) + total("added", _DV, positions, equality)
-        vectors = total("removed", _DV)
-        back = max(0, vectors - gone)
-        return total("added", data) + back, max(0, gone - vectors - total("removed", positions))
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The files that the comparison needed and that cannot be read, or only in part: counts may be wrong then."""
+        needed = {m.location for m in (self.a.root(), self.b.root()) if m is not None} | set(self.read)
+        known = (p for state in (self.a, self.b) for p in state.problems.met())
+        lost = {p.where.partition("#")[0] for p in known if p.severity == "error" or p.code == "manifest-salvaged"}
+        return tuple(sorted(needed & lost))
 
     @property
     def counts(self) -> pd.DataFrame:
@@ -203,12 +217,17 @@ class Diff:
         return card_html(self.card())
 
 
-def diff(a: TableState, b: TableState) -> Diff:
+def diff(a: TableState, b: TableState, *, partitions: bool = False) -> Diff:
     """Compare two states, of one table or of two.
 
     Leaf manifests are immutable, so a manifest in both roots with the same manifest DV is carried over without reading
     it. Only manifests in one root, and those from which the two roots remove different entries, are read: the cost
     grows with the change, not with the table. A file moved between root and leaf, or between leaves, is not a change.
+
+    Parameters
+    ----------
+    partitions
+        Whether to read the partition of each file, for `Diff.places_arrow`.
     """
     root_a, root_b = a.root(), b.root()
     by_a, by_b = _by_location(root_a), _by_location(root_b)
@@ -221,7 +240,10 @@ def diff(a: TableState, b: TableState) -> Diff:
         shared = {loc for loc in both if gone_a.of(loc).identity == gone_b.of(loc).identity}
     rows_a = {loc: i for loc, i in by_a.items() if loc not in shared}
     rows_b = {loc: i for loc, i in by_b.items() if loc not in shared}
-    left, right = _files(a, root_a, list(rows_a.values())), _files(b, root_b, list(rows_b.values()))
+    left, right = (
+        _files(state, root, list(rows.values()), partitions)
+        for state, root, rows in ((a, root_a, rows_a), (b, root_b, rows_b))
+    )
     key_a, key_b = _keys(left), _keys(right)
     in_both_b = pc.is_in(key_b, value_set=key_a)
     removed = left.filter(pc.invert(pc.is_in(key_a, value_set=key_b)))
@@ -229,7 +251,8 @@ def diff(a: TableState, b: TableState) -> Diff:
     files = pa.concat_tables([file_changes("removed", removed), file_changes("added", added)])
     # Not a closure: a Diff must be picklable.
     carried = partial(_all_carried, _count(right.filter(in_both_b)), b, [by_b[loc] for loc in shared])
-    return Diff(a, b, files, _manifests(root_a, root_b, same_storage), carried, tuple({**rows_a, **rows_b}))
+    places = pa.concat_tables([part.select(_PLACES.names) for part in (removed, added)])
+    return Diff(a, b, files, _manifests(root_a, root_b, same_storage), carried, tuple({**rows_a, **rows_b}), places)
 
 
 def _by_location(root: Manifest | None) -> dict[str, int]:
@@ -241,17 +264,39 @@ def _by_location(root: Manifest | None) -> dict[str, int]:
     return {place: row for row, place in zip(rows, places, strict=True) if place is not None}
 
 
-def _files(state: TableState, root: Manifest | None, rows: list[int]) -> pa.Table:
-    """Return the live data and delete files in a root itself and in some of its manifests."""
+def _files(state: TableState, root: Manifest | None, rows: list[int], partitions: bool) -> pa.Table:
+    """Return the live data and delete files in a root itself and in some of its manifests, with their places."""
     parts = []
     if root is not None:
         direct = state.reader.direct(root)
-        leaves = state.reader.leaves(root, rows) if rows else ()
-        for part in (*([direct] if direct is not None else []), *leaves):
-            parts.append(part.entries.filter(live(part.entries)).select(_COLUMNS))
+        wanted = frozenset({"entries", "partition"}) if partitions else frozenset({"entries"})
+        leaves = state.reader.leaves(root, rows, wanted) if rows else ()
+        if direct is not None:
+            own = np.flatnonzero(np.asarray(direct_places(root, direct).is_valid()))
+            parts.append(_placed(state, direct, -1, own, partitions))
+        for row, leaf in zip(rows, leaves, strict=True):
+            parts.append(_placed(state, leaf, row, np.arange(len(leaf)), partitions))
     if parts:
         return pa.concat_tables(parts)
-    return pa.schema([ENTRY_SCHEMA.field(c) for c in _COLUMNS]).empty_table()
+    return build.schema([*(ENTRY_SCHEMA.field(c) for c in _COLUMNS), *_PLACES]).empty_table()
+
+
+def _placed(
+    state: TableState, manifest: Manifest, root_row: int, rows: npt.NDArray[np.int64], partitions: bool
+) -> pa.Table:
+    """Return the live files of a manifest with their places; ``rows`` has the row by which a tree names each entry."""
+    count = len(manifest)
+    known = len(rows) == count  # a root with contradicting content types has no places for its own files
+    texts = partition_texts(manifest, state.metadata) if partitions else pa.array([""] * count, pa.string())
+    places: dict[str, AnyArray] = {
+        "root_row": pa.array(np.full(count, root_row), pa.int32()),
+        "row": pa.array(rows, pa.int64()) if known else pa.nulls(count, pa.int64()),
+        "partition": texts,
+    }
+    chosen = manifest.entries.select(_COLUMNS)
+    for name, column in places.items():
+        chosen = chosen.append_column(_PLACES.field(name), column)
+    return chosen.filter(live(manifest.entries))
 
 
 def _keys(files: pa.Table) -> AnyChunkedArray:
@@ -292,6 +337,39 @@ def file_changes(change: str, files: pa.Table) -> pa.Table:
         "sequence_number": files["sequence_number"],
     }
     return build.table(columns).cast(_FILES)
+
+
+def files_change(files: pa.Table) -> SnapshotChange:
+    """Return what rows of `Diff.files_arrow` add up to; see `Diff.rows` for how rows are counted."""
+    grouped = files.group_by(["change", "content"]).aggregate(
+        [("location", "count", pc.CountOptions(mode="all")), ("record_count", "sum"), ("size_in_bytes", "sum")]
+    )
+    sums = {(r["change"], r["content"] or ""): r for r in build.to_pylist(grouped.to_struct_array())}
+    kinds = {content for _, content in sums}
+    data = _CONTENT[ContentType.DATA]
+
+    def both(column: str, *contents: str) -> tuple[int, int]:
+        added, removed = (
+            sum(r[column] or 0 for c in contents if (r := sums.get((change, c))) is not None)
+            for change in ("added", "removed")
+        )
+        return added, removed
+
+    return SnapshotChange(
+        data_files=both("location_count", data),
+        delete_files=both("location_count", *(kinds - {data})),
+        rows=rows_changed({kind: both("record_count_sum", kind) for kind in kinds}),
+        bytes=both("size_in_bytes_sum", *kinds),
+    )
+
+
+def rows_changed(records: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    """Return how many rows came and went, from the records of added and removed files by content; see `Diff.rows`."""
+    data, positions, equality = (records.get(_CONTENT[kind], (0, 0)) for kind in ContentType if kind in _CONTENT)
+    vectors = records.get(_DV, (0, 0))
+    gone = data[1] + vectors[0] + positions[0] + equality[0]
+    back = max(0, vectors[1] - gone)
+    return data[0] + back, max(0, gone - vectors[1] - positions[1])
 
 
 def _count(files: pa.Table) -> dict[str, tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""The change that a snapshot's summary records, counted in one way for the card, the tree and the timeline."""
+"""What a snapshot changed, counted in one way for the card, the tree, the timeline, differences and the explorer."""
 
 from __future__ import annotations
 

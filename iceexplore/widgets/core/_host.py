@@ -125,6 +125,8 @@ class WidgetHost:
         for key, value in (("snapshot", snapshot), ("against", against)):
             if value is not None:
                 chosen[key] = str(getattr(value, "snapshot_id", value))
+        if node is None and against is not None and chosen["against"]:
+            chosen["node"] = f"snapshot:{chosen['snapshot']}"  # whose first table is the comparison
         self.selection = self.checked(valid_selection(chosen))
 
     def snapshot_of(self, text: str) -> Snapshot:

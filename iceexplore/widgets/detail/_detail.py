@@ -65,7 +65,9 @@ class _Fact:
     partition: bool = False
 
 
-def detail_of(node: TreeNode, state: TableState | None = None, beside: Tab | None = None) -> dict[str, Any]:
+def detail_of(
+    node: TreeNode, state: TableState | None = None, beside: Tab | None = None, against: str = ""
+) -> dict[str, Any]:
     """Return the content of the detail pane for a node, JSON-safe.
 
     Parameters
@@ -74,6 +76,8 @@ def detail_of(node: TreeNode, state: TableState | None = None, beside: Tab | Non
         The table's state, for the field names of its format version; None for those of version 3.
     beside
         The table in which the node is a row.
+    against
+        The snapshot with which the node's is compared; empty for none.
 
     Returns
     -------
@@ -118,7 +122,7 @@ def detail_of(node: TreeNode, state: TableState | None = None, beside: Tab | Non
         "more": [_shown(f) for f in rest],
         "help": help_,
         "problems": problems,
-        "tables": [{"key": t.key, "title": t.title, "of": t.of} for t in tabs_of(node, beside)],
+        "tables": [{"key": t.key, "title": t.title, "of": t.of} for t in tabs_of(node, beside, against)],
     }
 
 

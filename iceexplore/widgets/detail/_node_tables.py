@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, travel
+from iceexplore.widgets.changes._tables import CHANGES, COLUMN_DOCS, compared_key
 from iceexplore.widgets.grid._table import ArrowTable, FrameTable, GridTable, LeafTable
 
 __all__ = ["JSON", "MANY_ROWS", "Tab", "TableKey", "load_table", "parent_table", "table_docs", "tables_of", "tabs_of"]
@@ -51,7 +52,8 @@ _TABLES: dict[str, tuple[TableKey, ...]] = {
         TableKey("metadata_log_entries", "Metadata log"),
     ),
     "snapshot": (
-        TableKey("manifests", "Manifests"),  # first, as it needs no more reading than the tree
+        TableKey(CHANGES, "Changes"),  # shown first where it is cheap to count
+        TableKey("manifests", "Manifests"),  # needs no more reading than the tree
         TableKey("files", "Files"),
         TableKey("partitions", "Partitions"),
         TableKey("entries", "Entries"),
@@ -71,6 +73,7 @@ _TABLES: dict[str, tuple[TableKey, ...]] = {
 }
 #: Descriptions of columns in tables that are not metadata tables, unless `iceexplore.inspect` has them.
 _OWN_DOCS = {
+    CHANGES: COLUMN_DOCS,
     "leaf": {
         "file": "name of the file",
         "content": "kind of the entry, by name",
@@ -115,9 +118,14 @@ def parent_table(node: TreeNode, parent: TreeNode | None) -> Tab | None:
     return None
 
 
-def tabs_of(node: TreeNode, beside: Tab | None = None) -> list[Tab]:
-    """Return the tabs of a node: its tables, the table in which it is a row (``beside``), and its JSON."""
+def tabs_of(node: TreeNode, beside: Tab | None = None, against: str = "") -> list[Tab]:
+    """Return the tabs of a node: its tables, the table in which it is a row (``beside``), and its JSON.
+
+    The first is that of the comparison if the node is a snapshot that is compared with another one, ``against``.
+    """
     own = [Tab(t.key, t.title, node.id) for t in tables_of(node)]
+    if against and node.kind == "snapshot":
+        own.insert(0, Tab(compared_key(against), "Compared", node.id))
     raw = [] if node.id.startswith("metadata:") else [Tab(JSON, "JSON", node.id)]
     return [*own, *([beside] if beside else []), *raw]
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
+from iceexplore.errors import OptionError
 from iceexplore.graph import TreeNode
+from iceexplore.widgets.changes._tables import CHANGES, ChangeTables, is_changes
+from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._error_messages import unread
+from iceexplore.widgets.core._ids import snapshot_of_node
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
 from iceexplore.widgets.core._static_html import detail_html
 from iceexplore.widgets.detail._detail import detail_of
@@ -71,7 +76,8 @@ class DetailPanel(Panel):
     def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         """Show the selected node's details, and one of its tables or the one in which it is a row."""
         wanted = new["node"]
-        if old["node"] == wanted and self.detail.get("id") == wanted:
+        same_pair = old["against"] == new["against"]
+        if old["node"] == wanted and same_pair and self.detail.get("id") == wanted:
             return
         page = self._grid.pages.get(_GRID, {})
         asked = self._grid.query.get(_GRID)
@@ -90,7 +96,8 @@ class DetailPanel(Panel):
         def show(read: tuple[TreeNode, Tab | None, dict[str, Any]]) -> None:
             node, kept, self.detail = read
             if kept is None:
-                self._first_page(node, latest if latest.get("of") == old["node"] else {})
+                keeps = latest.get("of") == old["node"] and same_pair
+                self._first_page(node, latest if keeps else {})
             elif not (opened and waiting):
                 self._turn_to(kept, wanted)
 
@@ -114,7 +121,14 @@ class DetailPanel(Panel):
             self._tree.forest.node(node.parent) if node.id.startswith(("manifest:", "file:")) and node.parent else None
         )
         own = parent_table(node, parent)
-        return detail_of(node, self.host.state, kept or own)
+        return detail_of(node, self.host.state, kept or own, self._against(node))
+
+    def _against(self, node: TreeNode) -> str:
+        """Return the snapshot with which a node's snapshot is compared; empty for none."""
+        chosen = self.host.selection
+        pair = (chosen["snapshot"], chosen["against"])
+        other = {f"snapshot:{pair[0]}": pair[1], f"snapshot:{pair[1]}": pair[0]}.get(node.id, "")
+        return other if all(pair) and pair[0] != pair[1] else ""
 
     def _turn_to(self, tab: Tab, node: str) -> None:
         """Show the page of a table with the row of a node, in the latest requested order."""
@@ -128,7 +142,8 @@ class DetailPanel(Panel):
         of, key = page.get("of"), page.get("table")
         if not isinstance(of, str) or not isinstance(key, str) or of == node.id:
             return None
-        title = next((t.title for t in tables_of(self._tree.forest.node(of)) if t.key == key), None)
+        listed = self._tree.forest.node(of)
+        title = next((t.title for t in tabs_of(listed, against=self._against(listed)) if t.key == key), None)
         if title is None or self.tables.row(of, key, node.id) is None:
             return None
         return Tab(key, f"↑ {title}", of)
@@ -154,7 +169,7 @@ class DetailPanel(Panel):
 
     def _first_page(self, node: TreeNode, before: Mapping[str, Any] | None = None) -> None:
         """Show a table of a node: the one that was shown of a node of the same kind, in its order, else the first."""
-        tabs = tabs_of(node)
+        tabs = tabs_of(node, against=self._against(node))
         if not tabs:
             self._grid.remove_page(_GRID)
             return
@@ -162,7 +177,9 @@ class DetailPanel(Panel):
         kind, alike = node.id.partition(":")[0], before or {}
         same = next((t for t in tabs if t.of == node.id and t.key == alike.get("table")), None)
         if same is None or str(alike.get("of")).partition(":")[0] != kind:
-            self._grid.load(_GRID, GridQuery(tabs[0].of, tabs[0].key, n=n))
+            first = GridQuery(tabs[0].of, tabs[0].key, n=n)
+            choose = partial(self.tables.first_table, node) if first.table == CHANGES else None
+            self._grid.load(_GRID, first, choose=choose)
             return
         query = {**alike, "of": node.id, "n": n}
         if kind not in ("snapshot", "root"):
@@ -182,12 +199,19 @@ class NodeTables(GridSource):
 
     def __init__(self, host: PanelHost, tree: TreePanel, grid: GridPanel) -> None:
         self._host, self._tree, self._grid = host, tree, grid
+        self.changes = ChangeTables(host.state)
+
+    def first_table(self, node: TreeNode) -> str:
+        """Return the table of a snapshot to show without a request: its changes where these are cheap to count."""
+        return CHANGES if self.changes.cheap(_snapshot(node.id)) else "manifests"
 
     def _node(self, node: str) -> TreeNode:
         return self._tree.forest.node(node)
 
     def frame(self, of: str, table: str) -> pd.DataFrame | GridTable:
         """Return a table of a node."""
+        if is_changes(table):
+            return self.changes.table(_snapshot(of), table)
         return load_table(self._host.state, self._node(of), table)
 
     def text(self, of: str, table: str) -> dict[str, Any] | None:
@@ -200,15 +224,21 @@ class NodeTables(GridSource):
 
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
         """Return the nodes that rows represent."""
+        if is_changes(table):
+            return self.changes.nodes(_snapshot(of), table, rows)
         return nodes_of_rows(self._host.state, self._node(of), table, self._grid.table(_GRID, of, table), rows)
 
     def row(self, of: str, table: str, node: str) -> int | None:
         """Return the row that represents a node."""
+        if is_changes(table):
+            return self.changes.row(_snapshot(of), table, node)
         whole = self._grid.table(_GRID, of, table)
         return row_of_node(self._host.state, self._node(of), table, whole, self._node(node))
 
     def unread(self, of: str, table: str) -> str:
         """Return the reason why rows may be missing, such as an unreadable manifest."""
+        if is_changes(table):
+            return self.changes.missing(_snapshot(of), table)
         kind, _, rest = of.partition(":")
         if kind not in ("snapshot", "root", "manifest"):
             return ""
@@ -218,7 +248,29 @@ class NodeTables(GridSource):
 
     def docs(self, of: str, table: str) -> Mapping[str, str]:
         """Return what the spec says about the columns."""
-        return table_docs(self._host.state, self._node(of), table)
+        return table_docs(self._host.state, self._node(of), CHANGES if is_changes(table) else table)
+
+    def above(self, of: str, table: str) -> list[Block]:
+        """Return the sums of changes."""
+        return self.changes.above(_snapshot(of), table) if is_changes(table) else []
+
+    def none(self, of: str, table: str) -> str:
+        """Return that no file changed."""
+        return "No files were added or removed." if is_changes(table) else ""
+
+
+def _snapshot(node: str) -> int:
+    """Return the snapshot of a node that has changes.
+
+    Raises
+    ------
+    OptionError
+        It has none.
+    """
+    found = snapshot_of_node(node)
+    if found is None or not node.startswith("snapshot:"):
+        raise OptionError(f"{node[:80]!r} has no changes: only snapshots have")
+    return found
 
 
 def _number(query: object) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import traitlets
 from traitlets import Bunch
 
 from iceexplore.errors import OptionError
+from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._escape_text import signs, signs_of_page
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.grid._cells import safe_text
@@ -72,6 +74,14 @@ class GridSource:
         """Return the index of the column that names the rows, which is shown first; None for the table's order."""
         return row_header(names)
 
+    def above(self, of: str, table: str) -> list[Block]:
+        """Return what is shown above a table."""
+        return []
+
+    def none(self, of: str, table: str) -> str:
+        """Return what is shown instead of the rows of a table that has none; empty for the usual text."""
+        return ""
+
     def preview(self, of: str, table: str, rows: int) -> str:
         """Return what is shown if a table with so many rows is only a preview; empty if it is whole."""
         return ""
@@ -97,9 +107,9 @@ class GridPanel(Panel):
         column that names the rows, ``head``), ``rows`` (text of at
         most 300 characters, with visible signs for control characters; None for null), ``page``, ``pages``, ``size``,
         ``total`` rows, ``whole`` (the number without a filter) and ``nodes``, the node that each row represents, or
-        None. ``text`` instead of ``rows`` is for content that is not a table (see `GridSource.text`). ``none`` is shown
-        instead of rows if there are none because files could not be read, ``lacks`` if some may be missing, ``preview``
-        if there are more rows than the table has.
+        None. ``above`` has blocks to show above the table. ``text`` instead of ``rows`` is for content that is not a
+        table (see `GridSource.text`). ``none`` is shown instead of rows if there are none, ``lacks`` if some may be
+        missing because files could not be read, ``preview`` if there are more rows than the table has.
         ``refused`` explains an invalid filter; the page is then the one before, except for ``n``.
 
     Notes
@@ -170,11 +180,19 @@ class GridPanel(Panel):
                 del self._tables[at]
             self._orders.pop(grid, None)
 
-    def load(self, grid: str, query: GridQuery, names: Sequence[str] | None = None) -> None:
+    def load(
+        self,
+        grid: str,
+        query: GridQuery,
+        names: Sequence[str] | None = None,
+        choose: Callable[[], str] | None = None,
+    ) -> None:
         """Read the page that a query requests, and show it.
 
         Parameters
         ----------
+        choose
+            Called in the worker to choose the table in place of the query's.
         names
             The columns to which the query refers, if they are those of another table: columns that the table lacks are
             neither shown, nor sorted or filtered by.
@@ -182,7 +200,7 @@ class GridPanel(Panel):
 
         def read() -> dict[str, Any] | FilterError:
             try:
-                asked = query
+                asked = query if choose is None else replace(query, table=choose())
                 if names is not None and self._source(grid, query.table).text(query.of, query.table) is None:
                     asked = query.renumbered(names, self.table(grid, query.of, query.table).names)
                 return self._page(grid, asked)
@@ -236,6 +254,10 @@ class GridPanel(Panel):
         made = page_of(table, page, rows=rows, columns=columns, docs=source.docs(of, key), head=head)
         if preview := source.preview(of, key, len(table)):
             made["preview"] = preview
+        if above := source.above(of, key):
+            made["above"] = above
+        if not len(table) and (none := source.none(of, key)):
+            made["none"] = none
         if missed := source.unread(of, key):
             made |= {"lacks": f"Rows may be missing: {missed}."} if made["total"] else {"none": f"No rows: {missed}."}
         first = made["page"] * made["size"]

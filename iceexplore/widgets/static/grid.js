@@ -7,6 +7,7 @@
 
 /** @import { Model, Query, Sort, TablePage, TextPage } from "./types.d.ts" */
 
+import { blocks } from "./blocks.js";
 import { checkBox, foldedMenu } from "./controls.js";
 import {
   changeSelection,
@@ -114,7 +115,9 @@ function cellText(value) {
  */
 export function selectNode(model, node) {
   const snapshot = /^(?:snapshot|root|manifest|file|statistics):(-?\d+)/.exec(node)?.[1];
-  changeSelection(model, { node, ...(snapshot && { snapshot }) });
+  // While two snapshots are compared, the tree has the nodes of both.
+  const isOther = snapshot && snapshot !== model.selection.against;
+  changeSelection(model, { node, ...(isOther && { snapshot }) });
 }
 
 /**
@@ -345,6 +348,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
         el("tfoot.widths", { ariaHidden: true }, el("tr", widths)),
       ),
     );
+    if (shown.above) panel.prepend(el("div.above", blocks(model, shown.above)));
     if (!total) panel.append(el("div.empty", emptyText(shown)));
     if (shown.lacks) panel.prepend(el("div.lacks", { role: "status" }, `▲ ${shown.lacks}`));
     focus.row = Math.min(focus.row, rows.length - 1);
@@ -551,7 +555,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
    * @returns {HTMLTableRowElement | undefined}
    */
   function rowAt(place) {
-    const body = panel.querySelector("tbody");
+    const body = /** @type {HTMLTableSectionElement | null} */ (panel.querySelector(".ice-table tbody"));
     if (body && place >= body.rows.length) drawRows(Infinity);
     return body?.rows[place];
   }
@@ -563,11 +567,11 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
    */
   function focusableIn(row) {
     if (row !== HEADER) return [...(rowAt(row)?.cells ?? [])];
-    return /** @type {HTMLElement[]} */ ([...panel.querySelectorAll("thead button")]);
+    return /** @type {HTMLElement[]} */ ([...panel.querySelectorAll(".ice-table thead button")]);
   }
   /** Give the tab stop to the cell that has the focus; without a focus it stays at its place. */
   function moveTabStop() {
-    const old = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll("table [tabindex='0']"));
+    const old = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll(".ice-table [tabindex='0']"));
     for (const cell of old) cell.tabIndex = -1;
     const cells = focusableIn(focus.row);
     const cell = cells[focus.place] ?? cells[cells.length - 1];
@@ -614,7 +618,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   function reveal() {
     const place = page.nodes?.indexOf(selectedNode()) ?? -1;
     const row = place >= 0 ? rowAt(place) : undefined;
-    const head = panel.querySelector("thead");
+    const head = /** @type {HTMLElement | null} */ (panel.querySelector(".ice-table thead"));
     if (!row || !head) return;
     const top = row.offsetTop - head.offsetHeight;
     const bottom = row.offsetTop + row.offsetHeight + 6;

@@ -322,7 +322,9 @@ export function timelineView(model) {
     setComparing(false);
     reveal(to);
     if (all[to].id !== model.selection.against) {
-      changeSelection(model, { against: to === current() ? "" : all[to].id });
+      const against = to === current() ? "" : all[to].id;
+      // The comparison is the first table of the snapshot's node.
+      changeSelection(model, against ? { against, node: `snapshot:${model.selection.snapshot}` } : { against });
     }
   }
   /** Return whether the next snapshot that is picked becomes the one to compare with. */

@@ -324,6 +324,8 @@ export interface TablePage {
   size: number;
   total: number;
   whole: number;
+  /** Shown above the table. */
+  above?: Block[];
   /** Shown where there are no rows. */
   none?: string;
   /** Says that rows may be missing. */
@@ -355,6 +357,7 @@ export interface SavedTable {
   nodes?: (string | null)[];
   /** The number of rows of the table, if some are not in the page. */
   total?: number;
+  above?: Block[];
   none?: string;
   lacks?: string;
 }

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import traitlets
 
-from iceexplore.arrow import compute as pc
 from iceexplore.graph import (
     Diff,
     SnapshotChange,
@@ -28,9 +27,6 @@ from iceexplore.widgets.core._static_html import snapshots_html
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.timeline._lanes import lanes_of
 from iceexplore.widgets.tree._compare import in_age
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = [
     "MAX_SNAPSHOTS",
@@ -175,9 +171,7 @@ class TimelinePanel(Panel):
         def read() -> dict[str, Any]:
             a, b = (travel(state, snapshot=one) for one in older)
             found = diff(a, b)
-            missed = {p.where for p in state.problems.met() if p.severity == "error"}
-            changed = found.manifests_arrow.filter(pc.not_equal(found.manifests_arrow["change"], "carried over"))
-            unread = len(missed.intersection(changed["location"].to_pylist()))
+            unread = len(found.unread)
             rows = _differences(found)
             blocks = difference_sent(rows, unread)
             return {"against": before, "snapshot": after, "rows": rows, "unread": unread, "differences": blocks}
@@ -207,19 +201,12 @@ class Timeline(TableWidget):
 
 def _differences(found: Diff) -> list[list[Any]]:
     """Return what was added and removed, as rows of a name and two counts, from a diff that is already computed."""
-    files = found.files_arrow
-    is_data = pc.equal(files["content"], "data file")
-
-    def both(chosen: pa.Table, column: str | None) -> list[int]:
-        parts = [chosen.filter(pc.equal(chosen["change"], change)) for change in ("added", "removed")]
-        return [part.num_rows if column is None else pc.sum(part[column]).as_py() or 0 for part in parts]
-
-    data, deletes = files.filter(is_data), files.filter(pc.invert(is_data))
+    change = found.change
     rows = [
-        ["data files", *both(data, None)],
-        ["rows", *found.rows],
-        ["delete files", *both(deletes, None)],
-        ["bytes", *both(files, "size_in_bytes")],
+        ["data files", *change.data_files],
+        ["rows", *change.rows],
+        ["delete files", *change.delete_files],
+        ["bytes", *change.bytes],
     ]
     changes = len(found.schema)
     if changes:

@@ -1,0 +1,1 @@
+"""Count what snapshots changed, for the tab Changes of the explorer."""

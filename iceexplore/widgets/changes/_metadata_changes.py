@@ -1,0 +1,118 @@
+"""What changed in the metadata file between two commits: partition spec, sort order, properties and refs."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from iceexplore.errors import IceexploreError
+from iceexplore.graph import TableState, is_secret_name, travel
+from iceexplore.metadata import Snapshot, TableMetadata, format_sort_order, properties_changes, spec_changes
+from iceexplore.widgets.core._blocks import Part
+from iceexplore.widgets.core._escape_text import signs
+
+__all__ = ["MetadataChanges", "MetadataHistory"]
+
+_KEPT = 8
+_LONG = 300
+
+
+@dataclass(frozen=True)
+class MetadataChanges:
+    """Changes between two metadata files, each as parts of a line; ``unknown`` says why they are not known."""
+
+    lines: tuple[tuple[Part, ...], ...] = ()
+    unknown: str = ""
+
+
+class MetadataHistory:
+    """The metadata files that commits wrote, found through the metadata log; the last ones are cached."""
+
+    def __init__(self) -> None:
+        self._read: OrderedDict[str, TableMetadata | None] = OrderedDict()
+
+    def changes(self, state: TableState, before: Snapshot | None, after: Snapshot) -> MetadataChanges:
+        """Return what changed from the metadata file of one commit to that of another; nothing before the first."""
+        if before is None:
+            return MetadataChanges()
+        old, new = (self._written_by(state, snapshot) for snapshot in (before, after))
+        if old is None or new is None:
+            which = "older" if old is None else "newer"
+            return MetadataChanges(unknown=f"not known, as the metadata log no longer has the {which} metadata file")
+        return MetadataChanges(tuple(_lines(old, new, (before.snapshot_id, after.snapshot_id))))
+
+    def _written_by(self, state: TableState, snapshot: Snapshot) -> TableMetadata | None:
+        """Return the first metadata file with a snapshot; None if it cannot be found or read."""
+        metadata = state.metadata
+        times = [(e.timestamp_ms, e.metadata_file) for e in metadata.metadata_log]
+        own = metadata.last_updated_ms
+        later = [file for ms, file in times if ms >= snapshot.timestamp_ms]
+        # Without an earlier file in the log, one that is no longer in it could have been the first with the snapshot.
+        exact = any(ms == snapshot.timestamp_ms for ms in (*(ms for ms, _ in times), own))
+        if not exact and not any(ms < snapshot.timestamp_ms for ms, _ in times):
+            return None
+        if later:
+            found = self._file(state, later[0])
+        else:
+            found = metadata if own is not None and own >= snapshot.timestamp_ms else None
+        return None if found is None or found.snapshot(snapshot.snapshot_id) is None else found
+
+    def _file(self, state: TableState, location: str) -> TableMetadata | None:
+        if location not in self._read:
+            try:
+                self._read[location] = travel(state, version=location).metadata
+            except (IceexploreError, OSError):
+                self._read[location] = None
+            while len(self._read) > _KEPT:
+                self._read.popitem(last=False)
+        return self._read[location]
+
+
+def _lines(old: TableMetadata, new: TableMetadata, commits: tuple[int, int]) -> list[tuple[Part, ...]]:
+    out: list[tuple[Part, ...]] = []
+    specs = old.spec(), new.spec()
+    if specs[0] is not None and specs[1] is not None:
+        out += [(_safe(change.text),) for change in spec_changes(specs[0], specs[1], new)]
+    was, now = (_order(metadata) for metadata in (old, new))
+    if was != now:
+        out.append((_safe(f"sort order changed from {was} to {now}"),))
+    for change in properties_changes(old.properties, new.properties):
+        kind = "secret" if is_secret_name(change.name) else "value"
+        name: Part = ["code", _safe(change.name)]
+        if change.kind == "removed":
+            out.append(("property ", name, " removed, was ", [kind, _safe(change.old or "")]))
+        elif change.kind == "added":
+            out.append(("property ", name, " set to ", [kind, _safe(change.new or "")]))
+        else:
+            values: tuple[Part, ...] = ([kind, _safe(change.old or "")], " to ", [kind, _safe(change.new or "")])
+            out.append(("property ", name, " changed from ", *values))
+    for name_of in sorted({*old.refs, *new.refs}):
+        a, b = old.refs.get(name_of), new.refs.get(name_of)
+        if a == b or (a is not None and b is not None and (a.snapshot_id, b.snapshot_id) == commits):
+            continue  # that a branch moved from one commit to the next is no news
+        ref = b or a
+        assert ref is not None
+        what: list[Part] = [f"{ref.type} ", ["code", _safe(name_of)]]
+        if b is None:
+            out.append((*what, " removed"))
+            continue
+        known = new.snapshot(b.snapshot_id) is not None
+        to: Part = str(b.snapshot_id)
+        if known:
+            to = ["go", str(b.snapshot_id), {"snapshot": str(b.snapshot_id), "node": f"snapshot:{b.snapshot_id}"}]
+        if a is None:
+            out.append((*what, " created at ", to))
+        elif a.snapshot_id != b.snapshot_id:
+            out.append((*what, f" moved from {a.snapshot_id} to ", to))
+        else:
+            out.append((*what, " has another retention"))
+    return out
+
+
+def _order(metadata: TableMetadata) -> str:
+    found = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)
+    return (format_sort_order(found, metadata) if found is not None else "") or "unsorted"
+
+
+def _safe(text: str) -> str:
+    return signs(text if len(text) <= _LONG else f"{text[: _LONG - 1]}…")

@@ -1,0 +1,120 @@
+"""The table of the tab Changes: a row per file that was added or removed."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import TableState
+from iceexplore.widgets.changes._counted import Counted, costs_much, count_changes
+from iceexplore.widgets.changes._metadata_changes import MetadataHistory
+from iceexplore.widgets.changes._report import changes_sent
+from iceexplore.widgets.core._blocks import Block
+from iceexplore.widgets.core._ids import id_of
+from iceexplore.widgets.grid._table import ArrowTable
+from iceexplore.widgets.tree._compare import in_age
+
+__all__ = ["CHANGES", "COLUMN_DOCS", "ChangeTables", "compared_key", "is_changes"]
+
+#: The key of the table of a commit's changes; that of a comparison has the other snapshot's id, see `compared_key`.
+CHANGES = "changes"
+_COMPARED = "compared:"
+_KEPT = 4
+_COLUMNS = (
+    "location",
+    "change",
+    "content",
+    "partition",
+    "record_count",
+    "size_in_bytes",
+    "referenced_file",
+    "content_offset",
+    "file_format",
+    "spec_id",
+    "snapshot_id",
+    "sequence_number",
+)
+COLUMN_DOCS = {
+    "location": "location of the file; deletion vectors share one",
+    "change": "added or removed",
+    "content": "kind of the file",
+    "partition": "partition values of the file",
+    "record_count": "rows of a data file, deleted positions or rows of a delete file",
+    "size_in_bytes": "size of the file, or of the deletion vector in it",
+    "referenced_file": "the only data file to which the delete applies",
+    "content_offset": "where the deletion vector begins in its file",
+    "snapshot_id": "snapshot that added the file",
+    "sequence_number": "data sequence number",
+}
+
+
+def compared_key(against: str) -> str:
+    """Return the key of the table that compares a snapshot with another one."""
+    return f"{_COMPARED}{against}"
+
+
+def is_changes(key: str) -> bool:
+    """Return whether a table is one of changes."""
+    return key == CHANGES or key.startswith(_COMPARED)
+
+
+class ChangeTables:
+    """The changes of snapshots, by the id of a snapshot and the key of a table; the last few are cached."""
+
+    def __init__(self, state: TableState) -> None:
+        self._state = state
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, int | None], Counted] = OrderedDict()
+        self._history = MetadataHistory()
+
+    def counted(self, snapshot: int, key: str) -> Counted:
+        """Return what changed.
+
+        Raises
+        ------
+        OptionError, SnapshotNotFoundError
+            There is no such table or snapshot.
+        """
+        before = None
+        if key != CHANGES:
+            before = id_of(key.removeprefix(_COMPARED))
+            if before is None:
+                raise OptionError(f"{key[:40]!r} names no snapshot to compare with")
+            before, snapshot = in_age(self._state, before, snapshot)
+        with self._lock:  # used by the worker and the notebook
+            at = (snapshot, before)
+            if at not in self._kept:
+                self._kept[at] = count_changes(self._state, snapshot, before)
+            self._kept.move_to_end(at)
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+            return self._kept[at]
+
+    def table(self, snapshot: int, key: str) -> ArrowTable:
+        """Return the files that changed as a table of a grid."""
+        return ArrowTable(self.counted(snapshot, key).files.select(_COLUMNS))
+
+    def above(self, snapshot: int, key: str) -> list[Block]:
+        """Return what is shown above the table."""
+        found = self.counted(snapshot, key)
+        metadata = self._history.changes(self._state, found.before, found.after)
+        return changes_sent(self._state, found, metadata)
+
+    def missing(self, snapshot: int, key: str) -> str:
+        """Return why files may be missing; empty if none is."""
+        many = len(self.counted(snapshot, key).unread)
+        return "" if not many else f"{many:,} of the files that list them cannot be read"
+
+    def nodes(self, snapshot: int, key: str, rows: Sequence[int]) -> list[str | None]:
+        """Return the nodes of files by row."""
+        return self.counted(snapshot, key).nodes(rows)
+
+    def row(self, snapshot: int, key: str, node: str) -> int | None:
+        """Return the row of a file's node."""
+        return self.counted(snapshot, key).row_of(node)
+
+    def cheap(self, snapshot: int) -> bool:
+        """Return whether a commit's changes are cheap to count, so that they are shown without a request."""
+        return (snapshot, None) in self._kept or not costs_much(self._state, snapshot)
