@@ -251,3 +251,49 @@ def test_hostile_names_are_harmless(show: Show) -> None:
     sent.encode()
     for sign in ("\u202e", "\x1b", "\u200b", "\u2066"):
         assert sign not in sent
+
+
+def saved(path: Path) -> dict[str, Any]:
+    text = path.read_text(encoding="utf-8").partition('id="ice-data">')[2].partition("</script>")[0]
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def test_a_saved_page_has_the_changes_and_the_comparison(show: Show, tmp_path: Path) -> None:
+    table = ix.sample("trips")
+    widget = show(table)
+    first, last = (str(table.snapshots[i].snapshot_id) for i in (3, -1))
+    live = page(widget)["above"]
+    widget.select(against=first)
+    compared = page(widget)["above"]
+    made = widget.save_html(tmp_path / "trips.html")
+    found = saved(made.path)
+    assert found["traits"]["selection"]["against"] == first
+    of_last = found["tables"][f"snapshot:{last}"]
+    assert list(of_last)[:2] == [f"compared:{first}", "changes"]
+    assert of_last["changes"]["above"] == live
+    assert of_last[f"compared:{first}"]["above"] == compared
+    assert len(of_last[f"compared:{first}"]["rows"]) == 24 and any(of_last[f"compared:{first}"]["nodes"])
+    assert f"compared:{last}" in found["tables"][f"snapshot:{first}"], "swapped"
+    assert "+358 −125 rows" in made.path.read_text(encoding="utf-8").partition("<noscript>")[2].partition("</noscript>")[0]
+
+
+@pytest.mark.parametrize("kinds", [("values",), ("names",), True])
+def test_a_redacted_page_has_no_values_names_and_secrets_of_changes(show: Show, tmp_path: Path, kinds: Any) -> None:
+    s = ix.create(tmp_path / "t", {"id": "long", "animal": "string"}, partition_by="animal")
+    s.append({"id": [1], "animal": ["walruszq"]})
+    s.set_properties({"badgerzq.note": "otterzq", "s3.secret-access-key": "hunter2zq"})
+    s.append({"id": [2], "animal": ["walruszq"]})
+    widget = show(ix.open(tmp_path / "t"))
+    plain = texts(page(widget)["above"])
+    assert "animal=walruszq" in plain and "otterzq" in plain
+    widget.select(against=s.snapshots[0])
+    words = saved(widget.save_html(tmp_path / "page.html", redact=kinds).path)
+    of = words["tables"][f"snapshot:{s.snapshots[-1].snapshot_id}"]
+    assert {"changes", f"compared:{s.snapshots[0].snapshot_id}"} <= set(of)
+    sent = json.dumps(of)
+    assert "+1 file" in sent and "otterzq" not in sent and "hunter2zq" not in sent
+    if kinds != ("names",):
+        assert "walruszq" not in sent
+    if kinds != ("values",):
+        assert "badgerzq" not in sent and "animal" not in sent

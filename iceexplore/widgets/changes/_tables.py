@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.widgets.changes._counted import Counted, costs_much, count_changes
-from iceexplore.widgets.changes._metadata_changes import MetadataHistory
+from iceexplore.widgets.changes._metadata_changes import MetadataChanges, MetadataHistory
 from iceexplore.widgets.changes._report import changes_sent
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._ids import id_of
@@ -67,7 +67,10 @@ class ChangeTables:
         self._state = state
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[int, int | None], Counted] = OrderedDict()
+        self._blocks: dict[Counted, list[Block]] = {}
         self._history = MetadataHistory()
+        #: Whether other metadata files are read. They have names and values that a redacted state has not.
+        self.reads_metadata = True
 
     def counted(self, snapshot: int, key: str) -> Counted:
         """Return what changed.
@@ -89,7 +92,7 @@ class ChangeTables:
                 self._kept[at] = count_changes(self._state, snapshot, before)
             self._kept.move_to_end(at)
             while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+                self._blocks.pop(self._kept.popitem(last=False)[1], None)
             return self._kept[at]
 
     def table(self, snapshot: int, key: str) -> ArrowTable:
@@ -99,8 +102,12 @@ class ChangeTables:
     def above(self, snapshot: int, key: str) -> list[Block]:
         """Return what is shown above the table."""
         found = self.counted(snapshot, key)
-        metadata = self._history.changes(self._state, found.before, found.after)
-        return changes_sent(self._state, found, metadata)
+        blocks = self._blocks.get(found)
+        if blocks is None:
+            left_out = MetadataChanges(unknown="left out of this page")
+            changes = self._history.changes(self._state, found.before, found.after) if self.reads_metadata else left_out
+            blocks = self._blocks[found] = changes_sent(self._state, found, changes)
+        return blocks
 
     def missing(self, snapshot: int, key: str) -> str:
         """Return why files may be missing; empty if none is."""

@@ -15,6 +15,7 @@ A `Part` is one of:
 - ``["go", text, selection]``: a click selects;
 - ``["bars", [[kind, length], ...]]``: lengths from 0 to 1, drawn one after another;
 - ``["sign", sign, style]``: decorative, in the colours of one of `styles`;
+- ``["value", text]`` and ``["secret", text]``: a value from the table, and one that may be a secret; redacted in pages;
 - ``[kind, text, tip]``: "b", "code", "note", "yes", "no", "badge ..." and other styles; the tip is optional.
 """
 

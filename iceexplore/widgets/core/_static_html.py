@@ -5,13 +5,14 @@ It uses inline styles only, as all others are removed from untrusted notebooks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from iceexplore.graph import human_bytes
 from iceexplore.render import Html, details, escape, html_table
+from iceexplore.widgets.core._blocks import Block, Part
 
-__all__ = ["detail_html", "problems_html", "report_html", "snapshots_html", "vector_html"]
+__all__ = ["blocks_html", "detail_html", "problems_html", "report_html", "snapshots_html", "vector_html"]
 
 _MOST = 50
 
@@ -36,11 +37,37 @@ def detail_html(detail: Mapping[str, Any], page: Mapping[str, Any]) -> Html:
     """Return a node's details (`DetailPanel.detail`) and the page shown of its table as HTML."""
     facts = [fact[:2] for part in ("facts", "more") for fact in detail.get(part, [])]
     parts = [html_table(("field", "value"), facts, limit=_MOST)]
-    if page.get("rows") and page.get("of") == detail.get("id"):
+    if (page.get("rows") or page.get("above")) and page.get("of") == detail.get("id"):
+        parts.append(blocks_html(page.get("above", ())))
         names = [page["columns"][i]["name"] for i in page["shown"]]
         of = f"{page['table']}: {len(page['rows']):,} of {page['total']:,} rows"
-        parts.append(html_table(names, page["rows"], caption=of, limit=_MOST))
+        if page["rows"]:
+            parts.append(html_table(names, page["rows"], caption=of, limit=_MOST))
     return details(f"{detail.get('kind_title', '')}: {detail.get('title', '')}", Html("".join(parts)), opened=True)
+
+
+def blocks_html(blocks: Iterable[Block]) -> Html:
+    """Return blocks as HTML, without links and bars."""
+    out = []
+    for kind, *content in blocks:
+        if kind == "list":
+            out.append("<ul>" + "".join(f"<li>{escape.html(_plain(item))}</li>" for item in content[0]) + "</ul>")
+        elif kind == "table":
+            heads, rows = content[:2]
+            out.append(html_table([_plain(h) for h in heads], [[_plain(c) for c in row] for row in rows], limit=_MOST))
+        elif kind == "fold":
+            out.append(details(_plain(content[0]), blocks_html(content[1])))
+        elif kind == "code":
+            out.append(f"<pre>{escape.html(content[0])}</pre>")
+        else:
+            text = escape.html(_plain(content[0]))
+            out.append(f"<p>{f'<b>{text}</b>' if kind == 'h' else text}</p>")
+    return Html("".join(out))
+
+
+def _plain(parts: Sequence[Part]) -> str:
+    """Return the text of parts."""
+    return "".join(part if isinstance(part, str) else "" if part[0] in ("bars", "sign") else part[1] for part in parts)
 
 
 def problems_html(problems: Mapping[str, Any]) -> Html:

@@ -26,10 +26,12 @@ from iceexplore.widgets.detail._node_tables import JSON
 __all__ = ["PageRedactor"]
 
 BLANK = "REDACTED"
+#: Kinds of parts (`iceexplore.widgets.core._blocks`) with the redaction that removes them.
+_MARKED = {"value": "values", "secret": "credentials"}
 _NO_VALUE = re.compile(
     r"(^|[-_ .])(ids?|counts?|sizes?|numbers?|ms|at|bytes|version|status|content|types?|format|operation|name|kind"
     r"|ordinal|offsets?|length|records|files|deletes|manifests?|schemas|snapshots|refs|specs|columns?|committed|field|transform"
-    r"|key|direction|null-order|required|ancestor|encoding|cardinality|rows|severity|code|location|path|file)$"
+    r"|key|change|direction|null-order|required|ancestor|encoding|cardinality|rows|severity|code|location|path|file)$"
 )
 #: Fields with the keys of encrypted files, wrapped or not.
 _KEYS = frozenset({"key-metadata", "encrypted-key-metadata"})
@@ -110,7 +112,17 @@ class PageRedactor:
             if names[:2] == ["key", "value"]:
                 cells = [self._name(row[0] or ""), *(self._placed(row[0] or "", cell) for cell in cells[1:])]
             rows.append([cells[0], *(BLANK for _ in cells[1:])] if hidden else cells)
-        return {**page, "rows": self._all(rows)}
+        above = {"above": self._blocks(page["above"])} if "above" in page else {}
+        return {**page, "rows": self._all(rows), **above}
+
+    def _blocks(self, content: JsonValue) -> JsonValue:
+        """Return redacted blocks, whose parts mark values and secrets by their kind."""
+        if not isinstance(content, list):
+            return self._all(content)
+        kind = content[0] if len(content) == 2 and isinstance(content[0], str) else ""
+        if _MARKED.get(kind) in self.kinds:
+            return [kind, BLANK]
+        return [self._blocks(part) for part in content]
 
     def _json(self, text: str) -> str:
         """Return a redacted JSON text; a truncated one is left out, as its secrets cannot be identified."""

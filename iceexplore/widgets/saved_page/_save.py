@@ -15,6 +15,7 @@ import anywidget
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import REDACTIONS, json_safe, nameless, redactions
 from iceexplore.storage import place_to_write, whole_file
+from iceexplore.widgets.changes._tables import CHANGES
 from iceexplore.widgets.core._panel import Panel, PanelHost
 from iceexplore.widgets.detail._panel import DetailPanel
 from iceexplore.widgets.grid._page import page_of
@@ -33,6 +34,7 @@ _BYTES = 10_000_000
 _ROWS = 1_000
 #: The doctor's report may take a quarter of the page's bytes.
 _REPORT_SHARE = 4
+_MANY_FILES = "Left out: this commit changed too many files to count them while the page was saved."
 _NO_REPORT = "Left out to limit the size of this page: the doctor's report."
 #: Traits for requests to Python (search, export, checks); without them, a page does what it can alone.
 _ASKING = frozenset({"search", "found", "wanted", "written", "doctor_asked"})
@@ -63,8 +65,10 @@ class SavedPagePanel(Panel):
         widget = self.host.widget
         other = type(widget)(nameless(self.host.state, kinds))  # the same table with redacted metadata
         try:
+            other._panel(DetailPanel).tables.changes.reads_metadata = False
+            chosen = widget.selection
             with contextlib.suppress(IceexploreError):
-                other.select(snapshot=widget.selection["snapshot"] or None)
+                other.select(snapshot=chosen["snapshot"] or None, against=chosen["against"] or None)
             other.settle()
             panel: SavedPagePanel = other._panel(SavedPagePanel)
             return panel._written(place, kinds, max_bytes, rows, report, overwrite=overwrite)
@@ -111,7 +115,8 @@ class SavedPagePanel(Panel):
         tree = made.trees[next(iter(made.trees))]
         traits = redactor.traits(_traits(self.host.widget))
         traits["detail"] = made.details.get(selection["node"], {})
-        traits["selection"] = {**selection, "against": ""}  # comparing needs Python
+        traits["selection"] = selection
+        traits["comparison"] = redactor.traits(self.host.widget.comparison)  # the only one that the page has
         traits["parts"] = [["tree", "Tree"]]  # the other parts need Python too, except for the findings of a check
         if report and fits:
             traits["parts"].append(["problems", f"Problems ({sum(report['counts'].values()):,})"])
@@ -144,6 +149,8 @@ class SavedPagePanel(Panel):
 
     def _made_table(self, of: str, key: str, rows: int) -> dict[str, Any]:
         tables = self._detail.tables
+        if key == CHANGES and not tables.changes.cheap(int(of.partition(":")[2])):
+            return {"columns": [], "rows": [], "total": 0, "none": _MANY_FILES}
         text = tables.text(of, key)
         if text is not None:
             return text
@@ -155,6 +162,10 @@ class SavedPagePanel(Panel):
             {k: c[k] for k in ("name", "right", "head") if k in c} for c in (page["columns"][i] for i in page["shown"])
         ]
         made = {"columns": columns, "rows": page["rows"], "total": page["total"]}
+        if above := tables.above(of, key):
+            made["above"] = above
+        if not page["total"] and (none := tables.none(of, key)):
+            made["none"] = none
         if missed := tables.unread(of, key):
             made |= {"lacks": f"Rows may be missing: {missed}."} if page["total"] else {"none": f"No rows: {missed}."}
         return {**made, "nodes": nodes} if any(nodes) else made

@@ -36,14 +36,26 @@ export function savedModel(saved) {
    * @param {any} value
    */
   function set(name, value) {
-    // Comparing needs Python.
-    if (name === "selection") value = { ...value, against: "" };
+    if (name === "selection") value = { ...value, against: comparedWith(value) };
     if (sameJson(traits[name], value)) return;
     const before = traits[name];
     /** @type {Record<string, any>} */ (traits)[name] = value;
     emit("change:" + name);
     if (name === "selection") answerSelection(value, before);
     if (name === "query") answerQueries(value, before);
+  }
+
+  /**
+   * Return the snapshot with which the selected one is compared, "" for none: the page has the comparison with which it
+   * was saved, as others need Python.
+   *
+   * @param {Selection} selection
+   */
+  function comparedWith({ snapshot, against }) {
+    const pair = [traits.comparison?.against, traits.comparison?.snapshot];
+    if (!against || snapshot === against || !pair.includes(snapshot) || !pair.includes(against)) return "";
+    set("comparison", { ...traits.comparison, snapshot, against });
+    return against;
   }
 
   /**
@@ -100,11 +112,22 @@ export function savedModel(saved) {
     const id = now.node;
     // The selected node is visible: the path to it is unfolded.
     if (id !== before.node) set("expanded", [...new Set([...traits.expanded, ...above(id)])]);
-    const detail = saved.details[id];
+    const detail = detailOf(id);
     const node = traits.nodes[id];
     const unknown = { id, kind: node?.kind ?? "", kind_title: "Not in this page", title: node?.label ?? id };
     set("detail", detail ?? unknown);
     showTable("detail", queryOf(id, before));
+  }
+  /**
+   * Return the details of a node; the comparison is among its tables only while it is shown.
+   *
+   * @param {string} id
+   */
+  function detailOf(id) {
+    const detail = saved.details[id];
+    const { against } = traits.selection;
+    const tables = detail?.tables?.filter(({ key }) => against || !key.startsWith("compared:"));
+    return detail && { ...detail, tables };
   }
   /**
    * Return the query of the table to show for a node. A table in which the node is a row stays, if a row of it was
@@ -116,7 +139,9 @@ export function savedModel(saved) {
    */
   function queryOf(id, before) {
     const page = /** @type {TablePage | undefined} */ (traits.pages.detail);
-    if (!page || page.of === id) return { of: id };
+    const own = detailOf(id)?.tables?.find(({ of, key }) => of === id && key in tablesOf(id));
+    const first = { of: id, table: own?.key };
+    if (!page || page.of === id || before.against !== traits.selection.against) return first;
     const kindOf = (/** @type {string} */ node) => node.split(":")[0];
     // The tab stays when another snapshot or file is selected.
     if (page.of === before.node && kindOf(page.of) === kindOf(id) && page.table in tablesOf(id)) {
@@ -124,7 +149,7 @@ export function savedModel(saved) {
     }
     const isOpened = traits.query.detail?.node === id || page.of !== before.node;
     const isOffered = saved.details[id]?.tables?.some(({ of, key }) => of === page.of && key === page.table);
-    if (!isOpened || !isOffered || !tablesOf(page.of)[page.table].nodes?.includes(id)) return { of: id };
+    if (!isOpened || !isOffered || !tablesOf(page.of)[page.table].nodes?.includes(id)) return first;
     return { ...page, columns: page.shown, node: id };
   }
 

@@ -102,7 +102,7 @@ function matchingRows({ columns, rows }, { sort, filters = [] }) {
  * @returns {Page}
  */
 export function answerQuery(found, query, size = 50) {
-  const { text, columns, rows, nodes = [], total, none, lacks } = found;
+  const { text, columns, rows, nodes = [], total, above, none, lacks } = found;
   const { n = 0, of = "", table = "", sort = null, filters = [], columns: wanted, node } = query;
   const request = { n, of, table, sort, filters };
   if (text !== undefined) return { ...request, text };
@@ -123,6 +123,7 @@ export function answerQuery(found, query, size = 50) {
     size,
     total: matching.length,
     whole: total ?? rows.length,
+    above,
     none,
     lacks,
     rows: inPage.map((i) => shown.map((column) => rows[i][column])),
