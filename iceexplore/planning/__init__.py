@@ -28,6 +28,15 @@ from iceexplore.planning.evaluators._partition_values import (
 from iceexplore.planning.evaluators._rows import evaluate
 from iceexplore.planning.model._groups import counted, partition_codes, partition_texts
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
+from iceexplore.planning.range_map._picture import cells_of
+from iceexplore.planning.range_map._range_map import (
+    VERDICTS,
+    RangeMap,
+    default_column,
+    range_columns,
+    range_map_of,
+    range_map_steps,
+)
 from iceexplore.planning.report._examples import Examples, examples_of
 from iceexplore.planning.report._node_explanation import DeleteOf, NodeEvidence, Term, node_evidence
 from iceexplore.planning.report._nodes import Group, PlanNodes
@@ -63,6 +72,7 @@ __all__ = [
     "PlanTree",
     "PlannedScan",
     "ROW_GROUP_SCHEMA",
+    "RangeMap",
     "ScanPlan",
     "SplitOptions",
     "Stretches",
@@ -70,12 +80,15 @@ __all__ = [
     "TableDistribution",
     "Term",
     "UNMATCHED_SCHEMA",
+    "VERDICTS",
     "WHY_SCHEMA",
     "Waterfall",
+    "cells_of",
     "combined_by_group",
     "comparable",
     "content_sizes",
     "counted",
+    "default_column",
     "delete_counts",
     "deleted_rows",
     "doubts_of",
@@ -100,6 +113,9 @@ __all__ = [
     "partition_keys",
     "partition_texts",
     "plan_scan",
+    "range_columns",
+    "range_map_of",
+    "range_map_steps",
     "refuse_doubts",
     "residuals",
     "row_groups_of",

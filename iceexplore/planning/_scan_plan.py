@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from iceexplore.planning.advice._advise import Advice
     from iceexplore.planning.distribution._clustering import Clustering
     from iceexplore.planning.distribution._table_distribution import By, TableDistribution
+    from iceexplore.planning.range_map._range_map import RangeBy, RangeMap
     from iceexplore.planning.report._compare import PlanComparison
     from iceexplore.planning.report._tree import PlanTree
     from iceexplore.planning.report._waterfall import Waterfall
@@ -279,6 +280,30 @@ class ScanPlan(PlannedScan):
         from iceexplore.planning.distribution._table_distribution import table_distribution
 
         return table_distribution(self.state, self.files, by)
+
+    def range_map(self, column: str | None = None, *, by: RangeBy = "range") -> RangeMap:
+        """Draw each live file's range of a column beside the range that the filter selects, with the verdict on it.
+
+        All data manifests are read for it, but no data file. Many files are drawn as a density. The result has
+        ``to_svg()`` and ``to_text()``, ``counts``, and ``lit``: the files that another range would read.
+
+        Parameters
+        ----------
+        column
+            A column's name, dotted inside structs; by default the filter's first column, or without one the first of
+            the table's sort order, partition fields or schema.
+        by
+            What files are ordered by: where their ``range`` begins, their ``partition``, or the ``snapshot`` that added
+            them, the oldest first.
+
+        Raises
+        ------
+        OptionError
+            The column is unknown or its values have no order, or ``by`` is none of these.
+        """
+        from iceexplore.planning.range_map._range_map import range_map_of
+
+        return range_map_of(self, column, by)
 
     layout = renamed_method("distribution", "layout")
 

@@ -15,6 +15,9 @@ from iceexplore.render.diagrams._positions import place, route_crossings
 from iceexplore.render.diagrams._svg import tables_svg
 from iceexplore.render.diagrams._tables import TableDiagram, TableLink, TableNode
 from iceexplore.render.diagrams._text import tables_graphviz, tables_mermaid, tables_text
+from iceexplore.render.ranges._picture import RangePicture
+from iceexplore.render.ranges._ranges import RangeCells, RangeChart, RangeStrip, ranges_text, spoken_ranges
+from iceexplore.render.ranges._svg import ranges_svg
 from iceexplore.render.scenes._drawing import SceneDrawing
 from iceexplore.render.scenes._fold import fold, share
 from iceexplore.render.scenes._graphviz import graphviz
@@ -47,6 +50,10 @@ __all__ = [
     "PAPER",
     "PRUNED",
     "Palette",
+    "RangeCells",
+    "RangeChart",
+    "RangePicture",
+    "RangeStrip",
     "STYLE",
     "Scene",
     "SceneDrawing",
@@ -73,11 +80,14 @@ __all__ = [
     "line_of",
     "mermaid",
     "place",
+    "ranges_svg",
+    "ranges_text",
     "route_crossings",
     "scene_positions",
     "share",
     "shown_frame",
     "spoken",
+    "spoken_ranges",
     "style",
     "svg",
     "svg_image",

@@ -1,0 +1,111 @@
+"""Read the metadata of all live files of a plan, also of those that it skips."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import Int64s, build
+from iceexplore.arrow import compute as pc
+from iceexplore.manifests import EntryBatch, concat_batches, whole
+from iceexplore.planning.scan._files import leaves_of, parts_of
+from iceexplore.planning.scan._manifests import candidates
+from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["LiveFiles", "finished", "planned_rows", "read_live_files"]
+
+T = TypeVar("T")
+
+#: With more files, their locations are dropped: each file of so many is too small to be pointed at.
+_MOST_NAMED = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class LiveFiles:
+    """All live data files of a plan's roots, in their order.
+
+    Attributes
+    ----------
+    batch
+        Entries, partition tuples, and the column metrics that were asked for.
+    root, root_row, ordinal
+        int64, one per file: the index of its root, the row of its manifest there (-1 for a root's own files), and its
+        number in the manifest.
+    unreadable
+        The number of manifests that could not be read in full, whose files are missing.
+    """
+
+    batch: EntryBatch
+    root: Int64s
+    root_row: Int64s
+    ordinal: Int64s
+    unreadable: int = 0
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+
+def read_live_files(plan: PlannedScan, columns: Collection[int]) -> Generator[str, None, LiveFiles]:
+    """Read all manifests with the metrics of some columns, yielding the progress; no data file is read."""
+    parts = parts_of(columns)
+    batches: list[EntryBatch] = []
+    places: list[tuple[int, int, int]] = []
+    unreadable = 0
+    manifests, read = sum(len(scan.rows) for scan in plan.roots), 0
+    for index, scan in enumerate(plan.roots):
+        for leaf in leaves_of(plan.state, scan, parts, scan.rows.tolist()):
+            batch = EntryBatch.of(leaf, sorted(columns)).filter(candidates(scan, leaf))
+            if len(batch):
+                batches.append(batch)
+                places.append((index, -1 if leaf.root_row is None else leaf.root_row, len(batch)))
+            if leaf.root_row is not None:
+                read += 1
+                unreadable += any(p.severity == "error" for p in leaf.problems)
+                yield f"Reading bounds: {read:,} of {manifests:,} manifests"
+    ordinals = [whole(b.entries["ordinal"]) for b in batches]
+    if sum(count for _, _, count in places) > _MOST_NAMED:
+        batches = [b.with_columns(location=None) for b in batches]
+    counts = [count for _, _, count in places]
+    root, root_row = (np.repeat(np.array([p[i] for p in places], dtype=np.int64), counts) for i in (0, 1))
+    ordinal = np.asarray(pa.concat_arrays(ordinals)).astype(np.int64) if ordinals else np.zeros(0, np.int64)
+    return LiveFiles(
+        concat_batches(batches), build.array(root), build.array(root_row), build.array(ordinal), unreadable
+    )
+
+
+def finished(steps: Generator[str, None, T]) -> T:
+    """Run a generator to its end, and return its result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def planned_rows(plan: PlannedScan, files: LiveFiles) -> Int64s:
+    """Return the rows of the files that the plan reads, in the order of its tasks.
+
+    Both list files in the order of the roots and manifests, so that the keys of both are sorted.
+    """
+    if plan.appends is not None or len(plan.roots) != 1:
+        known = {key: i for i, key in enumerate(zip(*(build.to_pylist(a) for a in _keys(files)), strict=True))}
+        counts = [leaf.kept_files for leaf in plan.leaves]
+        root = np.repeat(np.array([leaf.scan for leaf in plan.leaves], dtype=np.int64), counts).tolist()
+        rows = build.to_pylist(pc.fill_null(plan.files.root_row, -1))
+        ordinals = build.to_pylist(whole(plan.files.files.entries["ordinal"]))
+        return pa.array([known[key] for key in zip(root, rows, ordinals, strict=True)], pa.int64())
+    step = int(np.asarray(files.ordinal).max(initial=0)) + 1
+    every = (np.asarray(files.root_row) + 1) * step + np.asarray(files.ordinal)
+    own = np.asarray(pc.fill_null(plan.files.root_row, -1)).astype(np.int64)
+    wanted = (own + 1) * step + np.asarray(whole(plan.files.files.entries["ordinal"])).astype(np.int64)
+    order = np.argsort(every, kind="stable")
+    return build.array(order[np.searchsorted(every[order], wanted)])
+
+
+def _keys(files: LiveFiles) -> tuple[Int64s, Int64s, Int64s]:
+    return files.root, files.root_row, files.ordinal

@@ -1,0 +1,161 @@
+"""The stops at which a file's metadata rules it out, as the evaluators of a plan decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
+from iceexplore.expressions import Predicate
+from iceexplore.metadata import Type
+from iceexplore.planning.evaluators._column_metrics import Mask, aligned, known
+from iceexplore.planning.evaluators._file_evaluator import MetricsSource, MetricsSources
+from iceexplore.planning.evaluators._metrics_evaluator import may_match
+from iceexplore.planning.evaluators._projection import project
+from iceexplore.planning.range_map._stops import Stops
+
+__all__ = ["Spans", "StopPredicates"]
+
+_Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """The stops at which files are read.
+
+    Attributes
+    ----------
+    first
+        The first stop at which the upper edge does not rule a file out; the number of stops if every one does.
+    last
+        The number of stops, from the first one, at which the lower edge does not rule it out.
+    known
+        Whether there is any evidence of the file's values.
+    """
+
+    first: _Ints
+    last: _Ints
+    known: Mask
+
+    def and_(self, other: Spans) -> Spans:
+        """Return the spans that both kinds of evidence leave."""
+        return Spans(np.maximum(self.first, other.first), np.minimum(self.last, other.last), self.known | other.known)
+
+    def take(self, rows: npt.ArrayLike) -> Spans:
+        """Return the spans of some rows."""
+        at = np.asarray(rows)
+        return Spans(self.first[at], self.last[at], self.known[at])
+
+
+@dataclass(frozen=True)
+class StopPredicates:
+    """The predicates of a column at its stops: those of the lower edge and those of the upper edge."""
+
+    lower: tuple[Predicate, ...]
+    upper: tuple[Predicate, ...]
+
+    @classmethod
+    def of(cls, stops: Stops, field_id: int, name: str, kind: Type) -> StopPredicates:
+        """Return the predicates of all stops."""
+        pairs = [
+            tuple(Predicate(field_id, op, (v,), name, kind) for op, v in zip(ops, stops.values, strict=True))
+            for ops in (stops.lower_ops, stops.upper_ops)
+        ]
+        return cls(*pairs)
+
+    def spans(self, rows: int, sources: MetricsSources) -> Spans:
+        """Return the spans of files or manifests by all evidence about them."""
+        count = len(self.lower)
+        out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
+        if not count or not rows:
+            return out
+        # The sources are the same at every stop; of some, a projection at an end proves nothing.
+        found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
+        for source in found:
+            if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):
+                continue  # a bucket, for example, proves nothing of a range
+            last = _allowed(source, self.lower)
+            # Seen from the last stop, the upper edge is a lower one.
+            first = count - _allowed(source, self.upper[::-1])
+            evidence = source.evidence
+            bounded = np.asarray(evidence.lower.is_valid()) | np.asarray(evidence.upper.is_valid()) | evidence.nothing
+            if source.where is not None:
+                last, first = np.where(source.where, last, count), np.where(source.where, first, 0)
+                bounded = bounded & source.where
+            out = out.and_(Spans(first, last, bounded))
+        return out
+
+    def unusable(self, sources: Sequence[MetricsSource]) -> set[int]:
+        """Return the stops at which a projection proves nothing, while it does at others.
+
+        At these, a file could be read although it is not at a stop before and a stop behind.
+        """
+        out: set[int] = set()
+        for source in sources:
+            for side in (self.lower, self.upper):
+                given = [i for i, p in enumerate(side) if _projected(source, p) is None]
+                out.update(given if len(given) < len(side) else [])
+        return out
+
+
+def _projected(source: MetricsSource, p: Predicate) -> Predicate | None:
+    if source.by == "statistics" and source.transform == "identity":
+        return p
+    return None if p.type is None else project(p, source.transform, p.type, strict=False)
+
+
+def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
+    """Return per row the number of predicates, from the first one, by which the evidence does not rule the row out.
+
+    Each predicate implies those before it, so that the number is found by bisection, for all rows at a time.
+    """
+    asked = [_projected(source, p) for p in side]
+    kinds = {p.op for p in asked if p is not None}
+    evidence = source.evidence
+    count, rows = len(side), len(evidence)
+    if not kinds:
+        return np.full(rows, count, np.int64)
+    upward = kinds <= {">", ">="}
+    plain = _plain(asked, evidence.lower, evidence.upper) if upward or kinds <= {"<", "<="} else None
+    if plain is None:
+        out = np.zeros(rows, np.int64)
+        for p in asked:
+            out += np.ones(rows, np.bool_) if p is None else may_match(p, evidence)
+        return out
+    low, high, literals = plain
+    bound, beyond, touching = (high, pc.less, pc.less_equal) if upward else (low, pc.greater, pc.greater_equal)
+    strict = pa.array([p is not None and p.op in ("<", ">") for p in asked])
+    start, end = np.zeros(rows, np.int64), np.full(rows, count, np.int64)
+    while (open_ := start < end).any():
+        middle = (start + end) // 2
+        at = build.array(np.minimum(middle, count - 1))
+        x = literals.take(at)
+        denied = known(pc.if_else(strict.take(at), touching(bound, x), beyond(bound, x)))
+        end = np.where(open_ & denied, middle, end)
+        start = np.where(open_ & ~denied, middle + 1, start)
+    # As the evaluator does, a column of nulls is never in a range.
+    none = evidence.nothing | (np.asarray(bound.is_null()) if evidence.exact else np.zeros(rows, np.bool_))
+    return np.where(none, 0, start)
+
+
+def _plain(
+    asked: Sequence[Predicate | None], lower: AnyArray, upper: AnyArray
+) -> tuple[AnyArray, AnyArray, AnyArray] | None:
+    """Return bounds and literals that can be compared; None if some literal has no value of the bounds' type."""
+    kind = next(p.type for p in asked if p is not None)
+    low, high = aligned(lower, kind), aligned(upper, kind)
+    if low is None or high is None:
+        return None
+    values: list[Any] = [None if p is None else p.literals[0] for p in asked]
+    if pa.types.is_int64(low.type):
+        values = [None if v is None else int(v) for v in values]
+    try:
+        return low, high, pa.array(values, low.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None

@@ -1,0 +1,219 @@
+"""The stops of a range's edges: values of a column between which every file's range is located.
+
+An edge of the filter can be dragged to a stop only. So a file's range is known exactly where it matters: at which stops
+the filter still reads the file. Neither the values nor their order have to be known to what draws them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, PlainValue, build
+from iceexplore.arrow import compute as pc
+from iceexplore.expressions import And, Expression, Op, Predicate, all_of
+from iceexplore.metadata import Type, type_base
+from iceexplore.planning.evaluators._column_metrics import comparable
+
+__all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
+
+#: A sample of bounds is enough to choose stops from.
+_SAMPLE = 50_000
+#: Where so few cells of a linear axis have as many files as this share of the others', ranks are used instead.
+_CROWDED = 10
+#: How far beyond the bounds an edge of the filter may widen the axis.
+_ROOM = 0.15
+_SECOND = 1_000_000
+#: Steps of times in microseconds; larger ones are 1, 2 or 5 times a power of ten of days.
+_TIMES = (
+    *(m * 10**e for e in range(6) for m in (1, 2, 5)),
+    *(n * _SECOND for n in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)),
+    *(n * 3600 * _SECOND for n in (1, 2, 3, 6, 12)),
+)
+_DAY = 86_400 * _SECOND
+
+
+@dataclass(frozen=True)
+class RangeFilter:
+    """A filter, divided into a range of one column and everything else.
+
+    Attributes
+    ----------
+    lower, upper
+        The edge predicates, the narrowest if there are several; None if the range is open.
+    rest
+        The other conjuncts.
+    """
+
+    lower: Predicate | None
+    upper: Predicate | None
+    rest: Expression
+
+
+def range_filter(expression: Expression, field_id: int) -> RangeFilter:
+    """Divide a filter; comparisons of the column outside of the top-level conjunction belong to the rest."""
+    lower: list[Predicate] = []
+    upper: list[Predicate] = []
+    rest: list[Expression] = []
+    for part in expression.children if isinstance(expression, And) else (expression,):
+        if isinstance(part, Predicate) and part.field_id == field_id and part.op in (">", ">=", "<", "<=", "="):
+            if part.op in (">", ">=", "="):
+                lower.append(part)
+            if part.op in ("<", "<=", "="):
+                upper.append(part)
+        else:
+            rest.append(part)
+    return RangeFilter(
+        max(lower, key=lambda p: (p.literals[0], p.op == ">"), default=None),
+        min(upper, key=lambda p: (p.literals[0], p.op != "<"), default=None),
+        all_of(*rest),
+    )
+
+
+@dataclass(frozen=True)
+class Stops:
+    """Values of a column in ascending order, to which an edge can be moved.
+
+    Attributes
+    ----------
+    values
+        Stored values, as literals of predicates.
+    positions
+        Places on the axis, from 0 to 1.
+    lower_ops, upper_ops
+        The operator of an edge at each stop: that of the filter at its own edges, else ``>=`` and ``<=``.
+    even
+        Whether the stops are spaced evenly, whatever their values.
+    """
+
+    values: tuple[Any, ...]
+    positions: tuple[float, ...]
+    lower_ops: tuple[Op, ...]
+    upper_ops: tuple[Op, ...]
+    even: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def index(self, value: PlainValue) -> int:
+        """Return the stop with a value."""
+        return self.values.index(value)
+
+    def without(self, dropped: Iterable[int]) -> Stops:
+        """Return the other stops."""
+        gone = set(dropped)
+
+        def kept(items: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(item for i, item in enumerate(items) if i not in gone)
+
+        return Stops(kept(self.values), kept(self.positions), kept(self.lower_ops), kept(self.upper_ops), self.even)
+
+
+def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, most: int) -> Stops | None:
+    """Choose at most ``most`` stops, and the filter's own edges; None if nothing is known, or the type has no order.
+
+    Numbers and times are round and equally spaced, unless most ranges would lie between two of them. Otherwise stops
+    are bounds of files, spaced evenly.
+    """
+    literals = [p.literals[0] for p in (edges.lower, edges.upper) if p is not None]
+    low, high = (_sampled(comparable(side)) for side in (lower, upper))
+    ends = sorted([*low, *high])
+    if not ends:
+        return None
+    if type_base(kind) == "boolean":
+        return _stops(kind, [False, True], literals, edges, even=True)
+    found = _linear(kind, ends, most)
+    if found is None or _is_crowded(found, low, high):
+        unique = sorted(set(ends))
+        if len(unique) > most:
+            unique = [unique[i] for i in np.linspace(0, len(unique) - 1, most).round().astype(int).tolist()]
+        return _stops(kind, unique, literals, edges, even=True)
+    return _stops(kind, found, literals, edges, even=False)
+
+
+def _sampled(values: AnyArray) -> list[Any]:
+    """Return values in ascending order: the lowest, the highest, and at most `_SAMPLE` others."""
+    there = values.drop_null()
+    if pa.types.is_floating(there.type):
+        there = there.filter(pc.is_finite(there))
+    if not len(there):
+        return []
+    ends = pc.min_max(there)
+    step = max(1, len(there) // _SAMPLE)
+    some = there if step == 1 else there.take(build.array(np.arange(0, len(there), step)))
+    return sorted([ends["min"].as_py(), ends["max"].as_py(), *pc.unique(some).to_pylist()])
+
+
+def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -> bool:
+    """Return whether most bounds lie between the same few stops, though they differ."""
+    every = np.array([float(v) for v in (*low, *high)])
+    cells = np.unique(np.searchsorted(np.array([float(v) for v in stops]), every))
+    distinct = len(np.unique(every))
+    return len(cells) * _CROWDED < min(distinct, len(stops))
+
+
+def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: RangeFilter, *, even: bool) -> Stops:
+    if type_base(kind) == "float":  # a double between two floats would be read back as one of them
+        values = [float(np.float32(v)) for v in values]
+    every = sorted({*values, *literals})
+    if even or len(every) < 2:
+        places = [(i + 0.5) / len(every) for i in range(len(every))]
+    else:
+        first, last = float(values[0]), float(values[-1])
+        room = (last - first or 1.0) * _ROOM
+        first, last = max(first - room, min(first, float(every[0]))), min(last + room, max(last, float(every[-1])))
+        span = last - first or 1.0
+        places = [min(1.0, max(0.0, (float(v) - first) / span)) for v in every]
+
+    def ops(edge: Predicate | None, own: Op, strict: Op) -> tuple[Op, ...]:
+        at = None if edge is None or edge.op != strict else edge.literals[0]
+        return tuple(strict if at is not None and v == at else own for v in every)
+
+    return Stops(tuple(every), tuple(places), ops(edges.lower, ">=", ">"), ops(edges.upper, "<=", "<"), even)
+
+
+def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
+    """Return round values from below the lowest to above the highest; None for types that are no numbers."""
+    least, greatest = ends[0], ends[-1]
+    if isinstance(least, (str, bytes)):
+        return None
+    base = type_base(kind)
+    if isinstance(least, float):
+        if least == greatest or not math.isfinite(greatest - least):
+            return None
+        step = _nice(Decimal(repr(greatest - least)) / max(1, most - 2))
+        return [float(n * step) for n in range(_floor(least, step), _floor(greatest, step) + 2)]
+    if isinstance(least, Decimal):
+        exponent = least.as_tuple().exponent
+        smallest = Decimal(1).scaleb(exponent if isinstance(exponent, int) else 0)
+        step = max(smallest, _nice((greatest - least) / max(1, most - 2))) if least != greatest else smallest
+        numbers = [n * step for n in range(_floor(least, step), _floor(greatest, step) + 2)]
+        return [v for v in numbers if least <= v <= greatest] or [least]
+    whole = int(greatest) - int(least)
+    if base.startswith(("timestamp", "time")):
+        unit = 1000 if base.endswith("_ns") else 1
+        wanted = math.ceil(whole / max(1, most - 2) / unit)
+        own = next((t for t in _TIMES if t >= wanted), None) or int(_nice(Decimal(wanted) / _DAY, least=1)) * _DAY
+        count = own * unit
+    else:
+        count = int(_nice(Decimal(whole) / max(1, most - 2), least=1))
+    inner = range(-(-int(least) // count) * count, int(greatest) + 1, count)
+    return sorted({int(least), *inner, int(greatest)})
+
+
+def _nice(wanted: Decimal, *, least: int = 0) -> Decimal:
+    """Return the next of 1, 2 and 5 times a power of ten that is not below ``wanted``."""
+    if wanted <= least or wanted <= 0:
+        return Decimal(least or 1)
+    power = Decimal(1).scaleb(wanted.adjusted())
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= wanted)
+
+
+def _floor(value: PlainValue, step: Decimal) -> int:
+    return math.floor(Decimal(repr(value) if isinstance(value, float) else value) / step)

@@ -1,0 +1,1 @@
+"""Draw ranges of values: a line per item, or a density."""

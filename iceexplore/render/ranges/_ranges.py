@@ -1,0 +1,141 @@
+"""Ranges of values on an axis, beside a selected range: plain data, and text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from iceexplore.render import _escape as escape
+
+__all__ = ["RangeCells", "RangeChart", "RangeStrip", "ranges_text", "spoken_ranges"]
+
+_Ints = npt.NDArray[np.int64]
+_WIDTH = 60  # characters of the axis
+_LINES = 24
+_SHADES = " ░▒▓█"
+
+
+@dataclass(frozen=True, eq=False)
+class RangeCells:
+    """Items by row and range, as columns.
+
+    Attributes
+    ----------
+    rows
+        The number of rows.
+    row, first, last, state, open, count, size
+        One per cell: its row; the first stop not below its range; the number of stops not above it; its
+        class; whether it is open to another selected range; the number and bytes of its items.
+    names
+        The rows at which groups begin, with their names.
+    items
+        If each cell is one item, the items' numbers; else None.
+    """
+
+    rows: int
+    row: _Ints
+    first: _Ints
+    last: _Ints
+    state: _Ints
+    open: _Ints
+    count: _Ints
+    size: _Ints
+    names: tuple[tuple[int, str], ...] = ()
+    items: _Ints | None = None
+
+
+@dataclass(frozen=True)
+class RangeStrip:
+    """Items without a range: the reason, and their number by class."""
+
+    name: str
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RangeChart:
+    """A picture of ranges.
+
+    Attributes
+    ----------
+    positions, labels
+        The stops of the axis: places from 0 to 1, and values as text.
+    band
+        The selected range as numbers of stops; None for an open end.
+    classes
+        Names of the classes; the first two are selected items.
+    legend
+        What rows and lines are.
+    even
+        Whether the stops are spaced evenly, whatever their values.
+    """
+
+    title: str
+    description: str
+    positions: tuple[float, ...]
+    labels: tuple[str, ...]
+    band: tuple[int | None, int | None]
+    cells: RangeCells
+    strips: tuple[RangeStrip, ...]
+    classes: tuple[str, ...]
+    legend: str = ""
+    even: bool = False
+
+    def spans(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return the left and right end of each cell, from 0 to 1; a range between two stops is the point between."""
+        count = len(self.positions)
+        places = np.array([0.0, *self.positions, 1.0])
+        low, high = places[self.cells.first + 1], places[self.cells.last]
+        low = np.where(self.cells.first == 0, np.where(self.cells.last == count, 0.0, low), low)
+        inside = low <= high
+        middle = (low + high) / 2
+        return np.where(inside, low, middle), np.where(inside, high, middle)
+
+
+def spoken_ranges(chart: RangeChart) -> str:
+    """Return the picture's numbers as sentences, for screen readers."""
+    counts = np.bincount(chart.cells.state, chart.cells.count.astype(np.float64), minlength=len(chart.classes))
+    parts = [f"{int(n):,} {name}" for n, name in zip(counts, chart.classes, strict=True) if n]
+    text = f"{chart.description} With a range: {', '.join(parts) or 'none'}."
+    for strip in chart.strips:
+        inner = [f"{n:,} {name}" for n, name in zip(strip.counts, chart.classes, strict=True) if n]
+        text += f" {strip.name.capitalize()}: {', '.join(inner)}."
+    if chart.labels:
+        text += f" The axis is from {chart.labels[0]} to {chart.labels[-1]}."
+    return text
+
+
+def ranges_text(chart: RangeChart) -> str:
+    """Return the picture as lines of text, with control characters made visible."""
+    out = [escape.text(escape.shorten(chart.title, 300)), escape.text(escape.shorten(chart.description, 1000))]
+    cells = chart.cells
+    if cells.rows and chart.positions:
+        lines = min(cells.rows, _LINES)
+        low, high = chart.spans()
+        grid = np.zeros((lines, _WIDTH + 1))
+        line = cells.row * lines // cells.rows
+        start = np.minimum((low * _WIDTH).astype(int), _WIDTH - 1)
+        stop = np.minimum((high * _WIDTH).astype(int), _WIDTH - 1) + 1
+        np.add.at(grid, (line, start), cells.count)
+        np.subtract.at(grid, (line, stop), cells.count)
+        depth = np.cumsum(grid, axis=1)[:, :_WIDTH]
+        most = depth.max(initial=1)
+        shade = np.ceil(depth / most * (len(_SHADES) - 1)).astype(int)
+        band = ["─" if _in_band(chart, (x + 0.5) / _WIDTH) else " " for x in range(_WIDTH)]
+        out += ["filter " + "".join(band).rstrip()]
+        out += ["       " + "".join(_SHADES[n] for n in row).rstrip() for row in shade]
+        ends = [escape.text(escape.shorten(chart.labels[i], 28)) for i in (0, -1)]
+        out.append("       " + ends[0] + ends[1].rjust(max(len(ends[1]) + 1, _WIDTH - len(ends[0]))))
+    for strip in chart.strips:
+        inner = [f"{n:,} {name}" for n, name in zip(strip.counts, chart.classes, strict=True) if n]
+        out.append(f"{strip.name}: {', '.join(inner)}")
+    return "\n".join(out)
+
+
+def _in_band(chart: RangeChart, x: float) -> bool:
+    lower, upper = (None if at is None else chart.positions[at] for at in chart.band)
+    if lower is None and upper is None:
+        return False
+    return (lower is None or x >= lower) and (upper is None or x <= upper)
