@@ -275,7 +275,9 @@ def test_a_saved_page_has_the_changes_and_the_comparison(show: Show, tmp_path: P
     assert of_last[f"compared:{first}"]["above"] == compared
     assert len(of_last[f"compared:{first}"]["rows"]) == 24 and any(of_last[f"compared:{first}"]["nodes"])
     assert f"compared:{last}" in found["tables"][f"snapshot:{first}"], "swapped"
-    assert "+358 −125 rows" in made.path.read_text(encoding="utf-8").partition("<noscript>")[2].partition("</noscript>")[0]
+    assert (
+        "+358 −125 rows" in made.path.read_text(encoding="utf-8").partition("<noscript>")[2].partition("</noscript>")[0]
+    )
 
 
 @pytest.mark.parametrize("kinds", [("values",), ("names",), True])
