@@ -96,7 +96,7 @@ def examine_in_steps(
     snapshots
         ``"current"``, ``"all"``, or a list of snapshots, their ids, refs or tables.
     only, skip
-        The only codes to report, and the codes to leave out. ``"health"`` and ``"damage"`` are groups of codes.
+        The only codes to report, and the codes not to report. ``"health"`` and ``"damage"`` are groups of codes.
     baseline
         An earlier report; its findings are left out.
     show
@@ -122,7 +122,7 @@ def examine_in_steps(
         assert verify is not None
         yield from check_files(examination, verify)
         check_sketches(examination)
-    yield "Dating what was found …"
+    yield "Finding the commits that introduced the faults …"
     manifests = frozenset(
         {
             *(canonical(r.location) for r in examination.roots.values()),

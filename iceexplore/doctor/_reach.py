@@ -1,7 +1,7 @@
 """Measure findings: the rows and partitions that each one affects, in the newest affected snapshot.
 
-Nothing is decoded for tables without findings. Entries are counted as columns of `Examination.files`; the partition
-tuples are read for the manifests of affected entries alone, once for all findings.
+For tables without findings, nothing is decoded. Rows are counted from the columns of `Examination.files`. Partition
+tuples are read once for all findings, and only from the manifests of affected entries.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class _Resolver:
         return found
 
     def _without_vectors(self, rows: _Longs) -> _Longs:
-        """Leave out vectors whose data file is included: in the V4 draft, both are in one row of the manifest."""
+        """Leave out vectors whose data file is among these: in the V4 draft, one row of the manifest holds both."""
         files = self._examination.files
         data = files.kinds[rows] == int(ContentType.DATA)
         if data.all() or not data.any():

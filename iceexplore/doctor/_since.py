@@ -186,7 +186,7 @@ def _problems_of(document: dict[str, Any], location: str) -> frozenset[_Key]:
 
 
 def _first(line: Sequence[T], has: Callable[[T], bool]) -> T | None:
-    """Return the first item from which on ``has`` is true of every item; None if it is false of the last item."""
+    """Return the first of the last items for which ``has`` is true without a gap; None if it is false for the last."""
     low, high = 0, len(line) - 1
     if high < 0 or not has(line[high]):
         return None

@@ -50,7 +50,7 @@ def unopened(
     Parameters
     ----------
     error
-        What opening raised.
+        The error that opening raised.
     source, catalog, moved, allow, properties
         The arguments with which the table was opened.
     level, only, skip
@@ -110,7 +110,7 @@ def _advice(found: MetadataSurvey, name: str) -> str:
     """Advise how to restore the table from its newest readable metadata file, and how to view it until then."""
     assert found.readable is not None
     place, number = found.readable.location, found.readable.number
-    meanwhile = f"Until then look at the table with ix.open({place!r})."
+    meanwhile = f"Until then, open the table with ix.open({place!r})."
     if found.named_by == "catalog":
         lost = "" if not found.newer() else " (nothing is lost: it is newer than the one that the catalog names)"
         register = f"drop the entry without purging files, then catalog.register_table({name!r}, {place!r})"

@@ -6,7 +6,7 @@ __all__ = ["UNTELLABLE"]
 
 #: The reasons why no check can find these ways of breaking, by their numbers in ``docs/doctor.md``.
 UNTELLABLE: dict[int, str] = {
-    77: "A reader does not map names back that Avro cannot hold ('_x20' for a blank). The files are as they should be.",
+    77: "A reader does not translate names back that Avro cannot store ('_x20' for a space). The files are correct.",
     79: "A reader decodes bounds or Bloom filters with a column's new type, though they were written before the column "
     "was widened. The spec allows them to stay as they were written.",
 }

@@ -151,8 +151,8 @@ def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Pro
                 continue
             what = ", ".join(name for name in _content(mine) if _content(mine)[name] != _content(version)[name])
             text = (
-                f"Version {version.version_id} differs in {file.name} ({what}), although it has the same time of "
-                "creation there: versions never change."
+                f"Version {version.version_id} differs in {file.name} ({what}), although its creation "
+                "time is the same: a version must never change."
             )
             where = f"{state.metadata_location}#version {version.version_id}"
             yield problem("view-version-changed", where, text, field=what, found=file.name)

@@ -309,7 +309,7 @@ def test_deletes_apply_to_files_whose_sequence_numbers_are_lost(equality: bool, 
     plan = _plan(folder)
     (step,) = plan
     assert (step.title, step.rows_back) == (REGISTERED, 17)
-    assert "sequence numbers of files that the manifest had kept are lost" in step.text
+    assert "sequence numbers of its EXISTING entries are lost" in step.text
     assert ("1 equality delete file may delete rows that were written later" in step.text) == equality
     assert 3 not in _ids(plan, tmp_path)
 

@@ -134,7 +134,7 @@ def test_what_no_plan_mends_is_listed_with_the_reason(opened: Opened) -> None:
     ask(widget, "repair")
     heads = [block[1] for block in widget.repair_plan["blocks"] if block[0] == "h"]
     assert heads[-1] == ["Not mended: 2 findings"]
-    assert widget.repair_plan["headline"].startswith("Repair of t: no step mends anything.")
+    assert widget.repair_plan["headline"].startswith("Repair of t: nothing can be mended.")
     assert widget.repair_plan["note"].startswith("The trees are the same")
     assert widget.repair_plan["sql"] == ""
 

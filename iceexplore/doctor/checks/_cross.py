@@ -100,8 +100,8 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     if len(lost):
         hit = deletes[lost]
         text = (
-            f"The deletion vector of {named[int(lost[0])].as_py()} is live, but that data file is not: it was not "
-            "removed with its data file."
+            f"The deletion vector of {named[int(lost[0])].as_py()} is live, but the data file is not: the "
+            "vector was not removed with it."
         )
         item = problem("delete-dangling", examination.files.place(int(hit[0])), text, field="143 referenced_data_file")
         yield finding_of(
@@ -169,7 +169,7 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     reach = np.maximum.accumulate(ends[order])
     taken = np.zeros(len(order), bool)
     taken[order[1:]] = starts[order][1:] < reach[:-1]
-    text = "Data files have row ids that another live data file has: readers that track rows confuse them."
+    text = "Data files share row ids with another live data file: readers that track rows by id confuse them."
     yield from found("row-ids-twice", taken & (starts >= 0), text, (23, 60, 65), "ids of its own")
 
 

@@ -48,7 +48,7 @@ def check_deletes(examination: Examination) -> None:
 
 
 def respelled(named: AnyArray, live: AnyArray) -> pa.BooleanArray:
-    """Return which paths are not live although a file of the same name, in a folder of the same name, is live.
+    """Return which paths are not live although a live file has the same name and the same parent folder's name.
 
     Moving or copying a table changes the beginning of its paths; the ends stay.
     """
@@ -73,7 +73,7 @@ def _incomplete_vectors(examination: Examination, snapshot: Snapshot, rows: Rows
     outside = pc.is_null(pc.struct_field(vectors, "inline_content"))
     lacking = np.asarray(pc.and_(due, outside))
     what = (
-        ("143 referenced_data_file", "delete-scope", some["referenced_file"], "the data file that they are for"),
+        ("143 referenced_data_file", "delete-scope", some["referenced_file"], "the data file to which they apply"),
         ("144 content_offset", "entry-invalid", pc.struct_field(vectors, "offset"), "their offset in the Puffin file"),
         ("145 content_size_in_bytes", "entry-invalid", pc.struct_field(vectors, "size_in_bytes"), "their size"),
     )

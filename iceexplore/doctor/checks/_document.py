@@ -73,7 +73,7 @@ def _more(examination: Examination) -> Iterator[Problem]:
         yield problem("metadata-incomplete", where, text, field="refs")
     size = _size(examination)
     if size >= LARGE_METADATA:
-        text = f"The metadata file has {size / 2**20:,.0f} MiB: every reader loads it before it can plan a scan."
+        text = f"The metadata file is {size / 2**20:,.0f} MiB large: every reader loads it before it can plan a scan."
         yield problem(
             "metadata-large", where, text, found=size, expected=f"below {LARGE_METADATA}, default of the doctor"
         )
@@ -152,9 +152,7 @@ def _columns(metadata: TableMetadata, where: str) -> Iterator[Problem]:
                 )
                 yield problem("field-id-reserved", place, text, field="id", found=number)
             elif last is not None and number > last:
-                text = (
-                    f"Column {name!r} has field id {number}, above last-column-id {last}: a new column gets the same."
-                )
+                text = f"Column {name!r} has field id {number}, above last-column-id {last}: a new column gets it, too."
                 yield problem("field-id-reserved", place, text, field="last-column-id", found=last, expected=number)
 
 

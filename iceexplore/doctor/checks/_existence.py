@@ -93,7 +93,7 @@ def _missing(examination: Examination, names: AnyArray) -> npt.NDArray[np.int64]
 
 
 def _elsewhere(examination: Examination, reals: list[str]) -> set[str]:
-    """List the foreign folders that hold many of these files, which is faster than looking up each file."""
+    """Return all files in the foreign folders that hold many of these: listing is faster than looking up each one."""
     storage = examination.state.storage
     found: set[str] = set()
     for folder, count in Counter(real.rpartition("/")[0] for real in reals).items():
@@ -154,7 +154,7 @@ def _statistics(examination: Examination) -> Iterator[tuple[Problem, int]]:
             examination.cannot_know("statistics files exist", str(error))
             continue
         if size is not None and size != file.file_size_in_bytes:
-            text = f"The statistics file has {size:,} bytes, the metadata file states {file.file_size_in_bytes:,}."
+            text = f"The statistics file has {size:,} bytes, but the metadata file states {file.file_size_in_bytes:,}."
             yield (
                 problem(
                     "statistics-untrue",
@@ -167,7 +167,7 @@ def _statistics(examination: Examination) -> Iterator[tuple[Problem, int]]:
                 file.snapshot_id,
             )
         if file.snapshot_id not in known:
-            text = f"A statistics file is kept for snapshot {file.snapshot_id}, which the table does not have."
+            text = f"A statistics file belongs to snapshot {file.snapshot_id}, which the table does not have."
             yield (
                 problem("statistics-unused", place, text, field="snapshot-id", found=file.snapshot_id),
                 file.snapshot_id,

@@ -206,7 +206,7 @@ def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]
     """Report files of the metadata log whose current snapshot is missing from the file after them.
 
     No commit removes the snapshot that a branch points to: expiring keeps it, and rolling back keeps it until it is
-    expired later. So a file whose successor lacks its current snapshot was overwritten by a commit that did not see it.
+    expired later. So if the next file lacks the snapshot, another commit overwrote it without having seen it.
     """
     logged = [e.metadata_file for e in state.metadata.metadata_log]
     by_place = {version.location: document for version, document in documents}
@@ -262,8 +262,8 @@ def _lost_problem(state: TableState, location: str, before: dict[str, Any], curr
     when = snapshot.get("timestamp-ms")
     time = f" of {format_ms(when)}" if isinstance(when, int) else ""
     text = (
-        f"Snapshot {current}{time} was current in {location.rpartition('/')[2]}, and is not in the table any more, "
-        "although no commit removes a current snapshot: another commit overwrote it, and its changes are lost."
+        f"Snapshot {current}{time} was current in {location.rpartition('/')[2]}, but is missing from the "
+        "table. No commit removes the current snapshot, so another commit overwrote it: its changes are lost."
     )
     return problem("snapshot-lost", location, text, field="current-snapshot-id", found=current)
 

@@ -83,8 +83,8 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
     if len(hit):
         what, field = ("manifests", 519) if manifest.is_root else ("files", 131)
         text = (
-            f"The keys of {len(hit):,} {what} are in this file, which is not encrypted: whoever reads it can decrypt "
-            f"them, or the {what} are not encrypted at all, and readers fail."
+            f"This file is not encrypted, but has the keys of {len(hit):,} {what}: anyone who reads it can decrypt "
+            f"them. If the {what} are not encrypted at all, readers fail."
         )
         at = np.asarray(manifest.entries["ordinal"])[hit]
         place = f"{manifest.location}#entry {at[0]}"
@@ -92,7 +92,7 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
 
 
 def _cleaned_up(examination: Examination, gone: set[str]) -> set[str]:
-    """Return the missing manifests of commits whose own manifests are all missing, although older ones exist.
+    """Return the missing manifests of commits that lost all manifests they wrote, while older manifests still exist.
 
     This is the trace of a commit that an engine considered failed, and whose files it removed (mode 6).
     """
@@ -183,7 +183,7 @@ def _data_with_rows(leaf: Manifest) -> npt.NDArray[np.bool_]:
 
 
 def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats, data: npt.NDArray[np.bool_]) -> None:
-    """Count a manifest's data files that have bounds for some columns of one type, and those that have values."""
+    """Count, for columns of one type, a manifest's data files that have bounds, and those that have values."""
     bounded = pc.and_(stats.lower_raw.is_valid(), stats.upper_raw.is_valid())
     # Without a count of nulls or NaNs it is unknown whether there is any value, except if there are none of either.
     empty = pc.add(pc.fill_null(stats.null_count, 0), pc.fill_null(stats.nan_count, 0))
@@ -214,7 +214,7 @@ class _Bare:
             count = sum(len(ordinals) for _, ordinals in self._without)
             text = (
                 f"{count:,} data files have no column metrics at all, while {self._with:,} others of the table "
-                "have: filters read every one of them."
+                "do: filters cannot skip any of them."
             )
             first, ordinals = self._without[0]
             item = problem(

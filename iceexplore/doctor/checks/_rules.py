@@ -105,7 +105,7 @@ _IN_V4: tuple[tuple[re.Pattern[str], tuple[int, ...]], ...] = tuple(
         (r"summary-untrue .*", (53, 59)),
     )
 )
-#: A delete in a data manifest or the reverse; the draft has no entries for deletes at all.
+#: A delete in a data manifest, or the reverse; in the draft, deletes have no entries of their own.
 _MISPLACED = "entry-invalid 134 content_type"
 
 
@@ -227,7 +227,7 @@ def _draft_leaves(examination: Examination) -> Iterator[Finding]:
         if not len(stray):
             continue
         at = np.asarray(leaf.entries["ordinal"])[stray]
-        text = "A delete file has an entry of its own; in the V4 draft, data files carry their deletion vectors."
+        text = "A delete file has an entry of its own; in the V4 draft, deletion vectors are in data files' entries."
         place = f"{leaf.location}#entry {at[0]}"
         if place in known:
             continue

@@ -191,7 +191,7 @@ class Examination:
         }  # fmt: skip
         return other
 
-    # What the checks report -------------------------------------------------------------------------------------------
+    # Results of the checks --------------------------------------------------------------------------------------------
 
     def report(self, item: Problem | Finding, **how: Any) -> None:
         """Add a finding, or a problem converted to a finding by `finding_of`."""
@@ -204,7 +204,7 @@ class Examination:
         """Record that a check could not be done."""
         self.unknown.setdefault(check, why)
 
-    # What the checks look at ------------------------------------------------------------------------------------------
+    # Parts of the table -----------------------------------------------------------------------------------------------
 
     def refs_of(self, snapshots: Iterable[int]) -> tuple[str, ...]:
         """Return the branches and tags that point to one of these snapshots."""

@@ -164,8 +164,8 @@ def _overlap(examination: Examination, name: str, sizes: Longs, setting: Thresho
         return
     waste = Waste(examination)
     text = (
-        f"The ranges of {name}, by which the table is sorted, overlap within partitions: a filter for one value reads "
-        f"up to {mean:,.1f} files on average, and {most:,} at most."
+        f"The ranges of {name}, by which the table is sorted, overlap within partitions: a filter for one value may "
+        f"have to read {mean:,.1f} files on average, and {most:,} at most."
     )
     yield health_finding(
         examination,

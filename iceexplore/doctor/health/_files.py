@@ -48,7 +48,7 @@ def check_small_files(examination: Examination, plan: RewriteDataFilesPlan[Any])
     waste = Waste(examination)
     limits = [_limit(plan, name) for name in ("min-input-files", "min-file-size-bytes", "target-file-size-bytes")]
     text = (
-        f"{before:,} of {amount(len(plan.tasks), 'data file')} are small, with enough others in their partitions: "
+        f"{before:,} of {amount(len(plan.tasks), 'data file')} are small, and their partitions have enough of them: "
         f"rewrite_data_files would combine them into about {after:,}."
     )
     yield health_finding(
@@ -83,7 +83,7 @@ def check_delete_ratio(examination: Examination, plan: RewriteDataFilesPlan[Any]
         return  # less than the cost of opening one file: a rewrite would save nothing
     text = (
         f"Deletes remove {int(deleted[hit].sum()):,} of the {int(rows[hit].sum()):,} rows of "
-        f"{amount(len(hit), 'data file')}: readers read them and throw them away."
+        f"{amount(len(hit), 'data file')}: readers read these rows and discard them."
     )
     yield health_finding(
         examination,
@@ -102,7 +102,7 @@ def check_delete_ratio(examination: Examination, plan: RewriteDataFilesPlan[Any]
 
 
 def check_delete_files(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Iterator[Finding]:
-    """Check for data files to which many position delete files apply; deletion vectors replace each other."""
+    """Check for data files to which many position delete files apply; a data file has at most one deletion vector."""
     tasks = plan.tasks
     count = Stretches.of(tasks.matched.positions).size
     hit = np.flatnonzero(count >= _MIN_INPUT_FILES)

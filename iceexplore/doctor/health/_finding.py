@@ -30,11 +30,11 @@ def first_number(properties: dict[str, str], name: str, default: int) -> Thresho
 
 
 class Waste:
-    """The rule for the severity ``slow``: without the fault, a scan would need at least one read task less.
+    """The rule for the severity ``slow``: without the fault, a scan would need at least one read task fewer.
 
     The cost of reading a file is counted as in Spark's planner: its bytes, but at least
-    ``read.split.open-file-cost``. Readers hardly notice less than one task (``read.split.target-size``), so the finding
-    is then ``untidy``.
+    ``read.split.open-file-cost``. Readers hardly notice less than one task (``read.split.target-size``): the
+    severity is then ``untidy``.
     """
 
     def __init__(self, examination: Examination) -> None:

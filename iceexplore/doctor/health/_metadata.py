@@ -60,8 +60,8 @@ def _old(examination: Examination, whose: str, snapshots: list[Snapshot], limit:
     age = duration(max(0, examination.now_ms - oldest.timestamp_ms))
     be = "is" if len(snapshots) == 1 else "are"
     text = (
-        f"{amount(len(snapshots), 'snapshot')} {whose} {be} older than the table keeps them: their files stay, and "
-        "every reader loads their metadata."
+        f"{amount(len(snapshots), 'snapshot')} {whose} {be} older than the retention settings allow: their "
+        "files take up space, and every reader loads their metadata."
     )
     places = [f"{state.metadata_location}#snapshot {s.snapshot_id}" for s in snapshots]
     return health_finding(

@@ -105,7 +105,7 @@ class ExpirePlan(Plan[T]):
             return "there are no snapshots" if not kept else f"no snapshot expires, {kept:,} are kept"
         refs = f", {amount(len(self.snapshots.refs), 'ref')} too old" if self.snapshots.refs else ""
         if self.schemas or self.specs:
-            refs += f", {amount(len(self.schemas), 'schema')} and {amount(len(self.specs), 'partition spec')} go"
+            refs += f", {amount(len(self.schemas), 'schema')} and {amount(len(self.specs), 'partition spec')} removed"
         freed = f"{amount(self.cost.files_freed or 0, 'file')} ({human_bytes(self.cost.bytes_freed or 0)}) freed"
         return f"{amount(len(self.snapshots), 'snapshot')} of {len(self.snapshots) + kept:,} expire{refs}; {freed}"
 
@@ -280,7 +280,7 @@ def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str |
         return freed, read, None
     note = (
         f"Do not run it: {amount(len(shared), 'file')} that it would delete, among them {shared['location'][0]}, are "
-        "needed by snapshots that stay, which spell the location differently (another scheme or authority)."
+        "needed by snapshots that are kept, which use another scheme or authority in the location."
     )
     return freed, read, note
 

@@ -1,4 +1,4 @@
-"""Tables of files: counts and sizes by kind, and strict reading, which fails rather than miss references."""
+"""Tables of files: counts and sizes by kind, and strict reading, which fails rather than overlook references."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Maintenance(Generic[T]):
 
     Returned by ``t.maintenance()``. Nothing is read before a plan is requested, and no plan changes the table. Each
     method makes the plan of one procedure; `plans` has all of them with their defaults, and in a notebook they are
-    displayed as a card. The plans are about the newest snapshot of the metadata file, also if another one is shown.
+    displayed as a card. The plans are for the newest snapshot of the metadata file, even if another one is shown.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class Maintenance(Generic[T]):
         return found if len(found.columns) else None
 
     def _makers(self) -> Mapping[str, Callable[[], Plan[T]]]:
-        """Return the method of each plan, in the order in which Iceberg recommends to run the procedures."""
+        """Return the method of each plan, in the order that Iceberg recommends for the procedures."""
         return {
             "expire_snapshots": self.expire_snapshots,
             "unused_schemas_and_specs": self.unused_schemas_and_specs,

@@ -73,7 +73,7 @@ class MetadataFilesPlan(Plan[T]):
             size = human_bytes(bytes_of(self.files))
             parts.append(f"{amount(len(self.files), 'older one', 'older ones')} ({size}) that it does not list")
         if len(self.next_commit):
-            how = "deletes" if self.deletes else "takes out, without deleting,"
+            how = "deletes" if self.deletes else "drops from the log, but does not delete,"
             parts.append(f"the next commit {how} {len(self.next_commit):,}")
         return "; ".join(parts)
 
@@ -129,7 +129,7 @@ def plan_metadata_files(state: TableState, wrap: Wrap[T]) -> MetadataFilesPlan[T
         most = max(1, int(metadata.properties.get(_MOST, 100)))
     except ValueError:
         most = 100
-        notes.append(f"{_MOST} is not a number: engines fail; counted with the default.")
+        notes.append(f"{_MOST} is not a number: engines fail. This plan uses the default.")
     after = [*log, state.metadata_location]
     leaving = log[: max(0, len(after) - most)]
     deletes = metadata.properties.get(_DELETE, "false").lower() == "true"
@@ -162,7 +162,7 @@ def _calls(state: TableState, deletes: bool, older: bool) -> Iterator[EngineCall
         yield EngineCall(
             "Spark SQL",
             f"ALTER TABLE {spark_name(state)} SET TBLPROPERTIES ('{_DELETE}' = 'true')",
-            "from then on each commit deletes the files that it takes out of the log",
+            "from then on, each commit deletes the files that it drops from the log",
         )
     if older:
         folder = state.metadata_location.rpartition("/")[0]

@@ -152,7 +152,7 @@ class OrphanPlan(Plan[T]):
         more = f"the first {_SHOWN} of {len(self.missing):,}" if len(self.missing) > _SHOWN else ""
         return (
             kind_table("Orphan files", self.files),
-            kind_table("Without references, but too young", self.young),
+            kind_table("Unreferenced, but too young", self.young),
             CardTable(
                 "Missing",
                 ("file", "kind"),
@@ -259,7 +259,7 @@ def plan_orphan_files(
     )
 
 
-# What is listed -------------------------------------------------------------------------------------------------------
+# Listed files ---------------------------------------------------------------------------------------------------------
 
 
 def _listed(state: TableState, base: str, *, given: bool, notes: list[str]) -> tuple[str, list[Entry]] | None:
@@ -295,9 +295,9 @@ def _tails(state: TableState, folder: str, base: str, entries: Sequence[Entry]) 
 
 
 def _visible(tails: AnyArray, specs: Sequence[PartitionSpec]) -> npt.NDArray[np.bool_]:
-    """Return which files the procedure considers: those of whose path below the folder no part is hidden.
+    """Return which files the procedure considers: those without a hidden part in their path below the folder.
 
-    Names that begin with ``_`` or ``.`` are hidden, except folders of partition fields whose names do.
+    Names that begin with ``_`` or ``.`` are hidden, except those of folders of partition fields.
     """
     names = sorted({f.name for spec in specs for f in spec.fields if f.name.startswith(("_", "."))})
     if names:
@@ -321,8 +321,8 @@ def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
     if not newer or mine is None or _is_current(state):
         return limit
     notes.append(
-        f"There is a newer metadata file ({newer[-1].name}): files since {format_ms(mine)} are counted as too young, "
-        "because it may reference them. Open the newest state with refresh()."
+        f"There is a newer metadata file ({newer[-1].name}): files modified since {format_ms(mine)} count as too "
+        "young, because it may reference them. Open the newest state with refresh()."
     )
     return min(limit, mine)
 
@@ -437,7 +437,7 @@ def _shown(prefix: tuple[str, str]) -> str:
     return f"{prefix[0]}://{prefix[1]}"
 
 
-# What is missing ------------------------------------------------------------------------------------------------------
+# Missing files --------------------------------------------------------------------------------------------------------
 
 
 def _missing(
@@ -482,7 +482,7 @@ def _lacks(state: TableState, name: str, notes: list[str]) -> bool:
         return False
 
 
-# How to run it --------------------------------------------------------------------------------------------------------
+# Calls ----------------------------------------------------------------------------------------------------------------
 
 
 def _source(older_than: object) -> str:

@@ -538,8 +538,8 @@ def _notes(options: ProcedureOptions, groups: _Groups) -> list[str]:
     notes = []
     if not groups.ordered:
         notes.append(
-            "Spark reads several manifests at the same time: which of a partition's files are in one group can differ "
-            "from run to run."
+            "Spark reads several manifests at the same time: the grouping of a partition's files can differ from "
+            "run to run."
         )
     if "max-file-group-input-files" in options.given:
         notes.append("Iceberg 1.11 and earlier refuse the option max-file-group-input-files.")

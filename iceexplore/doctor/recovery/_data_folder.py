@@ -285,7 +285,7 @@ def _is_puffin(location: str) -> bool:
 
 
 def fits_summaries(batch: EntryBatch, lost: LostManifest, state: TableState) -> npt.NDArray[np.bool_]:
-    """Return which entries have a partition within a partition summary of the lost manifest."""
+    """Return which entries have a partition within the bounds of the lost manifest's partition summaries."""
     spec = state.metadata.spec(lost.spec_id)
     if spec is None or batch.partition is None or any(s is None for s in lost.summaries):
         return np.ones(len(batch), bool)

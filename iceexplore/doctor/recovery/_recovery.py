@@ -186,7 +186,7 @@ def _removes_nothing(commit: Snapshot, *, deletes: bool) -> bool:
 
 
 def _pick(records: Rows, proven: npt.NDArray[np.bool_], stated: Counts | None, *, take_all: bool) -> Choice:
-    """Choose among candidates of which some are proven to have been in the manifest."""
+    """Choose among candidates, some of which were certainly in the manifest."""
     none = np.zeros(len(records), bool)
     if stated is None:  # v1 allows lists without counts
         return Choice(proven | take_all, none, False)
@@ -274,7 +274,8 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
     existing = counts_of(made.known, Status.EXISTING) - counts_of(lost.kept, Status.EXISTING)
     added_by_commit = lost.existing is not None and existing.files >= lost.existing.files
     if added_by_commit:
-        # A compaction gives the files that it adds an older sequence number, so that newer deletes apply to them.
+        # A compaction gives its files an older sequence number than its own, so that newer deletes apply to them. If
+        # all entries are ADDED, this is the manifest's lowest number.
         alone = counts_of(made.known, Status.EXISTING).files == 0
         number = lost.least_number if alone else lost.sequence_number
         batch = found.with_columns(
@@ -283,7 +284,7 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         )  # fmt: skip
     else:
         made.numbers_lost = lost.least_number < lost.sequence_number
-        # With the lowest number, all position deletes that name these files apply to them.
+        # Given the lowest number, no data file is too new for a position delete that names it.
         number = lost.least_number
         adder = next((i for i, s in history.snapshots.items() if s.sequence_number == number), lost.snapshot_id)
         batch = found.with_columns(
@@ -304,7 +305,7 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
 
 
 def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
-    """Return the start and length of the unused range of the manifest's row ids; None unless there is one."""
+    """Return the start and length of the only range of the manifest's row ids that no known file has, or None."""
     lost = made.lost
     if lost.first_row_id is None or lost.added is None:
         return None

@@ -33,14 +33,14 @@ _MOST_BYTES = 256 << 20
 
 @dataclass
 class _DeleteFile:
-    """A delete file or Puffin file, and the data files that it names by paths that are not live.
+    """A delete file or Puffin file, and the paths in it that are not those of live data files.
 
     Attributes
     ----------
     moved
-        The live data file, by the path that the deletes name.
+        The path of the live data file, by the path that the deletes name.
     unclear
-        Named paths that may mean several live data files.
+        The named paths that could mean any of several live data files.
     deletes
         The number of deleted rows, as its entries state.
     """
@@ -53,7 +53,7 @@ class _DeleteFile:
 
 
 def point_deletes_at_files(draft: Draft, found: list[Finding]) -> list[Step]:
-    """Replace old paths of data files in deletes by the paths of the live files, where only one file is possible.
+    """Replace old paths of data files in deletes by the paths of the live files, where only one file can be meant.
 
     Position delete files are written again, like the originals; of deletion vectors, only the references change.
     """
@@ -62,7 +62,7 @@ def point_deletes_at_files(draft: Draft, found: list[Finding]) -> list[Step]:
     examination = Examination.of(draft.state, chosen or list(filter(None, [draft.state.snapshot])), "metadata")
     in_rows = any((f.field or "").endswith("file_path") for f in found)
     files = _delete_files(examination, draft.state, in_rows=in_rows)
-    why = [f"{name} may be any of several live data files of that name." for one in files for name in one.unclear]
+    why = [f"{name} could be any of several live data files with that name." for one in files for name in one.unclear]
     done: list[_DeleteFile] = []
     for one in files:
         if not one.moved or one.unclear:
@@ -74,7 +74,7 @@ def point_deletes_at_files(draft: Draft, found: list[Finding]) -> list[Step]:
         else:
             done.append(one)
     if not done:
-        reason = why[0] if why else "No live data file has the name of the one that the deletes are for."
+        reason = why[0] if why else "No live data file has the same name as the data file that the deletes reference."
         draft.left |= {(f.code, f.where): reason for f in found}
         return []
     return list(_steps(found, done))
@@ -85,8 +85,8 @@ def _steps(found: list[Finding], done: list[_DeleteFile]) -> Iterable[Step]:
     vectors = [one for one in done if one.is_puffin]
     if files:
         text = (
-            f"Writes {amount(len(files), 'position delete file')} again, with the paths of the live data files: one "
-            f"file each has the name of the old path, and nothing is left at the old one. {_again(files)}"
+            f"Rewrites {amount(len(files), 'position delete file')} with the paths of the live data files: for each "
+            f"old path, exactly one live file has the same name, and no file is left at the old path. {_again(files)}"
         )
         yield step_of(
             "Rewrite position deletes", text, found, rows_lost=None,
@@ -103,7 +103,7 @@ def _again(files: list[_DeleteFile]) -> str:
     return f"{amount(count, 'deleted row is', 'deleted rows are')} deleted again."
 
 
-# Which files are meant ------------------------------------------------------------------------------------------------
+# Finding the live files -----------------------------------------------------------------------------------------------
 
 
 def _delete_files(examination: Examination, state: TableState, *, in_rows: bool) -> list[_DeleteFile]:
@@ -210,7 +210,7 @@ def _common_end(one: list[str], other: list[str]) -> int:
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-# What is written ------------------------------------------------------------------------------------------------------
+# Writing --------------------------------------------------------------------------------------------------------------
 
 
 def _rewrite(draft: Draft, examination: Examination, one: _DeleteFile) -> None:

@@ -58,9 +58,7 @@ def drop_refs(draft: Draft, found: list[Finding]) -> Step:
         draft.document["current-snapshot-id"] = at
         if at != -1:
             draft.document["refs"].setdefault("main", {"snapshot-id": at, "type": "branch"})
-    text = (
-        f"Removes {', '.join(gone) or 'the current snapshot id'}: no snapshot has the id, so nothing can be read there."
-    )
+    text = f"Removes {', '.join(gone) or 'the current snapshot id'}: the table has no such snapshot."
     quoted = (name.replace("`", "``") for name in gone[:3])
     sql = tuple(f"ALTER TABLE <table> DROP TAG IF EXISTS `{name}`" for name in quoted)
     return step_of("Remove refs to snapshots that the table lacks", text, found, sql=sql)
@@ -79,7 +77,7 @@ def drop_duplicate_snapshots(draft: Draft, found: list[Finding]) -> Step:
         if not _exists(draft, kept[key].get("manifest-list")) and _exists(draft, one.get("manifest-list")):
             kept[key] = one
     draft.document["snapshots"] = list(kept.values())
-    text = f"Removes {dropped:,} of the snapshots with equal ids, and keeps the first whose manifest list exists."
+    text = f"Removes {dropped:,} of the snapshots with the same id, and keeps the first whose manifest list exists."
     return step_of("Remove duplicate snapshots", text, found, certain=False, rows_back=None, rows_lost=None)
 
 
@@ -190,7 +188,7 @@ def write_hint(draft: Draft, found: list[Finding]) -> Step:
 def write_document(draft: Draft, found: list[Finding]) -> Step:
     """Rewrite the metadata file, under a name that matches its compression."""
     _touch(draft)
-    text = "Writes the metadata file again, under a name that says whether it is compressed."
+    text = "Writes the metadata file again, under a name that shows whether it is compressed."
     return step_of("Rewrite the metadata file", text, found)
 
 

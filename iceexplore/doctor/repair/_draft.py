@@ -52,7 +52,7 @@ class Draft:
     new_files
         By location, delete files to write.
     left
-        The reasons why findings are left to a person, by code and place.
+        The reasons why findings cannot be repaired automatically, by code and place.
     """
 
     state: TableState

@@ -199,13 +199,13 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
     back = _compacted_rows(draft)
     if back:
         lost = max(0, lost - back)
-        text += " The files of a manifest that a compaction wrote are taken from those that it merged."
+        text += " The files of a manifest that a compaction wrote are taken from the manifests that it merged."
     unknown = bool(back) and root is not None and not names.isdisjoint(root.dv_rows)
     if unknown:
-        text += " Files that a manifest deletion vector removed from it later come back."
+        text += " Files that a manifest deletion vector later removed from it come back."
     if deletes:
         text += " One of them listed deletes: rows that were deleted come back."
-    python = ("Iceberg's Java API: table.newAppend().appendFile(file) registers a file that is still there again",)
+    python = ("Iceberg's Java API: table.newAppend().appendFile(file) registers a file that still exists",)
     return step_of(
         "Remove lost manifests", text, found, certain=False, rows_lost=lost,
         rows_back=None if deletes or unknown else 0, python=python,
@@ -357,7 +357,7 @@ def drop_duplicate_files(draft: Draft, found: list[Finding]) -> Step:
     surplus = _places_of(draft, np.delete(rows, first)[np.delete(codes, first) >= 0])
     _drop(draft, surplus)
     twice = _records(draft, surplus, ContentType.DATA)
-    text = f"Keeps one live entry of each file: readers that returned its rows twice return {twice:,} rows less."
+    text = f"Keeps one live entry of each file: readers that returned its rows twice return {twice:,} fewer rows."
     return step_of("Remove duplicate entries", text, found, rows_lost=twice)
 
 
@@ -392,8 +392,8 @@ def recompute_metrics(draft: Draft, found: list[Finding]) -> Step:
 
         draft.edit_leaf(name, edit)
     text = (
-        "Computes the column metrics of these files from their footers. Files of other formats than Parquet get none: "
-        "filters then always read them."
+        "Computes the column metrics of these files from their footers. Files in other formats than Parquet get none: "
+        "filters cannot skip them."
     )
     sql = ("CALL <catalog>.system.rewrite_data_files(table => '<table>', options => map('rewrite-all', 'true'))",)
     return step_of("Recompute column metrics", text, found, rows_back=None, sql=sql)
@@ -591,7 +591,7 @@ def set_counts(draft: Draft, found: list[Finding]) -> Step:
             of_entries.setdefault(canonical(values.manifest), []).append(values)
         for name, parts in of_entries.items():
             _set_each(draft, name, column, parts)
-    text = "Sets row counts and sizes of entries to what the files have."
+    text = "Corrects the row counts and sizes of entries to those of the files."
     return step_of("Correct counts and sizes", text, found, rows_back=None, rows_lost=None)
 
 

@@ -97,7 +97,7 @@ class ListWriter:
         """Write a manifest if it is edited; return its recomputed row and its entries, both None if it is empty."""
         stated = build.to_pylist(root.entries.slice(ordinal, 1))[0]
         metadata = self.state.metadata
-        # a fresh reader: the row may have another sequence number than the one that is cached
+        # not the cached manifest, which may have been read with another sequence number in its row
         reader = ManifestReader(self.state.storage, metadata, copy.copy(self.state.problems))
         dialect = root.dialect if root.dialect != "inline" else "v1"
         if name in self._written:

@@ -111,7 +111,7 @@ def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], m
     if certain:
         text += " Each was certainly in it: it was live, and no other manifest of these snapshots lists it."
     else:
-        text += " They fit its counts, but a file that was removed since may be among them."
+        text += " They match its counts, but a file that was removed later may be among them."
     text += " Sequence numbers and row ids are those of the other manifests."
     data = [one for one in known if not one.lost.deletes]
     back = _rows_back(draft, made, data, with_found=False)
@@ -133,7 +133,7 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
     if any(one.new_row_ids for one in in_folder):
         text += " Their row ids are lost: they get new ones, so readers that follow rows by id see new rows."
     if any(one.numbers_lost for one in in_folder):
-        text += " The sequence numbers of files that the manifest had kept are lost: they get the lowest possible one."
+        text += " The sequence numbers of its EXISTING entries are lost: they get the lowest possible one."
     doubtful = sum(one.doubtful_deletes for one in in_folder)
     if doubtful:
         text += f" So {amount(doubtful, 'equality delete file')} may delete rows that were written later."
@@ -169,8 +169,8 @@ def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: S
     if candidates:
         shown = ", ".join(candidates[:_NAMED]) + ("" if len(candidates) <= _NAMED else " and others")
         text += (
-            f" {amount(len(candidates), 'file')} may be among the lost ones, but the counts do not tell which, and "
-            f"none is taken: {shown}. Look at their rows, and register the right ones."
+            f" {amount(len(candidates), 'file')} may be among the lost ones, but the counts do not show which, so "
+            f"none is listed again: {shown}. Look at their rows, and register the right ones."
         )
     text += "".join(f" {note}" for note in notes)
     only_deletes = bool(left) and all(one.lost.deletes for one in left)
@@ -212,7 +212,7 @@ def _calls(files: Sequence[str], *, deletes: bool = False) -> dict[str, tuple[st
     if deletes:
         builder = "FileMetadata.deleteFileBuilder(spec).ofPositionDeletes()"
         return {"python": (f"Java: table.newRowDelta().addDeletes({builder}.withInputFile(file)….build()).commit()",)}
-    source = sql_text("`parquet`.`<folder with these files alone>`")
+    source = sql_text("`parquet`.`<folder that holds only these files>`")
     return {
         "sql": (f"CALL <catalog>.system.add_files(table => '<table>', source_table => {source})",),
         "python": (

@@ -43,7 +43,7 @@ _REFUSED = "The repaired files cannot be written: {error}"
 
 @dataclass(frozen=True)
 class RepairPlan:
-    """A plan to mend a table, with the simulated table after it. The table itself is never changed.
+    """A plan to mend a table, with a simulation of the mended table. The table itself is never changed.
 
     Attributes
     ----------

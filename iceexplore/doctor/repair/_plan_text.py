@@ -83,7 +83,7 @@ def _html(plan: PlanLike) -> Iterator[str]:
 
 def plan_heading(plan: PlanLike) -> str:
     """Return the number of steps, and the rows before and after them, in a sentence."""
-    none = "no step mends anything" if plan.unrepaired else "nothing to mend"
+    none = "nothing can be mended" if plan.unrepaired else "nothing to mend"
     steps = {0: none, 1: "1 step"}.get(len(plan.steps), f"{len(plan.steps):,} steps")
     before, after = (("unknown" if n is None else f"{n:,}") for n in (plan.rows_before, plan.rows_after))
     return f"Repair of {plan.name}: {steps}. Rows: {before} before, {after} after."

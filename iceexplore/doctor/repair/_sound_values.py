@@ -55,9 +55,9 @@ def with_sound_types(manifest: Manifest) -> Manifest:
 
 
 def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> EntryBatch:
-    """Return the entries of a manifest with the row ids that they inherit if all data files count.
+    """Return a manifest's entries with the row ids that they inherit with their corrected content types.
 
-    Entries with a wrong content type were not counted on reading, which shifted the ids of the entries after them.
+    A data file whose content type was wrong got no row ids on reading, and the ids of the files after it were too low.
     """
     if first is None:
         return batch
@@ -125,7 +125,7 @@ class SoundValues:
     sandbox: Sandbox
 
     def of(self, batch: EntryBatch, manifest: Manifest, typed: Manifest) -> EntryBatch:
-        """Return edited entries of a manifest in a form that V4 allows; vectors that cannot be located are left out.
+        """Return edited entries of a manifest in a form that V4 allows, without vectors that cannot be located.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class SoundValues:
             try:
                 found = files_of_paths(self.state, names, check_duplicates=False)
             except IceexploreError as error:
-                text = f"the partition of {names[0]} is in no entry, and does not follow from the file: {error}"
+                text = f"the partition of {names[0]} is in no entry, and cannot be derived from the file: {error}"
                 raise FormatError(text, location=names[0], code="partition-unknown") from error
             given = batch.take(rows)
             batch = with_files_of(batch, rows, replace(given, stats=found.stats, partition=found.partition))

@@ -236,7 +236,7 @@ class TreeEdit:
         return batch.with_columns(status=pa.array(status)).filter(pa.array(r.live | mine))
 
     def _affiliated(self, rows: EntryBatch) -> EntryBatch:
-        """Return a root's rows whose delete manifests are affiliated with data manifests of the root, or with none."""
+        """Return a root's rows with updated affiliations: a delete manifest whose data manifest is gone gets none."""
         r = Rows(rows.entries)
         deletes = r.is_kind(ContentType.DELETE_MANIFEST)
         if not (deletes & r.referenced).any():

@@ -29,7 +29,7 @@ def restore_values(draft: Draft, found: list[Finding]) -> Step:
     guessed = any((one.field or "").startswith(("134 ", "0 ")) for one in found)
     vectors = any((one.field or "").startswith("14") and one.found == "POSITION_DELETE" for one in found)
     if guessed:
-        text += " Where neither knows a content type or status, it is guessed from the entry's other fields."
+        text += " A content type or status that neither provides is guessed from the entry's other fields."
     if vectors:
         text += " Deletion vectors that cannot be found are removed, and their rows come back."
     return step_of(
@@ -42,11 +42,11 @@ def rewrite_manifest_dvs(draft: Draft, found: list[Finding]) -> Step:
     """Merge the manifest DVs of each leaf; if some are unreadable, only the parent shows what they removed."""
     _write_again(draft, found)
     lost = any(_is_lost(draft, one) for one in found)
-    text = "Writes one manifest deletion vector per manifest, with the positions of those that readers apply."
+    text = "Writes one manifest deletion vector per manifest, with all positions of the vectors that readers apply."
     if lost:
         text += (
-            " A vector cannot be read: what it added to the parent's is lost, and the files that it removed come back. "
-            "Run the delete again."
+            " A vector cannot be read: the positions that it added are lost, and the files that they removed come "
+            "back. Run the delete again."
         )
     return step_of(
         "Rewrite manifest deletion vectors", text + _OTHERS, found, certain=not lost, rows_back=None if lost else 0

@@ -176,7 +176,8 @@ class _Trees:
             names = self._names(snapshot)
             return TreeEdit(self.sandbox, self.draft.state, snapshot, root, parts, before, names).write()
         files = concat_batches([p.made.filter(live(p.made.entries)) for p in parts])
-        # The part with the root's own files comes first; without one, the root stores no partition values.
+        # Taken from the root's own files, which come first, or else from the first V4 leaf: a root that lists no files
+        # has no partition values.
         storage = [p.manifest.partition_storage for p in parts if p.manifest.dialect.has_root_manifest]
         return self._replayed(snapshot, files, base, storage[0] if storage else "derived")
 

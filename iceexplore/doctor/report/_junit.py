@@ -14,8 +14,8 @@ __all__ = ["junit_error", "junit_page", "junit_suite"]
 def junit_suite(report: ReportLike, name: str) -> Element:
     """Return the test suite of one table.
 
-    A finding is a failed test, one that is only untidy a passed test with its text; a check that could not be made is
-    a skipped test, and a table that could not be opened a test with an error.
+    A finding becomes a failed test, or a passed test with its text if it is only untidy. A check that could not be done
+    becomes a skipped test, and a table that could not be opened becomes a test with an error.
     """
     suite = Element("testsuite", name=visible(name), time=f"{report.seconds:.3f}")
     for one in report.findings:

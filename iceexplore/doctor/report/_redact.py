@@ -47,7 +47,7 @@ def redacted_report(report: R, kinds: frozenset[str], it: Redaction | None = Non
     """Return a report without what `iceexplore.graph.REDACTIONS` of these kinds covers.
 
     Kept are codes, titles, meanings and advice of the registry, counts, ids and times. Equal locations and names stay
-    equal, so that findings about one file still match; with ``it``, also with everything else that it has redacted.
+    equal, so that findings about one file still match; they also match in everything else that ``it`` has redacted.
     """
     if not kinds:
         return report

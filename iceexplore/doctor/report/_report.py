@@ -186,7 +186,7 @@ class Report:
         return shown_frame(frame)
 
     def repair(self) -> RepairPlan:
-        """Plan how to mend the table: steps, a simulated table after them, and what they cannot mend.
+        """Plan how to mend the table: the steps, a simulated table after them, and the findings that they cannot mend.
 
         The table itself is never written. The repaired manifests and metadata are written into an overlay; faults that
         this reveals are repaired as well, and findings that remain are in the plan's ``unrepaired``. Only this report's

@@ -69,7 +69,7 @@ def _notes(result: _Result) -> Iterator[str]:
     for name, why in result.unlisted.items():
         yield f"Namespace {name} could not be listed: {why}"
     if not result.complete:
-        yield "Not all tables are here: the check was interrupted, or a limit ended the search through the folder."
+        yield "Some tables are missing here: the check was interrupted, or a limit ended the search through the folder."
 
 
 def _kind(one: _Table) -> str:

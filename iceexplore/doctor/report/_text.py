@@ -37,8 +37,8 @@ COLOURS = {"fail": "#c62828", "wrong": "#c62828", "slow": "#b45309", "untidy": "
 LINE = "rgba(128,128,128,.35)"
 MONO = "font-family:ui-monospace,monospace"
 _DEEPER = {
-    "metadata": "Data and delete files were not opened: check(level='files') does.",
-    "files": "Rows were not read: check(level='rows') does.",
+    "metadata": "Data and delete files were not opened: check(level='files') opens them.",
+    "files": "Rows were not read: check(level='rows') reads them.",
 }
 
 
