@@ -15,7 +15,7 @@ _KEYS = {
     "rows": (("added-records",), ("deleted-records", "added-position-deletes", "added-equality-deletes")),
     "bytes": (("added-files-size",), ("removed-files-size",)),
 }
-_UNITS = (("data_files", "file"), ("rows", "row"), ("delete_files", "delete file"))
+_UNITS = (("data_files", "data file"), ("rows", "row"), ("delete_files", "delete file"))
 #: Numbers stay exact in JavaScript.
 _MOST = 2**53 - 1
 
@@ -42,7 +42,7 @@ class SnapshotChange:
         return more + more_deletes, less + less_deletes
 
     def words(self) -> list[str]:
-        """Return the changes of files, rows and delete files as text: ``+3 −1 files``; none for what did not change."""
+        """Return what changed as text: ``+3 −1 data files``, ``+20 rows``; counts that are 0 are left out."""
         out = []
         for name, unit in _UNITS:
             more, less = getattr(self, name)

@@ -60,7 +60,7 @@ def test_an_80_column_terminal_shows_names_and_sizes(trips: ix.Table) -> None:
 def test_snapshots_say_what_changed(trips: ix.Table) -> None:
     found = trips.inspect.snapshots.essentials()
     assert list(found) == ["committed_at", "snapshot_id", "operation", "change"]
-    assert found["change"].iloc[-1] == "−1 file · −58 rows · −1 delete file"
+    assert found["change"].iloc[-1] == "−1 data file · −58 rows · −1 delete file"
 
 
 def test_manifests_count_their_files(trips: ix.Table) -> None:

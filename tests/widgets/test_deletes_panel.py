@@ -30,7 +30,7 @@ from iceexplore.widgets.deletes._positions import (
     listed,
     picture,
     run_count,
-    vector_said,
+    vector_texts,
 )
 from iceexplore.widgets.grid._panel import GridPanel
 
@@ -243,14 +243,14 @@ def test_shares_and_squares_of_many_positions() -> None:
         "picture": picture(bitmap, 10_000), "borders": [0, 5_000], "borders_from": "split offsets", "groups": [],
         "containers": containers(bitmap), "encodings": [{"name": "Mumbling", "bytes": None, "note": "far"}],
     }  # fmt: skip
-    expected = vector_said(vector)
+    expected = vector_texts(vector)
     assert expected["headline"] == "1 deleted of 10,000 rows (< 0.1 %) · 1 range · positions 5 to 5"
     squares = "Each square is 3 positions; the darker, the more are deleted"
     assert expected["legend"] == f"{squares}; 10,000 positions in total; lines mark the start of row groups."
     assert expected["facts"][0][2] == [[["Mumbling"], ["–"], [["bars", [["bytes", 0]]]], ["far"]]]
     assert expected["facts"][1][1][0].endswith("The positions of row groups are estimated from the split offsets.")
     far = {**vector, "rows": None, "picture": picture(bitmap, MAX_POSITION + 1), "last": str(MAX_POSITION)}
-    assert f"positions 5 to {MAX_POSITION:,}" in vector_said(far)["headline"]
+    assert f"positions 5 to {MAX_POSITION:,}" in vector_texts(far)["headline"]
 
 
 def test_the_list_of_all_leads_to_nodes(show: Any) -> None:

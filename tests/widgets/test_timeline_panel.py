@@ -78,7 +78,7 @@ def test_sizes_are_the_summary_s(table: ix.Table, widget: Timeline) -> None:
 def test_a_change_is_counted_in_one_way(table: ix.Table, widget: Timeline) -> None:
     # The last commit removes a file with 60 rows, of which 2 were deleted before: 58 rows went.
     last = table.snapshots[-1]
-    words = ["−1 file", "−58 rows", "−1 delete file"]
+    words = ["−1 data file", "−58 rows", "−1 delete file"]
     assert widget.snapshots[-1]["words"].split(" · ")[2:5] == words
     assert f" delete     main       {'  '.join(words)}" in repr(table), "the card"
     assert " · ".join(words) in str(table.tree(depth="snapshots")), "the tree"
@@ -92,7 +92,7 @@ def test_a_change_is_counted_in_one_way(table: ix.Table, widget: Timeline) -> No
 
 def test_words(widget: Timeline, table: ix.Table) -> None:
     times = [s["time"] for s in widget.snapshots]
-    assert widget.snapshots[0]["words"] == f"{times[0]} · append · +3 files · +180 rows · +7.2 KiB"
+    assert widget.snapshots[0]["words"] == f"{times[0]} · append · +3 data files · +180 rows · +7.2 KiB"
     legend = [_text(block) for block in widget.legend["files"]]
     assert legend[:4] == ["● append", "■ overwrite", "▼ delete", "◆ replace"]
     assert legend[4:] == ["bar height: files added ↑, removed ↓ (log scale, max 9)"]

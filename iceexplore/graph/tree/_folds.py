@@ -61,11 +61,11 @@ def summary(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[list[st
         hidden = part.num_rows - part["manifest_dv"].null_count
         own = pc.equal(part["snapshot_id"], snapshot.snapshot_id)
         changes = []
-        for status, sign, word in ((Status.ADDED, "+", "added"), (Status.DELETED, "−", "deleted")):
+        for status, key, word in ((Status.ADDED, "added", "+{:,} added"), (Status.DELETED, "deleted", "{:,} removed")):
             n = pc.sum(pc.and_(own, pc.equal(part["status"], int(status)))).as_py() or 0
-            fields[word] = n
+            fields[key] = n
             if n:
-                changes.append(f"{sign}{n:,} {word}")
+                changes.append(word.format(n))
         if hidden:
             fields["removed_entries"] = hidden
             changes.append(f"{hidden:,} removed by a manifest DV")

@@ -81,8 +81,8 @@ def manifest_lines(
     parts = []
     for key, sign, word in (
         ("added_files_count", "+", "added"),
-        ("existing_files_count", "", "existing"),
-        ("deleted_files_count", "−", "deleted"),
+        ("existing_files_count", "", "kept"),
+        ("deleted_files_count", "", "removed"),
     ):
         count = stats.get(key)
         if count is None:
@@ -91,7 +91,7 @@ def manifest_lines(
             parts.append(f"{sign}{count:,} {word}")
     added, existing, deleted = (stats.get(f"{s}_files_count") for s in ("added", "existing", "deleted"))
     if not own and added is not None and existing is not None and deleted is not None:
-        parts = [amount(added + existing, "file")] + ([f"{deleted:,} deleted earlier"] if deleted else [])
+        parts = [amount(added + existing, "file")] + ([f"{deleted:,} removed earlier"] if deleted else [])
     if added is existing is deleted is None:
         parts = ["counts unknown"]
     rows = [stats.get("added_rows_count"), stats.get("existing_rows_count")]

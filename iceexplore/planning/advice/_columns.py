@@ -208,7 +208,7 @@ def _estimates(
         out.suggestions.append(
             Suggestion(
                 "sort", f"sort by {name}",
-                f"the ranges of {name} overlap {depth:,.1f} deep on average ({deepest:,} at most, in "
+                f"on average, {depth:,.1f} files overlap at a value of {name} ({deepest:,} at most, of "
                 f"{len(scene.batch):,} files): sorted within partitions, this filter would read "
                 f"{amount(ordered.files, 'file')} instead of {scene.now.files:,}.",
                 scene.now, ordered, assumes="; ".join(assumes), column=name,

@@ -20,7 +20,7 @@ def advice_text(
     filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
 ) -> str:
     """Return the suggestions as lines of text without terminal control characters."""
-    out = [f"What would help {_cut(filter_text)}, which reads {amount(now.files, 'file')}, {human_bytes(now.bytes)}"]
+    out = [f"Tuning advice for {_cut(filter_text)}, which reads {amount(now.files, 'file')}, {human_bytes(now.bytes)}"]
     for row in clustering.to_pylist():
         out.append("  " + _clustered(row))
     if not suggestions:
@@ -44,7 +44,7 @@ def advice_html(
     """Return the suggestions as an HTML table, with statements to unfold."""
     e = escape.html
     head = (
-        f'<div style="font:600 14px system-ui,sans-serif;margin:4px 0">What would help '
+        f'<div style="font:600 14px system-ui,sans-serif;margin:4px 0">Tuning advice for '
         f"<code>{e(escape.shorten(filter_text, 300))}</code></div>"
         f'<div style="font:13px system-ui,sans-serif;opacity:.8">It reads {now.files:,} files, '
         f"{e(human_bytes(now.bytes))}.</div>"
@@ -55,10 +55,10 @@ def advice_html(
         lines.append('<div style="font:13px system-ui,sans-serif">Nothing to suggest from column metrics.</div>')
         return head + "".join(lines + after)
     rows = [
-        [i, Html(_said(s)), s.unit if s.before else "", _reading(s.before), _reading(s.after), _basis(s)]
+        [i, Html(_title_html(s)), s.unit if s.before else "", _reading(s.before), _reading(s.after), _basis(s)]
         for i, s in enumerate(suggestions[:_SHOWN], 1)
     ]
-    table = html_table(["", "what", "counted", "now", "then", "basis"], rows)
+    table = html_table(["", "suggestion", "counted", "now", "then", "basis"], rows)
     statements = []
     for i, s in enumerate(suggestions[:_SHOWN], 1):
         if s.statements:
@@ -68,7 +68,7 @@ def advice_html(
     return head + "".join(lines) + str(table) + "".join(map(str, statements)) + "".join(after)
 
 
-def _said(s: Suggestion) -> str:
+def _title_html(s: Suggestion) -> str:
     e = escape.html
     assumes = f'<div style="opacity:.72">assumes: {e(escape.shorten(s.assumes, 300))}</div>' if s.assumes else ""
     return f"<b>{e(escape.shorten(s.title, 160))}</b><div>{e(escape.shorten(s.why, 600))}</div>{assumes}"
@@ -90,10 +90,8 @@ def _numbers(s: Suggestion) -> str:
 
 def _clustered(row: dict[str, object]) -> str:
     name = escape.text(escape.shorten(row["column"], 80))
-    text = (
-        f"{name}: ranges overlap {row['depth']:,.1f} deep on average, {row['deepest']:,} at most; its conditions keep "
-    )
-    text += f"{row['reads']:,} of {row['files']:,} files"
+    text = f"{name}: on average, {row['depth']:,.1f} files overlap at a value, {row['deepest']:,} at most; "
+    text += f"its conditions keep {row['reads']:,} of {row['files']:,} files"
     return text + (f", sorted about {row['sorted']:,}" if row["sorted"] is not None else "")
 
 

@@ -17,7 +17,7 @@ from iceexplore.planning.scan._manifests import RootScan
 if TYPE_CHECKING:
     from iceexplore.planning.scan._result import PlannedScan
 
-__all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
+__all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WHOLE_TABLE", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
 
 #: ``known`` states where the numbers of files, rows and bytes come from, and which of them are unknown and why.
 LEVELS_SCHEMA = build.schema(
@@ -29,6 +29,8 @@ LEVELS_SCHEMA = build.schema(
 
 
 _UNITS = ("files", "rows", "bytes")
+#: Names of levels: all live files, and what remains once the leaf manifests are read.
+WHOLE_TABLE = "the table"
 LEAF_LEVEL = "after the leaf manifests"
 #: A text in ``known``: the number of bytes includes delete files; that of the data files alone is lower.
 WITH_DELETES = "with those of delete files"
@@ -107,7 +109,7 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
     """Count all live files of the snapshot (of an incremental plan, all files that the appends added)."""
     manifests = sum(len(scan.rows) for scan in plan.roots)
     seen = [sum(getattr(leaf, unit) for leaf in plan.leaves) for unit in _UNITS]
-    start = "appended" if plan.appends is not None else "the table"
+    start = "appended" if plan.appends is not None else WHOLE_TABLE
     known = "counted in the manifests" + _damaged(plan)
     if exact:
         for scan in plan.roots:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import human_bytes
 from iceexplore.planning.distribution._table_distribution import deleted_rows
-from iceexplore.planning.report._levels import LEAF_LEVEL, WITH_DELETES, levels_table
+from iceexplore.planning.report._levels import LEAF_LEVEL, WHOLE_TABLE, WITH_DELETES, levels_table
 from iceexplore.planning.report._skipped import skipped_table
 from iceexplore.planning.report._tree_labels import amount, damage, share_of
 from iceexplore.render import Bar, BarChart, BarPicture, BarRow
@@ -26,6 +26,8 @@ __all__ = ["Waterfall", "waterfall_of"]
 _EXPLAINED = 100_000
 _TERMS = 2
 _AT_MOST = "upper limit"
+#: Names of levels to display, where they differ from those in the data.
+_LABELS = {WHOLE_TABLE: "whole table", LEAF_LEVEL: "after the manifests"}
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
 _UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
 _OPTIONAL = ("manifests", "row_groups")
@@ -68,7 +70,7 @@ class Waterfall(BarPicture):
             most = {"bytes": WITH_DELETES in known, "rows": _AT_MOST in known}
             bars = tuple(_bar(unit, record[unit], before[unit], most.get(unit, False)) for unit in units)
             tooltip = "\n".join(filter(None, (record["level"], record["note"], known)))
-            rows.append(BarRow(record["level"], record["note"] or "", bars, tooltip))
+            rows.append(BarRow(_LABELS.get(record["level"], record["level"]), record["note"] or "", bars, tooltip))
             before = {u: before[u] if record[u] is None else (record[u], most.get(u, False)) for u in units}
         heads = tuple(u.replace("_", " ") for u in units)
         return BarChart(self.title, self.description, heads, tuple(rows), "left", "removed at this level")
@@ -100,10 +102,10 @@ def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
     if applied:
         last = dict.fromkeys(levels.column_names) | applied
         levels = pa.concat_tables([levels, pa.Table.from_pylist([last], schema=levels.schema)])
-    return Waterfall(f"{plan.state.name}: {plan.filter.text}", _said(plan, table.to_pylist()[0]), levels)
+    return Waterfall(f"{plan.state.name}: {plan.filter.text}", _summary(plan, table.to_pylist()[0]), levels)
 
 
-def _said(plan: PlannedScan, first: Mapping[str, Any]) -> str:
+def _summary(plan: PlannedScan, first: Mapping[str, Any]) -> str:
     """Summarize the plan in a sentence."""
     if not plan.roots and plan.appends is None:
         return "the table has no snapshot: there is nothing to read"

@@ -31,7 +31,7 @@ from iceexplore.widgets.deletes._positions import (
     listed,
     picture,
     run_count,
-    vector_said,
+    vector_texts,
 )
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._table import ArrowTable, GridTable
@@ -75,7 +75,7 @@ class DeletesPanel(Panel):
         The answer, with the same ``node``, ``path`` and ``footer``; and ``kind``, ``title``, ``of``,
         ``cardinality``, ``rows``, ``runs``, ``first``, ``last``, ``picture`` (see `picture`), ``borders`` and
         ``borders_from``, ``groups``, ``containers``, ``encodings``, ``paths`` (a data file, its
-        positions, the file as shown), ``notes``, and the texts of `vector_said`; only ``notes`` if the node has no
+        positions, the file as shown), ``notes``, and the texts of `vector_texts`; only ``notes`` if the node has no
         positions.
     """
 
@@ -215,7 +215,7 @@ class DeletesPanel(Panel):
             "paths": [[path, n, signs(path)] for p, n in found.paths for path in [str(json_safe(p))]],
             "notes": [json_safe(escape.visible(note)) for note in found.notes],
         }
-        return {**vector, **vector_said(vector)}
+        return {**vector, **vector_texts(vector)}
 
     def positions_of(self, node: str, path: str, table: str) -> pd.DataFrame:
         """Return a table of a node's positions or runs; runs in the worker."""

@@ -32,11 +32,11 @@ __all__ = [
     "listed",
     "picture",
     "run_count",
-    "vector_said",
+    "vector_texts",
 ]
 
 
-def vector_said(vector: Mapping[str, Any]) -> dict[str, Any]:
+def vector_texts(vector: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of `DeletesPanel.vector`, computed from its other values.
 
     ``headline``; ``label`` of the picture and ``legend`` below it; ``facts`` as blocks; ``unread``: the label of a

@@ -20,7 +20,7 @@ const SCAN_TABS = {
   skipped: "Skipped",
   deletes: "Deletes",
   head: "Rows",
-  advice: "What would help",
+  advice: "Tuning advice",
   rows: "Find a row",
 };
 const SCAN_TABLES = ["tasks", "skipped", "deletes", "head"];

@@ -182,7 +182,7 @@ def test_a_table_whose_files_are_gone(layout: str) -> None:
     table.delete_where("true")
     plan = table.plan("id = 1")
     assert len(plan) == 0 and not read_of(plan.tree(), "data-file")
-    assert [row.label for row in plan.waterfall().chart().rows] == ["the table"]
+    assert [row.label for row in plan.waterfall().chart().rows] == ["whole table"]
     faces(plan)
 
 
@@ -251,11 +251,11 @@ def test_rows_that_equality_deletes_leave_are_an_upper_limit() -> None:
 
 def test_levels_and_measures_that_there_are_none_of_are_left_out() -> None:
     rooted = lab("v4-root").plan("id >= 25").waterfall()
-    assert [r.label for r in rooted.chart().rows] == ["the table", "after the root manifest", "after deletes"]
+    assert [r.label for r in rooted.chart().rows] == ["whole table", "after the root manifest", "after deletes"]
     assert rooted.chart().columns == ("files", "bytes", "rows")
     leafy = lab("v4-leaves").plan("id >= 25").waterfall()
     assert leafy.chart().columns == ("manifests", "files", "bytes", "rows")
-    assert "after the leaf manifests" in [r.label for r in leafy.chart().rows]
+    assert "after the manifests" in [r.label for r in leafy.chart().rows]
 
 
 def test_notes_count_what_each_term_skipped() -> None:
