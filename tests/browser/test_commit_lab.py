@@ -128,12 +128,12 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     assert step.inner_text() == "1 Append data files" and "Added: 3 data files." in report(widget)
     widget.get_by_role("button", name="Fork", exact=True).click()
     idle(notebook)
-    assert widget.get_by_role("group", name="Lines").get_by_role("button").all_inner_texts() == ["main", "fork 1"]
+    assert widget.get_by_role("group", name="Forks").get_by_role("button").all_inner_texts() == ["main", "fork 1"]
     field(widget, "operation").select_option("compact")
     field(widget, "rival").select_option("")
     apply(notebook, widget)
     assert step.inner_text() == "2 Compact data files"
-    widget.get_by_role("group", name="Lines").get_by_role("button", name="main").click()
+    widget.get_by_role("group", name="Forks").get_by_role("button", name="main").click()
     idle(notebook)
     widget.get_by_role("button", name="Redo", exact=True).click()
     idle(notebook)

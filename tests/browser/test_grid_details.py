@@ -292,7 +292,7 @@ def test_no_snapshot(browser: Any) -> None:
     """What cannot be done is off; the doctor checks the metadata file alone."""
     with bare_page(browser, Explorer(ix.empty({"id": "long"}))) as bare:
         for part, words, enabled in (
-            ("problems", "it has no snapshot to check", ["Check the table", "Findings", "Repair", "Found so far"]),
+            ("problems", "it has no snapshot to check", ["Check the table", "Findings", "Repair", "Found while reading"]),
             ("deletes", "has no snapshot, so nothing is", []),
         ):
             bare.page.locator(f".ice-part[data-part={part}]").click()
@@ -344,7 +344,7 @@ def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: P
     wanted.types("")
     # an apostrophe is spoken of where there is one
     page.locator("[role=treeitem][data-id=table]").dispatch_event("click")
-    for tab, note in (("Snapshots", "Saved"), ("Schema", "Saved, ' before formulas")):
+    for tab, note in (("Snapshots", "Saved"), ("Schema", "Saved, with ' before formulas")):
         page.locator(".ice-tab", has_text=tab).first.click()
         with page.expect_download():
             page.get_by_role("button", name="Download all rows as CSV").click()

@@ -22,7 +22,7 @@ _SNAPSHOTS = ("current", "all")
 #: Severities of findings, worst first: `iceexplore.doctor.EFFECTS`, which is not imported before it is needed.
 _EFFECTS = ("fail", "wrong", "slow", "untidy")
 _CAPTIONS = {"before": "Now: − removed, = kept", "after": "Repaired: + added, − removed, = kept"}
-_UNCHECKED = "Check the table first: a repair is planned for what the check found."
+_UNCHECKED = "Check the table first: the repair is planned from the findings."
 
 
 class DoctorPanel(Panel):

@@ -58,7 +58,7 @@ export function arrange(nodes, roots, expanded) {
    * @returns {TreeRow[]}
    */
   function collect(ids, parent, level) {
-    // A node is shown once: damaged data must not send us in circles.
+    // Show each node only once: in damaged data, nodes may form a cycle.
     const known = ids.filter((id) => nodes[id] && !byId.has(id));
     return known.map((id, index) => {
       const node = nodes[id];
@@ -128,7 +128,7 @@ export function arrange(nodes, roots, expanded) {
   }
 
   /**
-   * Place siblings and what is below them.
+   * Place siblings and their descendants.
    *
    * @param {TreeRow[]} siblings
    * @param {TreeRow | null} parent

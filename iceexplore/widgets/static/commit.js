@@ -1,6 +1,6 @@
 /**
- * The commit lab: a form as Python describes it, the tree before and after a step, its rules and costs. It knows no
- * operation: what there is to choose, what happened and what was refused are in the traits.
+ * The commit lab: a form as Python describes it, the tree before and after a step, its rules and costs. It has no code
+ * for single operations: the choices, the results and the refusals are in the traits.
  *
  * @module
  */
@@ -26,8 +26,8 @@ const COMMIT_TABS = {
 };
 const COMMIT_TABLES = ["files", "manifests", "rules", "written"];
 /**
- * The value for input that is not a number. The browser does not return what was typed; Python should refuse it, not
- * take the default for it.
+ * The value for input that is not a number: the browser does not return the typed text, and Python should refuse the
+ * input instead of using the default.
  */
 const NOT_A_NUMBER = "what was typed";
 
@@ -55,7 +55,7 @@ export function fieldValues(fields, draft) {
 }
 
 /**
- * Return whether a field is hidden, as it depends on another field that has another value.
+ * Return whether a field is hidden, because it depends on a certain value of another field.
  *
  * @param {FormField} field
  * @param {FormField[]} fields
@@ -162,8 +162,8 @@ export function commitView(model) {
   }
 
   /**
-   * Return a function that draws fields. They are made anew only where Python describes others, so that those who type
-   * keep the focus.
+   * Return a function that draws fields. Fields are created again only if Python's description of them has changed, so
+   * that a user who types keeps the focus.
    *
    * @param {HTMLElement} box
    * @param {HTMLElement} [top] Where the first field is, if not in the box.
@@ -251,8 +251,8 @@ export function commitView(model) {
   const steps = el("ol.steps");
   const undo = button("Undo", () => ask("undo"));
   const redo = button("Redo", () => ask("redo"));
-  const fork = button("Fork", () => ask("fork"), { title: "Start another line of steps from here" });
-  const lines = el("span.group", { role: "group", ariaLabel: "Lines" });
+  const fork = button("Fork", () => ask("fork"), { title: "Branch off: start another series of steps here" });
+  const lines = el("span.group", { role: "group", ariaLabel: "Forks" });
   const bar = el("nav.commit-bar", { ariaLabel: "Steps" }, steps, el("span.group.end", undo, redo, fork), lines);
 
   function drawLine() {
@@ -294,9 +294,9 @@ export function commitView(model) {
     sides.draw();
   }
 
-  // What else is known of the step -------------------------------------------------------------------------------------
+  // Details of the step ------------------------------------------------------------------------------------------------
 
-  const grid = gridView(model, { grid: "commit", label: "Table of the step", onRow: () => {} });
+  const grid = gridView(model, { grid: "commit", label: "Details of the step", onRow: () => {} });
   const cost = el("div.costs");
   const code = el("pre.text", { tabindex: 0, ariaLabel: "The steps as Python" });
   const python = el(
@@ -304,7 +304,7 @@ export function commitView(model) {
     el(
       "p.group",
       copyButton("Copy", () => code.textContent ?? ""),
-      "The steps so far. Running them makes the same table again, ids included.",
+      "The steps so far. Running them creates the same table again, with the same ids.",
     ),
     code,
   );
@@ -332,7 +332,7 @@ export function commitView(model) {
     python,
     save,
   );
-  const tabs = panelTabs("About the step", COMMIT_TABS, panel, (tab) => changeDraft({ tab }));
+  const tabs = panelTabs("Views of the step", COMMIT_TABS, panel, (tab) => changeDraft({ tab }));
 
   function drawPanel() {
     const { id: step, costs, compared } = model.commit_report;

@@ -75,8 +75,8 @@ export function markTab(tabs, chosen) {
  * @param {Record<string, string>} titles By key.
  * @param {HTMLElement} panel It has an id.
  * @param {(key: string) => void} choose
- * @returns {{ element: HTMLElement, mark: (key: string, shown: HTMLElement) => void }} `mark` says which tab is chosen,
- *   and which part of the panel it shows.
+ * @returns {{ element: HTMLElement, mark: (key: string, shown: HTMLElement) => void }} `mark` marks the chosen tab, and
+ *   shows its part of the panel.
  */
 export function panelTabs(label, titles, panel, choose) {
   const tabs = Object.entries(titles).map(([key, title]) =>
@@ -108,7 +108,7 @@ export function panelTabs(label, titles, panel, choose) {
  * @param {Child} label
  * @param {() => string | Promise<string>} text
  * @param {Properties} [extra]
- * @param {{ copied: Child, refused: Child }} [answers] What it says.
+ * @param {{ copied: Child, refused: Child }} [answers] The texts that show this.
  */
 export function copyButton(label, text, extra, answers = { copied: "Copied", refused: "Not allowed" }) {
   const made = el("button", { class: "button framed", ...extra, onclick: copy }, label);

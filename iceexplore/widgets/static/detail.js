@@ -10,7 +10,7 @@ import { copyButton, markTab, tabRow } from "./controls.js";
 import { el, fill, focusedIn, icon, lineIcon, plural } from "./dom.js";
 import { gridView, selectNode } from "./grid.js";
 
-/** The most characters of a value that are shown unfolded, and how many of a longer one. */
+/** The maximum number of characters of a value shown in full, and the number shown of a longer one. */
 const UNFOLDED = 160;
 const FOLDED = 140;
 /** The numbers of characters from which a value takes two columns, and the whole width. */
@@ -21,7 +21,7 @@ const COPIED_ICON = "M3 8.5l3.5 3.5L13 4.5";
 const REFUSED_ICON = "M4 4l8 8m0-8l-8 8";
 
 /**
- * Return whether a field's value is worth a button that copies it: an id or a location.
+ * Return whether a field's value gets a copy button: an id or a location.
  *
  * @param {string} name
  * @param {string} text
@@ -43,8 +43,7 @@ function copyIconButton(text, title) {
 }
 
 /**
- * Return a field: its name is a button that tells what it means, a long value is folded, ids and locations can be
- * copied.
+ * Return a field: its name is a button that explains it, a long value is folded, and ids and locations can be copied.
  *
  * @param {Fact} fact
  * @param {[meaning: string, section?: string, link?: string]} [help]
@@ -115,7 +114,7 @@ export function detailView(model) {
   const box = el("section.detail", { ariaLabel: "Details" }, head, tabs, tables.element);
 
   /**
-   * Select the node of a row. The table stays, as its row is what is selected now.
+   * Select the node of a row. The table stays open, because the selected row is in it.
    *
    * @param {string} node
    */
@@ -128,7 +127,7 @@ export function detailView(model) {
   function drawHead() {
     const { kind, kind_title, title, path, copy = path, problems = [], facts = [], more = [], help = {} } =
       model.detail;
-    // Before the content changes: afterwards it would take a layout of its own.
+    // Done before the content changes: afterwards, the browser would have to compute the layout once more.
     head.scrollTop = 0;
     const meanings = new Map(Object.entries(help));
     const list = (/** @type {Fact[]} */ some) =>
@@ -152,7 +151,7 @@ export function detailView(model) {
         tables.show(of, key, isOwn ? {} : { node });
         mark();
       }
-      const tip = isOwn ? null : "The table that lists this item";
+      const tip = isOwn ? null : "Open the table that lists this item";
       return el("button.tab", { role: "tab", title: tip, onclick: show }, title);
     });
     fill(tabs, items);

@@ -1,5 +1,6 @@
 /**
- * The doctor: a check to run, what it found with what follows from it, and the repair with the trees before and after.
+ * The doctor: the form that runs a check, its findings with their consequences, and the repair with the trees before
+ * and after it.
  *
  * @module
  */
@@ -12,14 +13,14 @@ import { button, changeSelection, el, fill, formatCount, keepFocus, linkButton, 
 import { sidesView } from "./sides.js";
 
 /**
- * What there is to choose: how deep to look, and where.
+ * The levels of a check: how deep it looks.
  *
  * @type {[value: string, text: string][]}
  */
 const LEVELS = [
   ["metadata", "Metadata, and whether files exist"],
-  ["files", "Files: also open each of them"],
-  ["rows", "Rows: also read all of them"],
+  ["files", "Files: also open every file"],
+  ["rows", "Rows: also read every row"],
 ];
 /** @type {[value: string, text: string][]} */
 const CHECKED_SNAPSHOTS = [["current", "Current snapshot"], ["all", "All snapshots"]];
@@ -34,7 +35,7 @@ const EFFECTS = [
   ["slow", "warning", "slow"],
   ["untidy", "info", "untidy"],
 ];
-/** How many findings are unfolded at first. */
+/** The number of findings that are unfolded at first. */
 const FIRST_OPEN = 3;
 
 /**
@@ -48,7 +49,7 @@ export function severitySign(severity, name) {
 }
 
 /**
- * Select a node, and show it: in the explorer, nodes are in another tab.
+ * Select a node, and go to it: in the explorer, the tree is in another tab.
  *
  * @param {Model} model
  * @param {Partial<Selection>} selection
@@ -118,12 +119,12 @@ export function checkForm(model) {
  * @param {Model} model
  */
 export function findingsView(model) {
-  const sums = el("span.group", { role: "group", ariaLabel: "Severities of findings shown" });
+  const sums = el("span.group", { role: "group", ariaLabel: "Filter findings by severity" });
   const scope = el("span.covered", { role: "status" });
   const list = el("div.diagnoses", { tabindex: -1 });
-  /** The ids of findings that are not as they were at first: folded, or unfolded. */
+  /** The ids of findings that the user has folded or unfolded. */
   const toggled = new Set();
-  /** The id of the report whose findings `toggled` has. */
+  /** The id of the report to which the findings in `toggled` belong. */
   let drawn = "";
 
   function drawBar() {
@@ -221,7 +222,7 @@ export function findingsView(model) {
 }
 
 /**
- * Return the repair: its steps, what to copy, and the trees before and after it.
+ * Return the view of the repair: its steps, the code to copy, and the trees before and after it.
  *
  * @param {Model} model
  */
@@ -254,8 +255,8 @@ export function repairView(model) {
     const { of, headline, blocks: list, python = "", sql = "", note: text = "" } = model.repair_plan;
     const { id } = model.doctor_report;
     const hint = id
-      ? "The plan has steps, and a simulated table after them. The table itself is never written."
-      : "Check the table first: a repair is planned for what the check found.";
+      ? "The plan lists the steps, and shows a simulation of the repaired table. The table itself is not changed."
+      : "Check the table first: the repair is planned from the findings.";
     about.textContent = headline ?? hint;
     keepFocus(ask, () => (ask.hidden = Boolean(of)), element);
     setEnabled(ask, id && model.busy === "");

@@ -90,7 +90,7 @@ function build(node, kind, rest) {
  */
 function setProperty(node, key, value) {
   if (/^aria[A-Z]/.test(key)) {
-    // Before the next test: "false" is a value of aria-pressed and others.
+    // Handled before the next test, because "false" is a value of aria-pressed and others.
     Object.assign(node, { [key]: value });
   } else if (value === false) {
     return;
@@ -164,7 +164,7 @@ export function linkButton(text, onclick) {
  * Return a button with a sign or a short word.
  *
  * @param {Child} text
- * @param {string} label What it does, for those who point at it or hear it.
+ * @param {string} label Its action, for the tooltip and for screen readers.
  * @param {Properties["onclick"]} onclick
  * @param {Properties} [extra]
  */
@@ -253,7 +253,7 @@ export function icon(styles, kind, size = 16) {
 }
 
 /**
- * Give an element the colours of a style, which the style sheet chooses from by theme.
+ * Set the colours of a style on an element. The style sheet chooses among them by theme.
  *
  * @template {HTMLElement | SVGElement} E
  * @param {E} node
@@ -313,7 +313,7 @@ export function keepFocus(box, draw, next = box) {
 }
 
 /**
- * Stop an event from reaching the page: a key that the widget has handled must have no other effect.
+ * Stop an event from reaching the page, so that a key that the widget has handled has no other effect.
  *
  * @param {Event} event
  */
@@ -335,8 +335,8 @@ export function changeSelection(model, change) {
 }
 
 /**
- * Return a timer: `wait(run, ms)` runs something later, in place of what was to run; `wait()` cancels. It ends with the
- * widget.
+ * Return a timer: `wait(run, ms)` calls `run` later, in place of a call that is still pending, and `wait()` cancels it.
+ * The timer ends with the widget.
  *
  * @param {Model} model
  * @returns {(run?: (() => void) | false, ms?: number) => void}

@@ -1,6 +1,6 @@
 /**
- * The explorer: the timeline above, its parts below, a tab each. Everything shown is in the model's traits, the tab too;
- * how the panes share the room and what is full screen is each view's own.
+ * The explorer: the timeline above, its parts below, a tab each. The model's traits have everything that is shown,
+ * including the tab. Each view has its own widths of panes and its own full screen.
  *
  * @module
  */
@@ -34,7 +34,8 @@ function loadView(text) {
   let view = loadedViews.get(text);
   if (!view) {
     const at = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-    // @ts-expect-error: `$given` is declared where the modules are joined; it has what this script gives to others
+    // @ts-expect-error: `$given` is declared where the modules are joined; it has what this script shares with later
+    // ones
     view = import(at).then((module) => module.default($given));
     loadedViews.set(text, view);
   }
@@ -128,7 +129,7 @@ export function explorerView(model, given = {}) {
   const element = el(
     "div.explorer",
     timelineView(model),
-    el("div.bar", tabRow("div.parts", "Parts of the explorer", tabs), fullScreenButton),
+    el("div.bar", tabRow("div.parts", "Views of the explorer", tabs), fullScreenButton),
     parts.map(({ panel }) => panel),
   );
 

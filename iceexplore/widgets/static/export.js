@@ -108,7 +108,7 @@ export function gridExport(model, { grid, page, cell, say }) {
     await copy(textOf("row", cell()[0]));
   }
   async function download() {
-    // The page as it is now: another may be shown meanwhile.
+    // Keep the current page: another may be shown before the answers arrive.
     const shown = page();
     const name = [model.title, shown.table].join("-").replace(/[^\w.-]+/g, "_").slice(0, MOST_NAME);
     /** @type {string[]} */
@@ -130,13 +130,13 @@ export function gridExport(model, { grid, page, cell, say }) {
     if (next !== null) {
       say(`Saved ${formatCount(next)} of ${formatCount(part.total ?? 0)} rows, the most that a browser can hold`);
     } else {
-      say(parts.some(hasDisarmed) ? "Saved, ' before formulas" : "Saved");
+      say(parts.some(hasDisarmed) ? "Saved, with ' before formulas" : "Saved");
     }
   }
 
   /**
    * @param {() => Promise<void>} run
-   * @returns {() => Promise<void>} The same; what goes wrong is shown.
+   * @returns {() => Promise<void>} The same function, which also shows errors.
    */
   function attempt(run) {
     return () => run().catch((error) => say(error.message));

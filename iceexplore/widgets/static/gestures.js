@@ -20,10 +20,11 @@ const ZOOM_SPEED = 0.004;
  * @property {(dx: number, dy: number) => boolean} pan Move; return whether that moved anything.
  * @property {(by: number, x: number, y: number) => boolean} zoom Zoom around a point; return whether that changed
  *   anything.
- * @property {() => () => void} hold A pointer came; return what undoes all that moves until it leaves.
+ * @property {() => () => void} hold A pointer was pressed; return a function that undoes all movements since then.
  * @property {(dx: number, dy: number) => boolean} takesWheel Return whether a wheel without Ctrl is the canvas's, not
  *   the page's.
- * @property {(event?: PointerEvent) => void} hover A pointer that drags nothing is here; nowhere, once it has left.
+ * @property {(event?: PointerEvent) => void} hover A pointer that drags nothing has moved or, without an event, has
+ *   left.
  * @property {(event: PointerEvent) => void} tap A pointer that dragged nothing was released.
  */
 
@@ -45,7 +46,7 @@ function distance(a, b) {
  */
 export function gestures(canvas, { pan, zoom, hold, takesWheel, hover, tap }) {
   /**
-   * Where each pointer that is down was last.
+   * The last position of each pressed pointer.
    *
    * @type {Map<number, [x: number, y: number]>}
    */
@@ -76,7 +77,7 @@ export function gestures(canvas, { pan, zoom, hold, takesWheel, hover, tap }) {
   function wheeled(event) {
     const unit = event.deltaMode ? LINE : 1;
     let [dx, dy] = [event.deltaX, event.deltaY];
-    // Shift turns it sideways; Firefox and others leave that to the page.
+    // With Shift, the wheel scrolls sideways; Firefox and others leave that to the page.
     if (event.shiftKey && !dx) [dx, dy] = [dy, 0];
     if (event.ctrlKey) {
       zoom(Math.exp(-event.deltaY * unit * ZOOM_SPEED), event.offsetX, event.offsetY);
@@ -92,7 +93,7 @@ export function gestures(canvas, { pan, zoom, hold, takesWheel, hover, tap }) {
       if (button) return;
       if (!pointers.size) restore = hold();
       pointers.set(pointerId, [offsetX, offsetY]);
-      // Two fingers select nothing.
+      // A second finger makes it a gesture, not a click.
       dragged = pointers.size > 1;
     },
     pointermove: moved,
@@ -100,7 +101,7 @@ export function gestures(canvas, { pan, zoom, hold, takesWheel, hover, tap }) {
       if (pointers.delete(event.pointerId) && !dragged) tap(event);
     },
     pointercancel({ pointerId }) {
-      // The finger scrolls the page after all.
+      // The browser has taken over the gesture, to scroll the page.
       if (pointers.delete(pointerId)) restore();
     },
     pointerleave({ pointerId }) {
@@ -108,7 +109,7 @@ export function gestures(canvas, { pan, zoom, hold, takesWheel, hover, tap }) {
       hover();
     },
     wheel: wheeled,
-    // Two fingers on a trackpad, as Safari reports them; elsewhere they are a wheel with Ctrl.
+    // Safari's events for two fingers on a trackpad; other browsers report a wheel with Ctrl.
     gesturestart(event) {
       event.preventDefault();
       lastScale = 1;

@@ -36,16 +36,16 @@ import { inNextFrame, onResize } from "./painting.js";
 const FEW_COLUMNS = 6;
 /** The minimum height of a row, in px. */
 const LEAST_ROW_HEIGHT = 20;
-/** How many rows out of view are drawn at once. */
+/** The number of rows out of view that are drawn at once. */
 const ROWS_AT_ONCE = 20;
 /** The delays, in ms, after which the first of them are drawn, and each following batch. */
 const FIRST_PAUSE = 500;
 const NEXT_PAUSE = 20;
 /** The maximum number of characters that fit into a cell, whatever characters they are. */
 const FITTING_CHARACTERS = 20;
-/** The delay, in ms, after which the rows of another table make room for what is awaited. */
+/** The delay, in ms, after which the rows of the previous table are removed while another table is awaited. */
 const AWAITING_DELAY = 200;
-/** The number of the header as a row; the rows of the table are numbered from 0. */
+/** The row number of the header; the rows of the table are numbered from 0. */
 const HEADER = -1;
 const FILTER_ICON = "M2 4h12l-4.5 5v4l-3-1.5V9z";
 
@@ -83,7 +83,7 @@ export function rangeText({ page, pages, size, total, whole, rows, preview }) {
 
 /**
  * Return the number of each shown column among all, from 1. The one that names the rows may have been moved to the
- * front, so that those before it count one more.
+ * front, which shifts those before it by one.
  *
  * @param {number[]} shown The indexes of the columns, in the order in which they are shown.
  * @returns {number[]}
@@ -129,14 +129,10 @@ export function selectNode(model, node) {
  * @param {string} options.label
  * @param {(node: string) => void} [options.onRow] A row that represents a node was opened; by default the node is
  *   selected.
- * @returns {{
- *   element: HTMLElement,
- *   ask: (change: Query) => void,
- *   show: (of: string, table: string, more?: Query) => void,
- *   look: (of: string, table: string) => void,
- *   current: () => Query,
- * }} `ask` asks for another page, `show` for another table, `look` for one that is not there already; `current` returns
- *   what is asked for, or shown.
+ * @returns {{ element: HTMLElement, ask: (change: Query) => void, show: (of: string, table: string, more?: Query) =>
+ *   void, look: (of: string, table: string) => void, current: () => Query, }} `ask` requests another page, `show`
+ *   another table, and `look` a table that is not shown yet; `current` returns the pending query, or else that of the
+ *   page.
  */
 export function gridView(model, { grid, label, onRow = (node) => selectNode(model, node) }) {
   const summary = el("summary.button");
@@ -155,13 +151,15 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   let asked = null;
   /** The fault of the filter that is being typed. */
   let fault = "";
-  /** What was done last. */
+  /** A message about the last action. */
   let note = "";
-  /** The table that was looked at last. */
+  /** The table that `look` was last called with. */
   let looked = "";
   /** The cell that has the tab stop: its row, and its place among the buttons or cells of the row. */
   let focus = { row: 0, place: 0 };
-  /** px that are in view, and how far it is scrolled. They are kept, as asking the browser takes a layout. */
+  /**
+   * The size of the visible part and the scroll position, in px. They are cached because reading them forces a layout.
+   */
   let viewHeight = 400;
   let scrollLeft = 0;
   let scrollTop = 0;
@@ -202,7 +200,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     drawStatus();
   }
 
-  // What is asked ------------------------------------------------------------------------------------------------------
+  // Requests -----------------------------------------------------------------------------------------------------------
 
   /** @returns {typeof NO_PAGE} */
   function received() {
@@ -262,8 +260,8 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     ask(more);
   }
   /**
-   * Ask for a table once: what could not be read is not asked for again, and what another view has asked for stays
-   * sorted and filtered. What is there need not be what comes, or be shown: another table may have been asked for.
+   * Request a table once: one that could not be read is not requested again, and one that another view has requested
+   * stays sorted and filtered. The pending query decides, not the page: another table may have been requested.
    *
    * @param {string} of
    * @param {string} table
@@ -319,8 +317,8 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   function drawTable(shown, isTurned) {
     const { columns, rows, total } = shown;
     const body = el("tbody");
-    // What is in view is drawn at once; the rows below it when somebody goes there or pauses, so that no frame has to lay
-    // out all cells of a page, and those who click through a tree never wait for what is out of sight.
+    // Visible rows are drawn at once, and those below when the user goes there or pauses. So no frame has to lay out
+    // all cells of a page, and users who click through a tree never wait for rows out of sight.
     const rowFactory = makeRowFactory(shown);
     drawRows = (most, pause = NEXT_PAUSE) => {
       const from = body.rows.length;
@@ -517,7 +515,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     filters.drawChips();
   }
 
-  /** Remove the rows of the table that was left, which are not those of the table that is awaited. */
+  /** Remove the rows of the previous table while another table is awaited. */
   function leaveTable() {
     if (!asked || !isOther(asked)) return;
     page = NO_PAGE;
@@ -529,7 +527,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   }
 
   /**
-   * What was asked for does not come: it could not be read, or somebody cancelled. What was shown of it before stays.
+   * Handle a request that failed or was cancelled. Another page of the same table stays.
    *
    * @param {string} why
    */
@@ -692,7 +690,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   model.onChange("pages", () => {
     // The page of another grid has arrived.
     if (sameJson(page, received())) return;
-    // Another table is drawn a frame later than the rest of the same answer: two short frames, not a long one.
+    // Draw another table one frame later than the rest of the same answer: two short frames instead of a long one.
     if (page.of !== undefined && isOther(received())) drawSoon();
     else draw();
   });

@@ -78,13 +78,13 @@ function includes(filters, filter) {
  * @param {object} options_
  * @param {string} options_.label
  * @param {() => Partial<TablePage>} options_.page Return the page that is shown.
- * @param {() => Query} options_.current Return what is asked for, or shown.
+ * @param {() => Query} options_.current Return the pending query, or else that of the page.
  * @param {(change: Query) => void} options_.ask Ask for another page.
- * @param {(text: string) => void} options_.say Show what is wrong with what is typed.
+ * @param {(text: string) => void} options_.say Show what is wrong with the typed text.
  */
 export function filterBar(model, { label, page, current, ask, say }) {
   const column = selectBox("Column to filter", columnChosen);
-  const operator = selectBox("How to compare", operatorChosen, OPERATORS.map((op) => [op, operatorText(op)]));
+  const operator = selectBox("Comparison", operatorChosen, OPERATORS.map((op) => [op, operatorText(op)]));
   const text = el("input.input", {
     type: "search",
     ariaLabel: `Filter ${label}`,
@@ -160,8 +160,8 @@ export function filterBar(model, { label, page, current, ask, say }) {
     say(fault);
   }
   /**
-   * Return whether what is typed can be asked for, as a number where the column has numbers. The beginning of a number
-   * is none, but is not called wrong while it is being typed.
+   * Return whether the typed text can be requested: in a column of numbers, only a number can. The beginning of a
+   * number cannot, but shows no error while it is being typed.
    *
    * @param {boolean} [isDone]
    */
@@ -268,7 +268,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     else forget();
   }
   /**
-   * What was asked for did not come, or was refused: what is typed stays, and so does what the page has.
+   * Handle a request that failed or was refused: the typed text and the page stay.
    *
    * @param {Filter[]} [wanted]
    */

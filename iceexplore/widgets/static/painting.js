@@ -9,7 +9,7 @@
 import { el } from "./dom.js";
 import { watchTheme } from "./theme.js";
 
-/** Properties of the style sheet, each a colour: `--ice-paper` and so on. */
+/** The names of the style sheet's colours: `--ice-paper` and so on. */
 const COLOURS = /** @type {const} */ (["paper", "panel", "hover", "ink", "muted", "line", "accent", "chosen"]);
 /** The time, in ms, that a theme's style sheet may take to arrive. */
 const THEME_DELAY = 400;

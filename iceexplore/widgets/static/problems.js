@@ -1,6 +1,6 @@
 /**
- * The tab Problems: a check to run, its findings, their repair; and the problems met so far, by severity and kind, each
- * with a link to its node.
+ * The tab Problems: the form that runs a check, its findings and their repair; and the problems found while reading, by
+ * severity and kind, each with a link to its node.
  *
  * @module
  */
@@ -19,15 +19,15 @@ import { button, el, fill, formatCount, keepFocus, randomId, setEnabled } from "
 const SEVERITIES = [["error", "error"], ["warning", "warning"], ["info", "note"]];
 const SEVERITY_NAMES = new Map(SEVERITIES);
 /** The tabs of the panel. */
-const PROBLEM_TABS = { findings: "Findings", repair: "Repair", met: "Found so far" };
+const PROBLEM_TABS = { findings: "Findings", repair: "Repair", met: "Found while reading" };
 
 /**
- * Return the list of problems met so far.
+ * Return the list of problems found while reading.
  *
  * @param {Model} model
  */
 function metView(model) {
-  const sums = el("span.group", { role: "group", ariaLabel: "Severities shown" });
+  const sums = el("span.group", { role: "group", ariaLabel: "Filter by severity" });
   const covered = el("span.covered", { role: "status" });
   const readAll = button("", () => model.save("read_all", model.read_all + 1));
   const list = el("div.findings", { tabindex: -1 });
@@ -99,7 +99,7 @@ function metView(model) {
     );
     return [group];
   }
-  /** It stays scrolled as it is, as all of it is drawn at once. */
+  /** Draw the whole list at once, so that it keeps its scroll position. */
   function drawList() {
     const { groups = [], nothing = "Looking …" } = model.problems;
     const elements = groups.flatMap(groupElements);
@@ -116,7 +116,7 @@ function metView(model) {
   model.follow(["problems", "severities", "busy"], drawBar);
   model.follow(["problems", "severities"], drawList);
   model.onChange("selection", follow);
-  return el("section.met", { ariaLabel: "Problems found so far" }, bar, list);
+  return el("section.met", { ariaLabel: "Problems found while reading" }, bar, list);
 }
 
 /**
@@ -131,7 +131,7 @@ export function problemsView(model) {
   }
   const parts = { findings: findingsView(model), repair: repairView(model), met: metView(model) };
   const panel = el("div.problem-panel", { role: "tabpanel", id: `ice-${randomId()}-problems` }, Object.values(parts));
-  const tabs = panelTabs("About problems", PROBLEM_TABS, panel, (tab) => changeDoctorDraft(model, { tab }));
+  const tabs = panelTabs("Views of problems", PROBLEM_TABS, panel, (tab) => changeDoctorDraft(model, { tab }));
 
   function draw() {
     const { tab = model.doctor_report.id ? "findings" : "met" } = model.doctor_draft;

@@ -130,8 +130,8 @@ export function savedModel(saved) {
     return detail && { ...detail, tables };
   }
   /**
-   * Return the query of the table to show for a node. A table in which the node is a row stays, if a row of it was
-   * opened.
+   * Return the query of the table to show for a node. If a row of a table was opened, that
+   * table stays.
    *
    * @param {string} id
    * @param {Selection} before

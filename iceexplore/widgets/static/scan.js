@@ -1,6 +1,6 @@
 /**
- * The scan lab: a filter that completes while it is typed, what it reads and skips level by level, why, what would help,
- * and where a row is.
+ * The scan lab: a filter box with completion, what the filter reads and skips at each level and why, tuning advice, and
+ * a search for single rows.
  *
  * @module
  */
@@ -39,8 +39,8 @@ function askScan(model, want, more) {
 }
 
 /**
- * Return the error to show below the box, or "": none while a word is being completed, and none that is shown as the
- * plan's already.
+ * Return the error to show below the box, or "": none while a word is being completed, and none that the plan already
+ * shows.
  *
  * @param {ScanHint} hint
  * @param {string} text What is in the box.
@@ -66,7 +66,8 @@ export function nextChoice(at, by, count) {
 }
 
 /**
- * Return the box for a filter, and its list of what can come next (WAI-ARIA combobox): the focus stays in the box.
+ * Return the box for a filter, and the list of its possible continuations (WAI-ARIA combobox): the focus stays in the
+ * box.
  *
  * @param {Model} model
  * @param {string} id Unique in the page.
@@ -209,7 +210,7 @@ export function scanView(model) {
     "Row groups",
     (on) => model.save("scan_row_groups", on),
     {},
-    "Open the footers of the remaining files",
+    "Also open the footers of the remaining files, to skip row groups",
   );
   const examples = selectBox("Examples and recent filters", exampleChosen, null, { class: "scan-tries" });
   const planButton = button("Plan", () => submit(box.value()), { class: "primary" });
@@ -217,10 +218,10 @@ export function scanView(model) {
   const tree = treeView(model, { prefix: "scan_", label: "Files read and skipped" });
   const empty = el("div.scan-empty");
   const text = el("div.scan-why", { tabindex: 0 });
-  const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
+  const grid = gridView(model, { grid: "scan", label: "Details of the plan" });
   const finder = rowFinder(model);
   const pane = el("div.scan-pane", { role: "tabpanel", id: `${id}-pane` }, text, grid.element, finder);
-  const tabs = panelTabs("About the plan", SCAN_TABS, pane, (key) => model.save("scan_tab", key));
+  const tabs = panelTabs("Views of the plan", SCAN_TABS, pane, (key) => model.save("scan_tab", key));
   const root = el(
     "section.scan",
     { ariaLabel: "Scan lab" },
@@ -310,7 +311,7 @@ export function scanView(model) {
       blocks(model, texts),
     );
   }
-  /** A request that is not shown yet, or was cancelled, makes the old result pale. */
+  /** Dim the old result while a newer request is pending, or after it was cancelled. */
   function drawStale() {
     const { filter, snapshot } = model.scan_plan;
     const isStale = filter !== model.scan_filter || snapshot !== model.selection.snapshot;

@@ -1,8 +1,8 @@
 /**
- * What every widget is in: the table's name, what is being read, errors, the theme, and the model that views get.
+ * The frame of every widget: the table's name, progress, errors, the theme, and the model that views get.
  *
- * It notices a kernel that does not answer: whatever the browser sends to Python must be answered by something, and
- * where nothing comes for a while, a ping is sent, which Python always answers.
+ * It notices a kernel that does not answer: every message to Python should have an answer of some kind. If none arrives
+ * for a while, a ping is sent, which Python always answers.
  *
  * @module
  */
@@ -12,7 +12,7 @@
 import { el, fill, keepFocus } from "./dom.js";
 import { followTheme } from "./theme.js";
 
-/** The time without an answer after which we ask whether Python is there, and again until we report that it is not. */
+/** The time, in ms, to wait for an answer before a ping is sent, and then for an answer to the ping. */
 const PATIENCE = 3000;
 /** The time since Python's last sign of life after which a ping is sent when the user comes back to the widget. */
 const REST = 20000;
@@ -107,7 +107,7 @@ export function shell({ model: anyModel, el: host }, view) {
    */
   let waiting;
   /**
-   * The last selection that was answered, while another is being asked for.
+   * The last selection that was answered, while another one is pending.
    *
    * @type {Model["selection"] | null}
    */
@@ -164,7 +164,7 @@ export function shell({ model: anyModel, el: host }, view) {
     drawError();
     drawBusy();
   }
-  /** Expect an answer of any kind, if not to what was sent then to a ping. */
+  /** Expect an answer of any kind: to the message, or else to a ping. */
   function awaitAnswer() {
     // In a notebook that was opened without its kernel, models have no connection to Python, and messages are lost
     // without an error.
@@ -172,7 +172,7 @@ export function shell({ model: anyModel, el: host }, view) {
     if (silence !== LOST) waiting ??= setTimeout(ping, PATIENCE);
   }
   function ping() {
-    // Before the ping: a saved page answers at once.
+    // Set before the ping is sent, because a saved page answers at once.
     waiting = setTimeout(() => {
       waiting = undefined;
       setSilence(SILENT);
@@ -210,15 +210,14 @@ export function shell({ model: anyModel, el: host }, view) {
   model.onEnd(() => clearTimeout(waiting));
   followTheme(model, root);
   for (const name of ["pointerenter", "focusin"]) root.addEventListener(name, visited);
-  // The focus must be visible once somebody moves by keys: Safari does not show it where a script moved it on from what
-  // was clicked.
+  // Keys must make the focus visible: after a click, Safari hides a focus that a script has moved.
   root.addEventListener("keydown", () => root.classList.add("ice-keyed"), true);
   root.addEventListener("pointerdown", () => root.classList.remove("ice-keyed"), true);
   host.classList.add("ice-host");
   host.append(root);
   return () => {
     for (const cleanup of cleanups) cleanup();
-    // JupyterLab keeps the element of an output that is gone: what is in it need not stay with it.
+    // JupyterLab keeps the elements of removed outputs. Without its content, such an element takes little memory.
     root.remove();
   };
 }

@@ -12,8 +12,8 @@ const CONTRAST = "(prefers-contrast: more)";
 /**
  * Return the page's theme.
  *
- * JupyterLab and Notebook, VS Code, documentation sites and Colab name theirs. Of other pages the colour of the text
- * tells: a page need not look as the system would like.
+ * JupyterLab and Notebook, VS Code, documentation sites and Colab name their theme. For other pages it is derived from
+ * the colour of the text, because a page need not follow the system's theme.
  *
  * @returns {"dark" | "light"}
  */
@@ -56,9 +56,8 @@ export function watchTheme(model, nodes, attributes, queries, run) {
 }
 
 /**
- * Keep two attributes of a widget right while the page's theme changes: `data-ice-theme`, light or dark, and
- * `data-ice-contrast`, which is there if more contrast is asked for, by the system or by a theme of VS Code, of which
- * the system need not know.
+ * Update two attributes of a widget when the page's theme changes: `data-ice-theme`, light or dark, and
+ * `data-ice-contrast`, which is set if the system or a theme of VS Code asks for more contrast.
  *
  * @param {Model} model
  * @param {HTMLElement} root

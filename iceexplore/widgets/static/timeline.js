@@ -97,7 +97,7 @@ export function timelineView(model) {
   const description = el("div.when");
   const compareButton = smallButton(
     "Compare",
-    "Compare with another snapshot (Shift and click)",
+    "Compare with another snapshot (Shift-click)",
     () => setComparing(!isComparing()),
     { ariaPressed: false },
   );
@@ -112,12 +112,12 @@ export function timelineView(model) {
     { hidden: all.length < ZOOMABLE },
     smallButton("−", "Zoom out", () => zoom(0.5)),
     smallButton("+", "Zoom in", () => zoom(2)),
-    smallButton("Fit", "Fit: show all of it", () => zoom(0)),
+    smallButton("Fit", "Fit: show all snapshots", () => zoom(0)),
   );
   const legend = el("div.line-legend");
   const result = el("div.compared", { role: "status" });
   const clear = smallButton("×", "End the comparison", () => changeSelection(model, { against: "" }));
-  const swap = smallButton("⇄", "Swap: show the other snapshot in the tree and its tables", () => {
+  const swap = smallButton("⇄", "Swap: show the other snapshot, compared with this one", () => {
     const { snapshot, against } = model.selection;
     changeSelection(model, { snapshot: against, against: snapshot });
   });
@@ -128,7 +128,7 @@ export function timelineView(model) {
   for (const button of [player, compareButton]) setEnabled(button, last > 0);
 
   /**
-   * Where each snapshot is, from 0 to 1, in ascending order.
+   * The position of each snapshot, from 0 to 1, in ascending order.
    *
    * @type {number[]}
    */
@@ -149,7 +149,7 @@ export function timelineView(model) {
   let isPlaying = false;
   const waitToTravel = timer(model);
   const waitToPlay = timer(model);
-  /** What was selected when it was drawn last. */
+  /** The selection at the last drawing. */
   let drawn = "";
   /** @type {CanvasRenderingContext2D | null} */
   let context = null;
@@ -263,7 +263,7 @@ export function timelineView(model) {
     draw();
   }
   /**
-   * Draw what the signs mean, or what differs between two snapshots, from the older to the newer one.
+   * Draw the legend or, when comparing, the changes from the older to the newer snapshot.
    *
    * @param {number} other
    */
@@ -288,7 +288,7 @@ export function timelineView(model) {
     fill(result, el("span", { title }, `${older + 1} → ${newer + 1} of ${all.length}:`), differences);
   }
 
-  // Where to -----------------------------------------------------------------------------------------------------------
+  // Navigation ---------------------------------------------------------------------------------------------------------
 
   /**
    * Travel to a snapshot.
@@ -299,7 +299,7 @@ export function timelineView(model) {
   function go(to, isNow = false) {
     to = clamp(0, to, last);
     if (to === current() && moved === null) {
-      // It is already selected; but in case it could not be read, its node is requested again.
+      // It is already selected. Request its node again in case it could not be read.
       if (model.error.text) changeSelection(model, { node: `snapshot:${all[to].id}` });
       return;
     }

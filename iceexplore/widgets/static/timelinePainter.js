@@ -15,7 +15,7 @@ const DENSE = 7;
 const BIN = 3;
 /** The maximum height of a snapshot's bars in px, depending on whether it is in the main lane. */
 const BAR_HEIGHTS = { main: { added: 28, removed: 15 }, side: { added: 13, removed: 9 } };
-/** The maximum number of ref names that are tried. */
+/** The maximum number of ref names for which the painter looks for room. */
 const MOST_FLAGS = 200;
 
 /**
@@ -50,7 +50,7 @@ export function barHeight(n, most, room) {
 }
 
 /**
- * Return at most so many items, from all parts of a list; the first is kept.
+ * Return at most `most` items, evenly spread over a list; the first is kept.
  *
  * @template T
  * @param {T[]} items
@@ -112,7 +112,7 @@ export function paintTimeline(context, colours, styles, picture) {
    * Draw the lines from snapshots to their parents.
    *
    * @param {Look} look
-   * @param {boolean} reached Those of snapshots that a ref reaches, or those of others.
+   * @param {boolean} reached Whether to draw the lines of snapshots that a ref reaches, or those of the others.
    */
   function links(look, reached) {
     const path = () => {
@@ -131,7 +131,7 @@ export function paintTimeline(context, colours, styles, picture) {
     drawPath(context, path, look);
   }
 
-  /** Draw snapshots and their changes; where they are too near, the largest changes in each few px. */
+  /** Draw snapshots and their changes. Where snapshots are too close, draw the largest changes within a few px. */
   function marks() {
     const bin = (/** @type {number} */ i) => Math.round(x(i) / BIN) * BIN;
     const largest = (/** @type {number} */ i) => Math.max(...all[i][measure]);

@@ -16,7 +16,7 @@ const SMALLEST_SCALE = 0.03;
 const LARGEST_SCALE = 2.5;
 /** The scale at which cards are read comfortably. */
 const READABLE_SCALE = 0.9;
-/** px of paper beyond the outermost cards. */
+/** The margin, in px, around the outermost cards. */
 const EDGE = 40;
 /** The distance, in px, of a revealed card from the edge. */
 const MARGIN = 16;
@@ -25,7 +25,7 @@ const TWISTY_BEYOND = 13;
 const TWISTY_INSIDE = 12;
 /** The delay of the tooltip in ms. */
 const TIP_DELAY = 350;
-/** The size of the canvas, in px, from which the overview does not get in the way. */
+/** The minimum size, in px, of a canvas with an overview. */
 const OVERVIEW_NEEDS = { width: 450, height: 220 };
 /** The maximum size of the overview in px, without its border. */
 const OVERVIEW = { width: 124, height: 84, border: 4 };
@@ -62,7 +62,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle }) {
   /** @type {TreeState} */
   const state = { selected: null, focus: null, hovered: null, hits: new Set() };
   const wait = timer(model);
-  /** Whether the overview shows other cards, or in other colours. */
+  /** Whether the overview must be drawn again, because cards or colours have changed. */
   let overviewIsOld = true;
 
   // Colours and sizes --------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle }) {
     draw();
   }
 
-  // Where things are ---------------------------------------------------------------------------------------------------
+  // Positions ----------------------------------------------------------------------------------------------------------
 
   /** Keep cards in view. */
   function limit() {

@@ -59,7 +59,7 @@ export function cardPainter(colours, styles) {
   /**
    * Paint the visible part of a forest.
    *
-   * @param {HTMLCanvasElement} canvas That of the page, or one for a file.
+   * @param {HTMLCanvasElement} canvas The page's canvas, or one for a file.
    * @param {Viewport} view
    * @param {Arrangement} arrangement
    * @param {TreeState} state

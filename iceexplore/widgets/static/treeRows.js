@@ -1,6 +1,6 @@
 /**
  * A tree as rows: for the keyboard, for screen readers, and as a list. One row has the tab stop, and arrows move it
- * (WAI-ARIA tree pattern). Of many rows only those in view are in the page, and the one that has the tab stop.
+ * (WAI-ARIA tree pattern). If there are many rows, only those in view and the one with the tab stop are in the page.
  *
  * @module
  */
@@ -48,7 +48,7 @@ export function findTyped(rows, at, typed) {
 }
 
 /**
- * What a tree's rows do.
+ * The handlers of a tree's rows.
  *
  * @typedef {object} RowHandlers
  * @property {(row: TreeRow) => void} select
@@ -133,7 +133,7 @@ export function treeRows(model, { styles, label, on }) {
       if (element === next) next = next.nextSibling;
       else sheet.insertBefore(element, next);
     }
-    // Before the row that has it is removed.
+    // Move the focus before the row that has it is removed.
     if (held) drawn.get(focus)?.element.focus({ preventScroll: true });
     for (const element of old) {
       element.remove();

@@ -54,7 +54,7 @@ export function describeHits(hits, at, { busy, more }) {
 }
 
 /**
- * Return the parts of a search: its `element`, `look`, which searches again in what is there, and `focus`.
+ * Return the parts of a search: its `element`, `look`, which searches the loaded nodes again, and `focus`.
  *
  * @param {Model} model
  * @param {SearchContext} context
@@ -75,7 +75,7 @@ export function treeSearch(model, context) {
   const label = context.label && `Find: ${context.label}`;
   const box = el("div.finder", { role: "search", ariaLabel: label }, input, status, steps);
   const wait = timer(model);
-  /** What is searched, where Python does not. */
+  /** The text that is searched for, if Python does not search. */
   let ownText = "";
   /** @type {string[]} */
   let hits = [];

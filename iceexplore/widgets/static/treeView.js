@@ -1,6 +1,6 @@
 /**
  * A forest to look at: a picture that pans, zooms and folds, and the same as rows for the keyboard and screen readers;
- * a search, the path to what is selected, a legend of a comparison, and files of the picture.
+ * a search, the path to the selected node, the legend of a comparison, and files to save.
  *
  * @module
  */
@@ -102,7 +102,7 @@ export function treeView(model, options = {}) {
   let parents = new Map();
   /** The node that was folded or unfolded last: its card keeps its place. */
   let toggled = "";
-  /** The node that has been shown as selected; the one that is selected now may still have to be read. */
+  /** The selected node that was last brought into view; a newly selected one may still have to be read. */
   let revealed = "";
   let isUpdatePlanned = false;
   /** The number of the file that this view asked Python for. */
@@ -234,7 +234,7 @@ export function treeView(model, options = {}) {
     rows.show(next);
   }
 
-  /** Draw what the traits say; several that change in one message are drawn once. */
+  /** Draw the values of the traits; changes in one message are drawn together. */
   function changed() {
     if (!isUpdatePlanned) queueMicrotask(update);
     isUpdatePlanned = true;
@@ -317,7 +317,7 @@ export function treeView(model, options = {}) {
     saveFile(new Blob([content], { type }), `${name}-tree.${ending}`);
   }
 
-  // The page does not lose the focus when the picture is dragged: then the wheel is the picture's.
+  // A click on the picture gives it the focus, and the wheel then belongs to the picture.
   picture.element.addEventListener("mousedown", (event) => {
     event.preventDefault();
     if (!focusedIn(stage)) rows.focus();

@@ -26,7 +26,7 @@ const SQUARE = { least: 3, most: 12 };
 const TABLES = [["positions", "Positions"], ["runs", "Ranges"], ["all", "All deletes of the snapshot"]];
 
 /**
- * Return the size of a picture's squares and how many are beside one another.
+ * Return the size of a picture's squares, and the number of squares in a row.
  *
  * @param {number} width The room, in px.
  * @param {number} cells The number of squares.
@@ -87,7 +87,8 @@ export function vectorsView(model) {
     grids.positions.element,
     grids.deletes.element,
   );
-  // In a frame of its own: the picture has another height then, and a box must not change while its size is reported.
+  // Drawn in the next frame, because drawing changes the picture's height, and a box must not change while the browser
+  // reports its size.
   const repaint = inNextFrame(model, paint);
   const colours = canvasColours(model, pictureBox, repaint, repaint);
   /** @type {TableName} */
@@ -102,7 +103,7 @@ export function vectorsView(model) {
     return model.vector.node === model.vector_of.node ? model.vector : {};
   }
 
-  // What is asked ------------------------------------------------------------------------------------------------------
+  // Requests -----------------------------------------------------------------------------------------------------------
 
   /** @param {Model["vector_of"]} [change] */
   function ask(change) {
@@ -212,7 +213,7 @@ export function vectorsView(model) {
       context.fillRect((i % columns) * square, Math.floor(i / columns) * square, squareWidth, square - gap);
     }
     cells.forEach((deleted, i) => {
-      // The system's own lines are as bright as its text.
+      // With forced colours, lines are as bright as text.
       paintSquare(i, line, plain ? 0.25 : 1);
       if (deleted) paintSquare(i, deletedColour, 0.15 + 0.85 * Math.sqrt(deleted / positions));
     });
