@@ -150,7 +150,9 @@ class _Resolver:
             for file, ordinals in hits.by_file().items()
             if ordinals is not None or not file.endswith(DOCUMENTS)
         ]
-        places = [p for p in places if p[1] is not None or p[0] not in self._places_of_lists]  # without whole lists
+        places = [
+            p for p in places if p[1] is not None or p[0] not in self._places_of_lists
+        ]  # whole lists concern no particular files
         listed = [p for p in places if p[0] in self._leaves or p[0] in self._places_of_lists]
         others = [file for key, ordinals, file in places if ordinals is None and key not in self._leaves]
         rows = np.concatenate([_NONE, *hits.rows, self._named_files([*hits.files, *_texts(others)])])
@@ -368,7 +370,9 @@ class _Partitions:
         if not len(rows):
             return cls(rows, rows, pa.array([], pa.string()))
         files, metadata = examination.files, examination.state.metadata
-        if not any(_keys(metadata, spec.spec_id) for spec in metadata.partition_specs):  # nothing to read
+        if not any(
+            _keys(metadata, spec.spec_id) for spec in metadata.partition_specs
+        ):  # unpartitioned: there are no tuples to read
             specs = pc.fill_null(whole(files.entries["partition_spec_id"].take(build.array(rows))), -1)
             known = pc.is_in(specs, pa.array([s.spec_id for s in metadata.partition_specs], specs.type))
             return cls(rows, np.where(np.asarray(known), 0, -1), pa.array([_UNPARTITIONED]))
@@ -380,11 +384,11 @@ class _Partitions:
         for number, manifest in examination.leaves_again(np.unique(leaf).tolist(), frozenset({"entries", "partition"})):
             first, end = np.searchsorted(leaf, [number, number + 1]).tolist()
             if len(manifest) != files.starts[number + 1] - files.starts[number]:
-                continue  # the file has changed meanwhile
+                continue  # the file has changed since it was first read
             batch = EntryBatch(manifest.entries.select(["partition_spec_id"]), {}, manifest.partition())
             batch = batch.take(rows[first:end] - files.starts[number])
             own = partition_codes(batch)
-            firsts = np.unique(own, return_index=True)[1]  # an example of each partition
+            firsts = np.unique(own, return_index=True)[1]  # one entry of each partition
             some = batch.take(firsts)
             unknown = _unknown(metadata, some, canonical(manifest.location) in damaged)
             codes[first:end] = np.where(unknown[own], -1, made + own)
@@ -393,7 +397,7 @@ class _Partitions:
         if not examples:
             return cls(rows, codes, pa.array([], pa.string()))
         texts = partition_texts(examination.state, concat_batches(examples)).dictionary_encode()
-        numbers = np.append(np.asarray(texts.indices).astype(np.int64), -1)  # the last is for code -1
+        numbers = np.append(np.asarray(texts.indices).astype(np.int64), -1)  # code -1, unknown, selects the last item
         return cls(rows, numbers[codes], texts.dictionary)
 
     def of_rows(self, rows: _Longs) -> tuple[tuple[str, ...], int | None]:

@@ -72,7 +72,7 @@ def check_tables(
     listing.run(listing_limit)
     listed, unlisted, all_listed = listing.tables, listing.failed, listing.complete
     names = {table.name for table in listed}
-    # Tables that were checked earlier and are no longer listed are gone, unless the listing ended early.
+    # Tables that were checked earlier and are no longer listed were dropped, unless the listing ended early.
     checks = {name: one for name, one in known.items() if name in names or not all_listed}
     waiting = [table for table in listed if table.name not in checks]
 

@@ -292,7 +292,11 @@ def test_no_snapshot(browser: Any) -> None:
     """What cannot be done is off; the doctor checks the metadata file alone."""
     with bare_page(browser, Explorer(ix.empty({"id": "long"}))) as bare:
         for part, words, enabled in (
-            ("problems", "it has no snapshot to check", ["Check the table", "Findings", "Repair", "Found while reading"]),
+            (
+                "problems",
+                "it has no snapshot to check",
+                ["Check the table", "Findings", "Repair", "Found while reading"],
+            ),
             ("deletes", "has no snapshot, so nothing is", []),
         ):
             bare.page.locator(f".ice-part[data-part={part}]").click()

@@ -34,7 +34,7 @@ def check_entries(examination: Examination) -> None:
             made[key] = finding
         else:
             snapshots = tuple(dict.fromkeys((*old.snapshots, *finding.snapshots)))
-            made[key] = replace(old, snapshots=snapshots, _hits=finding.hits)  # the places in the newer snapshot
+            made[key] = replace(old, snapshots=snapshots, _hits=finding.hits)  # keep the places in the newer snapshot
     for finding in made.values():
         examination.report(finding)
 

@@ -17,8 +17,7 @@ __all__ = ["check_document"]
 #: Field ids from here up are reserved (spec, "Reserved Field IDs").
 _RESERVED = 2147483447
 #: The size of a metadata file, in bytes, above which reading it takes most of the time of planning a scan. This is a
-#: default
-#: of the doctor: no table property sets it.
+#: default of the doctor: no table property sets it.
 LARGE_METADATA = 16 << 20
 #: The clocks of two writers may differ by this much.
 _CLOCKS_MS = 60_000

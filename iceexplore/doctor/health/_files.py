@@ -206,7 +206,7 @@ def _limit(plan: RewriteDataFilesPlan[Any], name: str) -> Threshold:
 
 def _root(examination: Examination) -> str:
     snapshot = examination.state.snapshot
-    assert snapshot is not None  # there are data files
+    assert snapshot is not None  # checked only if there are data files
     return examination.roots[snapshot.snapshot_id].location
 
 

@@ -354,7 +354,7 @@ def _grouped(
         count, size = _counts(group, sizes[rows])
         keep = rules.worth(count, size) | _some(group, many[rows]) | _some(group, dead[rows])
         rows, group = rows[keep[group]], (np.cumsum(keep) - 1)[group[keep[group]]]
-    rows, group = rows[:limit], group[:limit]  # the last group may be cut
+    rows, group = rows[:limit], group[:limit]  # max-files-to-rewrite may cut the last group
     order = rules.arranged(*_counts(group, sizes[rows]))
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))

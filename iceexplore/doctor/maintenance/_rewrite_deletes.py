@@ -174,7 +174,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
         paths = build.to_pylist(plain["location"])
         try:
             sandbox.commit(lambda writer: rewrite_position_deletes(writer.base, writer, paths))
-        except NothingToDo:  # the new files would have the same positions, and be as many
+        except NothingToDo:  # the new files would be as many, with the same positions
             return
 
 
@@ -249,7 +249,7 @@ def _grouped(found: DeleteFiles, rows: Longs, rules: SizeRules) -> tuple[Longs, 
     """Return the rows of the deletes that are rewritten, group by group, and the group of each."""
     batch = EntryBatch(found.batch.entries, {}, found.batch.partition).take(build.array(rows))
     sizes = content_sizes(batch)
-    # Java compares partition tuples of all specs as one type, without the specs.
+    # Java ignores the specs: it compares the partition tuples of all specs as values of one type.
     place = partition_codes(batch.with_columns(partition_spec_id=0))
     mine = np.arange(len(rows)) if rules.rewrite_all else np.flatnonzero(rules.outside(sizes))
     mine = mine[np.argsort(place[mine], kind="stable")]

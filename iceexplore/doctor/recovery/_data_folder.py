@@ -310,7 +310,7 @@ def _fits(values: AnyArray, kind: Type, summary: dict[str, Any]) -> npt.NDArray[
     if ends.type != values.type or not pc.all(good).as_py():
         return fits
     if ends.null_count == 2 and summary["contains_nan"] is False:
-        fits &= np.asarray(values.is_null())  # no value that is not null
+        fits &= np.asarray(values.is_null())  # the summary allows only nulls
         return fits
     try:
         for end, outside in ((ends[0], pc.less), (ends[1], pc.greater)):

@@ -183,7 +183,7 @@ class _Meant:
 
     def _search(self, name: str) -> list[str]:
         same = self._by_key.get(self._keys([name])[0])
-        if same is not None:  # the same place, spelled in another way
+        if same is not None:  # the same file, with its path spelled differently
             return same
         if self._exists(name):
             return []

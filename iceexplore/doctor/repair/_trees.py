@@ -65,7 +65,7 @@ class _Trees:
         state = draft.state
         self.reader = ManifestReader(state.storage, state.metadata, Problems())
         self.corrections = Corrections()
-        self.lost: set[int] = set()  # snapshots whose tree cannot be built on
+        self.lost: set[int] = set()  # snapshots whose tree cannot be the base of another
         #: By snapshot, its lost manifests and the entries recovered from them.
         self.recovered: dict[int, tuple[frozenset[str], EntryBatch]] = {}
         kept = [s for s in state.metadata.snapshots if s.snapshot_id not in draft.dropped_snapshots]

@@ -286,7 +286,7 @@ class _Trace:
         if _place(found.view) in path:
             notes = (*notes, "a cycle: the view reads itself")
         elif len(path) >= _MOST_LEVELS:
-            notes = (*notes, f"not followed: views are nested in {_MOST_LEVELS} levels")
+            notes = (*notes, f"not followed: views are nested more than {_MOST_LEVELS} levels deep")
         else:
             try:
                 lineage = self.follow(found.view, None, path)
@@ -337,7 +337,7 @@ def _outputs(query: QueryLineage, schema: Schema | None) -> tuple[tuple[OutputCo
     if len(columns) != len(names):
         returned = {column.name.lower() for column in columns}
         lacking = [name for name in names if name.lower() not in returned]
-        text = f"The query returns {len(columns)} columns, and the view's schema has {len(names)}"
+        text = f"The query returns {len(columns)} columns, but the view's schema has {len(names)}"
         text += f"; not returned: {', '.join(lacking[:10])}" if lacking else ""
         return tuple(columns), (f"{text}.",)
     return tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True)), ()
@@ -364,7 +364,7 @@ def _compared(
         theirs = fields.get(mine[0].column.lower())
         if theirs is not None and str(theirs.type) != str(own[output.name].type):
             notes.append(
-                f"column {theirs.name} is {theirs.type}, and {output.name} of the view is {own[output.name].type}"
+                f"column {theirs.name} is {theirs.type}, but {output.name} of the view is {own[output.name].type}"
             )
     return replace(source, notes=(*source.notes, *notes))
 

@@ -466,7 +466,7 @@ class _Resolver:
                 is_certain = len(perhaps) == 1 and alias is None and found.certain
                 return replace(found, certain=is_certain)
             at = at.outer
-        self._note(f"{name} is not a column of what the query reads")
+        self._note(f"no source of the query has the column {name}")
         return _Column("", certain=False)
 
     def _column_in(self, sources: Sequence[_Source], name: str) -> _Column | None:

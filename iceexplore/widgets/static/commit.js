@@ -13,7 +13,7 @@ import { button, el, fill, options, randomId, sameJson, setEnabled } from "./dom
 import { gridView } from "./grid.js";
 import { sidesView } from "./sides.js";
 
-/** The tabs about a step, and which of them are tables. */
+/** The tabs of a step, and which of them are tables. */
 const COMMIT_TABS = {
   trees: "Before and after",
   files: "Changed files",

@@ -129,10 +129,14 @@ export function selectNode(model, node) {
  * @param {string} options.label
  * @param {(node: string) => void} [options.onRow] A row that represents a node was opened; by default the node is
  *   selected.
- * @returns {{ element: HTMLElement, ask: (change: Query) => void, show: (of: string, table: string, more?: Query) =>
- *   void, look: (of: string, table: string) => void, current: () => Query, }} `ask` requests another page, `show`
- *   another table, and `look` a table that is not shown yet; `current` returns the pending query, or else that of the
- *   page.
+ * @returns {{
+ *   element: HTMLElement,
+ *   ask: (change: Query) => void,
+ *   show: (of: string, table: string, more?: Query) => void,
+ *   look: (of: string, table: string) => void,
+ *   current: () => Query,
+ * }} `ask` requests another page, `show` another table, and `look` a table that is not shown yet; `current` returns the
+ *   pending query, or else that of the page.
  */
 export function gridView(model, { grid, label, onRow = (node) => selectNode(model, node) }) {
   const summary = el("summary.button");
