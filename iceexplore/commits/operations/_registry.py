@@ -57,7 +57,7 @@ _ISOLATION = Parameter(
 #: Parameters that describe files to add; see `new_files`.
 _NEW_FILES = _options(
     Parameter("rows", "int", "For a number of files: the rows of each, or a list of as many numbers.", None, least=0),
-    Parameter("partitions", "mapping", "For a number of files: a list of their partitions, taken in turn.", None),
+    Parameter("partitions", "mapping", "For a number of files: a list of partitions to cycle through.", None),
     Parameter("bytes_per_row", "number", "For a number of files: their size.", None, least=0),
     Parameter("materialize", "flag", "For a number of files: write random data instead of synthetic files.", False),
     Parameter("check_duplicates", "flag", "Check whether the table already has the files.", True),

@@ -410,7 +410,7 @@ def _conflicting(
         return found, ()
     actual = _prefix_of(base + "/", default="file")
     pairs: list[tuple[str, str]] = []
-    if state.storage.moved:  # the metadata file's prefix is that of its new place
+    if state.storage.moved:  # the metadata file has the prefix of its new place
         own = pc.is_in(references["kind"], pa.array(["metadata file", "version hint"]))
         references = references.filter(pc.invert(own))
     parts = pc.extract_regex(references["location"], _URI)

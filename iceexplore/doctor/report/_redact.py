@@ -136,7 +136,9 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
         advice=one.advice if one.advice == kind.remedy else it.text(one.advice),
         places=tuple(_place(it, place) for place in one.places),
         refs=tuple(map(it.name, one.refs)),
-        partitions=() if it.blanks else tuple(map(it.text, one.partitions)),  # partition_count stays
+        partitions=()
+        if it.blanks
+        else tuple(map(it.text, one.partitions)),  # without their names; partition_count is kept
         since=None if one.since is None else _since(it, one.since),
         follows=tuple(_finding(it, more, columns) for more in one.follows),
     )

@@ -29,7 +29,7 @@ const ZOOM_SPEED = 0.004;
  */
 
 /**
- * Return the distance of two points, never 0, as it is divided by.
+ * Return the distance of two points, never 0, because it is a divisor.
  *
  * @param {number[]} a
  * @param {number[]} b

@@ -25,7 +25,7 @@ import { gestures } from "./gestures.js";
 import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
 import { paintTimeline } from "./timelinePainter.js";
 
-/** px: the row of flags, the main lane, other lanes, the room left and right. */
+/** Sizes in px: the row of flags, the main lane, the other lanes, and the margins on the left and right. */
 const SIZE = { flags: 18, main: 46, side: 25, left: 16, right: 30 };
 /** The distance in px around a snapshot within which a click selects it. */
 const REACH = 24;

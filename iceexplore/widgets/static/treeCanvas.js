@@ -20,7 +20,7 @@ const READABLE_SCALE = 0.9;
 const EDGE = 40;
 /** The distance, in px, of a revealed card from the edge. */
 const MARGIN = 16;
-/** px that the sign for unfolding reaches beyond its card, and into it. */
+/** The distances, in px, by which the sign for unfolding extends beyond its card, and into it. */
 const TWISTY_BEYOND = 13;
 const TWISTY_INSIDE = 12;
 /** The delay of the tooltip in ms. */

@@ -15,9 +15,9 @@ export const WORDS_SCALE = 0.35;
 export const ICONS_SCALE = 0.24;
 /** The first of these marks that a node has gives its card a colour. */
 const COLOURED_MARKS = ["problem", "removed", "added"];
-/** px from the cards of a block to its frame. */
+/** The distance, in px, from the cards of a block to its frame. */
 const BLOCK_MARGIN = 6;
-/** px that the sign for unfolding reaches beyond its card. */
+/** The distance, in px, by which the sign for unfolding extends beyond its card. */
 const TWISTY_REACH = 14;
 /** The distance in px from which lines share a common stem. */
 const FAR = 150;

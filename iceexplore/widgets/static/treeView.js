@@ -14,7 +14,7 @@ import { markSign, treeRows } from "./treeRows.js";
 import { treeSearch } from "./treeSearch.js";
 
 /**
- * The files that can be saved: what they are called, the ending of their name, their type.
+ * The files that can be saved: the title, the ending of the name, and the media type of each.
  *
  * @type {Record<FileFormat, { title: string, ending: string, type: string }>}
  */
