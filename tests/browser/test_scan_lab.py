@@ -76,7 +76,7 @@ def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
     assert "started_at_month is 2024-04" in why.inner_text() and "⊘ no row" in why.inner_text()
     tab(page, "advice").click()
     idle(notebook)
-    assert "files overlap at a value" in why.inner_text()
+    assert "files on average" in why.inner_text()
     tab(page, "head").click()
     idle(notebook)
     assert "guest" in grid.locator("tbody").inner_text()
@@ -213,7 +213,7 @@ def test_by_keys_alone(shown: BarePage) -> None:
     assert "deleted by vector" in pane.inner_text()
     assert shown.violations() == []
     press("Shift+Tab", "Shift+Tab", "ArrowLeft")
-    assert "files overlap" in pane.inner_text()
+    assert "files on average" in pane.inner_text()
     box.focus()
     press("Enter")  # the same plan again
     assert "files overlap" in pane.inner_text()

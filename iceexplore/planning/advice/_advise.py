@@ -152,7 +152,7 @@ def advise(plan: PlannedScan) -> Advice:
         notes.append("the plan reads no data file: there is nothing to gain")
     else:
         if plan.filter.expression == ALWAYS and not plan.filter.partition:
-            notes.append("without a filter, every file is read in any order of the rows")
+            notes.append("without a filter, every file is read, whatever the order of the rows")
         for field_id, parts in single.items():
             seen = column_advice(scene, field_id, all_of(*parts))
             found += seen.suggestions
@@ -161,7 +161,7 @@ def advise(plan: PlannedScan) -> Advice:
         for part in several:
             names = ", ".join(dict.fromkeys(p.name for p in predicates(part)))
             notes.append(
-                f"an OR over several columns ({names}) is pruned only where both sides are; there is no estimate. "
+                f"an OR over several columns ({names}) prunes files only where both sides do; there is no estimate. "
                 "Two scans, one per side, may read less"
             )
         found += _upkeep(plan, scene)

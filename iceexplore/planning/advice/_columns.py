@@ -198,7 +198,7 @@ def _estimates(
     if shares.shuffled:
         assumes.append("nearly every file spans the whole range, so the distribution in its middle is unknown")
     if wanted.points and spread.axis.step != 1:
-        rare = "few rows share a value" if distinct is None else f"about {distinct:,.0f} values, equally often"
+        rare = "few rows share a value" if distinct is None else f"about {distinct:,.0f} values, equally frequent"
         assumes.append(rare)
     have = _transforms(scene.metadata, term.field_id)
     if any(transform.is_identity for transform in have):
@@ -208,8 +208,8 @@ def _estimates(
         out.suggestions.append(
             Suggestion(
                 "sort", f"sort by {name}",
-                f"on average, {depth:,.1f} files overlap at a value of {name} ({deepest:,} at most, of "
-                f"{len(scene.batch):,} files): sorted within partitions, this filter would read "
+                f"a value of {name} may be in {depth:,.1f} of {len(scene.batch):,} files on average, in "
+                f"{deepest:,} at most: sorted within partitions, this filter would read "
                 f"{amount(ordered.files, 'file')} instead of {scene.now.files:,}.",
                 scene.now, ordered, assumes="; ".join(assumes), column=name,
                 statements=sort(scene.table, name, scene.files, ordered=_sorted_by(scene.metadata, term.field_id)),
@@ -253,7 +253,7 @@ def _partitioning(
         coarser = next((name for there, name in have.items() if found.transform.refines(there, term.type)), None)
         yield Suggestion(
             "partition", f"partition by {made}",
-            f"partitioned by {made} this filter would read {amount(found.after.files, 'file')} instead of "
+            f"partitioned by {made}, this filter would read {amount(found.after.files, 'file')} instead of "
             f"{scene.now.files:,}; the table would have about {found.files:,} data files ({len(scene.batch):,} now).",
             scene.now, found.after, assumes=assumes, column=term.name,
             statements=add_partition_field(scene.table, term.name, found.transform, coarser),
@@ -278,8 +278,9 @@ def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: 
     rows = shares.files.add(shares.files.rows)
     share = float((np.minimum(part, 1.0) * rows).sum() / max(1.0, rows.sum()))
     if share >= _NEARLY_ALL:
-        return f"{name}: about {share:.0%} of the rows match, so no sort order lets many files be skipped"
-    return f"{name}: sorted by it, this filter would read {amount(ordered.files, 'file')}; it reads {now.files:,} now"
+        return f"{name}: about {share:.0%} of the rows match, so no sort order could skip many files"
+    change = "no change" if ordered.files == now.files else f"{now.files:,} now"
+    return f"sorting by {name}: {amount(ordered.files, 'file')} ({change})"
 
 
 def _transforms(metadata: TableMetadata, field_id: int) -> dict[Transform, str]:

@@ -158,7 +158,7 @@ def candidates(
             room = round(values) * (_RARE if guessed else 1)
             fits = points and room * every.groups * _SMALLEST <= len(every.rows)
             found = _hashed(every, left, points, round(values)) if fits else None
-            assumes = f"the column has about {values:,.0f} values, equally often"
+            assumes = f"the column has about {values:,.0f} values, equally frequent"
         if found is not None:
             yield Candidate(IdentityTransform(), *found, assumes)
     elif points and base in _BUCKETS:
@@ -182,7 +182,7 @@ def candidates(
             found = _cut(spread, every, left, wanted, text_units(spread.axis, length))
             if found is not None:
                 size = spread.axis.skip + length
-                yield Candidate(TruncateTransform(size), *found, "beginnings occur equally often")
+                yield Candidate(TruncateTransform(size), *found, "prefixes occur equally often")
                 break
 
 

@@ -90,9 +90,9 @@ def _numbers(s: Suggestion) -> str:
 
 def _clustered(row: dict[str, object]) -> str:
     name = escape.text(escape.shorten(row["column"], 80))
-    text = f"{name}: on average, {row['depth']:,.1f} files overlap at a value, {row['deepest']:,} at most; "
+    text = f"{name}: a value may be in {row['depth']:,.1f} files on average, in {row['deepest']:,} at most; "
     text += f"its conditions keep {row['reads']:,} of {row['files']:,} files"
-    return text + (f", sorted about {row['sorted']:,}" if row["sorted"] is not None else "")
+    return text + (f", about {row['sorted']:,} if sorted" if row["sorted"] is not None else "")
 
 
 def _cut(text: str, limit: int = 200) -> str:

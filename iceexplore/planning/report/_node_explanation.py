@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["DeleteOf", "NodeEvidence", "Term", "node_evidence"]
 
 Verdict: TypeAlias = Literal["no row", "some rows may", "every row"]
-_NOTHING = "nothing is known of it"
+_NOTHING = "no metadata about it"
 _SHOWN_DELETES = 50
 #: The maximum number of terms that are explained: a filter can have thousands, and each is evaluated separately.
 _SHOWN_TERMS = 60

@@ -242,7 +242,7 @@ def _file_forms() -> tuple[Operation, ...]:
         ),
         form(
             "compact",
-            "Rewrites the files of a partition as fewer ones without deleted rows. Synthetic files stay synthetic.",
+            "Rewrites the files of a partition into fewer files, without deleted rows. Synthetic files stay synthetic.",
             _compact_fields, _compact,
         ),
         form(

@@ -19,7 +19,7 @@ __all__ = ["plan_sent", "python_of", "sides_of", "sql_of"]
 
 #: Maximum number of findings listed that the plan does not mend.
 _MAX_LEFT = 50
-_SAME = "The trees are the same: the repair changes the metadata file, or what lies around it."
+_SAME = "The trees are the same: the repair changes the metadata file, or files beside it."
 
 
 def plan_sent(plan: RepairPlan, state: TableState, *, level: str, snapshots: str) -> dict[str, Any]:

@@ -88,14 +88,18 @@ def advice_sent(advice: Advice) -> list[Block]:
         out.append(["p", [_safe(s.why), *([["note", _safe(f" Assumes: {s.assumes}")]] if s.assumes else [])]])
         out += [["code", json_safe(_short(f"{text};", 10_000))] for text in s.statements]  # to copy
     clustered = [
-        f"{row['column'][:80]}: {row['depth']:,.1f} files overlap at a value on average, {row['deepest']:,} at most"
+        f"{row['column'][:80]}: a value may be in {row['depth']:,.1f} files on average, in {row['deepest']:,} at most"
         for row in advice.clustering.to_pylist()
     ]
     notes = [[_safe(note)] for note in [*advice.notes, *clustered][:_SUGGESTIONS]]
     return [*out, *([["list", notes]] if notes else [])]
 
 
-_VERDICTS: dict[str, Part] = {"no row": ["no", "⊘ no row"], "every row": ["yes", "✓ every row"]}
+_VERDICTS: dict[str, Part] = {
+    "no row": ["no", "⊘ no row"],
+    "every row": ["yes", "✓ every row"],
+    "some rows may": "may match",
+}
 
 
 def evidence_sent(found: NodeEvidence, name: str) -> list[Block]:
