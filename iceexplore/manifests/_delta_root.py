@@ -21,7 +21,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.delta import BackReference, Commit, FileAction, Tree, commit_version, commits_since
 from iceexplore.manifests._delta_form import DeltaForm, with_columns
 from iceexplore.manifests._manifest_dv import decode_manifest_dv, encode_manifest_dv
-from iceexplore.manifests.decode._file import Head, Part, Source
+from iceexplore.manifests.decode._file import Composition, Head, Part, Source
 from iceexplore.manifests.decode._v1_v3 import entry_table
 from iceexplore.manifests.model._arrow import HAS_TUPLE, whole
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType, Status
@@ -248,20 +248,23 @@ class _State:
         """Return the three parts of the root."""
         head = self.base["entries"].head if self.base else _empty_head(self.form)
         stored = head.rows
-        files = [*self.files.values()]
+        logged = [*self.files.values()]
         kept = self._kept()
         numbers = [commit.version for commit in commits]
-        added = self._added(files, stored, dropped=False, first=min(numbers, default=0))
-        dropped = self._added(self.dropped, stored + len(files), dropped=True, first=0)
+        added = self._added(logged, stored, dropped=False, first=min(numbers, default=0))
+        dropped = self._added(self.dropped, stored + len(logged), dropped=True, first=0)
         entries = pa.concat_tables([kept, *self._manifest_dvs(), *added, *dropped]).combine_chunks()
         entries = entries.take(build.array(np.argsort(entries["ordinal"].to_numpy(), kind="stable")))
-        actions = [action for action, _ in [*files, *self.dropped]]
+        actions = [action for action, _ in [*logged, *self.dropped]]
         partition, problems = self._partition(actions, location)
         stats, columns = self._stats(actions, head.reader_schema, stored)
         fields = tuple(PartitionColumn(n, int(n[1:]), n, None) for n in partition.column_names if n != HAS_TUPLE)
         schema = replace(head.reader_schema, partition=fields, stats=columns)
         length = head.length + sum(commit.length for commit in commits)
-        head = replace(head, reader_schema=schema, rows=stored + len(actions), length=length, logged=stored)
+        files = [] if tree is None else [(joined(tree.location, self.form.location), self.base["entries"].head.length)]
+        files += [(commit.location, commit.length) for commit in commits]
+        composed = Composition(stored, tuple(files))
+        head = replace(head, reader_schema=schema, rows=stored + len(actions), length=length, composed=composed)
         known = self.base["entries"].problems if self.base else ()
         return _Composed({
             "entries": Part(head, entries, (*known, *problems)),

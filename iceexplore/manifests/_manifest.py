@@ -28,7 +28,7 @@ from iceexplore.manifests.column_stats._maps import (
 )
 from iceexplore.manifests.column_stats._partition import typed_partition
 from iceexplore.manifests.column_stats._partition_v4 import rebuilt_partition
-from iceexplore.manifests.decode._file import Part
+from iceexplore.manifests.decode._file import Composition, Part
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType
 from iceexplore.manifests.model._field_ids import STATS_OFFSETS
@@ -70,8 +70,8 @@ class Manifest:
         two entries with the same ordinal.
     stored_rows
         Number of rows in the file, which may differ from the number of entries.
-    logged_from
-        For the root of a Delta table's version, the first ordinal that is not in the tree but in the log; else None.
+    composed
+        For the root of a Delta table's version that no tree describes, what it was composed of; else None.
     problems
         Problems found while reading this file. Parts that are decoded later add to the reader's problems.
     """
@@ -93,7 +93,7 @@ class Manifest:
         report: Problems | None = None,
         root_row: int | None = None,
         stored: int | None = None,
-        logged: int | None = None,
+        composed: Composition | None = None,
         claims: RootClaims | None = None,
     ) -> None:
         self.location = location
@@ -110,7 +110,7 @@ class Manifest:
         self._report = Problems() if report is None else report
         self.root_row = root_row
         self.stored_rows = len(entries) if stored is None else stored
-        self.logged_from = logged
+        self.composed = composed
         self._contradicted: set[tuple[int, str]] = set()
         #: For a root, what it claims about its manifests; for a leaf, what its root claims about it.
         self.claims = claims

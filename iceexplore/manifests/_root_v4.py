@@ -72,7 +72,7 @@ def v4_root(
         meaning=meaning,
         report=report,
         stored=head.rows,
-        logged=head.logged,
+        composed=head.composed,
     )
 
 

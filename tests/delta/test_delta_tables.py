@@ -248,6 +248,19 @@ def test_a_simulation_continues_the_table(made: Any) -> None:
     assert {p: p.stat().st_mtime_ns for p in d.folder.rglob("*")} == before
 
 
+def test_the_history_is_replayed_in_the_proposal(made: Any) -> None:
+    """What Delta wrote, beside what the proposal's layout writes for the same history."""
+    d, _ = made
+    found = ix.open(d.folder).replay(4)
+    assert found.check() == ()
+    assert found.simulation.count() == 12
+    frame = found.table
+    assert list(frame["files_added"]) == [0, 1, 2, 1, 0, 0, 0]
+    sizes = [(d.log / f"{v:020}.json").stat().st_size for v in range(4)]
+    assert list(frame["before_bytes"])[:4] == sizes, "a commit of the log writes its own file alone"
+    assert list(frame["before_plan_cold_bytes"])[3] == sum(sizes), "before the first tree, a reader reads the log"
+
+
 def test_check_finds_nothing_wrong(made: Any) -> None:
     d, _ = made
     report = ix.open(d.folder).check(level="files", snapshots="all")

@@ -99,8 +99,7 @@ def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -
     for leaf, mask in _leaves(state, new, [row for key, row in right.items() if key not in left], stats=True):
         keys = file_keys(leaf.entries)
         seen.append(keys.filter(mask))
-        fresh = bool_array(mask) & ~bool_array(pc.is_in(keys, value_set=known))
-        rows = np.flatnonzero(fresh)
+        rows = np.flatnonzero(bool_array(mask) & ~bool_array(pc.is_in(keys, value_set=known)))
         once = _first_of_each(keys.take(build.array(rows)), added)
         twice += len(rows) - len(once)
         if len(once):
@@ -108,7 +107,21 @@ def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -
     now = whole(pa.chunked_array(seen))
     gone = removed.filter(pc.invert(pc.is_in(known, value_set=now)))
     new_manifests = bool({name for name, _ in right} - {name for name, _ in left})
-    return Moves(concat_batches(batch for batch, _ in added), gone, new_manifests, twice)
+    fresh = _with_sizes(state, concat_batches(batch for batch, _ in added))
+    return Moves(fresh, gone, new_manifests, twice)
+
+
+def _with_sizes(state: TableState, batch: EntryBatch) -> EntryBatch:
+    """Return the files with sizes looked up where entries have none, as of deletion vectors in the draft."""
+    sizes = whole(batch.entries["file_size_in_bytes"])
+    lacking = pc.and_(sizes.is_null(), batch.entries["location"].is_valid())
+    places = build.to_pylist(pc.unique(batch.entries["location"].filter(lacking)))
+    if not places:
+        return batch
+    found = pa.array([state.storage.stat(place).size for place in places], pa.int64())
+    at = pc.index_in(whole(batch.entries["location"]), value_set=pa.array(places, pa.string()))
+    looked_up = found.take(at)
+    return batch.with_columns(file_size_in_bytes=pc.coalesce(sizes, looked_up))
 
 
 def _no_keys() -> AnyArray:

@@ -76,7 +76,10 @@ def _compared(what: str, was: EntryBatch, now: EntryBatch) -> Iterator[str]:
     names = left.unique().filter(pc.is_in(left.unique(), value_set=right))
     first, second = was.take(pc.index_in(names, value_set=left)), now.take(pc.index_in(names, value_set=right))
     for column in _SAME:
-        wrong = _unequal(whole(first.entries[column]), whole(second.entries[column]))
+        stated, replayed = whole(first.entries[column]), whole(second.entries[column])
+        if column == "file_size_in_bytes":  # looked up where the table does not record it, as of vectors in the draft
+            replayed = pc.if_else(stated.is_null(), stated, replayed)
+        wrong = _unequal(stated, replayed)
         if len(wrong):
             yield f"{column} of a {what} differs: {_name(names[int(wrong[0])])}"
     for column in sorted({c.name for b in (first, second) if b.partition is not None for c in b.partition.type}):

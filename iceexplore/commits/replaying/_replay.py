@@ -23,6 +23,7 @@ from iceexplore.commits.replaying._step import Plan, Planner
 from iceexplore.commits.saving._reachable import MetadataFile, tree_files
 from iceexplore.commits.transaction._committer import MakeChange
 from iceexplore.commits.transaction._sandbox import Sandbox
+from iceexplore.delta import CURRENT_SPECS, DELTA_LOG
 from iceexplore.errors import IceexploreError, OptionError, renamed_arguments, whole_number
 from iceexplore.graph import TableState
 from iceexplore.metadata import Snapshot, schema_at
@@ -242,6 +243,9 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
     """Return the table's document without its history; schemas, specs, sort orders and properties are kept."""
     document = with_lists(state.opened.document)
     version = document.get("format-version") or 1
+    if state.opened.is_delta:
+        own = document.get("properties") or {}
+        document["properties"] = {k: v for k, v in own.items() if k not in (DELTA_LOG, CURRENT_SPECS)}
     # Data sequence numbers of files older than the start stay valid if the start keeps its sequence number.
     before = max(0, (first.sequence_number or 0) - 1) if first.parent_snapshot_id is not None else 0
     document |= {
@@ -258,6 +262,8 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
 
 def _json_bytes(state: TableState, snapshot: Snapshot) -> int | None:
     """Return the size of the metadata file that made a snapshot current, without reading it; None if it is gone."""
+    if state.opened.is_delta:  # its commits count as the snapshots' files, and there is no other
+        return None
     files = [(e.timestamp_ms, e.metadata_file) for e in state.metadata.metadata_log]
     files.append((state.metadata.last_updated_ms or 0, state.metadata_location))
     found = next((name for at, name in files if at == snapshot.timestamp_ms), None)

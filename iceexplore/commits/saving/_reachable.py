@@ -83,6 +83,8 @@ def tree_files(
     # A v1 snapshot that lists its manifests inline has no manifest list file.
     own = root.location and root.dialect != "inline"
     out = [MetadataFile(root.location, "manifest-list", root.length)] if own else []
+    if root.composed is not None:
+        out = [MetadataFile(location, "manifest-list", size) for location, size in root.composed.files]
     names = None if read is None else _named(root, read)
     for entry in _listed(root):
         mine = entry["location"] if entry["content_type"] != ContentType.MANIFEST_DV else entry["referenced_file"]

@@ -134,7 +134,7 @@ class EntryNodes:
                 own = problems.at(f"{manifest.location}#entry {entry['ordinal']}")
                 about = (partitions[i], paths[i], problems, own, reasons[i])
                 node = self._file(parent, snapshot, (*at, row), entry, *about)
-                if manifest.logged_from is not None and entry["ordinal"] >= manifest.logged_from:
+                if manifest.composed is not None and entry["ordinal"] >= manifest.composed.logged_from:
                     node = replace(node, lines=(*node.lines, _LOGGED))
                 out.append(node)
         return out

@@ -231,7 +231,7 @@ class NodeSource:
             words = [amount(n, one) for one, n in held.items()] or [amount(0, "manifest")]
             lines = tuple(wrapped([*words, f"{manifest.length:,} B"] if manifest.length else words, " · "))
             fields |= {"dialect": manifest.dialect, "length": manifest.length, "entries": count}
-            if manifest.logged_from is not None:
+            if manifest.composed is not None:
                 lines = (*lines, "composed from a tree and the Delta log")
         inline = location is None and snapshot.manifests is not None
         label = style(kind).title  # not the file name, which only repeats the snapshot's id; `location` has it

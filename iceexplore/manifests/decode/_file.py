@@ -32,16 +32,32 @@ from iceexplore.manifests.model._reader_schema import ReaderSchema, reader_schem
 from iceexplore.metadata import Dialect
 from iceexplore.storage import CACHE, Storage, allowed
 
-__all__ = ["Head", "Loader", "PARTS", "Part", "Source"]
+__all__ = ["Composition", "Head", "Loader", "PARTS", "Part", "Source"]
 
 PARTS = frozenset({"entries", "partition", "stats"})
+
+
+@dataclass(frozen=True)
+class Composition:
+    """How a root was composed from a Delta table's tree and log.
+
+    Attributes
+    ----------
+    logged_from
+        The first ordinal of the entries that are in the log and not in the tree.
+    files
+        Location and size in bytes of the tree's root, if there is one, and of the commits after it.
+    """
+
+    logged_from: int
+    files: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
 class Head:
     """Header facts of a file: its size in bytes and rows; ``whole`` is false if damage lost some of its records.
 
-    ``logged`` is the first row that is not in the file but in the log of a Delta table; None in all other files.
+    ``composed`` is for the root of a Delta table's version that is composed of several files; None for all others.
     """
 
     header: ManifestHeader
@@ -51,7 +67,7 @@ class Head:
     length: int
     whole: bool = True
     rows: int = 0
-    logged: int | None = None
+    composed: Composition | None = None
 
 
 @dataclass(frozen=True)
