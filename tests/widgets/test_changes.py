@@ -100,7 +100,7 @@ def test_a_commit_s_changes_are_shown_first(show: Show) -> None:
     widget = show(table)
     assert [tab["title"] for tab in widget.detail["tables"]][:2] == ["Changes", "Manifests"]
     assert page(widget)["table"] == "changes"
-    assert headline(widget) == "delete by spark 4.1.4 · −1 file · −58 rows · −1 delete file · −2.4 KiB"
+    assert headline(widget) == "delete by spark 4.1.4 · −1 data file · −58 rows · −1 delete file · −2.4 KiB"
     sums = texts(page(widget)["above"])
     assert '["b", "live rows"]' in sums and "2 rows of the removed files had been deleted before." in sums
     assert '["value", "started_at_day=2024-03-01"]' in sums
@@ -165,7 +165,7 @@ def test_two_snapshots_are_compared_from_the_older_to_the_newer(show: Show) -> N
     found = page(widget)
     assert [tab["title"] for tab in widget.detail["tables"]][:3] == ["Compared", "Changes", "Manifests"]
     assert found["table"] == f"compared:{first.snapshot_id}"
-    assert headline(widget) == "+6 −1 files · +358 −125 rows · +10 −7 delete files · +19.0 KiB −13.0 KiB"
+    assert headline(widget) == "+6 −1 data files · +358 −125 rows · +10 −7 delete files · +19.0 KiB −13.0 KiB"
     assert "7 commits (3 delete, 1 replace, 2 append, 1 overwrite)" in texts(found["above"])
     counts = dict(zip(("data_files", "rows", "delete_files", "bytes"), widget.comparison["rows"], strict=True))
     change = table.diff(first.snapshot_id, last.snapshot_id).change
@@ -294,7 +294,7 @@ def test_a_redacted_page_has_no_values_names_and_secrets_of_changes(show: Show, 
     of = words["tables"][f"snapshot:{s.snapshots[-1].snapshot_id}"]
     assert {"changes", f"compared:{s.snapshots[0].snapshot_id}"} <= set(of)
     sent = json.dumps(of)
-    assert "+1 file" in sent and "otterzq" not in sent and "hunter2zq" not in sent
+    assert "+1 data file" in sent and "otterzq" not in sent and "hunter2zq" not in sent
     if kinds != ("names",):
         assert "walruszq" not in sent
     if kinds != ("values",):
