@@ -124,6 +124,72 @@ def test_groups_are_selected_by_bytes() -> None:
     assert s.maintenance().rewrite_data_files(max_file_group_input_files=1).groups["files"].to_pylist() == [1]
 
 
+def test_partial_progress_commits_groups_in_turn() -> None:
+    s = sized(*([10] for _ in range(11)))
+    options: dict[str, Any] = {"rewrite_all": True, "max_file_group_size_bytes": 10 * MB}
+    whole = s.maintenance().rewrite_data_files(**options, partial_progress_max_commits=3)
+    assert (len(whole.groups), len(whole.commits)) == (11, 1)  # without effect unless it is enabled
+    assert "commit" not in whole.text
+    partly = {**options, "partial_progress_enabled": True, "max_concurrent_file_group_rewrites": 1}
+    plan = s.maintenance().rewrite_data_files(**partly, partial_progress_max_commits=3)
+    assert plan.text.startswith("11 data files of 11 (110.0 MiB) in 11 groups and 3 commits become")
+    rows = plan.commits.to_pylist()
+    assert [(r["first_group"], r["last_group"], r["files"], r["added_files"]) for r in rows] == [
+        (1, 4, 4, 4),
+        (5, 8, 4, 4),
+        (9, 11, 3, 3),
+    ]
+    assert plan.to_dict()["commits"] == rows
+    assert "Commits" in repr(plan) and "5 to 8" in repr(plan)
+    assert plan.calls[0].code.endswith("'partial-progress.max-commits', '3'))")
+    assert not any("Spark rewrites" in note or "expects" in note for note in plan.notes)
+    before = set(s.inspect.files.arrow()["file_path"].to_pylist())
+    files = plan.files.to_pylist()
+    for done in range(4):
+        after = plan.after(done)
+        assert len(after.snapshots) == len(s.snapshots) + done
+        assert after.count() == s.count()
+        left = before & set(after.inspect.files.arrow()["file_path"].to_pylist())
+        last = rows[done - 1]["last_group"] if done else 0
+        assert left == {r["file_path"] for r in files if r["group"] > last}
+    assert plan.after(3) is plan.table
+    with pytest.raises(OptionError, match="the plan has 3 commits"):
+        plan.after(4)
+    with pytest.raises(OptionError, match="partial-progress"):
+        s.maintenance().rewrite_data_files(partial_progress_enabled=True, partial_progress_max_commits=0)
+
+
+def test_commits_that_java_counts_as_failed() -> None:
+    s = sized(*([10] for _ in range(11)))
+    options: dict[str, Any] = {"rewrite_all": True, "max_file_group_size_bytes": 10 * MB}
+    options["partial_progress_enabled"] = True
+    plan = s.maintenance().rewrite_data_files(**options)  # 10 commits at most, so two groups per commit
+    assert plan.commits["groups"].to_pylist() == [2, 2, 2, 2, 2, 1]
+    assert "The procedure expects 10 commits but makes 6, and reports the other 4 as failed in its log." in plan.notes
+    assert any(note.startswith("Spark rewrites 5 groups at the same time") for note in plan.notes)
+    options["partial-progress.max-failed-commits"] = 3  # Iceberg's own spelling is taken, too
+    strict = s.maintenance().rewrite_data_files(**options)
+    assert any(note.endswith("the other 4 as failed and fails after all commits.") for note in strict.notes)
+
+
+def test_partial_progress_drops_dangling_deletes_last(tmp_path: Path) -> None:
+    properties = {"write.delete.mode": "merge-on-read"}
+    columns = {"id": "long", "k": "string"}
+    lab = ix.create(tmp_path / "t", columns, partition_by="k", format_version=2, properties=properties)
+    lab.append({"id": [1, 2, 3, 4], "k": ["a", "a", "b", "b"]})
+    lab.delete("id in (1, 3)")
+    plan = lab.maintenance().rewrite_data_files(
+        rewrite_all=True,
+        remove_dangling_deletes=True,
+        partial_progress_enabled=True,
+        use_starting_sequence_number=False,
+    )
+    assert (len(plan.commits), plan.removed_delete_files) == (2, 2)
+    counts = [len(plan.after(n).inspect.delete_files.arrow()) for n in range(3)]
+    assert counts[0] == 2 and counts[2] == 0
+    assert [plan.after(n).count() for n in range(3)] == [2, 2, 2]
+
+
 def test_each_threshold_has_its_source() -> None:
     s = sized([1], write__target_file_size_bytes="1000")
     reasons = s.maintenance().rewrite_data_files(min_input_files=3).reasons

@@ -243,6 +243,34 @@ def test_data_files_are_rewritten_as_planned(tables: Warehouse, name: str, optio
         assert table.refresh().count() == table.count()
 
 
+@pytest.mark.parametrize("concurrent", [1, 5])
+def test_groups_are_committed_as_planned(tables: Warehouse, concurrent: int) -> None:
+    folder = tables.path("v1_plain")
+    with restored(folder):
+        table = ix.open(folder)
+        least = int(table.inspect.files.arrow()["file_size_in_bytes"].to_numpy().min())
+        plan = table.maintenance().rewrite_data_files(
+            rewrite_all=True, max_file_group_size_bytes=least, partial_progress_enabled=True,
+            partial_progress_max_commits=2, max_concurrent_file_group_rewrites=concurrent,
+        )  # fmt: skip
+        assert len(plan.groups) > 2
+        assert len(plan.commits) == 2
+        before = {s.snapshot_id for s in table.snapshots}
+        row = call(tables, plan.calls[0].code)[0].asDict()
+        assert row["rewritten_data_files_count"] == plan.rewritten_data_files
+        new = table.refresh()
+        made = [s for s in sorted(new.snapshots, key=lambda s: s.sequence_number) if s.snapshot_id not in before]
+        made.sort(key=lambda s: s.timestamp_ms)
+        assert len(made) == len(plan.commits)
+        if concurrent > 1:  # the groups of the commits differ from run to run
+            return
+        summaries = [s.summary or {} for s in made]
+        assert [int(s["deleted-data-files"]) for s in summaries] == plan.commits["files"].to_pylist()
+        assert [int(s["added-data-files"]) for s in summaries] == plan.commits["added_files"].to_pylist()
+        for done, snapshot in enumerate(made, 1):
+            assert _live(plan.after(done)) == _live(new.at(snapshot.snapshot_id))
+
+
 @pytest.mark.parametrize(("name", "options"), DELETES)
 def test_deletes_are_rewritten_as_planned(tables: Warehouse, name: str, options: dict[str, Any]) -> None:
     folder = tables.path(name)

@@ -202,7 +202,9 @@ class Maintenance(Generic[T]):
             ``max_file_size_bytes``, ``min_input_files``, ``rewrite_all``, ``max_file_group_size_bytes``,
             ``max_file_group_input_files``, ``rewrite_job_order``, ``delete_file_threshold``,
             ``delete_ratio_threshold``, ``max_files_to_rewrite``, ``output_spec_id``, ``remove_dangling_deletes``,
-            ``use_starting_sequence_number``; for ``"sort"`` also ``compression_factor``.
+            ``use_starting_sequence_number``, ``partial_progress_enabled``, ``partial_progress_max_commits``,
+            ``partial_progress_max_failed_commits``, ``max_concurrent_file_group_rewrites``; for ``"sort"`` also
+            ``compression_factor``.
 
         Raises
         ------

@@ -7,8 +7,8 @@ Java: ``BinPackRewriteFilePlanner``, ``SparkShufflingDataRewritePlanner``, ``Spa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import Strings, build
 from iceexplore.arrow import compute as pc
-from iceexplore.commits import Change, CommitWriter, Sandbox, find_files, merged_groups
+from iceexplore.commits import Change, CommitWriter, Sandbox, find_files, merged_groups, start_sandbox
 from iceexplore.doctor.maintenance._dangling import dangling, dropped_by_commit, removes_dangling
 from iceexplore.doctor.maintenance._files import contradictions, strict
 from iceexplore.doctor.maintenance._grouped_plan import GroupedPlan
@@ -32,7 +32,7 @@ from iceexplore.doctor.maintenance._size_based import (
     packed,
     summed,
 )
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, whole_number_of
 from iceexplore.expressions import FilterLike, expression_sql
 from iceexplore.graph import TableState, amount, human_bytes
 from iceexplore.manifests import EntryBatch, bool_array, concat_batches, whole
@@ -64,9 +64,11 @@ Strategy = Literal["binpack", "sort"]
 
 _OPTIONS = (
     *SIZE_OPTIONS, "delete-file-threshold", "delete-ratio-threshold", "max-files-to-rewrite", "output-spec-id",
-    "remove-dangling-deletes", "use-starting-sequence-number",
+    "remove-dangling-deletes", "use-starting-sequence-number", "partial-progress.enabled",
+    "partial-progress.max-commits", "partial-progress.max-failed-commits", "max-concurrent-file-group-rewrites",
 )  # fmt: skip
 _INT_MAX = 2**31 - 1
+_SHOWN_COMMITS = 20
 #: The accuracies, by whether there may be more files and whether there may be fewer.
 _ACCURACY: dict[tuple[bool, bool], Accuracy] = {
     (False, False): "exactly", (True, False): "at least", (False, True): "at most", (True, True): "about",
@@ -101,7 +103,10 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
     candidates
         The number of data files that pass the filter.
     removed_delete_files
-        The number of deletion vectors and dangling deletes that the commit removes (``removed_delete_files_count``).
+        The number of deletion vectors and dangling deletes that are removed (``removed_delete_files_count``).
+    commits
+        A row per commit of groups: several with ``partial-progress.enabled``, otherwise one. An Arrow table: ``commit``
+        (from 1), ``groups``, ``first_group``, ``last_group``, ``files``, ``bytes`` and ``added_files``.
     accuracy
         The accuracy of the number of new files: ``exactly``, as far as metadata shows; ``at least``, because rows of
         files
@@ -115,6 +120,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
 
     strategy: Strategy = "binpack"
     removed_delete_files: int = 0
+    commits: pa.Table = field(repr=False)
     _tasks: FileTasks
     _groups: _Groups
     _dangling: tuple[str, ...] = ()
@@ -156,9 +162,10 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
             return f"none of {amount(self.candidates, 'data file')} is rewritten"
         about = "" if self.accuracy == "exactly" else f"{self.accuracy} "
         removed = f"; {amount(self.removed_delete_files, 'delete')} removed" if self.removed_delete_files else ""
+        several = f" and {amount(len(self.commits), 'commit')}" if len(self.commits) > 1 else ""
         return (
             f"{amount(self.rewritten_data_files, 'data file')} of {self.candidates:,} "
-            f"({human_bytes(self.rewritten_bytes)}) in {amount(len(self.groups), 'group')} become "
+            f"({human_bytes(self.rewritten_bytes)}) in {amount(len(self.groups), 'group')}{several} become "
             f"{about}{amount(self.added_data_files, 'file')}{removed}"
         )
 
@@ -193,18 +200,51 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
             "rewritten_bytes": self.rewritten_bytes,
             "added_data_files": self.added_data_files,
             "removed_delete_files": self.removed_delete_files,
+            "commits": build.to_pylist(self.commits),
         }
 
     def _tables(self) -> tuple[CardTable, ...]:
-        return (group_table(self.groups, ("why", "added_files")),)
+        groups = group_table(self.groups, ("why", "added_files"))
+        return (groups, _commit_table(self.commits)) if len(self.commits) > 1 else (groups,)
+
+    def after(self, commits: int) -> T:
+        """Return the simulated table after the first commits; `table` is the one after all.
+
+        Raises
+        ------
+        OptionError
+            The plan has fewer commits.
+        """
+        whole_number_of("commits", commits, 0)
+        if commits > len(self.commits):
+            raise OptionError(f"commits={commits}: the plan has {amount(len(self.commits), 'commit')}")
+        if commits == len(self.commits):
+            return self.table
+        sandbox = start_sandbox(self.state)
+        self._commit_first(sandbox, commits)
+        return self.wrap(sandbox)
 
     def _commit(self, sandbox: Sandbox) -> None:
-        sandbox.commit(self._change)
+        self._commit_first(sandbox, len(self.commits))
 
-    def _change(self, writer: CommitWriter) -> Change:
-        """Return the rewrite as a change with synthetic files: delete files are read, but no data."""
+    def _commit_first(self, sandbox: Sandbox, commits: int) -> None:
+        for row in build.to_pylist(self.commits.slice(0, commits)):
+            last = row["commit"] == len(self.commits)
+            start, stop = np.searchsorted(self._groups.group, [row["first_group"] - 1, row["last_group"]]).tolist()
+            sandbox.commit(partial(self._change, start, stop, self._dangling if last else ()))
+
+    def _change(self, start: int, stop: int, dangling: tuple[str, ...], writer: CommitWriter) -> Change:
+        """Return the rewrite of some of the files as a change with synthetic files: deletes are read, but no data.
+
+        Parameters
+        ----------
+        start, stop
+            The range of the files, by group.
+        dangling
+            Delete files to remove.
+        """
         state = writer.base
-        mine = self._tasks.take(build.array(self._groups.rows))
+        mine = self._tasks.take(build.array(self._groups.rows[start:stop]))
         names = whole(mine.files.entries["location"])
         listed = build.to_pylist(names)
         found, _ = find_files(state, listed, stats=True)
@@ -212,8 +252,8 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         positions = deleted_positions(state, mine.files, mine.matched)
         # New files stay in the partitions of the old ones; a group of files of other specs has several.
         place = partition_codes(mine.files)
-        order = np.lexsort((place, self._groups.group))
-        group, place = self._groups.group[order], place[order]
+        order = np.lexsort((place, self._groups.group[start:stop]))
+        group, place = self._groups.group[start:stop][order], place[order]
         begins = np.ones(len(order), dtype=np.bool_)
         begins[1:] = (group[1:] != group[:-1]) | (place[1:] != place[:-1])
         part, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
@@ -226,8 +266,8 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
             "replace",
             added,
             remove_data=tuple(listed),
-            remove_deletes=self._dangling,
-            base_snapshot_id=None if state.snapshot is None else state.snapshot.snapshot_id,
+            remove_deletes=dangling,
+            base_snapshot_id=None if self.state.snapshot is None else self.state.snapshot.snapshot_id,
             isolation="snapshot",
             conflict_files=frozenset(listed),
         )
@@ -276,6 +316,7 @@ def plan_rewrite_data_files(
         reading, tasks, groups, sequence, where, dangling_too=given.flag("remove-dangling-deletes")
     )
     sql = expression_sql(scan.filter.expression) if where is not None else None
+    commits, progress = _commits(given, groups, spread)
     return RewriteDataFilesPlan(
         state=state,
         wrap=wrap,
@@ -291,11 +332,12 @@ def plan_rewrite_data_files(
                 options=given.sql(),
             ),
         ),
-        notes=(*scan.notes, *_notes(given, groups), *contradictions(reading)),
+        notes=(*scan.notes, *_notes(given, groups), *progress, *contradictions(reading)),
         strategy=strategy,
         groups=_group_table(state, tasks, groups, rules, spread),
         candidates=len(tasks),
         removed_delete_files=removed,
+        commits=commits,
         accuracy=spread.accuracy,
         _tasks=tasks,
         _groups=groups,
@@ -544,6 +586,77 @@ def _notes(options: ProcedureOptions, groups: _Groups) -> list[str]:
     if "max-file-group-input-files" in options.given:
         notes.append("Iceberg 1.11 and earlier refuse the option max-file-group-input-files.")
     return notes
+
+
+def _commits(options: ProcedureOptions, groups: _Groups, spread: _Spread) -> tuple[pa.Table, list[str]]:
+    """Return the commits of the groups, and notes about them (``RewriteDataFilesSparkAction``, ``BaseCommitService``).
+
+    With partial progress, every so many completed groups are committed that there are at most ``max-commits``.
+
+    Raises
+    ------
+    OptionError
+        An option is not a number that Spark's procedure takes.
+    """
+    count = len(groups.count)
+    partly = options.flag("partial-progress.enabled")
+    most = options.number("partial-progress.max-commits", 10, most=_INT_MAX) if partly else 1
+    failures = options.number_if_given("partial-progress.max-failed-commits", most, least=-_INT_MAX, most=_INT_MAX)
+    parallel = options.number_if_given("max-concurrent-file-group-rewrites", 5, most=_INT_MAX)
+    each = max(1, -(-count // most))
+    first = np.arange(0, count, each)
+    last = np.minimum(first + each, count)
+    table = build.table(
+        {
+            "commit": np.arange(1, len(first) + 1),
+            "groups": last - first,
+            "first_group": first + 1,
+            "last_group": last,
+            "files": np.add.reduceat(groups.count, first) if count else groups.count,
+            "bytes": np.add.reduceat(groups.size, first) if count else groups.size,
+            "added_files": np.add.reduceat(spread.files, first) if count else spread.files,
+        }
+    )
+    if not partly or not count:
+        return table, []
+    notes = []
+    if len(first) > 1 and parallel > 1:
+        notes.append(
+            f"Spark rewrites {parallel} groups at the same time and commits complete ones: which groups are in which "
+            "commit can differ from run to run. With max_concurrent_file_group_rewrites=1 they are as planned."
+        )
+    # Java expects min(groups, max-commits) commits, but full commits can need fewer.
+    uncounted = min(count, most) - len(first)
+    if uncounted > 0:
+        says = "and fails after all commits" if uncounted > failures else "in its log"
+        notes.append(
+            f"The procedure expects {min(count, most):,} commits but makes {len(first):,}, and reports the other "
+            f"{uncounted:,} as failed {says}."
+        )
+    return table, notes
+
+
+def _commit_table(commits: pa.Table) -> CardTable:
+    rows = build.to_pylist(commits.slice(0, _SHOWN_COMMITS))
+    names = ("commit", "groups", "files", "size", "new files")
+    return CardTable(
+        "Commits",
+        names,
+        tuple(
+            (
+                str(row["commit"]),
+                f"{row['first_group']:,} to {row['last_group']:,}" if row["groups"] > 1 else f"{row['first_group']:,}",
+                f"{row['files']:,}",
+                human_bytes(row["bytes"]),
+                f"{row['added_files']:,}",
+            )
+            for row in rows
+        ),
+        note=f"the first {_SHOWN_COMMITS} of {len(commits):,}; plan.commits has all"
+        if len(commits) > len(rows)
+        else "",
+        right=frozenset({0, 2, 3, 4}),
+    )
 
 
 _RULES = ("number of files", "bytes", "deletes", "delete ratio")

@@ -56,7 +56,7 @@ class ProcedureOptions:
     Parameters
     ----------
     given
-        Values by name; underscores in names count as hyphens.
+        Values by name; underscores in names count as hyphens or dots.
     known
         The names of the procedure's options.
     properties
@@ -76,7 +76,11 @@ class ProcedureOptions:
     """
 
     def __init__(self, given: Mapping[str, object], known: tuple[str, ...], properties: Mapping[str, str]) -> None:
-        self.given = {name.replace("_", "-"): _text(value) for name, value in given.items() if value is not None}
+        spelled = {name.replace(".", "-"): name for name in known}
+        names = {name: name.replace("_", "-").replace(".", "-") for name in given}
+        self.given = {
+            spelled.get(names[name], names[name]): _text(value) for name, value in given.items() if value is not None
+        }
         self.properties = properties
         self.thresholds: list[Threshold] = []
         for name in self.given:
@@ -113,9 +117,9 @@ class ProcedureOptions:
         self.thresholds.append(Threshold(name, str(value), source if text is None else origin, shown))
         return value
 
-    def number_if_given(self, name: str, default: int) -> int:
-        """Return a whole number of at least 1; it counts as a threshold only if it was given."""
-        return self.number(name, default) if name in self.given else default
+    def number_if_given(self, name: str, default: int, *, least: int = 1, most: int = _LONG_MAX) -> int:
+        """Return a whole number, by default of at least 1; it counts as a threshold only if it was given."""
+        return self.number(name, default, least=least, most=most) if name in self.given else default
 
     def ratio(self, name: str, default: float, *, most: float = 1.0) -> float:
         """Return a number above 0 and up to a limit.
