@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iceexplore.manifests._batch import EntryBatch, concat_batches, stats_type
-from iceexplore.manifests._manifest import Manifest
+from iceexplore.manifests._manifest import Manifest, joined_stats
 from iceexplore.manifests._manifest_dv import (
     decode_manifest_dv,
     encode_manifest_dv,
@@ -49,6 +49,7 @@ __all__ = [
     "concat_batches",
     "decode_manifest_dv",
     "encode_manifest_dv",
+    "joined_stats",
     "live",
     "manifest_dv_form",
     "manifest_entry",

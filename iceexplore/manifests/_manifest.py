@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray
+from iceexplore.arrow import AnyArray, AnyListArray
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError, Problem, Problems, problem
 from iceexplore.manifests._manifest_dv import manifest_dvs
@@ -37,7 +37,7 @@ from iceexplore.manifests.model._reader_schema import ReaderSchema
 from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import Dialect, Type
 
-__all__ = ["Manifest"]
+__all__ = ["Manifest", "joined_stats"]
 
 #: For files with at most this many rows, the rows are also cached as Python values.
 _FEW_ROWS = 1_000
@@ -261,6 +261,13 @@ class Manifest:
         """
         return map_columns(self._pairs())
 
+    @property
+    def stat_values(self) -> int | None:
+        """The number of values in the statistics of v1 to v3; None for V4, where they are columns."""
+        if self._typed is not None:
+            return None
+        return sum(len(cast(AnyListArray, whole(column)).values) for column in self._pairs().columns)
+
     def stat_field_ids(self) -> list[int]:
         """Return the ids of the columns (V4: and expressions) that have any statistics."""
         return field_ids(self._pairs()) if self._typed is None else self._typed.field_ids()
@@ -395,3 +402,26 @@ class Manifest:
             return None
         # If the file has changed since, its columns would not align with the entries.
         return part.table if part.table.num_rows == self.stored_rows else None
+
+
+def joined_stats(manifests: Sequence[Manifest]) -> Iterator[tuple[Sequence[int], ColumnStats]]:
+    """Yield statistics like `Manifest.stats_blocks`, with the entries of several manifests of a table concatenated.
+
+    Decoding many small manifests one by one takes several times as long. When all have been yielded, contradictions are
+    reported for each manifest, as `Manifest.stats_blocks` does. No manifest may have statistics as columns
+    (`Manifest.stat_values`).
+    """
+    found: list[tuple[int, int, Contradiction, npt.NDArray[np.int64]]] = []
+    starts = np.cumsum([0, *map(len, manifests)])
+
+    def note(field_id: int, what: Contradiction, entries: npt.NDArray[np.int64]) -> None:
+        of = np.searchsorted(starts, entries, side="right") - 1
+        numbers, firsts = np.unique(of, return_index=True)
+        for number, rows in zip(numbers.tolist(), np.split(entries, firsts[1:]), strict=True):
+            found.append((number, field_id, what, rows - starts[number]))
+
+    pairs = pa.concat_tables([one._pairs() for one in manifests]).combine_chunks()
+    types = manifests[0]._meaning.types
+    yield from MapStats(pairs, note).blocks({i: types.get(i) for i in field_ids(pairs)})
+    for number, field_id, what, rows in sorted(found, key=lambda item: item[:2]):
+        manifests[number]._note_contradiction(field_id, what, rows)

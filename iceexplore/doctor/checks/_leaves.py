@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,16 @@ from iceexplore.doctor.checks._avro_schema import schema_problems
 from iceexplore.doctor.examination._examination import ColumnBounds, Examination
 from iceexplore.doctor.model._hits import Hits
 from iceexplore.errors import Problem, Problems, problem
-from iceexplore.manifests import ColumnStats, ContentType, Manifest, live, whole
+from iceexplore.manifests import ColumnStats, ContentType, Manifest, joined_stats, live, whole
 from iceexplore.metadata import PrimitiveType
 from iceexplore.storage import canonical
 
 __all__ = ["check_leaves", "plain_keys"]
 
 _PARTS = frozenset({"entries", "partition", "stats"})
+#: The maximum number of manifests whose statistics are decoded together, and of values in them.
+_MOST_MANIFESTS = 256
+_MOST_TOGETHER = 200_000
 #: The modes of codes that concern a manifest as a whole.
 _OF_MANIFESTS: dict[str, tuple[int, ...]] = {"file-missing": (2,), "file-truncated": (78,)}
 
@@ -34,30 +37,32 @@ def check_leaves(examination: Examination) -> None:
     listed: dict[str, tuple[int, ...]] = {}
     current = None if state.snapshot is None else state.snapshot.snapshot_id
     bare = _Bare()
-    for leaf, snapshots in looking.leaves(_PARTS):
-        key = canonical(leaf.location)
-        listed[key] = tuple(dict.fromkeys((*listed.get(key, ()), *snapshots)))
-        for item in leaf.untrue_claims():
-            late.add(item)
-        measured = np.zeros(len(leaf), bool)
-        data = _data_with_rows(leaf)
-        shown = current in snapshots
-        for ids, stats in leaf.stats_blocks(leaf.stat_field_ids()):
-            # decoding reports bounds the wrong way round and more nulls than values
-            for item in _damaged(leaf, ids, stats):
+    for batch in _batches(looking.leaves(_PARTS)):
+        for leaf, snapshots in batch:
+            key = canonical(leaf.location)
+            listed[key] = tuple(dict.fromkeys((*listed.get(key, ()), *snapshots)))
+            problems = (*schema_problems(leaf, state.metadata), *plain_keys(leaf), *_unsorted(leaf))
+            for item in (*leaf.untrue_claims(), *_headers(leaf, state.metadata.requires_snapshot_parts), *problems):
                 late.add(item)
+        leaves = [leaf for leaf, _ in batch]
+        starts = np.cumsum([0, *map(len, leaves)])
+        data = np.concatenate([_data_with_rows(leaf) for leaf in leaves])
+        shown = np.repeat([current in snapshots for _, snapshots in batch], np.diff(starts))
+        measured = np.zeros(len(data), bool)
+        damaged: list[tuple[int, Problem]] = []
+        for ids, stats in _stats_of(leaves):
+            # decoding reports bounds the wrong way round and more nulls than values
+            damaged += _damaged(leaves, starts, ids, stats)
             for values in (stats.value_count, stats.column_size, stats.lower_raw, stats.upper_raw):
-                measured |= np.asarray(values.is_valid()).reshape(len(ids), len(leaf)).any(axis=0)
-            if shown:
-                _count_bounds(examination.metrics, ids, stats, data)
-        for item in _headers(leaf, state.metadata.requires_snapshot_parts):
+                measured |= np.asarray(values.is_valid()).reshape(len(ids), len(data)).any(axis=0)
+            if shown.any():
+                _count_bounds(examination.metrics, ids, stats, data & shown)
+        for _, item in sorted(damaged, key=lambda found: found[0]):
             late.add(item)
-        for item in (*schema_problems(leaf, state.metadata), *plain_keys(leaf), *_unsorted(leaf)):
-            late.add(item)
-        bare.see(leaf, data, measured)
-        if shown:
-            examination.metrics.files += int(data.sum())
-            examination.metrics.bare += int((data & ~measured).sum())
+        for leaf, start, stop in zip(leaves, starts[:-1], starts[1:], strict=True):
+            bare.see(leaf, data[start:stop], measured[start:stop])
+        examination.metrics.files += int((data & shown).sum())
+        examination.metrics.bare += int((data & shown & ~measured).sum())
     roots = {canonical(root.location): (snapshot,) for snapshot, root in examination.roots.items()}
     known = {(f.code, f.where, f.field) for f in examination.findings}
     cleaned_up = _cleaned_up(examination, {canonical(i.where) for i in late if i.code == "file-missing"})
@@ -74,6 +79,36 @@ def check_leaves(examination: Examination) -> None:
         places = [canonical(location) for location, _ in hits.entries]
         affected = dict.fromkeys(snapshot for place in places for snapshot in listed.get(place, ()))
         examination.report(item, snapshots=affected, hits=hits)
+
+
+_Listed = tuple[Manifest, tuple[int, ...]]
+
+
+def _batches(leaves: Iterable[_Listed]) -> Iterator[list[_Listed]]:
+    """Yield manifests in order, with small ones of v1 to v3 together: decoding statistics one by one takes longer."""
+    batch: list[_Listed] = []
+    total = 0
+    for one in leaves:
+        values = one[0].stat_values
+        if values is None or values > _MOST_TOGETHER:
+            if batch:
+                yield batch
+            batch, total = [], 0
+            yield [one]
+            continue
+        if batch and (total + values > _MOST_TOGETHER or len(batch) == _MOST_MANIFESTS):
+            yield batch
+            batch, total = [], 0
+        batch.append(one)
+        total += values
+    if batch:
+        yield batch
+
+
+def _stats_of(leaves: Sequence[Manifest]) -> Iterator[tuple[Sequence[int], ColumnStats]]:
+    if len(leaves) == 1:
+        return leaves[0].stats_blocks(leaves[0].stat_field_ids())
+    return joined_stats(leaves)
 
 
 def plain_keys(manifest: Manifest) -> Iterator[Problem]:
@@ -108,26 +143,50 @@ def _cleaned_up(examination: Examination, gone: set[str]) -> set[str]:
     return out
 
 
-def _damaged(leaf: Manifest, ids: Sequence[int], stats: ColumnStats) -> Iterator[Problem]:
+def _damaged(
+    leaves: Sequence[Manifest], starts: npt.NDArray[np.int64], ids: Sequence[int], stats: ColumnStats
+) -> Iterator[tuple[int, Problem]]:
     """Check for bounds (125, 128) that are not values of their column's type.
 
     Some writers recorded bounds of lists, which no reader uses.
+
+    Parameters
+    ----------
+    starts
+        The first row of each manifest in the concatenated entries, followed by their number.
+
+    Yields
+    ------
+    tuple
+        The number of the manifest in `leaves`, and the problem.
     """
     if not isinstance(stats.type, PrimitiveType):
         return
+    rows = int(starts[-1])
     for field, damaged, raw in (
         ("125 lower_bounds", stats.lower_damaged, stats.lower_raw),
         ("128 upper_bounds", stats.upper_damaged, stats.upper_raw),
     ):
         hit = np.flatnonzero(np.asarray(pc.fill_null(damaged, False)))
-        if not len(hit):
-            continue
-        column = ids[int(hit[0]) // len(leaf)]
-        at = np.asarray(leaf.entries["ordinal"])[np.unique(hit % len(leaf))]
-        place = f"{leaf.location}#entry {leaf.entries['ordinal'][int(hit[0]) % len(leaf)].as_py()}"
-        text = f"A bound of column {column} cannot be decoded as {stats.type}: readers fail, or prune by a wrong value."
-        found = f"0x{(raw[int(hit[0])].as_py() or b'')[:20].hex()}"
-        yield problem("value-undecodable", place, text, field=field, found=found, expected=stats.type, entries=at)
+        of = np.searchsorted(starts, hit % rows, side="right") - 1 if len(hit) else hit
+        for number in np.unique(of).tolist():
+            leaf, mine = leaves[number], hit[of == number]
+            column, ordinals = ids[int(mine[0]) // rows], np.asarray(leaf.entries["ordinal"])
+            places = mine % rows - starts[number]
+            means = "readers fail, or prune by a wrong value"
+            text = f"A bound of column {column} cannot be decoded as {stats.type}: {means}."
+            yield (
+                number,
+                problem(
+                    "value-undecodable",
+                    f"{leaf.location}#entry {ordinals[places[0]]}",
+                    text,
+                    field=field,
+                    found=f"0x{(raw[int(mine[0])].as_py() or b'')[:20].hex()}",
+                    expected=stats.type,
+                    entries=ordinals[np.unique(places)],
+                ),
+            )
 
 
 def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
