@@ -662,11 +662,17 @@ class ViewSimulation(View):
         ------
         RuleError
             ``view-one-sql-per-dialect``: the current version has SQL of the dialect; ``view-columns``.
+        CommitConflictError
+            ``view-unchanged``: another writer has replaced the query meanwhile, which the new SQL does not express.
         """
         texts = ix.commits.given_sql(sql)
+        current = self._sandbox.state.version
+        expected = {} if current is None else {r.dialect or "": r.sql or "" for r in current.sql}
 
         def change(document: Mapping[str, Any], timestamp_ms: int) -> dict[str, Any]:
-            return ix.commits.add_view_dialects(document, texts, _summary(summary), timestamp_ms=timestamp_ms)
+            return ix.commits.add_view_dialects(
+                document, texts, _summary(summary), timestamp_ms=timestamp_ms, expected=expected
+            )
 
         return self._commit(change, "add_dialects", timestamp)
 

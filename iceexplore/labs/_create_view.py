@@ -151,7 +151,7 @@ def _create_in_rest(
         where = f"catalog {getattr(catalog, 'name', '')}"
         if kind in ("ViewAlreadyExistsError", "TableAlreadyExistsError"):
             raise CatalogError(f"{where} already has a table or view {name}; ix.open_view(...) opens a view") from e
-        if kind == "NoSuchNamespaceError":
+        if "NoSuchNamespace" in f"{kind} {e}":
             raise CatalogError(
                 f"{where} has no namespace for {name}; create it with catalog.create_namespace(...)"
             ) from e

@@ -80,7 +80,7 @@ def _stored(given: SchemaLike) -> Schema | None:
     if isinstance(given, Schema):
         return parse_schema(schema_to_json(given))
     if isinstance(given, Mapping) and isinstance(given.get("fields"), list):
-        json: Any = dict(given)
+        json: Any = {"type": "struct", "schema-id": 0, **given}
     elif type(given).__module__ == "pyiceberg.schema" and hasattr(given, "model_dump"):
         json = given.model_dump(mode="json")
     else:

@@ -20,6 +20,7 @@ from iceexplore.errors import (
     texts_of,
 )
 from iceexplore.metadata import schema_to_json
+from iceexplore.render import escape
 from iceexplore.views import (
     HISTORY_PROPERTY,
     ViewMetadata,
@@ -31,8 +32,8 @@ from iceexplore.views import (
 __all__ = [
     "DROP_DIALECT_PROPERTY",
     "Json",
-    "committable_view",
     "add_view_dialects",
+    "committable_view",
     "last_time_of",
     "new_view_document",
     "replace_view_version",
@@ -180,14 +181,25 @@ def replace_view_version(
 
 
 def add_view_dialects(
-    document: Mapping[str, Any], sql: Mapping[str, str], summary: Mapping[str, str], **how: Any
+    document: Mapping[str, Any],
+    sql: Mapping[str, str],
+    summary: Mapping[str, str],
+    *,
+    timestamp_ms: int,
+    expected: Mapping[str, str] | None = None,
 ) -> Json:
     """Return the document with a new version that has the current one's SQL and that of further dialects.
+
+    Parameters
+    ----------
+    expected
+        The SQL of the version that the new texts translate, by dialect.
 
     Raises
     ------
     RuleError
-        ``view-one-sql-per-dialect``: the current version has SQL of this dialect. Others as for `replace_view_version`.
+        ``view-one-sql-per-dialect``: the current version has SQL of this dialect. ``view-unchanged``: it has not the
+        expected SQL. Others as for `replace_view_version`.
     UnsupportedError
         The current version has representations of unknown types, or several defaults, which cannot be copied.
     """
@@ -197,15 +209,21 @@ def add_view_dialects(
     if schema is None:
         raise FormatError("the current version has no schema", field="schema-id", code="view-invalid")
     kinds = sorted({r.type for r in current.representations if r.type != "sql"})
+    if len({(current.catalog_of(r), current.namespace_of(r)) for r in current.representations}) > 1:
+        kinds = ["SQL with different defaults"]
     if kinds:
-        raise UnsupportedError(f"the current version has representations that cannot be copied: {', '.join(kinds)}")
+        shown = escape.shorten(", ".join(kinds), 100)
+        raise UnsupportedError(f"the current version has representations that cannot be copied: {shown}")
     stored = {r.dialect or "": r.sql or "" for r in current.sql}
+    if expected is not None and stored != dict(expected):
+        raise RuleError("view-unchanged", "the query that the new dialects express is not the current one any more")
     known = {name.lower() for name in stored}
     twice = next((name for name in sql if name.lower() in known), None)
     if twice is not None:
-        raise RuleError("view-one-sql-per-dialect", f"the view has SQL for {twice!r}: replace() gives it another query")
+        found = escape.shorten(twice, 60)
+        raise RuleError("view-one-sql-per-dialect", f"the view has SQL for {found!r}: replace() changes it")
     query = ViewQuery({**stored, **sql}, schema, current.catalog_of(), current.namespace_of() or (), summary)
-    return replace_view_version(document, query, **how)
+    return replace_view_version(document, query, timestamp_ms=timestamp_ms)
 
 
 def rollback_view(document: Mapping[str, Any], version_id: int, *, timestamp_ms: int) -> Json:
@@ -356,9 +374,10 @@ def _check_dialects(before: ViewVersion | None, after: ViewVersion | None) -> No
     assert after is not None
     lost = [name for name in before.dialects if after.representation(name) is None]
     if lost:
+        shown = ", ".join(escape.shorten(name, 60) for name in lost[:5])
         raise RuleError(
             "view-dialects-kept",
-            f"version {after.version_id} has no SQL for {', '.join(lost)}, which version {before.version_id} has, so "
+            f"version {after.version_id} has no SQL for {shown}, which version {before.version_id} has, so "
             f"engines of this dialect could not read the view: give SQL for each dialect, or set the property "
             f"{DROP_DIALECT_PROPERTY} to 'true'",
         )

@@ -12,6 +12,7 @@ from iceexplore.commits.added_files._from_records import refuse_half_characters
 from iceexplore.commits.view_commits._columns import view_columns
 from iceexplore.errors import OptionError, Problems, RuleError, mapping_of, text_of, texts_of
 from iceexplore.metadata import Schema
+from iceexplore.render import escape
 from iceexplore.views import (
     ALL_COLUMNS,
     Representation,
@@ -145,7 +146,7 @@ def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] =
     """
     if isinstance(given, str):
         if dialect is None and len(known) != 1:
-            stored = f" (the view has {', '.join(known)})" if known else ""
+            stored = f" (the view has {', '.join(map(_short, known[:5]))})" if known else ""
             raise OptionError(f"in which dialect is the SQL? give dialect='spark', or {{'spark': sql}}{stored}")
         found = {known[0] if dialect is None else text_of("dialect", dialect, "a dialect such as 'spark'"): given}
     else:
@@ -160,9 +161,9 @@ def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] =
         refuse_half_characters(name, "the dialect")
         refuse_half_characters(text, "the SQL")
         if not text.strip():
-            raise OptionError(f"the SQL for {name} is empty: give a SELECT statement")
+            raise OptionError(f"the SQL for {_short(name)} is empty: give a SELECT statement")
         if _CREATE.match(text):
-            raise OptionError(f"the SQL for {name} is a CREATE VIEW statement: give only the query after AS")
+            raise OptionError(f"the SQL for {_short(name)} is a CREATE VIEW statement: give only the query after AS")
     _refuse_twice(found)
     return {str(name): str(text) for name, text in found.items()}
 
@@ -178,7 +179,7 @@ def _refuse_twice(sql: Mapping[str, str]) -> None:
     names = [name.lower() for name in sql]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise RuleError("view-one-sql-per-dialect", f"there are several queries for the dialect {twice!r}")
+        raise RuleError("view-one-sql-per-dialect", f"there are several queries for the dialect {_short(twice)!r}")
 
 
 def given_namespace(given: NamespaceLike, what: str = "default_namespace") -> tuple[str, ...]:
@@ -216,8 +217,8 @@ def _check_columns(query: ViewQuery, schema: Schema) -> None:
         if found is not None and len(found) != len(wanted):
             raise RuleError(
                 "view-columns",
-                f"the {dialect} query returns {_listed(found)}, but the schema has {_listed(wanted)}; give schema= "
-                "with a type for each column",
+                f"the {_short(dialect)} query returns {_listed(found)}, but the schema has {_listed(wanted)}; "
+                "give schema= with a type for each column",
             )
 
 
@@ -237,16 +238,21 @@ def _kept_columns(sql: Mapping[str, str], schema: Schema | None) -> Schema:
         found = query_columns(text, dialect)
         if found is None:
             raise OptionError(
-                f"the columns of the {dialect} query cannot be known from its text: give {example}, or the view's own "
-                "with schema=v.schema"
+                f"the columns of the {_short(dialect)} query cannot be known from its text: give {example}, or "
+                "the view's own with schema=v.schema"
             )
         if [name.lower() for name in found] != wanted:
             raise OptionError(
-                f"the {dialect} query returns {_listed(found)}, but the view has {_listed(wanted)}: give {example}"
+                f"the {_short(dialect)} query returns {_listed(found)}, but the view has {_listed(wanted)}: "
+                f"give {example}"
             )
     return schema
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
+    shown = ", ".join(map(_short, names[:5])) + (" …" if len(names) > 5 else "")
     return f"{len(names)} column{'' if len(names) == 1 else 's'} ({shown})"
+
+
+def _short(name: str) -> str:
+    return escape.shorten(name, 60)

@@ -25,7 +25,14 @@ from iceexplore.commits.view_commits._document import (
 )
 from iceexplore.commits.view_commits._early_draft import adopted_form
 from iceexplore.commits.view_commits._query import ViewQuery
-from iceexplore.errors import CommitConflictError, OptionError, UnsupportedError
+from iceexplore.errors import (
+    CommitConflictError,
+    IceexploreError,
+    OptionError,
+    RuleError,
+    SnapshotNotFoundError,
+    UnsupportedError,
+)
 from iceexplore.metadata import format_ms, parse_version, to_ms
 from iceexplore.storage import VIEW, Opened, OverlayStorage, TemporaryFolder, parse_document, temporary_room
 from iceexplore.views import ViewMetadata, ViewState, open_view_state, view_state_of
@@ -179,9 +186,10 @@ class ViewSandbox:
         Raises
         ------
         CommitConflictError
-            ``view-unchanged``: another writer committed first and ``retry`` is false, or attempts ran out.
-        OptionError
-            The time is before the view's last change.
+            ``view-unchanged``: another writer committed first and ``retry`` is false, or attempts ran out. Or the rule
+            that the change would break on the state that the other writer left.
+        RuleError, OptionError, SnapshotNotFoundError
+            The change is refused; or the time is before the view's last change.
         """
         given = None if timestamp is None else to_ms(timestamp)
         with self._lock:
@@ -193,8 +201,15 @@ class ViewSandbox:
                 metadata = committable_view(known.opened.document, known.metadata_location)
                 timestamp_ms = self._time(metadata, given)
                 old = known.opened.document if self.early_draft else adopted_form(known.opened.document, view_uuid)
-                new = change(old, timestamp_ms)
+                try:
+                    new = change(old, timestamp_ms)
+                except (RuleError, OptionError, SnapshotNotFoundError) as error:
+                    if attempt == 1:
+                        raise
+                    raise _conflict(error, known) from error
                 if new == known.opened.document:
+                    if self.shared.pointer.location != known.metadata_location:
+                        continue  # nothing to do on this state, but another commit has replaced it
                     self.state = known
                     return known
                 published = self._publish(known, new, names, number, attempt)
@@ -204,12 +219,10 @@ class ViewSandbox:
                     with self.shared.lock:
                         self.records.append(done)
                     return published
-        first = self.newest()
-        at = "no version" if first.version is None else f"version {first.version.version_id}"
         advice = "refresh() shows it; then repeat the operation"
         if retry:
             advice = f"in each of {most} attempts; try again, or set commit.retry.num-retries higher"
-        raise CommitConflictError("view-unchanged", f"another commit was published first ({at} is current): {advice}")
+        raise CommitConflictError("view-unchanged", f"another commit was published first{_at(self.newest())}: {advice}")
 
     def notes(self, location: object) -> tuple[str, ...]:
         """Return notes: that this is a simulation, and where its files are."""
@@ -276,6 +289,17 @@ class ViewSandbox:
             version=parse_version(location),
             notes=self.notes(document.get("location")),
         )
+
+
+def _conflict(error: IceexploreError, known: ViewState) -> CommitConflictError:
+    """Return the error for an operation that was possible on this writer's state, but is not on the newest one."""
+    rule = error.rule if isinstance(error, RuleError) else "view-unchanged"
+    reason = str(error).removesuffix(f" [rule {rule}]")
+    return CommitConflictError(rule, f"another commit was published first{_at(known)}, and on its state: {reason}")
+
+
+def _at(state: ViewState) -> str:
+    return "" if state.version is None else f" (version {state.version.version_id} is current)"
 
 
 def encode_metadata(document: Mapping[str, Any], name: str) -> bytes:

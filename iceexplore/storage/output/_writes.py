@@ -80,11 +80,13 @@ class WriteLog:
         return len(self._items)
 
     def __repr__(self) -> str:
+        from iceexplore.render import escape
+
         lines = [self._summary()]
         writes = list(self)
         if len(writes) > _SHOWN:
             lines.append(f"  … {len(writes) - _SHOWN:,} earlier ones: to_pandas() returns all of them")
-        lines += [f"  {w.kind:<13} {w.length:>12,} B  {w.location}{_which(w)}" for w in writes[-_SHOWN:]]
+        lines += [f"  {w.kind:<13} {w.length:>12,} B  {escape.text(w.location)}{_which(w)}" for w in writes[-_SHOWN:]]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
