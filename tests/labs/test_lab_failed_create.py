@@ -11,7 +11,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import CatalogError, OptionError
-from iceexplore.labs import _open
+from iceexplore.labs import _new_place, _open
 from iceexplore.labs._catalog import CatalogRow
 from iceexplore.storage import write_new as real_write
 
@@ -23,7 +23,7 @@ def _full(*given: Any, **named: Any) -> None:
 @pytest.mark.parametrize("function", ["write_new", "replace_file"])
 def test_a_full_disk(function: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(_open, function, _full)
+        patch.setattr(_new_place if function == "write_new" else _open, function, _full)
         with pytest.raises(OptionError, match=r"cannot create a table: .*No space left"):
             ix.create(tmp_path / "a" / "b" / "t", {"id": "long"})
     assert os.listdir(tmp_path) == []
@@ -54,7 +54,7 @@ def test_the_file_is_there_and_its_folder_is_not_flushed(tmp_path: Path, monkeyp
         real_write(path, data)
         _full()
 
-    monkeypatch.setattr(_open, "write_new", write_new)
+    monkeypatch.setattr(_new_place, "write_new", write_new)
     with pytest.raises(OptionError):
         ix.create(tmp_path / "t", {"id": "long"})
     assert os.listdir(tmp_path) == []
@@ -63,11 +63,11 @@ def test_the_file_is_there_and_its_folder_is_not_flushed(tmp_path: Path, monkeyp
 def test_another_writers_table_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def first(path: str, data: bytes) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(_open, "write_new", real_write)
+            patch.setattr(_new_place, "write_new", real_write)
             ix.create(tmp_path / "t", {"theirs": "long"}).append({"theirs": [7]})
         real_write(path, data)
 
-    monkeypatch.setattr(_open, "write_new", first)
+    monkeypatch.setattr(_new_place, "write_new", first)
     with pytest.raises(OptionError, match="another writer"):
         ix.create(tmp_path / "t", {"id": "long"})
     assert ix.open(tmp_path / "t").to_arrow().to_pydict() == {"theirs": [7]}
