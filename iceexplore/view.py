@@ -615,8 +615,8 @@ class ViewSimulation(View):
             which is not needed if the view has one dialect. SQL for every dialect of the current version is needed,
             unless the property ``replace.drop-dialect.allowed`` is ``"true"``.
         schema
-            The columns, as for `create_view`; columns keep their field ids by name. By default those of the view, if
-            the query is known to return columns of the same names.
+            The columns, as for `create_view`; columns keep their field ids by name. By default those of a version with
+            the same SQL, or else those of the current version, if the query is known to return the same names.
         default_catalog, default_namespace
             For names in the SQL; by default those of the current version. None is the catalog in which the view is.
         properties

@@ -202,10 +202,11 @@ def test_arguments_of_operations() -> None:
 
 
 def test_schemas_in_every_form() -> None:
+    table = pa.table({"day": pa.array([], pa.date32()), "trips": pa.array([], pa.int64())})
     for given_schema in (
         COLUMNS,
-        pa.schema([("day", pa.date32()), ("trips", pa.int64())]),
-        pa.table({"day": pa.array([], pa.date32()), "trips": pa.array([], pa.int64())}),
+        table,
+        table.schema,
         small().schema,
         small().metadata.raw["schemas"][0],
     ):

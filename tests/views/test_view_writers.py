@@ -202,6 +202,13 @@ def test_an_identical_version_is_reused() -> None:
             s.rollback(2)
 
 
+def test_sql_that_a_version_has_brings_its_columns() -> None:
+    s = created()
+    s.replace("SELECT * FROM t", {**COLUMNS, "x": "double"})
+    s.replace(OTHER, COLUMNS)
+    assert s.replace("SELECT * FROM t").version_id == 2 and log_of(s) == [1, 2, 3, 2]
+
+
 def test_versions_are_immutable() -> None:
     s = created()
     first = dict(s.versions[0].raw)

@@ -94,7 +94,8 @@ def view_query(
     sql
         The SQL with ``dialect``, or the SQL of each dialect.
     schema
-        The columns (`view_columns`); by default those of the view, if the query is known to return the same names.
+        The columns (`view_columns`); by default those of a version with the same SQL, or else those of the current one
+        if the query is known to return the same names.
     default_catalog, default_namespace
         For names in the SQL. ``...`` keeps those of the view; a new view has none.
 
@@ -109,7 +110,10 @@ def view_query(
     if schema is None:
         if before is None:
             raise OptionError("schema: give the columns of the view: {'day': 'date', 'trips': 'long'}")
-        columns = _kept_columns(texts, before.schema(current))
+        earlier = next((v for v in reversed(before.versions) if _sql_of(v) == list(texts.items())), None)
+        columns = None if earlier is None else before.schema(earlier)
+        if columns is None:
+            columns = _kept_columns(texts, before.schema(current))
     else:
         columns = view_columns(schema, *(() if before is None else (before.schemas, before.schema(current))))
     if default_catalog is ...:
@@ -127,6 +131,10 @@ def view_query(
     query = ViewQuery(texts, columns, catalog, namespace, given)
     query.check()
     return query
+
+
+def _sql_of(version: ViewVersion) -> list[tuple[str | None, str | None]]:
+    return [(r.dialect, r.sql) for r in version.representations]
 
 
 def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] = ()) -> dict[str, str]:
