@@ -824,7 +824,7 @@ class Table:
         partition
             Values by partition field: search only files of this partition.
         limit
-            Stop after the file that reaches this number of places; ``.complete`` is then False. None: no limit.
+            Stop when this number of places is found; ``.complete`` is then False. None: no limit.
 
         Raises
         ------

@@ -152,9 +152,12 @@ def _size_facts(state: TableState) -> list[tuple[str, str]]:
         return [("Snapshot", f"none is current, although the metadata file has {count:,}")]
     t = totals(state, read_leaves=False)
 
+    otherwise = _counted_otherwise(state)
+
     def number(name: str) -> str:
-        value = t[name]
-        return "unknown" if value is None else f"{value:,}"
+        value, counted = t[name], otherwise.get(_SUMMARY_KEYS[name])
+        text = "unknown" if value is None else f"{value:,}"
+        return text if counted is None else f"{text} recorded, {counted} counted"
 
     size = t["bytes"]
     facts = [
@@ -169,6 +172,18 @@ def _size_facts(state: TableState) -> list[tuple[str, str]]:
         if t[name]:
             facts.append((label, number(name)))
     return [*facts, *_source_of_counts(state), *_root_fact(state)]
+
+
+def _counted_otherwise(state: TableState) -> dict[str, str]:
+    """Return totals that the manifests contradict, by the key of the summary; nothing before the root has been read."""
+    location = state.reader.root_location(state.snapshot) if state.snapshot else None
+    root = state.root() if location is not None and location in state.reader.seen else None
+    found = () if root is None else root.problems
+    return {
+        p.field: f"{int(p.found):,}"
+        for p in found
+        if p.code == "totals-differ" and p.field and str(p.found).isdecimal()
+    }
 
 
 def _source_of_counts(state: TableState) -> list[tuple[str, str]]:

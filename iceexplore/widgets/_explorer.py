@@ -19,6 +19,7 @@ from iceexplore.widgets.detail._panel import DetailPanel
 from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.problems._doctor_panel import DoctorPanel
 from iceexplore.widgets.problems._panel import ProblemsPanel
+from iceexplore.widgets.rows._panel import RowsPanel
 from iceexplore.widgets.saved_page._save import SavedPagePanel
 from iceexplore.widgets.scan_lab._panel import ScanPanel
 from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from iceexplore.doctor import Report
     from iceexplore.graph import TreeNode
     from iceexplore.planning import ScanPlan
+    from iceexplore.reading import RowPlaces
     from iceexplore.widgets.commit_lab._session import Simulation
     from iceexplore.widgets.saved_page._content import SavedPage
 
@@ -39,12 +41,20 @@ __all__ = ["Explorer", "explore"]
 _VIEW = "explorer.explorerView"
 #: Tabs whose scripts are sent when their tab is first shown, which keeps the initial script small.
 _LATER = {
+    "rows": "rows.rowsView",
     "scan": "scan.scanView",
     "commit": "commit.commitView",
     "problems": "problems.problemsView",
     "deletes": "vectors.vectorsView",
 }
-_PARTS = {"tree": "Tree", "scan": "Scan", "commit": "Commit", "problems": "Problems", "deletes": "Deletes"}
+_PARTS = {
+    "tree": "Tree",
+    "rows": "Rows",
+    "scan": "Scan",
+    "commit": "Commit",
+    "problems": "Problems",
+    "deletes": "Deletes",
+}
 
 
 class Explorer(TableWidget):
@@ -58,7 +68,7 @@ class Explorer(TableWidget):
     parts
         The tabs, each a key and a label; that of the problems includes their number.
     tab
-        The key of the tab shown: ``tree``, ``scan``, ``commit``, ``problems`` or ``deletes``.
+        The key of the tab shown: ``tree``, ``rows``, ``scan``, ``commit``, ``problems`` or ``deletes``.
     scripts
         The scripts of tabs that have been shown and are not in the widget's initial script.
     """
@@ -75,6 +85,7 @@ class Explorer(TableWidget):
         CommitPanel,
         FilterBoxPanel,
         ScanPanel,
+        RowsPanel,
         SavedPagePanel,
     )
 
@@ -111,6 +122,13 @@ class Explorer(TableWidget):
     def found_problems(self) -> pd.DataFrame:
         """All problems found so far: severity, code, where, text, field, found, expected, node."""
         return self._panel(ProblemsPanel).found_problems
+
+    # Rows -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def found_rows(self) -> RowPlaces | None:
+        """The rows of the tab Rows with what happened to them; None before the first search."""
+        return self._panel(RowsPanel).found
 
     # The scan lab -----------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.errors import problem
-from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline
+from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, Rows, ScanLab, Timeline
 from iceexplore.widgets.core._bundle import style_sheet
 from tests.browser.bare import bare_page
 
@@ -70,6 +70,7 @@ WIDGETS: dict[str, Callable[[], Any]] = {
     "explorer, deletes": explorer("deletes"),
     "an error": failed,
     "scan": lambda: ScanLab(ix.sample("trips"), scan_filter="true"),
+    "rows": lambda: Rows(ix.sample("trips"), rows_filter="trip_id < 9"),
     "no scan": lambda: ScanLab(ix.sample("trips")),
     "commit": lambda: CommitLab(ix.sample("trips"), commit_draft={"after": "file:7137812319701696493:3:6"}),
 }

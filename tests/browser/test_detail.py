@@ -90,7 +90,9 @@ def test_tables_by_mouse(shown: Any) -> None:
     tab = page.locator(".ice-tab[aria-selected=true]")
 
     # a row leads to its node, and its table stays
-    assert tab.inner_text() == "Manifests"
+    assert tab.inner_text() == "Changes"
+    page.get_by_role("tab", name="Manifests", exact=True).click()
+    settled(shown)
     page.locator(".ice-detail .ice-open").first.click()
     settled(shown)
     assert page.locator(".ice-kind").inner_text().startswith("Data manifest")

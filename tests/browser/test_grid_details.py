@@ -249,7 +249,7 @@ def test_the_focus_stays_in_the_widget(browser: Any) -> None:
             bare.idle()
 
         go("problems")
-        assert "Not checked yet: 0 of" in page.locator(".ice-problems").inner_text()
+        assert "1 of 2 manifests of this snapshot read" in page.locator(".ice-problems").inner_text()
         page.get_by_role("button", name="Read all").focus()
         busy("Reading")
         assert page.evaluate(FOCUS) == "Read all"
@@ -315,7 +315,6 @@ def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: P
     lab.append(pd.DataFrame({"id": [1], "=name": ["x"]}))
     lab.append(3, rows=10)
     widget = Explorer(lab.table)
-    widget.selection = {**widget.selection, "against": str(lab.table.snapshots[0].snapshot_id)}
     assert widget.settle(60)
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
     page = context.new_page()
@@ -326,7 +325,7 @@ def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: P
     for text, found in (("zzzz", "^no matches$"), ("parquet", r"^\d+\+? found$"), ("", "^$")):
         page.locator(".ice-find").fill(text)
         page.wait_for_function(note, arg=found)
-    # it draws the picture; other files take Python, and so does comparing
+    # it draws the picture; other files take Python, and so does a comparison with which it was not saved
     page.get_by_role("button", name="Save the picture").click()
     assert page.locator("button:visible", has_text="PNG").count() == 1
     assert page.locator("button:visible").filter(has_text="SVG").count() == 0

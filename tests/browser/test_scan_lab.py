@@ -35,7 +35,7 @@ def tab(page: Any, key: str) -> Any:
 
 
 def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
-    """In the explorer: an example planned, a file explained, tables, advice, a row found, Python copied, cancelled."""
+    """In the explorer: an example planned, a file explained, tables, advice, Python copied, cancelled."""
     page = notebook.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     notebook.open(notebook_of(tmp_path / "n.ipynb", "import iceexplore as ix", "w = ix.sample('trips').explore()\nw"))
@@ -87,23 +87,13 @@ def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
     page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == f't.plan("{FILTER}")'
 
-    # fewer columns, and a row's fate leads to its file and to the snapshot that deleted it
+    # fewer columns
     lab(page).locator(".ice-scan-columns summary").click()
     lab(page).locator(".ice-scan-columns input[value=rider]").check()
     idle(notebook)
     assert "1/6" in lab(page).locator(".ice-scan-columns summary").inner_text()
     lab(page).locator(".ice-scan-columns summary").click()
-    tab(page, "rows").click()
-    lab(page).locator(".ice-scan-form .ice-input").fill("95")
-    page.get_by_role("button", name="Find", exact=True).click()
-    idle(notebook)
-    assert "deleted by vector" in why.inner_text()
-    why.locator(".ice-link", has_text="position").first.click()
-    idle(notebook)
-    tab(page, "why").click()
-    assert "skipped" in why.inner_text()
-    tab(page, "rows").click()
-    why.locator(".ice-link", has_text="append").first.click()
+    page.get_by_role("slider", name="Snapshot").press("Home")
     idle(notebook)
     # planned for that snapshot, which lacks the column: an error with the nearest names
     assert "no column 'rider'" in lab(page).locator(".ice-scan-answer").inner_text()
@@ -206,13 +196,8 @@ def test_by_keys_alone(shown: BarePage) -> None:
     assert tab(page, "tasks").get_attribute("aria-selected") == "true"
     assert pane.locator("tbody tr").count() == 2
     press("End")
-    assert tab(page, "rows").get_attribute("aria-selected") == "true"
-    press("Tab", "Tab")
-    page.keyboard.type("95")
-    press("Enter")
-    assert "deleted by vector" in pane.inner_text()
+    assert tab(page, "advice").get_attribute("aria-selected") == "true"
     assert shown.violations() == []
-    press("Shift+Tab", "Shift+Tab", "ArrowLeft")
     assert "files on average" in pane.inner_text()
     box.focus()
     press("Enter")  # the same plan again
@@ -236,7 +221,7 @@ def test_python_sets_the_filter_and_a_narrow_cell_fits(shown: BarePage) -> None:
     shown.push()
     widget = page.locator(".ice-widget")
     assert widget.evaluate("(e) => e.scrollWidth <= e.clientWidth")
-    for key in ("why", "tasks", "skipped", "deletes", "head", "advice", "rows"):
+    for key in ("why", "tasks", "skipped", "deletes", "head", "advice"):
         tab(page, key).click()
         shown.idle()
         assert widget.evaluate("(e) => e.scrollWidth <= e.clientWidth"), key
@@ -306,7 +291,7 @@ def test_names_and_values_stay_text(browser: Any) -> None:
         bare.widget.select(next(i for i in bare.widget.scan_nodes if i.startswith("file:")))
         bare.push()
         assert HOSTILE in lab(page).locator(".ice-scan-pane").inner_text()
-        for key in ("tasks", "skipped", "head", "advice", "rows", "why"):
+        for key in ("tasks", "skipped", "head", "advice", "why"):
             bare.widget.error = {}
             tab(page, key).click()
             bare.idle()

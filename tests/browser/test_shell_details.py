@@ -147,7 +147,7 @@ def test_each_part_has_the_same_room(browser: Any) -> None:
     """What is below the explorer does not jump; and what a form does is in sight, however long the form is."""
     with bare_page(browser, Explorer(ix.sample("trips"))) as bare:
         page = bare.page
-        parts = ("problems", "deletes", "scan", "commit", "tree")
+        parts = ("problems", "deletes", "rows", "scan", "commit", "tree")
         assert {shown(bare, part)["height"] for part in parts} == {560}
         shown(bare, "scan")
         page.locator(".ice-scan-input").fill("rider = 'guest'")

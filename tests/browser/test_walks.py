@@ -27,7 +27,7 @@ KEYS = (
 )
 TEXTS = ("", "1", "0", "-1", "1e400", "nan", "a", "main", "parquet", "'", '"', "<b>x</b>", "\\", "%s", "{}", "x" * 400)
 FILTERS = ("rider = 'guest'", "trip_id < 50", "started_at >= '2024-05-01'", "nonsense = 4", "true", "not (", "é\u202e")
-PARTS = ("tree", "scan", "commit", "problems", "deletes")
+PARTS = ("tree", "rows", "scan", "commit", "problems", "deletes")
 
 # What can be clicked; by kind, as there are hundreds of cells for one button.
 _TARGETS = """() => {

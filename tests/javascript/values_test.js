@@ -7,7 +7,7 @@ import { nextTab } from "../../iceexplore/widgets/static/controls.js";
 import { isCopied } from "../../iceexplore/widgets/static/detail.js";
 import { clamp, classesOf, formatCount, plural, sameJson, shortenPath } from "../../iceexplore/widgets/static/dom.js";
 import { fitText } from "../../iceexplore/widgets/static/painting.js";
-import { errorToShow, nextChoice } from "../../iceexplore/widgets/static/scan.js";
+import { errorToShow, nextChoice } from "../../iceexplore/widgets/static/filterBox.js";
 import { snapshotPositions } from "../../iceexplore/widgets/static/timeline.js";
 import { barHeight, thinned } from "../../iceexplore/widgets/static/timelinePainter.js";
 import { describeSquare, squareSize } from "../../iceexplore/widgets/static/vectors.js";

@@ -146,3 +146,13 @@ def _identify(folder: Path, name: str) -> None:
                 column["required"] = True
                 schema["identifier-field-ids"] = [column["id"]]
     newest.write_text(json.dumps(document))
+
+
+def test_a_limit_ends_within_a_file() -> None:
+    made = Lab.start(2)
+    made.append([(i, "a") for i in range(50)])
+    found = made.table.rows("x = 'a'", limit=7)
+    assert (len(found), found.complete) == (7, False)
+    assert [place.position for place in found] == list(range(7))
+    assert made.table.rows("x = 'a'", limit=50).complete
+    made.table.close()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import iceexplore as ix
+from iceexplore import Table
 from iceexplore._samples import sample_path
+from iceexplore.errors import problem
 from iceexplore.graph import build_tree
 from iceexplore.widgets import Explorer
 from iceexplore.widgets.changes._tables import CHANGES
@@ -21,6 +25,7 @@ from iceexplore.widgets.detail._field_docs import SECTIONS, SPEC, Meaning, meani
 from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
 from iceexplore.widgets.detail._node_tables import load_table, parent_table, table_docs, tables_of, tabs_of
 from iceexplore.widgets.detail._raw_json import MAX_JSON, raw_json
+from iceexplore.widgets.detail._recorded import recorded_of
 from iceexplore.widgets.grid._query import Filter, GridQuery, Order
 
 
@@ -444,3 +449,55 @@ def ask(widget: Explorer, of: str, key: str, **query: Any) -> dict[str, Any]:
     page: dict[str, Any] = widget.pages["detail"]
     assert page["n"] == n, widget.error
     return page
+
+
+def test_recorded_totals_are_shown_beside_counted_ones(tmp_path: Path) -> None:
+    folder = tmp_path / "trips"
+    shutil.copytree(Path(sample_path("trips")), folder)
+    table = ix.open(folder)
+    file = next(folder.rglob(table.metadata_location.rpartition("/")[2]))
+    document = json.loads(gzip.decompress(file.read_bytes()))
+    summary = document["snapshots"][-1]["summary"]
+    records, size = int(summary["total-records"]), int(summary["total-files-size"])
+    summary |= {"total-records": "0", "total-files-size": "1"}
+    file.write_bytes(gzip.compress(json.dumps(document).encode()))
+    widget = Explorer(ix.open(folder))
+    assert widget.settle(60) and widget.error == {}
+
+    def facts() -> dict[str, str]:
+        return {fact[0]: fact[1] for part in ("facts", "more") for fact in widget.detail[part]}
+
+    assert facts()["total-records"] == f"0 recorded, {records:,} counted"
+    assert facts()["total-files-size"] == "1 B", "the manifest list does not have it"
+    assert widget.detail["counted"].startswith("Compared with the manifest list; entries not counted yet (")
+    (found,) = widget.detail["problems"]
+    assert found["go"] == {"node": f"root:{widget.selection['snapshot']}"}, "a link to where the problem is"
+    widget.read_all += 1
+    assert widget.settle(60)
+    assert widget.detail["counted"] == "Counted in all 4 manifests."
+    assert facts()["total-files-size"] == f"1 B recorded, {size / 1024:.1f} KiB counted"
+    assert facts()["total-data-files"] == summary["total-data-files"]
+    assert f"0 recorded, {records:,} counted" in repr(Table(widget._host.state))
+    widget.close()
+
+
+def test_counts_of_a_manifest_are_compared_once_it_is_read(trips: ix.Table) -> None:
+    widget = Explorer(ix.sample("trips"))
+    assert widget.settle(60)
+    state = widget._host.state
+    node = next(i for i in widget.nodes if i.startswith("manifest:") and widget.nodes[i]["children"] is None)
+    tree = build_tree(state, depth="snapshots")
+    made = tree.node(node)
+    if made.location not in state.reader.seen:
+        assert recorded_of(state, made).text == "Recorded in the manifest list; not counted yet."
+    widget.select(node)
+    assert widget.settle(60)
+    assert widget.detail["counted"] == "Compared with the manifest's entries."
+    wrong = problem("count-mismatch", str(made.location), "x", field="504 added_files_count", found=3, expected=2)
+    assert recorded_of(state, replace(made, problems=(wrong,))).counted == {"added_files_count": 2}
+    fields = {**made.fields, "manifest_stats": {"added_files_count": 3}}
+    sent = detail_of(replace(made, problems=(wrong,), fields=fields), state)
+    assert ["added_files_count", "3 recorded, 2 counted"] in [fact[:2] for fact in sent["facts"]] or any(
+        fact[1] == "3 recorded, 2 counted" for fact in [*sent["facts"], *sent["more"]]
+    )
+    widget.close()

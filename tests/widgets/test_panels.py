@@ -17,6 +17,7 @@ from iceexplore.widgets import (
     DeletionVectors,
     Explorer,
     Problems,
+    Rows,
     ScanLab,
     TableWidget,
     Timeline,
@@ -24,7 +25,7 @@ from iceexplore.widgets import (
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
 from iceexplore.widgets.timeline._panel import TimelinePanel
 
-WIDGETS = (CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline)
+WIDGETS = (CommitLab, DeletionVectors, Explorer, Problems, Rows, ScanLab, Timeline)
 
 
 class DiaryPanel(Panel):

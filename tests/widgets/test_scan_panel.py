@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import iceexplore as ix
 import iceexplore.planning
-from iceexplore.expressions import Predicate, bind_filter
 from iceexplore.planning import node_evidence
 from iceexplore.widgets import ScanLab
 from iceexplore.widgets.core._bundle import packed, script
-from iceexplore.widgets.scan_lab._find_rows import condition_of, find_files
+from iceexplore.widgets.rows._stories import find_files
 from iceexplore.widgets.scan_lab._panel import PlanTables, ScanPanel
 from iceexplore.widgets.scan_lab._texts import python_of
 from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
@@ -28,8 +25,8 @@ SCHEMA = ix.empty({"c": "string"}).schema
 HOSTILE = "<img src=x onerror=alert(1)>"
 SCAN = (
     "scan_filter", "scan_columns", "scan_row_groups", "scan_plan", "scan_nodes", "scan_roots", "scan_expanded",
-    "scan_why", "scan_draft", "scan_hint", "scan_ask", "scan_examples", "scan_advice", "scan_count", "scan_found",
-    "scan_recent", "scan_tab", "selection", "pages", "busy", "error",
+    "scan_why", "scan_draft", "scan_hint", "scan_ask", "scan_examples", "scan_advice", "scan_count", "scan_recent",
+    "scan_tab", "selection", "pages", "busy", "error",
 )  # fmt: skip
 
 
@@ -340,58 +337,6 @@ def test_counting(lab: ScanLab, table: ix.Table) -> None:
     assert lab.scan_count == {"of": lab.scan_plan["of"], "text": table.count(FILTER).explain()}
 
 
-def test_a_row_and_its_fate(lab: ScanLab, table: ix.Table) -> None:
-    ask(lab, "rows", column="trip_id", value="95", history=True)
-    shown = words(lab.scan_found["blocks"])
-    place = table.rows("trip_id = 95", history=True)[0]
-    assert "1 row" in shown and "trip_id = 95" in shown and "gone" in shown
-    assert f"position {place.position}" in shown and "deleted by vector" in shown
-    lists = [block[1] for block in lab.scan_found["blocks"] if block[0] == "list"]
-    links = [part for items in lists for item in items for part in item if part[0] == "go"]
-    tree = table.tree()
-    targets = [link[2] for link in links]
-    assert {tree.node(t["node"]).location for t in targets if t["node"].startswith("file:")} == {place.file}
-    assert {t["snapshot"] for t in targets if t["node"].startswith("snapshot:")} == {
-        str(e.by.snapshot_id) for e in place.events
-    }
-    lab.select(targets[1]["node"], snapshot=targets[1]["snapshot"])
-    settled(lab)
-    assert lab.error == {}
-
-
-def test_rows_that_are_not_there(lab: ScanLab) -> None:
-    ask(lab, "rows", column="trip_id", value="-1", history=False)
-    assert words(lab.scan_found["blocks"]).startswith("p 0 rows")
-    ask(lab, "rows", column="trip_id", value="x", history=False)
-    assert "trip_id" in words(lab.scan_found["blocks"])
-    assert lab.error == {}
-
-
-@pytest.mark.parametrize(
-    ("value", "condition"),
-    [
-        ("95", "c = 95"), ("-1.5e3", "c = -1.5e3"), ("Oslo", "c = 'Oslo'"), ("it's", "c = 'it''s'"), (" 7 ", "c = 7"),
-        ("null", "c is null"), ("true", "c = true"), ("'95'", "c = '95'"), ("2024-05-01", "c = '2024-05-01'"),
-        ("1 or 1 = 1", "c = '1 or 1 = 1'"), ("inf", "c = 'inf'"), ("1_000", "c = '1_000'"), ("'", "c = ''''"),
-        ("'a' or 'b'", "c = '''a'' or ''b'''"),
-    ],
-)  # fmt: skip
-def test_conditions(value: str, condition: str) -> None:
-    assert condition_of("c", value) == condition
-
-
-@given(st.text(max_size=20))
-def test_a_value_is_never_more_than_a_value(value: str) -> None:
-    """Of a text column: one comparison, with what was written, unless that is a number or `true`."""
-    try:
-        bound = bind_filter(SCHEMA, condition_of("c", value))
-    except ix.OptionError:
-        assert value.strip()[:1] in "0123456789+-.'tTfF", "a number, or true, is no text"
-        return
-    assert isinstance(bound, Predicate)
-    assert bound.op == "is-null" or bound.literals in ((value,), (value.strip()[1:-1].replace("''", "'"),))
-
-
 def test_what_is_typed(lab: ScanLab) -> None:
     lab.scan_draft = {"n": 7, "text": "start", "at": 5}
     settled(lab)
@@ -436,8 +381,6 @@ def test_examples(lab: ScanLab, table: ix.Table) -> None:
         ("scan_draft", {"text": "x", "at": 0}),
         ("scan_ask", {"want": "everything"}),
         ("scan_ask", {"want": ["rows"]}),
-        ("scan_ask", {"want": "rows", "column": 5, "value": "5"}),
-        ("scan_ask", {"want": "rows", "column": "trip_id"}),
     ],
 )
 def test_nonsense_from_the_browser_is_shown(lab: ScanLab, trait: str, value: Any) -> None:

@@ -112,15 +112,14 @@ def test_the_words_of_a_plan(table: ix.Table) -> None:
     lab.scan_draft = {"n": 1, "text": f"`{TURNED}` = ", "at": len(TURNED) + 5}
     for n, want in enumerate(("examples", "advice", "count")):
         lab.scan_ask = {"n": n, "want": want}
-    lab.scan_ask = {"n": 9, "want": "rows", "column": f"`{TURNED}`", "value": "a\u2066b", "history": True}
     lab.select(next(i for i in lab.scan_nodes if i.startswith("file:")))
     assert lab.settle(60) and lab.error == {}
-    assert lab.scan_plan["error"] == "" and lab.scan_why["blocks"] and lab.scan_advice["blocks"] and lab.scan_found
+    assert lab.scan_plan["error"] == "" and lab.scan_why["blocks"] and lab.scan_advice["blocks"]
     assert TURNED in lab.scan_plan["filter"], "what is typed stays"
     assert TURNED in json.dumps(lab.scan_examples["columns"], ensure_ascii=False), "what is put in when it is chosen"
     plan = {k: v for k, v in lab.scan_plan.items() if k not in ("filter", "python")}
     advice = [block for block in lab.scan_advice["blocks"] if block[0] != "code"]
-    texts = (plan, advice, lab.scan_why, lab.scan_found, lab.scan_count, lab.scan_hint["error"])
+    texts = (plan, advice, lab.scan_why, lab.scan_count, lab.scan_hint["error"])
     assert not acting(*texts)
     assert "⟨U+202E⟩" in json.dumps(texts, ensure_ascii=False)
     for wrong in (f"`{TURNED}x` = 1", f"`{TURNED}` = = 1"):

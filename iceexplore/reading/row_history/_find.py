@@ -114,7 +114,7 @@ def search(
     fields
         Fields to read in addition to the filter's columns.
     limit
-        The search ends with the file that reaches this number of rows.
+        The search ends when this number of rows is reached.
     """
     made = Search(_steps=steps)
     every = _fields(state, wanted, fields)
@@ -131,7 +131,8 @@ def search(
                     if limit is not None and rows >= limit:
                         made.complete = False
                         break
-                    rows += _look(state, made, batch.take([row]), wanted, every)
+                    most = None if limit is None else limit - rows
+                    rows += _look(state, made, batch.take([row]), wanted, every, most)
                     advance()
     return made
 
@@ -160,14 +161,22 @@ def _candidates(made: Search, step: Step, wanted: Filter, seen: set[str]) -> Ite
         yield kept.filter(pa.array(fresh, pa.bool_()))
 
 
-def _look(state: TableState, made: Search, file: EntryBatch, wanted: Filter, fields: list[NestedField]) -> int:
+def _look(
+    state: TableState, made: Search, file: EntryBatch, wanted: Filter, fields: list[NestedField], most: int | None
+) -> int:
     location = file.entries["location"][0].as_py()
-    parts = []
+    parts: list[pa.Table] = []
+    rows = 0
     try:
         for table in read_data_file(state, file, fields):
             chosen = table.filter(evaluate(wanted.expression, table))
+            if most is not None and rows + chosen.num_rows > most:  # a file may have millions of rows
+                parts.append(chosen.slice(0, most - rows))
+                made.complete = False
+                break
             if chosen.num_rows:
                 parts.append(chosen)
+                rows += chosen.num_rows
     except IceexploreError as error:
         made.unread[location] = str(error)
         state.problems.add_error(error, location)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from iceexplore.arrow import PlainValue
@@ -12,6 +12,7 @@ from iceexplore.render import style
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
 from iceexplore.widgets.detail._field_docs import meaning, spec_name
 from iceexplore.widgets.detail._node_tables import FILES, Tab, load_table, tables_of, tabs_of
+from iceexplore.widgets.detail._recorded import Recorded, recorded_of
 
 __all__ = ["detail_of", "load_table", "tables_of"]
 
@@ -85,10 +86,12 @@ def detail_of(
         ``id``, ``kind``, ``kind_title``, ``title``, ``path``, ``facts`` and ``more`` ([name, text] each), ``help`` (by
         name: meaning, section of the spec, its URL), ``problems`` and ``tables``: its tabs (key, title, of). If a text
         contains visible signs for control characters, a fact has the text to copy as a third item, and the path as
-        ``copy``.
+        ``copy``. ``counted`` says whether recorded numbers were counted; where they differ, the fact has both, and the
+        problem is among the ``problems``, of which those of another node have its selection as ``go``.
     """
     version = 3 if state is None else state.metadata.format_version
-    facts = [f for f in _facts(node, version) if f.text][:_MAX_FACTS]
+    compared = Recorded() if state is None else recorded_of(state, node)
+    facts = [_beside(f, compared.counted) for f in _facts(node, version) if f.text][:_MAX_FACTS]
     first = [f for key in _FIRST.get(node.kind, ()) for f in facts if f.key == key]
     if not first:
         first = facts[:6]
@@ -102,8 +105,9 @@ def detail_of(
                 " · ".join(f"{k} {v}" for k, v in (("found", p.found), ("expected", p.expected)) if v is not None)
             ),
             "advice": p.advice,
+            **({"go": {"node": elsewhere}} if elsewhere else {}),
         }
-        for p in node.problems[:_MAX_PROBLEMS]
+        for p, elsewhere in [*((p, "") for p in node.problems), *compared.problems][:_MAX_PROBLEMS]
     ]
     help_ = {}
     for fact in facts:
@@ -121,9 +125,17 @@ def detail_of(
         "facts": [_shown(f) for f in first],
         "more": [_shown(f) for f in rest],
         "help": help_,
+        **({"counted": compared.text} if compared.text else {}),
         "problems": problems,
         "tables": [{"key": t.key, "title": t.title, "of": t.of} for t in tabs_of(node, beside, against)],
     }
+
+
+def _beside(fact: _Fact, counted: Mapping[str, int]) -> _Fact:
+    """Return a field whose recorded number was counted otherwise with both numbers."""
+    if fact.key not in counted:
+        return fact
+    return replace(fact, text=f"{fact.text} recorded, {_text(fact.key, counted[fact.key])} counted")
 
 
 def _shown(fact: _Fact) -> list[str]:

@@ -52,7 +52,7 @@ class DetailPanel(Panel):
         self._grid = host.panel(GridPanel)
         self.tables = NodeTables(host, self._tree, self._grid)
         self._grid.add(_GRID, self.tables, self._on_page)
-        self._known_problems = 0  # the number of problems when the details were built
+        self._known = (0, 0)  # the numbers of problems and of files read when the details were built
 
     def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         """Return the details of the selected node."""
@@ -103,6 +103,10 @@ class DetailPanel(Panel):
 
         self.host.run("detail", "Reading", read, show)
 
+    def on_read(self) -> None:
+        """Show what was found: problems, and whether recorded numbers were counted."""
+        self._on_page()
+
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
         """Return to the node described, so that the other can be selected again."""
         selected = self.host.selection["node"]
@@ -116,7 +120,7 @@ class DetailPanel(Panel):
 
     def detail_of(self, node: TreeNode, kept: Tab | None = None) -> dict[str, Any]:
         """Return the details of a node, with the tab of the table shown if the node is a row of it."""
-        self._known_problems = len(self.host.state.problems)
+        self._known = self._now()
         parent = (
             self._tree.forest.node(node.parent) if node.id.startswith(("manifest:", "file:")) and node.parent else None
         )
@@ -149,16 +153,19 @@ class DetailPanel(Panel):
         return Tab(key, f"↑ {title}", of)
 
     def _on_page(self) -> None:
-        """Show with the node's details the problems found while the page shown was read."""
+        """Show with the node's details what was found while the page shown was read."""
         node = self.detail.get("id", "")
-        if not node or len(self.host.state.problems) == self._known_problems:
+        if not node or self._known == self._now():
             return
 
         def show(detail: dict[str, Any]) -> None:
             if self.detail.get("id") == node:
                 self.detail = {**detail, "tables": self.detail["tables"]}
 
-        self.host.run("problems of a node", "Reading", lambda: self.detail_of(self._tree.forest.node(node)), show)
+        self.host.run_silently("details", lambda: self.detail_of(self._tree.forest.node(node)), show)
+
+    def _now(self) -> tuple[int, int]:
+        return len(self.host.state.problems), len(self.host.state.reader.seen)
 
     def _tab(self, page: Mapping[str, Any]) -> Tab | None:
         """Return the tab of the selected node to which a page belongs; None if there is none."""

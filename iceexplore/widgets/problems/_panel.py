@@ -44,9 +44,10 @@ class ProblemsPanel(Panel):
         code, the most severe first, each with ``code``, ``severity``, ``title``, ``advice``, ``count``, ``items`` and
         ``more``, a text about items not listed; ``read`` and ``manifests``, the number of the selected snapshot's
         manifests that have been read, and their total, None if its manifest list or root manifest cannot be read. An
-        item has a stable ``id``, ``text``, ``evidence``, ``where``, ``since`` (the commit time of the snapshot that
-        wrote it) and ``actions``, each with a ``title`` and what it selects. Texts: ``covered``, how much has been
-        read; ``left``, the label for reading the rest; ``nothing``, shown if there are no groups.
+        item has a stable ``id``, ``text``, ``evidence``, ``where``, ``since`` (the snapshot that first referenced it,
+        and whether it is in the selected one) and ``actions``, each with a ``title`` and what it selects. Texts:
+        ``covered``, how much has been read; ``left``, the label for reading the rest; ``nothing``, shown if there are
+        no groups.
     severities
         The severities shown.
     read_all
@@ -155,7 +156,7 @@ class ProblemsPanel(Panel):
 
     def _item(self, problem: Problem, place: Place | None) -> dict[str, Any]:
         evidence = [("field", problem.field), ("found", problem.found), ("expected", problem.expected)]
-        since = None if place is None or place.since is None else self.host.state.metadata.snapshot(place.since)
+        since = "" if place is None else self._snapshots(place)
         identity = "\x1f".join((problem.code, problem.where, problem.text, problem.field or ""))
         actions = []
         if place is not None:
@@ -167,9 +168,26 @@ class ProblemsPanel(Panel):
             "text": _text(problem.text),
             "evidence": " · ".join(f"{name} {_text(value)}" for name, value in evidence if value is not None),
             "where": _text(escape.shorten(problem.where, _MAX_TEXT)),
-            "since": "" if since is None else format_ms(since.timestamp_ms).replace(".000 UTC", " UTC"),
+            "since": since,
             "actions": actions,
         }
+
+    def _snapshots(self, place: Place) -> str:
+        """Return which snapshot first referenced a problem's place, and whether it is in the selected one."""
+        metadata, shown_now = self.host.state.metadata, self.host.selection["snapshot"]
+        first = None if place.since is None else metadata.snapshot(place.since)
+        parts = []
+        if first is not None:
+            when = format_ms(first.timestamp_ms).replace(".000 UTC", " UTC")
+            parts.append(
+                f"first referenced by snapshot {first.snapshot_id} ({first.operation or 'no operation'}, {when})"
+            )
+        elif place.since is not None:
+            parts.append(f"first referenced by snapshot {place.since}, which has expired")
+        if place.snapshot not in ("", shown_now):
+            parts.append("not in the selected snapshot")
+        text = "; ".join(parts)
+        return _text(text[:1].upper() + text[1:])
 
     @shown
     def _on_read_all(self, change: Bunch) -> None:

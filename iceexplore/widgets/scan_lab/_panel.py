@@ -16,7 +16,6 @@ from iceexplore.widgets.core._escape_text import signs_of_lines
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
-from iceexplore.widgets.scan_lab._find_rows import condition_of, rows_sent
 from iceexplore.widgets.scan_lab._plans import Asked, PlanCache, ShownPlan
 from iceexplore.widgets.scan_lab._tables import HEAD_ROWS, TABLES, nodes_of_rows, row_of_node, table_of
 from iceexplore.widgets.scan_lab._texts import advice_sent, evidence_sent, plan_sent, python_of
@@ -35,13 +34,9 @@ __all__ = ["ScanLab", "ScanPanel"]
 _GRID = "scan"
 _RECENT = 8
 _LONGEST = 100_000
-_PLACES = 200
 #: Placeholders for answers.
 _PLAN: dict[str, Any] = {"blocks": [["evidence", ["No plan yet: type a filter."]]]}
 _SELECT: dict[str, Any] = {"blocks": [["evidence", ["Select a manifest or a file to see why it is read or skipped."]]]}
-_FIND: dict[str, Any] = {
-    "blocks": [["p", [["note", "Find where a row is, what deleted it, and in which snapshot. This reads data files."]]]]
-}
 
 
 class ScanPanel(Panel):
@@ -62,14 +57,14 @@ class ScanPanel(Panel):
     scan_why
         Why the selected node, ``id``, is read or skipped, as ``blocks``.
     scan_ask
-        Other requests of the browser: ``n``, incremented; ``want``: "examples", "advice", "count", or "rows" with
-        ``column``, ``value``, ``history``; ``earlier``: requests before it, which may have been merged. Answers are in
-        `FilterBoxPanel.scan_examples`, `scan_advice`, `scan_count`, `scan_found`. The advice has ``of``, the plan's
-        number, and ``blocks`` when ready, or ``missed``, the reason why it does not come.
+        Other requests of the browser: ``n``, incremented; ``want``: "examples", "advice" or "count";
+        ``earlier``: requests before it, which may have been merged. Answers are in `FilterBoxPanel.scan_examples`,
+        `scan_advice`, `scan_count`. The advice has ``of``, the plan's number, and ``blocks`` when ready, or ``missed``,
+        the reason why it does not come.
     scan_recent
         The latest filters planned, the newest first.
     scan_tab
-        The tab beside the tree: "why", a table ("tasks", "skipped", "deletes", "head"), "advice" or "rows".
+        The tab beside the tree: "why", a table ("tasks", "skipped", "deletes", "head") or "advice".
     """
 
     scan_filter = SyncedTrait(traitlets.Unicode())
@@ -83,7 +78,6 @@ class ScanPanel(Panel):
     scan_ask = SyncedTrait(traitlets.Dict())
     scan_advice = SyncedTrait(traitlets.Dict())
     scan_count = SyncedTrait(traitlets.Dict())
-    scan_found = SyncedTrait(traitlets.Dict(_FIND))
     scan_recent = SyncedTrait(traitlets.List(traitlets.Unicode()))
     scan_tab = SyncedTrait(traitlets.Unicode("why"))
 
@@ -254,7 +248,7 @@ class ScanPanel(Panel):
     def _on_ask(self, ask: Mapping[str, Any]) -> None:
         acts: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "examples": lambda _: self._box.request_examples(), "advice": self._ask_advice, "count": self._ask_count,
-            "rows": self._ask_rows, "plan": lambda _: self._plan_again(),
+            "plan": lambda _: self._plan_again(),
         }  # fmt: skip
         act = acts.get(str(ask.get("want")))
         if act is None:
@@ -314,26 +308,6 @@ class ScanPanel(Panel):
             return count_rows(found.plan.state, found.asked.filter).explain()
 
         self.host.run("scan-count", "Counting rows", read, show)
-
-    def _ask_rows(self, ask: Mapping[str, Any]) -> None:
-        from iceexplore.reading import find_rows
-
-        column, value, history = ask.get("column"), ask.get("value"), ask.get("history", False)
-        if not isinstance(column, str) or not isinstance(value, str) or not isinstance(history, bool):
-            raise OptionError(f"scan_ask={str(ask)[:200]}: rows need column and value (text), and history (a bool)")
-        condition, snapshot = condition_of(column, value), self.host.selection["snapshot"]
-
-        def read() -> list[Block]:
-            try:
-                found = find_rows(self.host.state_at(snapshot), condition, history=history, limit=_PLACES)
-            except OptionError as fault:
-                return [["p", [["fault", signs_of_lines(str(fault)[:_LONGEST])]]]]
-            return rows_sent(found)
-
-        def show(blocks: list[Block]) -> None:
-            self.scan_found = {"n": ask.get("n", 0), "blocks": blocks}
-
-        self.host.run("scan-rows", "Looking for rows", read, show)
 
     def no_kernel_html(self) -> str:
         """Return the plan as HTML."""

@@ -7,7 +7,7 @@
 /** @import { Detail, Fact, Model } from "./types.d.ts" */
 
 import { copyButton, markTab, tabRow } from "./controls.js";
-import { el, fill, focusedIn, icon, lineIcon, plural } from "./dom.js";
+import { changeSelection, el, fill, focusedIn, icon, lineIcon, linkButton, plural } from "./dom.js";
 import { gridView, selectNode } from "./grid.js";
 
 /** The maximum number of characters of a value shown in full, and the number shown of a longer one. */
@@ -87,11 +87,12 @@ function fieldItem([name, text, exact = text], [meaning, section, link] = [""]) 
 }
 
 /**
- * Return a problem of the node.
+ * Return a problem of the node, or one that concerns it with a link to its own node.
  *
+ * @param {Model} model
  * @param {NonNullable<Detail["problems"]>[number]} problem
  */
-function problemItem({ severity, title, text, evidence, advice }) {
+function problemItem(model, { severity, title, text, evidence, advice, go }) {
   return el(
     "div.problem",
     { class: severity === "error" && "is-error" },
@@ -99,6 +100,7 @@ function problemItem({ severity, title, text, evidence, advice }) {
     el("div", text),
     evidence && el("div.evidence", evidence),
     el("div.advice", advice),
+    go && linkButton("Show where", () => changeSelection(model, go)),
   );
 }
 
@@ -125,7 +127,7 @@ export function detailView(model) {
   }
 
   function drawHead() {
-    const { kind, kind_title, title, path, copy = path, problems = [], facts = [], more = [], help = {} } =
+    const { kind, kind_title, title, path, copy = path, problems = [], facts = [], more = [], help = {}, counted } =
       model.detail;
     // Done before the content changes: afterwards, the browser would have to compute the layout once more.
     head.scrollTop = 0;
@@ -136,8 +138,9 @@ export function detailView(model) {
       head,
       el("div.title", icon(model.styles, kind, 20), el("div.name", el("span.kind", kind_title), el("h3", title))),
       path && el("div.path", el("span", path), copyIconButton(copy ?? path, "Copy location")),
-      problems.map(problemItem),
+      problems.map((problem) => problemItem(model, problem)),
       list(facts),
+      counted && el("div.evidence", counted),
       more.length > 0 && el("details.rest", el("summary", plural(more.length, "more field")), list(more)),
     );
   }

@@ -64,7 +64,7 @@ function metView(model) {
       el("div", text),
       el("div.evidence", evidence),
       el("div.where", where),
-      el("div.evidence", since && `since ${since}`),
+      el("div.evidence", since),
       el("div.acts", buttons),
     );
   }

@@ -1,15 +1,15 @@
 /**
- * The scan lab: a filter box with completion, what the filter reads and skips at each level and why, tuning advice, and
- * a search for single rows.
+ * The scan lab: a filter box with completion, what the filter reads and skips at each level and why, and tuning advice.
  *
  * @module
  */
 
-/** @import { Model, ScanHint } from "./types.d.ts" */
+/** @import { Model } from "./types.d.ts" */
 
 import { blocks } from "./blocks.js";
-import { checkBox, copyButton, foldedMenu, keyboardForm, panelTabs } from "./controls.js";
-import { button, clamp, el, fill, keepFocus, linkButton, listen, options, randomId, selectBox, timer } from "./dom.js";
+import { checkBox, copyButton, foldedMenu, panelTabs } from "./controls.js";
+import { button, el, fill, keepFocus, linkButton, options, randomId, selectBox } from "./dom.js";
+import { filterBox } from "./filterBox.js";
 import { gridView } from "./grid.js";
 import { treeView } from "./treeView.js";
 
@@ -21,14 +21,11 @@ const SCAN_TABS = {
   deletes: "Deletes",
   head: "Rows",
   advice: "Tuning advice",
-  rows: "Find a row",
 };
 const SCAN_TABLES = ["tasks", "skipped", "deletes", "head"];
-/** The time without a key, in ms, after which the typed text is sent to Python. */
-const HINT_DELAY = 120;
 
 /**
- * Send a request to Python, even if it is repeated: "plan", "examples", "advice", "count", "rows".
+ * Send a request to Python, even if it is repeated: "plan", "examples", "advice", "count".
  *
  * @param {Model} model
  * @param {string} want
@@ -39,170 +36,13 @@ function askScan(model, want, more) {
 }
 
 /**
- * Return the error to show below the box, or "": none while a word is being completed, and none that the plan already
- * shows.
- *
- * @param {ScanHint} hint
- * @param {string} text What is in the box.
- * @param {boolean} hasChoices Whether choices are shown.
- * @param {string | undefined} planned The filter of the plan.
- */
-export function errorToShow({ error = "", unfinished, start = 0, end = 0, text: hinted }, text, hasChoices, planned) {
-  const isCompleting = hasChoices && (unfinished || start < end);
-  if (!text.trim() || hinted !== text || isCompleting || planned === text.trim()) return "";
-  return error;
-}
-
-/**
- * Return the choice reached by moving from one. The `count` choices, and -1 for none of them, form a circle.
- *
- * @param {number} at
- * @param {number} by
- * @param {number} count
- */
-export function nextChoice(at, by, count) {
-  const places = count + 1;
-  return ((at + 1 + by + places) % places) - 1;
-}
-
-/**
- * Return the box for a filter, and the list of its possible continuations (WAI-ARIA combobox): the focus stays in the
- * box.
- *
- * @param {Model} model
- * @param {string} id Unique in the page.
- * @param {(text: string) => void} submit
- */
-function filterBox(model, id, submit) {
-  const input = el("input.input.scan-input", {
-    role: "combobox",
-    ariaLabel: "Filter",
-    ariaAutoComplete: "list",
-    "aria-controls": `${id}-list`,
-    "aria-describedby": `${id}-fault`,
-    autocomplete: "off",
-    autocapitalize: "off",
-    spellcheck: "false",
-    placeholder: "Filter rows",
-  });
-  const list = el("ul.scan-list", { role: "listbox", id: `${id}-list`, ariaLabel: "Suggestions" });
-  const fault = el("pre.scan-fault", { id: `${id}-fault`, role: "status" });
-  /** The number of the request whose answer is the list; 0 while the list is closed. */
-  let question = 0;
-  /** The choice that Enter takes, once there are choices, or -1. */
-  let at = -1;
-  const wait = timer(model);
-
-  function choices() {
-    const { n, at: cursor, choices: found = [] } = model.scan_hint;
-    return n === question && cursor === input.selectionStart ? found : [];
-  }
-  /** @param {number} [first] The choice to begin with. */
-  function show(first = -1) {
-    wait();
-    question = model.request("scan_draft", { text: input.value, at: input.selectionStart });
-    at = first;
-    draw();
-  }
-  function shut() {
-    wait();
-    question = 0;
-    at = -1;
-    draw();
-  }
-  function draw() {
-    const found = choices();
-    if (found.length) at = Math.min(at, found.length - 1);
-    const items = found.map(([text, note], i) => {
-      /** @param {MouseEvent} event */
-      function onmousedown(event) {
-        // Keep the focus in the box.
-        event.preventDefault();
-        accept(i);
-      }
-      const properties = { role: "option", id: `${id}-${i}`, ariaSelected: i === at, onmousedown };
-      return el("li", properties, el("code", text), el("span", note));
-    });
-    fill(list, items);
-    const chosen = items[at];
-    input.ariaExpanded = String(found.length > 0);
-    input.setAttribute("aria-activedescendant", chosen?.id ?? "");
-    if (chosen) {
-      const least = chosen.offsetTop + chosen.offsetHeight - list.clientHeight;
-      list.scrollTop = clamp(least, list.scrollTop, chosen.offsetTop);
-    }
-    const hint = model.scan_hint;
-    const isHere = input.matches(":focus");
-    const error = isHere ? errorToShow(hint, input.value, found.length > 0, model.scan_plan.filter) : "";
-    // Setting it again would make screen readers read it again.
-    if (fault.textContent !== error) fault.textContent = error;
-    fault.classList.toggle("ice-quiet", hint.unfinished ?? false);
-    input.ariaInvalid = String(error !== "" && !hint.unfinished);
-  }
-  /** @param {number} i */
-  function accept(i) {
-    const { start = 0, end = 0 } = model.scan_hint;
-    input.setRangeText(choices()[i][2], start, end, "end");
-    show();
-  }
-  /** @param {number} by */
-  function move(by) {
-    const count = choices().length;
-    if (count) {
-      at = nextChoice(at, by, count);
-      draw();
-    } else {
-      // Go to the first or the last choice once they have arrived.
-      show(by > 0 ? 0 : Infinity);
-    }
-  }
-  function enter() {
-    if (choices()[at]) {
-      accept(at);
-    } else {
-      shut();
-      submit(input.value);
-    }
-  }
-  listen(input, {
-    keydown(event) {
-      // Otherwise the notebook would handle the key.
-      event.stopPropagation();
-      /** @type {Record<string, false | (() => void)>} */
-      const actions = {
-        ArrowDown: () => move(1),
-        ArrowUp: () => move(-1),
-        Enter: enter,
-        Escape: choices().length > 0 && shut,
-        " ": event.ctrlKey && (() => show()),
-      };
-      const action = actions[event.key];
-      if (!action) return;
-      event.preventDefault();
-      action();
-    },
-    input() {
-      shut();
-      wait(show, HINT_DELAY);
-    },
-    blur: shut,
-  });
-  model.follow("scan_filter", () => {
-    if (input.value.trim() !== model.scan_filter) input.value = model.scan_filter;
-    shut();
-  });
-  model.onChange(["scan_hint", "scan_plan"], draw);
-  return { element: el("div.combo", input, el("div.scan-pop", fault, list)), value: () => input.value };
-}
-
-/**
  * Return the scan lab.
  *
  * @param {Model} model
  */
 export function scanView(model) {
   const id = `ice-${randomId()}`;
-  const box = filterBox(model, id, submit);
+  const box = filterBox(model, { id, trait: "scan_filter", planned: () => model.scan_plan.filter, submit });
   const columnsSummary = el("summary.button");
   const columnsList = el("div.menu-list");
   const columnsMenu = foldedMenu(columnsSummary, { class: "scan-columns" }, columnsList);
@@ -218,10 +58,9 @@ export function scanView(model) {
   const tree = treeView(model, { prefix: "scan_", label: "Files read and skipped" });
   const empty = el("div.scan-empty");
   const text = el("div.scan-why", { tabindex: 0 });
-  const grid = gridView(model, { grid: "scan", label: "Details of the plan" });
-  const finder = rowFinder(model);
-  const pane = el("div.scan-pane", { role: "tabpanel", id: `${id}-pane` }, text, grid.element, finder);
-  const tabs = panelTabs("Views of the plan", SCAN_TABS, pane, (key) => model.save("scan_tab", key));
+  const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
+  const pane = el("div.scan-pane", { role: "tabpanel", id: `${id}-pane` }, text, grid.element);
+  const tabs = panelTabs("About the plan", SCAN_TABS, pane, (key) => model.save("scan_tab", key));
   const root = el(
     "section.scan",
     { ariaLabel: "Scan lab" },
@@ -322,8 +161,7 @@ export function scanView(model) {
     const now = model.scan_tab in SCAN_TABS ? model.scan_tab : "why";
     /** @type {HTMLElement} */
     let shown = text;
-    if (now === "rows") shown = finder;
-    else if (hasPlan() && SCAN_TABLES.includes(now)) shown = grid.element;
+    if (hasPlan() && SCAN_TABLES.includes(now)) shown = grid.element;
     if (shown === grid.element) grid.look(model.scan_plan.of ?? "", now);
     /** @type {HTMLElement | HTMLElement[]} */
     let content = [];
@@ -348,30 +186,4 @@ export function scanView(model) {
   follow(["scan_plan", "scan_filter", "selection"], drawStale);
   if (!model.scan_examples.names) askScan(model, "examples");
   return root;
-}
-
-/**
- * Return the form that finds a row: where it is, what deleted it, in which snapshot.
- *
- * @param {Model} model
- */
-function rowFinder(model) {
-  const column = selectBox("Column");
-  const value = el("input.input", { ariaLabel: "Value", placeholder: "value" });
-  const history = checkBox("Include removed files");
-  const found = el("div", { role: "status" });
-  const findButton = button("Find", null, { type: "submit", class: "primary" });
-  function find() {
-    if (!value.value) return;
-    askScan(model, "rows", { column: column.value, value: value.value, history: history.input.checked });
-  }
-  model.follow("scan_examples", () => {
-    const { columns = [] } = model.scan_examples;
-    const items = columns.map(([name, type]) =>
-      el("option", { value: name, title: type, selected: name === column.value }, name)
-    );
-    fill(column, items);
-  });
-  model.follow("scan_found", () => fill(found, blocks(model, model.scan_found.blocks)));
-  return el("div.scan-why", keyboardForm(".scan-form", find, column, "=", value, history.element, findButton), found);
 }

@@ -24,7 +24,14 @@ export interface RenderContext {
 }
 
 /** The traits whose value is a request of the browser: each has a number, `n`. */
-export type RequestName = "search" | "wanted" | "scan_draft" | "scan_ask" | "commit_asked" | "doctor_asked";
+export type RequestName =
+  | "search"
+  | "wanted"
+  | "scan_draft"
+  | "scan_ask"
+  | "rows_ask"
+  | "commit_asked"
+  | "doctor_asked";
 
 /** What `createModel` of `shell.js` adds to the traits. */
 export interface ModelMethods {
@@ -129,9 +136,14 @@ export interface Traits {
   scan_examples: ScanExamples;
   scan_advice: { of?: string; blocks?: Block[]; missed?: string };
   scan_count: { of?: string; text?: string };
-  scan_found: { blocks?: Block[] };
   scan_recent: string[];
   scan_tab: string;
+  // rows/
+  rows_filter: string;
+  rows_history: boolean;
+  rows_answer: RowsAnswer;
+  rows_count: { of?: string; text?: string };
+  rows_ask: { n?: number; want?: string };
   // commit_lab/
   commit_form: CommitForm;
   commit_draft: CommitDraft;
@@ -265,7 +277,17 @@ export interface Detail {
   path?: string;
   /** The path without signs for control characters. */
   copy?: string;
-  problems?: { severity: Severity; title: string; text: string; evidence?: string; advice: string }[];
+  problems?: {
+    severity: Severity;
+    title: string;
+    text: string;
+    evidence?: string;
+    advice: string;
+    /** What to select: the problem is another node's. */
+    go?: Partial<Selection>;
+  }[];
+  /** Whether recorded numbers were counted. */
+  counted?: string;
   facts?: Fact[];
   more?: Fact[];
   /** By field: its meaning, and the section of the specification with its address. */
@@ -579,6 +601,24 @@ export interface ScanExamples {
   columns?: [name: string, type: string][];
   filters?: string[];
   blocks?: Block[];
+}
+
+// Rows -----------------------------------------------------------------------------------------------------------------
+
+export interface RowsAnswer {
+  /** The number of the result, as text; none while there is none. */
+  of?: string;
+  filter?: string;
+  history?: boolean;
+  snapshot?: string;
+  error?: string;
+  headline?: string;
+  /** How many rows match. */
+  note?: string;
+  python?: string;
+  blocks?: Block[];
+  /** The label of a button that reads the first rows. */
+  more?: string;
 }
 
 // The commit lab -------------------------------------------------------------------------------------------------------

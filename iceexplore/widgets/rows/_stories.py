@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from iceexplore.widgets.tree._forest import short
 if TYPE_CHECKING:
     from iceexplore.reading import RowPlace, RowPlaces
 
-__all__ = ["condition_of", "find_files", "rows_sent"]
+__all__ = ["condition_of", "find_files", "nodes_of_places", "rows_sent"]
 
 #: A number, true or false, or a quoted text.
 _LITERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|true|false|'[^']*(''[^']*)*'", re.IGNORECASE)
@@ -89,6 +89,12 @@ def rows_sent(places: RowPlaces) -> list[Block]:
     return out
 
 
+def nodes_of_places(state: TableState, places: Sequence[RowPlace]) -> list[str | None]:
+    """Return the node of each row's file: in the snapshot shown or, if it was removed, in the one that added it."""
+    nodes = _Nodes(state, list(places))
+    return [nodes.node(place) for place in places]
+
+
 def _note(text: str) -> Block:
     return ["p", [["note", signs(text)]]]
 
@@ -127,9 +133,13 @@ class _Nodes:
     def place(self, place: RowPlace) -> Part:
         """Return a file and position as text, linked to the node if there is one."""
         words = signs(f"{short(_name(place.file))}, position {place.position:,}")
-        snapshot = self.snapshot_of(place)
-        node = None if snapshot is None else self._found[snapshot].get(place.file)
+        snapshot, node = self.snapshot_of(place), self.node(place)
         return words if node is None else ["go", words, {"snapshot": str(snapshot), "node": node}]
+
+    def node(self, place: RowPlace) -> str | None:
+        """Return the node of a row's file; None if there is none."""
+        snapshot = self.snapshot_of(place)
+        return None if snapshot is None else self._found[snapshot].get(place.file)
 
     def commit(self, by: Any) -> list[Part]:  # noqa: ANN401  a commit of a row's story, whose class is private
         """Return the time and operation of a commit, linked to its snapshot."""

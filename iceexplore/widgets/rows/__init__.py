@@ -1,0 +1,1 @@
+"""Find rows, and show what happened to them."""

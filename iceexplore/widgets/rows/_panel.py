@@ -1,0 +1,335 @@
+"""The rows that match a filter, each with its fate: live, deleted by which commit, or moved."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import traitlets
+from traitlets import Bunch
+
+from iceexplore.errors import OptionError
+from iceexplore.graph import amount, json_safe
+from iceexplore.widgets.core._blocks import Block
+from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._escape_text import signs_of_lines
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
+from iceexplore.widgets.core._static_html import blocks_html
+from iceexplore.widgets.core._table_widget import TableWidget
+from iceexplore.widgets.grid._panel import GridPanel, GridSource
+from iceexplore.widgets.grid._table import ArrowTable
+from iceexplore.widgets.rows._matches import is_cheap, matches_text
+from iceexplore.widgets.rows._stories import condition_of, nodes_of_places, rows_sent
+from iceexplore.widgets.scan_lab._texts import python_text
+from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from iceexplore.reading import RowPlaces
+
+__all__ = ["Rows", "RowsPanel"]
+
+_GRID = "rows"
+#: The most rows that are shown: of a filter, and without one.
+MOST_ROWS, FIRST_ROWS = 1_000, 100
+_COLUMNS = 60
+_KEPT = 2
+_LONGEST = 100_000
+_ASKS = ("examples", "find", "first", "value", "count")
+
+
+class RowsPanel(Panel):
+    """The rows that match a filter, with their values and fates; also the values of deleted rows. Grid ``"rows"``.
+
+    Without a filter, it shows the first rows of the snapshot where that is cheap.
+
+    Attributes
+    ----------
+    rows_filter
+        The filter, as for `iceexplore.Table.rows`; empty for the first rows.
+    rows_history
+        Whether to search files that were removed, too.
+    rows_answer
+        The answer: ``filter``, ``history`` and ``snapshot`` of the request; ``error`` (of an invalid filter); or ``of``
+        (the number of the result, the owner of its table), ``headline``, ``note`` (how many rows match), ``blocks``
+        (the history of the first rows) and ``python``; or ``more``, the label of a button that reads the first rows.
+    rows_count
+        The number of matching live rows, as counted on request: ``of`` and ``text``.
+    rows_ask
+        Other requests of the browser: ``n``, incremented; ``want``: "examples", "find" (again), "first" (read the
+        first rows although that is not cheap), "count", or "value" with ``column`` and ``value``; ``earlier``: requests
+        before it, which may have been merged.
+    """
+
+    rows_filter = SyncedTrait(traitlets.Unicode())
+    rows_history = SyncedTrait(traitlets.Bool())
+    rows_answer = SyncedTrait(traitlets.Dict())
+    rows_count = SyncedTrait(traitlets.Dict())
+    rows_ask = SyncedTrait(traitlets.Dict())
+
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self._box = host.panel(FilterBoxPanel)
+        self._results: OrderedDict[str, RowPlaces] = OrderedDict()
+        self._count = 0
+        host.panel(GridPanel).add(_GRID, RowTables(self.result))
+
+    def begin(self) -> None:
+        """Show rows; answer requests."""
+        self.host.observe(self._on_input, "rows_filter", "rows_history")
+        self.host.observe_requests(self._on_ask, "rows_ask")
+        if self.host.tab is not None:
+            self.host.observe(self._on_tab, "tab")
+        self._follow()
+
+    def close(self) -> None:
+        """Release the rows."""
+        self._results.clear()
+
+    def result(self, number: str) -> RowPlaces:
+        """Return the result with a number.
+
+        Raises
+        ------
+        OptionError
+            It is no longer cached.
+        """
+        found = self._results.get(number)
+        if found is None:
+            raise OptionError("these rows are no longer available: search again")
+        return found
+
+    @property
+    def found(self) -> RowPlaces | None:
+        """The rows that are shown; None before the first search."""
+        return self._results.get(self.rows_answer.get("of", ""))
+
+    # What is asked ----------------------------------------------------------------------------------------------------
+
+    def _visible(self) -> bool:
+        return self.host.tab in (None, "rows")
+
+    @shown
+    def _on_tab(self, change: Bunch) -> None:
+        self._follow()
+
+    @shown
+    def _on_input(self, change: Bunch) -> None:
+        self._search()
+
+    def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        """Search in another snapshot."""
+        if old["snapshot"] != new["snapshot"]:
+            self._follow()
+
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
+        """Say that the search was cancelled."""
+        if self._visible() and not self._answers(self.rows_answer):
+            note: list[Block] = [["p", [["note", "Cancelled."]]]]
+            self.rows_answer = {**self._asked(), "blocks": note, "more": "Search again"}
+
+    def _asked(self) -> dict[str, Any]:
+        chosen = self.host.selection["snapshot"]
+        return {"filter": self.rows_filter.strip(), "history": self.rows_history, "snapshot": chosen}
+
+    def _answers(self, answer: Mapping[str, Any]) -> bool:
+        """Return whether an answer is that of the current request."""
+        return all(answer.get(key) == value for key, value in self._asked().items())
+
+    def _follow(self) -> None:
+        """Search for the selected snapshot if the tab is shown."""
+        if self._visible():
+            if not self._answers(self.rows_answer):
+                self._search()
+            self._box.follow()
+
+    @shown
+    def _on_ask(self, ask: Mapping[str, Any]) -> None:
+        acts: dict[str, Callable[[], None]] = {
+            "examples": self._box.request_examples, "find": self._search, "first": lambda: self._search(forced=True),
+            "value": lambda: self._set_value(ask), "count": self._count_rows,
+        }  # fmt: skip
+        act = acts.get(str(ask.get("want")))
+        if act is None:
+            raise OptionError(f"rows_ask={str(ask)[:200]}: want is one of {', '.join(_ASKS)}")
+        act()
+
+    def _set_value(self, ask: Mapping[str, Any]) -> None:
+        column, value = ask.get("column"), ask.get("value")
+        if not isinstance(column, str) or not isinstance(value, str):
+            raise OptionError(f"rows_ask={str(ask)[:200]}: give column and value (text)")
+        condition = condition_of(column, value)
+        if condition == self.rows_filter:
+            self._search()
+        else:
+            self.rows_filter = condition
+
+    # Answers ----------------------------------------------------------------------------------------------------------
+
+    def _search(self, *, forced: bool = False) -> None:
+        asked = self._asked()
+        text, history, snapshot = asked["filter"], asked["history"], asked["snapshot"]
+
+        def read() -> Generator[str, None, tuple[dict[str, Any], RowPlaces | None]]:
+            from iceexplore.reading import find_rows
+
+            state = self.host.state_at(snapshot)
+            if not text and not forced and (history or not is_cheap(state)):
+                note = "Type a filter, or read the first rows: this opens data files."
+                return {"blocks": [["p", [["note", note]]]], "more": "Show the first rows"}, None
+            names = [f.name for f in state.schema.fields[:_COLUMNS]]
+            most = MOST_ROWS if text else FIRST_ROWS
+            try:
+                yield "Looking at the metadata …"
+                note = matches_text(state, text)
+                yield "Looking for rows …"
+                found = find_rows(state, text or None, columns=names, history=history, limit=most)
+            except OptionError as fault:
+                return {"error": signs_of_lines(str(fault)[:_LONGEST])}, None
+            own = self.host.state.snapshot
+            at = "" if own is None or str(own.snapshot_id) == snapshot else f".at(snapshot={snapshot})"
+            call = [*([python_text(text)] if text else []), *(["history=True"] if history else [])]
+            yield "Telling what happened to the rows …"
+            answer = {
+                "headline": _headline(found, bool(text)),
+                "note": note,
+                "blocks": rows_sent(found),
+                "python": str(json_safe(f"t{at}.rows({', '.join(call)})")),
+            }
+            return answer, found
+
+        def show(result: tuple[dict[str, Any], RowPlaces | None]) -> None:
+            answer, found = result
+            if found is not None:
+                self._count += 1
+                answer["of"] = str(self._count)
+                self._results[answer["of"]] = found
+                while len(self._results) > _KEPT:
+                    self._results.popitem(last=False)
+            self.rows_answer = {**asked, **answer}
+
+        self.host.run("rows", "Looking for rows", read, show)
+
+    def _count_rows(self) -> None:
+        asked, of = self._asked(), self.rows_answer.get("of", "")
+
+        def read() -> str:
+            from iceexplore.reading import count_rows
+
+            return count_rows(self.host.state_at(asked["snapshot"]), asked["filter"] or None).explain()
+
+        def show(text: str) -> None:
+            self.rows_count = {"of": of, "text": signs_of_lines(text)}
+
+        self.host.run("rows-count", "Counting rows", read, show)
+
+    def no_kernel_html(self) -> str:
+        """Return the histories of the rows as HTML."""
+        return blocks_html(self.rows_answer.get("blocks", ()))
+
+
+def _headline(found: RowPlaces, filtered: bool) -> str:
+    """Return how many rows were found, by fate."""
+    fates = [place.fate.kind for place in found]
+    kinds = [f"{fates.count(kind):,} {kind}" for kind in dict.fromkeys(fates)]
+    text = amount(len(fates), "row") + (f": {', '.join(kinds)}" if kinds else "")
+    if found.complete:
+        return text
+    return f"A preview, the first {text}" if filtered else f"The first {text}"
+
+
+class RowTables(GridSource):
+    """The tables of rows found, whose owners are the numbers of results.
+
+    Parameters
+    ----------
+    result
+        A function that returns a result by its number.
+    """
+
+    def __init__(self, result: Callable[[str], RowPlaces]) -> None:
+        self._result = result
+
+    def frame(self, of: str, table: str) -> pd.DataFrame | ArrowTable:
+        """Return a row per place of a row: values, fate, and what deleted or moved it."""
+        found = self._result(of)
+        if table != "rows":
+            raise OptionError(f"rows found have no table {table[:40]!r}")
+        return ArrowTable(_in_order(found.to_arrow(), found.columns))
+
+    def row_header(self, of: str, table: str, names: Sequence[str]) -> int | None:
+        """Return the first column of the table's own."""
+        return 0
+
+    def preview(self, of: str, table: str, rows: int) -> str:
+        """Return that there may be more rows."""
+        return "" if self._result(of).complete else "preview: there are more"
+
+    def none(self, of: str, table: str) -> str:
+        """Return that no row matches."""
+        return "No rows match."
+
+    def unread(self, of: str, table: str) -> str:
+        """Return how many data files could not be read."""
+        lost = self._result(of).unread
+        return f"{amount(len(lost), 'data file')} cannot be read" if lost else ""
+
+    def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
+        """Return the node of each row's file: in the snapshot shown or, if it was removed, in the one that added it."""
+        found = self._result(of)
+        return nodes_of_places(found.state, [found[row] for row in rows])
+
+    def docs(self, of: str, table: str) -> Mapping[str, str]:
+        """Return what the columns about fates mean."""
+        return _DOCS
+
+
+_DOCS = {
+    "_fate": "live, deleted, moved (rewritten into another file), removed (with its file) or unknown",
+    "_fate_at": "when the row was deleted, moved or removed",
+    "_fate_operation": "operation of the commit that did it",
+    "_fate_snapshot_id": "snapshot that did it",
+    "_deleted_by": "delete file or Puffin file that deletes the row",
+    "_delete_kind": "kind of this delete",
+    "_moved_to_file": "file in which the row continues",
+    "_moved_to_pos": "its position there",
+    "_moved_to_guess": "whether only equal values say so, as the table has no row ids",
+    "_file": "data file of the row",
+    "_pos": "position in the file, from 0",
+    "_row_id": "row id (format version 3 and later)",
+    "_added_at": "when the file was added",
+    "_story": "all this in a sentence",
+}
+_LAST = (
+    "_fate_at", "_fate_operation", "_fate_snapshot_id", "_deleted_by", "_delete_kind", "_delete_offset", "_deletes",
+    "_moved_to_file", "_moved_to_pos", "_moved_to_guess", "_file", "_pos", "_row_id", "_last_updated_sequence_number",
+    "_added_at", "_added_operation", "_added_snapshot_id", "_story",
+)  # fmt: skip
+
+
+def _in_order(table: pa.Table, values: Sequence[str]) -> pa.Table:
+    """Return the table with a value that names the row first, then its fate, the other values, and the rest."""
+    own = [name for name in values if name not in (*_LAST, "_fate")]
+    names = [*own[:1], "_fate", *own[1:], *_LAST]
+    # Columns in which no row has anything say nothing.
+    shown = [name for name in names if name not in _LAST or table[name].null_count < table.num_rows]
+    return table.select(shown if table.num_rows else names)
+
+
+class Rows(TableWidget):
+    """A widget of rows that match a filter, with what happened to them: ``Rows(table, rows_filter="id = 7")``.
+
+    ``w.rows_filter = "..."`` searches again, ``w.found`` is the `iceexplore.reading.RowPlaces`.
+    """
+
+    panels = (GridPanel, FilterBoxPanel, RowsPanel)
+
+    _esm = packed(script("rows.rowsView"))
+
+    @property
+    def found(self) -> RowPlaces | None:
+        """The rows that are shown; None before the first search."""
+        return self._panel(RowsPanel).found

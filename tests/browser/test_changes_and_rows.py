@@ -1,0 +1,121 @@
+"""The tabs Changes and Rows in Chromium: links, keyboard, a swap, a saved page, rows found by typing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceexplore as ix
+from iceexplore.widgets import Explorer
+from tests.browser.bare import bare_page, violations
+
+pytestmark = pytest.mark.browser
+
+
+def tabs(page: Any) -> list[str]:
+    return list(page.get_by_role("tablist", name="Tables").get_by_role("tab").all_inner_texts())
+
+
+def chosen(page: Any) -> str:
+    return str(page.get_by_role("tablist", name="Tables").locator("[aria-selected=true]").inner_text())
+
+
+def test_changes_lead_to_files_and_snapshots(browser: Any) -> None:
+    table = ix.sample("trips")
+    with bare_page(browser, Explorer(table)) as bare:
+        page = bare.page
+        assert chosen(page) == "Changes"
+        above = page.locator(".ice-above")
+        assert "−1 file · −58 rows · −1 delete file" in above.inner_text()
+        assert violations(page) == []
+        # a removed file is one of the parent's; the list stays
+        grid = page.locator(".ice-detail .ice-table")
+        grid.locator(".ice-open").first.click()
+        bare.idle()
+        assert bare.widget.selection["snapshot"] == str(table.snapshots[-2].snapshot_id)
+        assert bare.widget.selected.kind in ("data-file", "deletion-vector")
+        assert chosen(page) == "↑ Changes" and page.locator(".ice-table tr[aria-selected=true]").count() == 1
+        # by keyboard: cells of the table, not of the sums above it
+        page.get_by_role("tab", name="↑ Changes").focus()
+        bare.press("Tab")
+        bare.widget.select(f"snapshot:{table.snapshots[5].snapshot_id}", snapshot=table.snapshots[5])
+        bare.push()
+        page.locator(".ice-table td").first.focus()
+        bare.press("ArrowDown", "End", "Home")
+        assert page.evaluate("document.activeElement.closest('.ice-table') !== null")
+        above.locator(".ice-link").first.click()
+        bare.idle()
+        assert bare.widget.selection["node"] == f"snapshot:{table.snapshots[4].snapshot_id}"
+
+
+def test_a_comparison_is_shown_swapped_and_ended(browser: Any) -> None:
+    table = ix.sample("trips")
+    with bare_page(browser, Explorer(table)) as bare:
+        page = bare.page
+        page.get_by_role("button", name="Compare").first.click()
+        page.get_by_role("slider", name="Snapshot").press("Shift+Home")
+        bare.idle()
+        assert bare.widget.selection["against"] == str(table.snapshots[0].snapshot_id)
+        assert chosen(page) == "Compared"
+        words = page.locator(".ice-above h4").first.inner_text()
+        assert words.startswith("+")
+        page.locator(".ice-line-foot button", has_text="⇄").click()
+        bare.idle()
+        assert chosen(page) == "Compared" and page.locator(".ice-above h4").first.inner_text() == words
+        page.locator(".ice-line-foot button", has_text="×").click()
+        bare.idle()
+        assert chosen(page) == "Changes" and "Compared" not in tabs(page)
+
+
+def test_a_saved_page_shows_its_comparison(browser: Any, tmp_path: Path) -> None:
+    table = ix.sample("trips")
+    widget = Explorer(table)
+    widget.select(against=table.snapshots[3])
+    assert widget.settle(60)
+    made = widget.save_html(tmp_path / "page.html")
+    page = browser.new_page()
+    page.goto(made.path.as_uri())
+    page.locator(".ice-above").wait_for()
+    assert chosen(page) == "Compared" and "+6 −1 files" in page.locator(".ice-above").inner_text()
+    page.locator(".ice-line-foot button", has_text="⇄").click()
+    assert chosen(page) == "Compared" and "+6 −1 files" in page.locator(".ice-above").inner_text()
+    page.locator(".ice-line-foot button", has_text="×").click()
+    assert chosen(page) == "Changes" and "Compared" not in tabs(page)
+    page.get_by_role("button", name="Later snapshot").click()
+    assert chosen(page) == "Changes" and "+2 files" in page.locator(".ice-above").inner_text()
+    assert violations(page) == []
+    page.close()
+    widget.close()
+
+
+def test_rows_are_found_by_typing_and_lead_to_files(browser: Any) -> None:
+    table = ix.sample("trips")
+    with bare_page(browser, Explorer(table)) as bare:
+        page = bare.page
+        page.locator(".ice-part[data-part=rows]").click()
+        rows = page.locator(".ice-rows")
+        rows.get_by_role("heading", name="The first 100 rows").wait_for()
+        assert "preview: there are more" in rows.locator(".ice-range").inner_text()
+        box = rows.get_by_role("combobox", name="Filter", exact=True)
+        box.focus()
+        page.keyboard.type("trip_id < 1")
+        page.keyboard.press("Escape")
+        page.keyboard.type("00")
+        page.keyboard.press("Enter")
+        rows.get_by_role("heading", name="39 rows: 36 live, 3 deleted").wait_for()
+        bare.idle()
+        assert (
+            "live" in rows.locator(".ice-table").inner_text() and "deleted" in rows.locator(".ice-table").inner_text()
+        )
+        assert violations(page) == []
+        rows.get_by_role("textbox", name="Value").fill("95")
+        page.keyboard.press("Enter")
+        rows.get_by_role("heading", name="1 row: 1 deleted").wait_for()
+        bare.idle()
+        assert box.input_value() == "trip_id = 95"
+        assert "deleted by vector" in rows.locator(".ice-scan-why").inner_text()
+        rows.locator(".ice-open").first.click()
+        bare.idle()
+        assert bare.widget.tab == "tree" and bare.widget.selected.kind == "data-file"
