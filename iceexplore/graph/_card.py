@@ -180,7 +180,7 @@ def _counted_otherwise(state: TableState) -> dict[str, str]:
     root = state.root() if location is not None and location in state.reader.seen else None
     found = () if root is None else root.problems
     return {
-        p.field: f"{int(p.found):,}"
+        p.field: f"{int(p.found or 0):,}"
         for p in found
         if p.code == "totals-differ" and p.field and str(p.found).isdecimal()
     }

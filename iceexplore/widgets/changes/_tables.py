@@ -21,7 +21,8 @@ __all__ = ["CHANGES", "COLUMN_DOCS", "ChangeTables", "compared_key", "is_changes
 #: The key of the table of a commit's changes; that of a comparison has the other snapshot's id, see `compared_key`.
 CHANGES = "changes"
 _COMPARED = "compared:"
-_KEPT = 4
+#: Maximum number of bytes of cached changes, in addition to the newest.
+_KEPT_BYTES = 64 << 20
 _COLUMNS = (
     "location",
     "change",
@@ -91,8 +92,10 @@ class ChangeTables:
             if at not in self._kept:
                 self._kept[at] = count_changes(self._state, snapshot, before)
             self._kept.move_to_end(at)
-            while len(self._kept) > _KEPT:
+            sizes = [found.files.nbytes for found in self._kept.values()]
+            while len(sizes) > 1 and sum(sizes[:-1]) > _KEPT_BYTES:
                 self._blocks.pop(self._kept.popitem(last=False)[1], None)
+                sizes.pop(0)
             return self._kept[at]
 
     def table(self, snapshot: int, key: str) -> ArrowTable:

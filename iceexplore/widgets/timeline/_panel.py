@@ -8,25 +8,24 @@ from typing import Any
 import traitlets
 
 from iceexplore.graph import (
-    Diff,
     SnapshotChange,
     TableState,
     amount,
-    diff,
     format_ms,
     human_bytes,
     snapshot_change,
-    travel,
 )
 from iceexplore.metadata import Snapshot, in_order
+from iceexplore.widgets.changes._counted import Counted
+from iceexplore.widgets.changes._tables import ChangeTables, compared_key
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._bundle import packed, script
 from iceexplore.widgets.core._escape_text import signs
-from iceexplore.widgets.core._panel import Panel, SyncedTrait
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
 from iceexplore.widgets.core._static_html import snapshots_html
 from iceexplore.widgets.core._table_widget import TableWidget
+from iceexplore.widgets.detail._panel import DetailPanel
 from iceexplore.widgets.timeline._lanes import lanes_of
-from iceexplore.widgets.tree._compare import in_age
 
 __all__ = [
     "MAX_SNAPSHOTS",
@@ -128,6 +127,13 @@ class TimelinePanel(Panel):
     measure = SyncedTrait(traitlets.Enum(list(_GONE), "rows"))
     comparison = SyncedTrait(traitlets.Dict())
 
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        try:
+            self._changes = host.panel(DetailPanel).tables.changes  # counted once for both
+        except LookupError:
+            self._changes = ChangeTables(host.state)
+
     def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         """Return the snapshots and their legend."""
         state = self.host.state
@@ -165,12 +171,9 @@ class TimelinePanel(Panel):
         if not before or not after or before == after:
             self.comparison = {}
             return
-        state = self.host.state
-        older = in_age(state, int(before), int(after))
 
         def read() -> dict[str, Any]:
-            a, b = (travel(state, snapshot=one) for one in older)
-            found = diff(a, b)
+            found = self._changes.counted(int(after), compared_key(before))
             unread = len(found.unread)
             rows = _differences(found)
             blocks = difference_sent(rows, unread)
@@ -199,7 +202,7 @@ class Timeline(TableWidget):
         return self.snapshot
 
 
-def _differences(found: Diff) -> list[list[Any]]:
+def _differences(found: Counted) -> list[list[Any]]:
     """Return what was added and removed, as rows of a name and two counts, from a diff that is already computed."""
     change = found.change
     rows = [
