@@ -53,6 +53,7 @@ from iceexplore.metadata.types._parameters import (
     decimal_parameters,
     fixed_length,
     is_known_type,
+    is_variable_length,
     type_base,
 )
 from iceexplore.metadata.types._types import (
@@ -139,6 +140,7 @@ __all__ = [
     "is_known_transform",
     "is_known_type",
     "is_promotion",
+    "is_variable_length",
     "name_mapping",
     "parse_date",
     "parse_name_mapping",

@@ -27,6 +27,7 @@ from iceexplore.metadata import (
     Type,
     arrow_type,
     fixed_length,
+    is_variable_length,
     type_base,
 )
 from iceexplore.planning import PartitionColumn
@@ -236,7 +237,8 @@ def _stats(table: pa.Table, wanted: Sequence[StatColumn], info: _Footer, schema:
             here |= {"lower": low, "upper": high}
             exact = column.cut is None or pc.max(_lengths(values)).as_py() <= column.cut
             here["tight_bounds"] = exact
-        if (valid := len(values) - values.null_count) and column.mode != "counts":
+        sized = column.mode != "counts" and is_variable_length(column.type)
+        if (valid := len(values) - values.null_count) and sized:
             lengths = _lengths(values)
             here["average_length"] = round(pc.sum(lengths).as_py() / valid)
             here["max_length"] = pc.max(lengths).as_py()

@@ -17,7 +17,14 @@ from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, stats_type
-from iceexplore.metadata import PartitionSpec, arrow_type, fixed_length, is_known_transform, type_base
+from iceexplore.metadata import (
+    PartitionSpec,
+    arrow_type,
+    fixed_length,
+    is_known_transform,
+    is_variable_length,
+    type_base,
+)
 from iceexplore.planning import PartitionColumn, partition_columns, tuples_of
 from iceexplore.reading import SYNTHETIC_FOLDER
 from iceexplore.writing import StatColumn, partition_path, stat_columns, truncate_lower, truncate_upper
@@ -35,8 +42,8 @@ _LEAVES_READ = 4
 _TUPLES = 1000
 _NEW_TUPLES = 10
 _MOST_FILES = 20_000_000
-#: Approximate bytes of a value, before and after encoding and compression.
-_WIDTH = {"boolean": 1, "int": 4, "float": 4, "date": 4, "uuid": 16, "string": LETTERS, "binary": 8}
+#: Approximate bytes of a value of variable length, and of a stored value after encoding and compression.
+_WIDTH = {"string": LETTERS, "binary": 8}
 _STORED = {"boolean": 0.2, "int": 3, "float": 4, "date": 1.5, "uuid": 16, "string": 6, "binary": 8}
 #: Shares of null values in optional columns; the column's id selects one.
 _NULLS = (0.0, 0.0, 0.01, 0.1)
@@ -255,8 +262,9 @@ def _stats(
                 nan = np.where(exact_nan[counts.of], left, 0)
             left = left - nan
             values["nan_count"] = pa.array(nan)
-        width = fixed_length(column.type) or _WIDTH.get(type_base(column.type), 8)
-        values["average_length"] = values["max_length"] = pa.repeat(pa.scalar(width, pa.int64()), n)
+        if is_variable_length(column.type):
+            width = pa.repeat(pa.scalar(_WIDTH.get(type_base(column.type), 8), pa.int64()), n)
+            values |= {"average_length": width, "max_length": width}
         if column.bounded:
             lower, upper = _bounds(column, counts, left, rng, now_ms)
             tight = pc.if_else(lower.is_valid(), column.cut is None or column.cut >= LETTERS, None)

@@ -19,6 +19,7 @@ from iceexplore.metadata import (
     PartitionSpec,
     TableMetadata,
     arrow_type,
+    is_variable_length,
     parse_transform,
 )
 
@@ -130,6 +131,9 @@ def given_columns(batch: EntryBatch, metadata: TableMetadata) -> dict[int, Parts
             for name in ("lower", "upper"):
                 if parts[name].type != target and not pa.types.is_null(target):
                     parts[name] = _cast(parts[name], target, column_id)
+            if not is_variable_length(known[column_id][1].type):
+                # Proposal: "generated for variable length types". The length of others follows from their type.
+                parts = {name: array for name, array in parts.items() if name not in ("average_length", "max_length")}
         columns[column_id] = parts
     return columns
 

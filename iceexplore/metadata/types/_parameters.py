@@ -6,7 +6,7 @@ import re
 
 from iceexplore.metadata.types._types import PrimitiveType, Type
 
-__all__ = ["PLAIN_TYPES", "decimal_parameters", "fixed_length", "is_known_type", "type_base"]
+__all__ = ["PLAIN_TYPES", "decimal_parameters", "fixed_length", "is_known_type", "is_variable_length", "type_base"]
 
 _DECIMAL = re.compile(r"decimal\s*\(\s*(\d{1,4})\s*,\s*(\d{1,4})\s*\)")
 _FIXED = re.compile(r"fixed\s*\[\s*(\d{1,10})\s*\]")
@@ -31,6 +31,11 @@ def type_base(type_: Type) -> str:
     if isinstance(type_, PrimitiveType):
         return type_.base
     return type(type_).__name__.removesuffix("Type").lower()
+
+
+def is_variable_length(type_: Type) -> bool:
+    """Return whether values of a type differ in length, so that statistics of their length say something."""
+    return type_base(type_) in ("string", "binary", "geometry", "geography", "variant")
 
 
 def decimal_parameters(type_: Type) -> tuple[int, int] | None:
