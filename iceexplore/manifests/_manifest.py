@@ -31,7 +31,7 @@ from iceexplore.manifests.column_stats._partition_v4 import rebuilt_partition
 from iceexplore.manifests.decode._file import Composition, Part
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType
-from iceexplore.manifests.model._field_ids import STATS_OFFSETS
+from iceexplore.manifests.model._field_ids import partition_part
 from iceexplore.manifests.model._header import ManifestHeader
 from iceexplore.manifests.model._reader_schema import ReaderSchema
 from iceexplore.manifests.model._table_context import TableTypes
@@ -284,7 +284,7 @@ class Manifest:
         found = self._reader_schema
         if found is not None and found.partition:
             return "tuple"
-        in_source = found is not None and any(c.offset == STATS_OFFSETS["derived_value"] for c in found.stats)
+        in_source = found is not None and any(partition_part(c.offset) is not None for c in found.stats)
         return "source" if in_source else "derived"
 
     @cached_property
@@ -341,7 +341,7 @@ class Manifest:
             kinds = [int(ContentType.POSITION_DELETE), int(ContentType.MANIFEST_DV)]
             vector = pc.is_in(self.entries["content_type"], pa.array(kinds, pa.int32())).combine_chunks()
             rows = pc.if_else(vector, pa.scalar(None, rows.type), rows)
-        return TypedStats(table, self._reader_schema, self._meaning.types, rows)
+        return TypedStats(table, self._reader_schema, self._meaning.types, rows, self._meaning.in_source)
 
     @property
     def _rows(self) -> AnyArray | None:

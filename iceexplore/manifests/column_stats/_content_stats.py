@@ -6,7 +6,8 @@ and Java's ``StatsUtil``. A column is decoded when it is first used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from iceexplore.formats import field_id as parquet_id
 from iceexplore.manifests.column_stats._maps import ColumnStats
 from iceexplore.manifests.column_stats._partition import conform, from_file
 from iceexplore.manifests.model._arrow import whole
-from iceexplore.manifests.model._field_ids import MAP_IDS, STATS_OFFSETS, stats_of
+from iceexplore.manifests.model._field_ids import MAP_IDS, STATS_OFFSETS, partition_offset, partition_part, stats_of
 from iceexplore.manifests.model._reader_schema import ReaderSchema, StatsColumn
 from iceexplore.metadata import PrimitiveType, Type, arrow_type, decode_values, encode_values, type_base
 
@@ -42,14 +43,22 @@ class TypedStats:
         Type by column or expression id; others have the file's own type.
     rows
         The file's row of each entry, null for an entry without statistics; None if the entries are the rows.
+    in_source
+        By expression id, the source columns and partition field ids whose structs may have its values (layout (b)).
     """
 
     def __init__(
-        self, table: pa.Table, reader_schema: ReaderSchema, types: Mapping[int, Type], rows: AnyArray | None
+        self,
+        table: pa.Table,
+        reader_schema: ReaderSchema,
+        types: Mapping[int, Type],
+        rows: AnyArray | None,
+        in_source: Mapping[int, Sequence[tuple[int, int]]] = MappingProxyType({}),
     ) -> None:
         self._table = table
         self._types = types
         self._rows = rows
+        self._in_source = in_source
         self._columns: dict[int, dict[int, StatsColumn]] = {}
         for column in reader_schema.stats:
             self._columns.setdefault(column.field_id, {})[column.offset] = column
@@ -59,7 +68,14 @@ class TypedStats:
 
     def field_ids(self) -> list[int]:
         """Return the sorted ids of columns and expressions that have any statistics."""
-        return sorted(i for i, found in self._columns.items() if any(self._any(c) for c in found.values()))
+        own = {
+            i
+            for i, found in self._columns.items()
+            if any(partition_part(c.offset) is None and self._any(c) for c in found.values())
+        }
+        parts = ("lower", "upper", "null_count")
+        derived = {i for i in self._in_source if any(self._any(c) for part in parts for c in self._held(i, part))}
+        return sorted(own | derived)
 
     def column(self, field_id: int) -> ColumnStats:
         """Return the statistics of one column or expression."""
@@ -85,17 +101,44 @@ class TypedStats:
         )
 
     def values(self, field_id: int, name: str, kind: Type | None) -> tuple[AnyArray, Binaries, pa.BooleanArray]:
-        """Return ``lower``, ``upper`` or ``derived_value`` of a column: typed, as bytes, and a mask of damaged ones."""
-        found = self._columns.get(field_id, {}).get(STATS_OFFSETS[name])
+        """Return ``lower``, ``upper`` or ``derived_value`` of a column: typed, as bytes, and a mask of damaged ones.
+
+        ``partition_1001``: the values of this partition field of the column, in layout (b).
+        """
         target = pa.binary() if kind is None else arrow_type(kind)
-        if found is None:
+        found = self._held(field_id, name)
+        if not found:
             nothing = pa.array(np.zeros(len(self), dtype=np.bool_))
             return build.nulls(len(self), target), build.nulls(len(self), pa.binary()), nothing
-        return _typed(self._taken(found), found.logical, kind, target)
+        typed, raw, damaged = _typed(self._taken(found[0]), found[0].logical, kind, target)
+        for column in found[1:]:
+            more = _typed(self._taken(column), column.logical, kind, target)
+            typed = pc.coalesce(typed, more[0]) if typed.type == more[0].type else typed
+            raw, damaged = pc.coalesce(raw, more[1]), pc.or_(damaged, more[2])
+        return typed, raw, damaged
 
     def has(self, field_id: int, name: str) -> bool:
         """Return whether the file has this statistic of a column at all."""
-        return STATS_OFFSETS[name] in self._columns.get(field_id, {})
+        return bool(self._held(field_id, name))
+
+    def _held(self, field_id: int, name: str) -> list[StatsColumn]:
+        """Return the columns of the file with a statistic: that of the struct itself, else those of layout (b).
+
+        A file's value in layout (b) is the lower bound of its expression; manifests have both bounds.
+        """
+        own = self._columns.get(field_id, {})
+        if name.startswith("partition_"):
+            offset = partition_offset(int(name.removeprefix("partition_")))
+            return [own[offset]] if offset in own else []
+        if STATS_OFFSETS[name] in own:
+            return [own[STATS_OFFSETS[name]]]
+        parts = {"lower": ("value", "lower"), "upper": ("upper",), "null_count": ("null_count",)}.get(name, ())
+        found = []
+        for source_id, partition_id in self._in_source.get(field_id, ()):
+            struct = self._columns.get(source_id, {})
+            offsets = (partition_offset(partition_id, part) for part in parts)
+            found += [struct[offset] for offset in offsets if offset in struct]
+        return found
 
     def pairs(self) -> pa.Table:
         """Return the statistics as the six maps of v1-v3, as lists of pairs; V4 has no column sizes."""
@@ -118,22 +161,21 @@ class TypedStats:
         return array if self._rows is None else array.take(self._rows)
 
     def _plain(self, field_id: int, name: str, kind: pa.DataType) -> AnyArray:
-        found = self._columns.get(field_id, {}).get(STATS_OFFSETS[name])
-        if found is None:
-            return build.nulls(len(self), kind)
-        array = self._taken(found)
-        try:
-            return array if array.type == kind else array.cast(kind)
-        except _REFUSED:
-            return build.nulls(len(self), kind)
+        made = build.nulls(len(self), kind)
+        for column in self._held(field_id, name):
+            array = self._taken(column)
+            try:
+                made = pc.coalesce(made, array if array.type == kind else array.cast(kind))
+            except _REFUSED:
+                continue
+        return made
 
     def column_type(self, field_id: int) -> Type | None:
         """Return the type of a column or expression; for one in no schema, the type of its bounds in the file."""
         if field_id in self._types:
             return self._types[field_id]
         for name in ("lower", "upper", "derived_value"):
-            found = self._columns.get(field_id, {}).get(STATS_OFFSETS[name])
-            if found is not None:
+            for found in self._held(field_id, name):
                 return _type_of(from_file(whole(self._table.column(found.column)).slice(0, 0), found.logical).type)
         return None
 

@@ -1,9 +1,9 @@
 """Partition tuples of V4, which stores none: rebuilt from statistics of derived and identity-partitioned columns.
 
 V4 proposal, "How do we remove partition tuple and represent them in columnar stats?": a file's partition value is the
-lower bound of the derived column (layout (a): the expression's own statistics; layout (b): ``derived_value`` in those
-of the source column) or, for identity, of the source column; without that bound it is null. A tuple that the file
-stores (102, as in the draft) takes precedence.
+lower bound of the derived column (layout (a): the expression's own statistics; layout (b): ``partition_<field id>_…``
+in those of the source column) or, for identity, of the source column; without that bound it is null. A tuple that the
+file stores (102, as in the draft) takes precedence.
 """
 
 from __future__ import annotations
@@ -212,6 +212,8 @@ def _places(field: PartitionField, meaning: TableTypes) -> list[tuple[int, str]]
     if expression is not None:
         places += [(expression.expr_id, "lower"), (expression.expr_id, "upper")]
     if len(field.source_ids) == 1:
+        if not transform.is_identity:
+            places.append((field.source_id, f"partition_{field.field_id}"))
         if not transform.is_identity or not _shares_source(field, meaning):
             places.append((field.source_id, "derived_value"))
         if transform.is_identity:

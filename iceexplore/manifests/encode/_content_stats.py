@@ -6,10 +6,11 @@ V4 proposal, "How do we remove partition tuple and represent them in columnar st
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray
+from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import UnsupportedError
 from iceexplore.manifests._batch import EntryBatch
@@ -30,12 +31,16 @@ from iceexplore.manifests.encode._stat_columns import (
     put_derived,
     put_identity,
 )
+from iceexplore.manifests.model._field_ids import partition_offset
 from iceexplore.metadata import PartitionField, TableMetadata
 
 __all__ = ["content_stats"]
 
 _int32, _int64 = pa.int32(), pa.int64()
 
+#: Layout (b): by offset, the name and values of what a source column's struct has of its partition fields.
+InSource: TypeAlias = "dict[int, tuple[str, AnyArray]]"
+_SUFFIXES = {"value": "", "lower": "_lower_bound", "upper": "_upper_bound", "null_count": "_null_count"}
 Shape = tuple[tuple[int, str, str, pa.DataType | None], ...]
 #: Offset within the column's range of ids; name; key in `Parts`; type (None: that of the column).
 _PROPOSAL: Shape = (
@@ -47,11 +52,6 @@ _PROPOSAL: Shape = (
     (6, "nan_count", "nan_count", _int64),
     (7, "average_uncompressed_length", "average_length", _int32),
     (8, "max_uncompressed_length", "max_length", _int32),
-    (9, "derived_value", "derived", None),
-    # Layout (b) does not define ids for the bounds of derived values in manifests' statistics: these are our choice.
-    (20, "derived_lower_bound", "derived_lower", None),
-    (21, "derived_upper_bound", "derived_upper", None),
-    (22, "derived_null_count", "derived_nulls", _int64),
 )
 _DRAFT: Shape = (
     *_PROPOSAL[:4],
@@ -74,36 +74,37 @@ def content_stats(
     storage
         ``derived``: a file's partition values are lower bounds of derived columns; those of identity transforms are
         lower bounds of the source columns, replacing bounds in the statistics, which may be truncated. The upper
-        bound is equal and omitted. ``source``: values of other transforms are ``derived_value`` in the source column's
-        struct. ``tuple``: no partition values. For a null value both bounds are null and ``null_count`` is set; void
-        transforms have no value.
+        bound is equal and omitted. ``source``: values of other transforms are in the source column's struct, under
+        ``partition_<field id>_<name>`` for files, and with ``_lower_bound`` and ``_upper_bound`` for manifests.
+        ``tuple``: no partition values. For a null value both bounds are null and the null count is set; void transforms
+        have no value.
 
     Raises
     ------
     UnsupportedError
-        ``source`` has no place for a value: a transform of several columns, or a second transform of one column.
+        ``source`` has no place for a value: a transform of several columns, or a partition field id above 1039.
     """
     columns = given_columns(batch, metadata)
     names = {i: name for i, (name, _) in metadata.all_fields().items()}
     names |= {e.expr_id: e.name or f"expression_{e.expr_id}" for e in metadata.expressions}
     fields = partition_fields(batch, metadata)
     files = file_rows(batch)
-    partition_expressions = {
-        found.expr_id: f
-        for spec in metadata.partition_specs
-        for f in spec.fields
-        if derives(f) and (found := find_expression(metadata, f)) is not None
-    }
+    partition_expressions: dict[int, PartitionField] = {}
+    for f in (f for spec in metadata.partition_specs for f in spec.fields if derives(f)):
+        found = find_expression(metadata, f)
+        if found is not None and (found.expr_id not in partition_expressions or found.partition_field_id == f.field_id):
+            partition_expressions[found.expr_id] = f
     for expr_id in partition_expressions:
         if expr_id in columns:  # for files, partition tuples take precedence
             columns[expr_id] = {n: blanked(a, files) for n, a in columns[expr_id].items()}
+    in_source: dict[int, InSource] = {}
     if storage != "tuple":
         for f, rows in fields:
             if is_identity(f):
                 put_identity(columns, batch, metadata, f, rows)
                 names.setdefault(f.source_id, f.name)
             elif storage == "source":
-                _in_source(columns, batch, metadata, f, rows)
+                _in_source(in_source, batch, metadata, f, rows)
             else:
                 expr_id = expression_of(metadata, f).expr_id
                 names[expr_id] = metadata_name(metadata, expr_id, f)
@@ -111,8 +112,10 @@ def content_stats(
     if storage == "source":
         for expr_id, f in partition_expressions.items():
             if expr_id in columns:
-                _aggregates_in_source(columns, expr_id, f)
-    return _column(columns, names, len(batch), field_id, _DRAFT if draft else _PROPOSAL)
+                _aggregates_in_source(in_source, columns.pop(expr_id), f)
+        for source_id in in_source:
+            columns.setdefault(source_id, {})
+    return _column(columns, in_source, names, len(batch), field_id, _DRAFT if draft else _PROPOSAL)
 
 
 def metadata_name(metadata: TableMetadata, expr_id: int, partition_field: PartitionField) -> str:
@@ -122,51 +125,66 @@ def metadata_name(metadata: TableMetadata, expr_id: int, partition_field: Partit
 
 
 def _in_source(
-    columns: dict[int, Parts], batch: EntryBatch, metadata: TableMetadata, f: PartitionField, rows: pa.BooleanArray
+    in_source: dict[int, InSource],
+    batch: EntryBatch,
+    metadata: TableMetadata,
+    f: PartitionField,
+    rows: pa.BooleanArray,
 ) -> None:
-    _refuse_without_home(columns, f, "derived")
+    """Add the values of a partition field of files to the struct of its source column."""
     values = tuple_column(batch, f, field_type(f, metadata))
-    parts = columns.setdefault(f.source_id, {})
-    parts["derived"] = pc.if_else(rows, values, pa.scalar(None, values.type))
-    # A null value is recorded by its own null count, as a missing bound alone would mean unknown.
+    _put_in_source(in_source, f, "value", pc.if_else(rows, values, build.scalar(None, values.type)))
+    # A null value is recorded by its own null count, as a missing value alone would mean unknown.
     nulls = pc.if_else(values.is_null(), at_least_one(batch), pa.scalar(None, _int64))
-    parts["derived_nulls"] = pc.if_else(rows, nulls, pa.scalar(None, _int64))
+    _put_in_source(in_source, f, "null_count", pc.if_else(rows, nulls, pa.scalar(None, _int64)))
 
 
-def _aggregates_in_source(columns: dict[int, Parts], expr_id: int, f: PartitionField) -> None:
-    given = columns.pop(expr_id)
-    if all(a.null_count == len(a) for a in given.values()):
-        return
-    _refuse_without_home(columns, f, "derived_lower")
-    parts = columns.setdefault(f.source_id, {})
-    parts["derived_lower"], parts["derived_upper"] = given["lower"], given["upper"]
-    held = parts.get("derived_nulls", given["null_count"])
-    parts["derived_nulls"] = pc.coalesce(held, given["null_count"])
+def _aggregates_in_source(in_source: dict[int, InSource], given: Parts, f: PartitionField) -> None:
+    """Add the bounds of a partition field in manifests to the struct of its source column."""
+    for part in ("lower", "upper", "null_count"):
+        if part in given and given[part].null_count < len(given[part]):
+            _put_in_source(in_source, f, part, given[part])
 
 
-def _refuse_without_home(columns: Mapping[int, Parts], f: PartitionField, part: str) -> None:
+def _put_in_source(in_source: dict[int, InSource], f: PartitionField, part: str, array: AnyArray) -> None:
     if len(f.source_ids) != 1:
         raise UnsupportedError(
             f"partition field {f.name} is a transform of several columns ({', '.join(map(str, f.source_ids))}): its "
             "value cannot be stored in the struct of one of them; use partition_storage='derived'"
         )
-    if base_id(f.source_id) is None:
-        raise UnsupportedError(f"column {f.source_id} cannot have statistics in V4; use partition_storage='derived'")
-    if part in columns.get(f.source_id, {}):
+    offset = None if base_id(f.source_id) is None else partition_offset(f.field_id, part)
+    if offset is None:
         raise UnsupportedError(
-            f"column {f.source_id} is the source of two partition fields, the second of which is {f.name}: its struct "
-            "has room for one derived value; use partition_storage='derived'"
+            f"partition field {f.name} (id {f.field_id}) of column {f.source_id} has no place in the column's struct, "
+            "which holds fields 1000 to 1039; use partition_storage='derived'"
         )
+    name = f"partition_{f.field_id}_{f.name}{_SUFFIXES[part]}"
+    held = in_source.setdefault(f.source_id, {})
+    if offset not in held:
+        held[offset] = name, array
+        return
+    before = held[offset][1]
+    if before.type != array.type:  # v1 numbers fields anew in every spec
+        raise UnsupportedError(
+            f"partition fields with the id {f.field_id} have values of two types ({before.type}, {array.type}), which "
+            "one column's struct cannot hold; use partition_storage='derived'"
+        )
+    held[offset] = held[offset][0], pc.coalesce(before, array)
 
 
 def _column(
-    columns: Mapping[int, Parts], names: Mapping[int, str], rows: int, field_id: int, shape: Shape
+    columns: Mapping[int, Parts],
+    in_source: Mapping[int, InSource],
+    names: Mapping[int, str],
+    rows: int,
+    field_id: int,
+    shape: Shape,
 ) -> Pair | None:
     structs: list[Pair] = []
     taken: set[str] = set()
     for column_id in sorted(columns):
         base = base_id(column_id)
-        made = None if base is None else _struct(columns[column_id], base, rows, shape)
+        made = None if base is None else _struct(columns[column_id], in_source.get(column_id, {}), base, rows, shape)
         if made is None or base is None:
             continue
         name = names.get(column_id) or str(column_id)
@@ -180,7 +198,7 @@ def _column(
     return retyped(field(field_id, "content_stats", made.type), made)
 
 
-def _struct(parts: Parts, base: int, rows: int, shape: Shape) -> pa.StructArray | None:
+def _struct(parts: Parts, held: InSource, base: int, rows: int, shape: Shape) -> pa.StructArray | None:
     pairs: list[Pair] = []
     for offset, name, part, kind in shape:
         array = parts.get(part)
@@ -189,6 +207,9 @@ def _struct(parts: Parts, base: int, rows: int, shape: Shape) -> pa.StructArray 
         if kind is not None and array.type != kind:
             array = pc.min_element_wise(array, pa.scalar(2**31 - 1, array.type), skip_nulls=False).cast(kind)
         pairs.append((field(base + offset, name, array.type), array))
+    for offset, (name, array) in sorted(held.items()):
+        if array.null_count < rows:
+            pairs.append((field(base + offset, name, array.type), array))
     return nested(pairs, rows, _all_null([a for _, a in pairs])) if pairs else None
 
 

@@ -19,6 +19,8 @@ __all__ = [
     "STATS_OFFSETS",
     "STAT_COLUMNS",
     "SUMMARY_NAMES",
+    "partition_offset",
+    "partition_part",
     "stats_of",
 ]
 
@@ -104,7 +106,7 @@ DRAFT_NAMES: dict[str, dict[str, int]] = {
     },
 }
 #: Offsets of statistics from the id of a column's struct. The proposal has no ids for 8 (``max_uncompressed_length``)
-#: and, in its layout (b), 9 (``derived_value``): these are our choice.
+#: and 9 (``derived_value``): these are our choice.
 STATS_OFFSETS = {
     "lower": 1,
     "upper": 2,
@@ -117,6 +119,12 @@ STATS_OFFSETS = {
     "derived_value": 9,
 }
 _FIRST, _WIDTH = 10_000, 200
+#: Layout (b) of the proposal stores partition values in the source column's struct, as ``partition_1001_ts_day`` (of
+#: files) and ``partition_1001_ts_day_lower_bound`` and ``_upper_bound`` (of manifests), and gives them no ids. Ours
+#: follow from the partition field's id, so that they never depend on other fields: 40 + 4 x (id - 1000), plus 1 and 2
+#: for the bounds, and 3 for a null count, which the proposal lacks (a missing value would mean unknown, not null).
+_PARTITION_FIRST, _PARTITION_WIDTH, _FIRST_FIELD = 40, 4, 1000
+_PARTITION_PARTS = ("value", "lower", "upper", "null_count")
 #: Java's ``StatsUtil.DATA_FIELD_ID_END``, exclusive.
 MAX_STATS_COLUMN = 999_950
 #: Columns with reserved ids by the id of their statistics' struct: ``_last_updated_sequence_number``, ``_row_id``.
@@ -129,6 +137,31 @@ def stats_of(field_id: int) -> tuple[int, int] | None:
         return (field_id - _FIRST) // _WIDTH, (field_id - _FIRST) % _WIDTH
     base = field_id - field_id % _WIDTH
     return (_RESERVED[base], field_id - base) if base in _RESERVED else None
+
+
+def partition_offset(field_id: int, part: str = "value") -> int | None:
+    """Return the offset of a partition field's value in its source column's struct, in layout (b).
+
+    Parameters
+    ----------
+    part
+        ``value``, ``lower``, ``upper`` or ``null_count``.
+
+    Returns
+    -------
+    int or None
+        None for field ids below 1000 or above 1039, for which a struct has no room.
+    """
+    offset = _PARTITION_FIRST + _PARTITION_WIDTH * (field_id - _FIRST_FIELD)
+    return offset + _PARTITION_PARTS.index(part) if _PARTITION_FIRST <= offset < _WIDTH else None
+
+
+def partition_part(offset: int) -> tuple[int, str] | None:
+    """Return the partition field's id and the part of an offset in layout (b); None for other statistics."""
+    if not _PARTITION_FIRST <= offset < _WIDTH:
+        return None
+    number, part = divmod(offset - _PARTITION_FIRST, _PARTITION_WIDTH)
+    return _FIRST_FIELD + number, _PARTITION_PARTS[part]
 
 
 #: Statistics maps: name -> field id.

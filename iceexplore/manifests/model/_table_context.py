@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from iceexplore.metadata import Expression, PartitionSpec, TableMetadata, Type, result_type
+from iceexplore.metadata import Expression, PartitionSpec, TableMetadata, Type, parse_transform, result_type
 
 __all__ = ["TableTypes"]
 
@@ -39,6 +40,19 @@ class TableTypes:
             {e.expr_id: e for e in metadata.expressions},
             metadata.location,
         )
+
+    @cached_property
+    def in_source(self) -> Mapping[int, tuple[tuple[int, int], ...]]:
+        """By expression id, the source columns and partition field ids that have its values in layout (b)."""
+        out: dict[int, dict[tuple[int, int], None]] = {}
+        for field_ in (f for spec in self.specs.values() for f in spec.fields if len(f.source_ids) == 1):
+            transform = parse_transform(field_.transform)
+            if transform.is_identity or transform.is_void:
+                continue
+            for e in self.expressions.values():
+                if (e.transform, e.source_ids) == (field_.transform, field_.source_ids):
+                    out.setdefault(e.expr_id, {})[field_.source_id, field_.field_id] = None
+        return {expr_id: tuple(places) for expr_id, places in out.items()}
 
     @property
     def unpartitioned(self) -> int | None:

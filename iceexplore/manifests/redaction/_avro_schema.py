@@ -11,6 +11,7 @@ from typing import Any
 
 from iceexplore.arrow import PlainValue
 from iceexplore.errors import UnsupportedError
+from iceexplore.manifests.model._field_ids import partition_part
 from iceexplore.manifests.redaction._places import (
     FIELD_NAMES,
     FORMATS,
@@ -415,9 +416,12 @@ class Schema:
         for i, field in enumerate(plain["fields"]):
             found = statistic(self.id(field))
             offset = found[1] if found is not None and found[0] == column else -1
-            if offset in (1, 2, 9) and offset not in bounds:
+            held = partition_part(offset)
+            if held is not None and held[1] == "value":
+                keys[offset] = self.redactor.field_keys.get(held[0])
+            if offset in keys and offset not in bounds:
                 bounds[offset] = (i, keys[offset])
-            elif offset in range(3, 9) or offset == 22:
+            elif offset in range(3, 9) or (held is not None and held[1] == "null_count"):
                 others[i] = Place.KEEP if _only_numbers(one_of(field["type"])) else Place.ANY
             else:
                 others[i] = None if self.terms.values else Place.ANY

@@ -13,6 +13,7 @@ from iceexplore.arrow import AnyChunkedArray, AnyColumn, AnyField, DynamicArray,
 from iceexplore.arrow import compute as pc
 from iceexplore.formats import FIELD_ID, field_id
 from iceexplore.manifests.decode._parquet import ParquetManifest
+from iceexplore.manifests.model._field_ids import partition_part
 from iceexplore.manifests.redaction._places import (
     FIELD_NAMES,
     FORMATS,
@@ -299,14 +300,16 @@ class _Columns:
         lower = children[offsets.index(1)] if 1 in offsets else None
         arrays, fields = [], []
         for child, field, offset in zip(children, array.type, offsets, strict=True):
-            if offset in (1, 2, 9) and self.terms.values:
+            held = partition_part(offset)
+            if (offset in (1, 2, 9) or (held and held[1] == "value")) and self.terms.values:
                 key = derived_key if offset == 9 else bound_key
+                key = key if held is None else self.redactor.field_keys.get(held[0])
                 made = self._bound(child, field, key, is_file, lower if offset == 2 else None)
                 shown = self._named(field, made.type)
             else:
-                keep = offset in range(3, 9) or offset == 22
+                keep = offset in range(3, 9) or bool(held and held[1] == "null_count")
                 place = Place.KEEP if keep and _kind(field.type) is Kind.NUMBER else Place.ANY
-                if offset in (1, 2, 9, 20, 21):
+                if offset in (1, 2, 9) or (held and not keep):
                     place = Place.VALUE
                     if self.terms.values:
                         place = Place.ANY

@@ -149,9 +149,6 @@ FIELD_NAMES = frozenset(ids_by_name) | frozenset(
         "max_uncompressed_length",
         "avg_value_size_in_bytes",
         "derived_value",
-        "derived_lower_bound",
-        "derived_upper_bound",
-        "derived_null_count",
         "block_size_in_bytes",
         "file_ordinal",
         "sort_columns",
@@ -224,7 +221,7 @@ def inside(parent: Place, field_id: int | None, kind: Kind) -> Place:
 
 
 def statistic(field_id: int | None) -> tuple[int, int] | None:
-    """Return column id and offset of a V4 statistic. Offset 0 is the column's struct; 1, 2 and 9 to 21 are values."""
+    """Return column id and offset of a V4 statistic. Offset 0 is the column's struct."""
     return None if field_id is None else stats_of(field_id)
 
 
