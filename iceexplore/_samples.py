@@ -20,7 +20,8 @@ def sample_path(name: str = "trips") -> Path:
     """Return the folder of a sample table.
 
     ``trips`` has invented bike trips and a history of partition and schema evolution, position deletes,
-    an upgrade to v3, deletion vectors, a branch, a tag and a statistics file.
+    an upgrade to v3, deletion vectors, a branch, a tag and a statistics file; Spark wrote it with Iceberg's runtime.
+    ``delta`` is a Delta table in a V4 tree (Delta Lake 4.4, ``adaptiveMetadata-preview``).
 
     Raises
     ------

@@ -295,7 +295,9 @@ def check_catalog(
 
 
 def sample(name: str = "trips") -> Table:
-    """Open a table that ships with the package, written by Spark with Iceberg's runtime.
+    """Open a table that ships with the package, written by a real engine: ``trips`` or ``delta``.
+
+    ``trips`` was written by Spark with Iceberg's runtime; ``delta``, by Delta Lake, is a Delta table in a V4 tree.
 
     Raises
     ------

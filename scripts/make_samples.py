@@ -5,6 +5,8 @@ partition and schema evolution, position deletes (v2), an upgrade to v3, deletio
 a tag and a statistics file. The trips are invented and the same on every run; snapshot ids, uuids and
 clocks are Iceberg's and differ.
 
+The other sample, ``delta``, is made by ``make_delta_sample.py``.
+
 Run it by ``make samples`` (needs Java 17 or later; Spark fetches the runtime on its first start).
 """
 

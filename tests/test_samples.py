@@ -27,7 +27,7 @@ def newest(folder: Path) -> dict[str, Any]:
 
 
 def test_sample_names() -> None:
-    assert sample_names() == ["trips"]
+    assert sample_names() == ["delta", "trips"]
 
 
 def test_an_unknown_name_lists_those_there_are() -> None:
@@ -68,3 +68,16 @@ def test_history_shows_what_the_format_can_do(trips: Path) -> None:
 def test_a_name_of_the_module_that_is_misspelt(name: str, message: str) -> None:
     with pytest.raises(AttributeError, match=f"has no attribute {message}$"):
         getattr(ix, name)
+
+
+def test_the_delta_sample_shows_what_trees_do() -> None:
+    """Versions that are in the log only, a tree for every second commit, vectors of files and of manifests."""
+    folder = sample_path("delta")
+    assert sum(path.stat().st_size for path in files(folder)) <= 400_000
+    t = ix.sample("delta")
+    assert len(t.snapshots) == 12
+    trees = ["/metadata/root-" in str(s.root_location) for s in t.snapshots]
+    assert trees == [False, False, False, True, False, True, False, True, False, True, False, True]
+    assert t.count() == t.to_arrow().num_rows == 111
+    assert len(t.inspect.deletion_vectors()) == 5
+    assert list(t.problems) == []

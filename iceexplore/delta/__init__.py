@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iceexplore.delta._actions import BackReference, DeltaVector, FileAction
 from iceexplore.delta._document import CURRENT_SPECS, DELTA_LOG, table_document
-from iceexplore.delta._log import Commit, Tree, commit_version, commits_since
+from iceexplore.delta._log import Commit, Tree, commit_name, commit_version, commits_since
 from iceexplore.delta._values import partition_arrow
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "DeltaVector",
     "FileAction",
     "Tree",
+    "commit_name",
     "commit_version",
     "commits_since",
     "partition_arrow",

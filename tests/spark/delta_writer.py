@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = "io.delta:delta-spark_4.1_2.13:4.4.0"
-_PROPERTIES = {
+PROPERTIES = {
     "delta.feature.adaptiveMetadata-preview": "supported",
     "delta.columnMapping.mode": "id",
     "delta.enableDeletionVectors": "true",
@@ -45,8 +45,11 @@ TABLES = {
 }  # fmt: skip
 
 
-def start(folder: Path) -> Any:
-    """Start Spark with Delta Lake and a coordinator of commits."""
+def start(folder: Path, *, prefixes: bool = True) -> Any:
+    """Start Spark with Delta Lake and a coordinator of commits.
+
+    In tests Delta puts ``test%file%prefix-`` before the names of files, to find code that forgets to decode paths.
+    """
     from pyspark.sql import SparkSession
 
     os.environ["DELTA_TESTING"] = "1"
@@ -70,6 +73,8 @@ def start(folder: Path) -> Any:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
+    if not prefixes:
+        options |= {f"spark.databricks.delta.testOnly.{name}NamePrefix": "" for name in ("dataFile", "dvFile")}
     for key, value in options.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
@@ -115,7 +120,7 @@ def _defaults(target: Any, name: str, given: int) -> list[Any]:
 def main(folder: Path) -> None:
     """Write the tables and ``account.json``."""
     session = start(folder)
-    properties = ", ".join(f"'{key}' = '{value}'" for key, value in _PROPERTIES.items())
+    properties = ", ".join(f"'{key}' = '{value}'" for key, value in PROPERTIES.items())
     found: dict[str, Any] = {}
     for name, statements in TABLES.items():
         for statement in statements:

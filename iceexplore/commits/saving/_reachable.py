@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
+from iceexplore.delta import DELTA_LOG, commit_name
+from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, Manifest, live
 from iceexplore.metadata import PartitionStatisticsFile, Snapshot, StatisticsFile, TableMetadata
@@ -85,6 +87,8 @@ def tree_files(
     out = [MetadataFile(root.location, "manifest-list", root.length)] if own else []
     if root.composed is not None:
         out = [MetadataFile(location, "manifest-list", size) for location, size in root.composed.files]
+    elif state.opened.is_delta:
+        out += _own_commit(state, snapshot)
     names = None if read is None else _named(root, read)
     for entry in _listed(root):
         mine = entry["location"] if entry["content_type"] != ContentType.MANIFEST_DV else entry["referenced_file"]
@@ -97,6 +101,15 @@ def tree_files(
         if blob.get("offset") is not None:
             out.append(MetadataFile(entry["location"], "puffin", blob.get("size_in_bytes") or 0, blob["offset"]))
     return tuple(out)
+
+
+def _own_commit(state: TableState, snapshot: Snapshot) -> list[MetadataFile]:
+    """Return the commit of a Delta table's version, which names the tree."""
+    location = f"{state.metadata.properties.get(DELTA_LOG)}/{commit_name(snapshot.snapshot_id)}"
+    try:
+        return [MetadataFile(location, "manifest-list", state.storage.stat(location).size or 0)]
+    except IceexploreError:  # a snapshot of a simulation that continues the table
+        return []
 
 
 def _named(root: Manifest, rows: Collection[int]) -> set[str]:
