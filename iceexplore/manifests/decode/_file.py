@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -30,7 +31,7 @@ from iceexplore.manifests.model._field_ids import STAT_COLUMNS
 from iceexplore.manifests.model._header import ManifestHeader
 from iceexplore.manifests.model._reader_schema import ReaderSchema, reader_schema_of
 from iceexplore.metadata import Dialect
-from iceexplore.storage import CACHE, Storage, allowed
+from iceexplore.storage import CACHE, JsonValue, Storage, allowed
 
 __all__ = ["Composition", "Head", "Loader", "PARTS", "Part", "Source"]
 
@@ -80,8 +81,59 @@ class Part:
 
     @property
     def nbytes(self) -> int:
-        """The part's approximate memory, for the cache."""
-        return int(self.table.nbytes) + 4096 + len(self.head.header.schema)
+        """The part's approximate memory, for the cache.
+
+        Of a small file, Arrow's objects take several times as much as the values: see `_ARRAY_BYTES`.
+        """
+        arrays = sum(_arrays(column.type) * max(1, column.num_chunks) for column in self.table.columns)
+        return int(self.table.get_total_buffer_size()) + arrays * _ARRAY_BYTES + _HEAD_BYTES
+
+
+#: What an array takes besides its values: the objects for it, its type, its buffers and the table's column (measured).
+_ARRAY_BYTES = 640
+#: What a part takes besides its table: the head, which the parts of a file share, and the items of the cache.
+_HEAD_BYTES = 4096
+
+
+def _arrays(kind: pa.DataType) -> int:
+    """Return the number of arrays of which an array of this type consists."""
+    return 1 + sum(_arrays(kind.field(i).type) for i in range(kind.num_fields))
+
+
+#: The maximum length of texts that files share.
+_MOST_SHARED = 1 << 16
+
+
+@lru_cache(maxsize=256)
+def _shared(text: str) -> str:
+    """Return one object for equal texts: most manifests of a table have the same headers."""
+    return text
+
+
+class _SchemaText(str):
+    """The text of an Avro schema, with the parsed schema and the location of the file that has it."""
+
+    __slots__ = ("location", "schema")
+
+    schema: JsonValue
+    location: str
+
+
+@lru_cache(maxsize=64)
+def _shared_schema(text: _SchemaText) -> ReaderSchema:
+    return reader_schema_of(text.schema, text.location)
+
+
+def _reader_schema(file: AvroHeader, location: str) -> ReaderSchema:
+    """Return a file's reader schema; files with the same schema share it, as it takes longer than decoding a small one.
+
+    Raises the same errors as `reader_schema_of`, which are not shared.
+    """
+    if len(file.schema_text) > _MOST_SHARED:
+        return reader_schema_of(file.schema, location)
+    text = _SchemaText(file.schema_text)
+    text.schema, text.location = file.schema, location
+    return _shared_schema(text)
 
 
 #: Many files may be fetched at once, because fetching mostly waits; decoding is limited, because it takes memory and
@@ -184,8 +236,10 @@ class Source:
         else:
             _refuse_encrypted(data, self.location)
             file = read_header(data, self.location)
-            reader_schema = reader_schema_of(file.schema, self.location)
+            reader_schema = _reader_schema(file, self.location)
             keys, schema, kind, codec = file.metadata, file.schema_text, "avro", file.codec
+            if len(schema) <= _MOST_SHARED:
+                keys, schema = {key: _shared(value) for key, value in keys.items()}, _shared(schema)
         dialect, is_root = dialect_of(reader_schema, keys, kind, self.location)
         header = ManifestHeader.of(schema, keys, codec, kind)
         columns = [c for c in reader_schema.arrow.names if c[0] != "x" and _part_of(c) in (None, *names)]
