@@ -6,8 +6,10 @@ import copy
 import json
 import pickle
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 import pyarrow as pa
@@ -19,7 +21,17 @@ from pyiceberg.types import LongType, NestedField
 
 import iceexplore as ix
 from tests.helpers.hostile import HOSTILE
-from tests.views.view_documents import HOUR, START, schema, version, view, without, write_view
+from tests.views.view_documents import (
+    EXAMPLE_REPLACED,
+    HOUR,
+    START,
+    cleaned,
+    schema,
+    version,
+    view,
+    without,
+    write_view,
+)
 
 COLUMNS = {"day": "date", "trips": "long"}
 SQL = "SELECT day, trips FROM t"
@@ -116,6 +128,8 @@ def test_a_view_with_damage(tmp_path: Path) -> None:
         ({"schemas": [schema(1), schema(1)]}, "several schemas have the same id"),
         ({"schemas": [schema(1), 5]}, "an item of schemas cannot be read"),
         ({"location": None}, "no location"),
+        ({"properties": "x"}, "properties is not an object"),
+        ({"version-log": 5}, "version-log is not a list"),
     ):
         v = ix.open_view(write_view(tmp_path / says.replace(" ", ""), view(**changes)))
         with pytest.raises(ix.FormatError, match=rf"no commit can be made on this metadata: .*{says}"):
@@ -126,6 +140,39 @@ def test_a_view_with_damage(tmp_path: Path) -> None:
     made = version(1, **{"storage-table": {"namespace": ["a"], "name": "s"}})
     with pytest.raises(ix.UnsupportedError, match="materialized view"):
         ix.open_view(write_view(tmp_path / "materialized", view([made]))).simulate().replace("SELECT day, trips FROM o")
+
+
+def places(document: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of each value in a JSON document."""
+    items = (
+        document.items() if isinstance(document, dict) else enumerate(document if isinstance(document, list) else ())
+    )
+    for key, value in items:
+        yield (*place, key)
+        if isinstance(value, (dict, list)):
+            yield from places(value, (*place, key))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_damage_is_refused_or_kept_apart(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    sound = view([version(1), version(2, {"spark": SQL, "trino": SQL})], 1, 2, 1)
+    document = copy.deepcopy(random.choice([sound, cleaned(EXAMPLE_REPLACED)]))
+    for _ in range(random.randint(1, 2)):
+        *way, last = random.choice(list(places(document)))
+        inner: Any = document
+        for key in way:
+            inner = inner[key]
+        inner[last] = random.choice([None, True, -1, 2**31, 2**70, 1.5, "", "x", [], {}, [1], {"a": 1}, [[]]])
+    try:
+        s = ix.open_view(write_view(tmp_path / "v", document)).simulate()
+        s.set_properties({"replace.drop-dialect.allowed": "true", "version.history.num-entries": "2"})
+        made = s.replace({"spark": "SELECT n FROM u"}, {"n": "long"})
+    except ix.IceexploreError:
+        return
+    assert s.sql("spark") == "SELECT n FROM u" and made == s.version
+    assert s.metadata.version_log[-1].version_id == made.version_id
+    assert all(v.version_id <= made.version_id for v in s.versions) and len(s.versions) <= 2
 
 
 def test_unknown_keys_and_representations_are_kept(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import NoneType
 from typing import Any
 
 from iceexplore.commits.view_commits._columns import same_columns
@@ -61,9 +62,12 @@ def committable_view(document: Mapping[str, Any], location: str) -> ViewMetadata
     """
     metadata = parse_view_metadata(document, location, Problems())
     fault: str | None = None
+    for key, kind in (("versions", list), ("version-log", list), ("schemas", list), ("properties", dict)):
+        if not isinstance(document.get(key), (kind, NoneType)):
+            fault = f"{key} is not {'a list' if kind is list else 'an object'}"
     for key, read in (("versions", metadata.versions), ("schemas", metadata.schemas)):
         stored = document.get(key)
-        if len(stored if isinstance(stored, list) else ()) != len(read):
+        if isinstance(stored, list) and len(stored) != len(read):
             fault = f"an item of {key} cannot be read"
     if len({v.version_id for v in metadata.versions}) < len(metadata.versions):
         fault = "several versions have the same id"
