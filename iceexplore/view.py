@@ -563,8 +563,8 @@ class ViewSimulation(View):
     `at` do not change. Commits are optimistic: if another writer (see `fork`) committed first, a commit is applied
     again to the newest state.
 
-    Every operation takes ``timestamp=``, its time as for `View.at`, which must not be before the view's last change; by
-    default it is now.
+    Operations that change the current version take ``timestamp=``, the time of that change as for `View.at`; by default
+    it is now. It must not be before the view's last change.
     """
 
     def __init__(self, sandbox: ViewSandbox) -> None:
@@ -698,7 +698,7 @@ class ViewSimulation(View):
         )
 
     def set_properties(
-        self, properties: Mapping[str, str] | None = None, *, remove: Iterable[str] = (), timestamp: object = None
+        self, properties: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()
     ) -> views.ViewVersion:
         """Set and remove view properties. A lower ``version.history.num-entries`` expires versions at once.
 
@@ -709,16 +709,14 @@ class ViewSimulation(View):
         """
         gone = (remove,) if isinstance(remove, str) else tuple(remove)
         return self._commit(
-            lambda document, ms: ix.commits.set_view_properties(document, properties, gone),
-            "set_properties",
-            timestamp,
+            lambda document, _: ix.commits.set_view_properties(document, properties, gone), "set_properties"
         )
 
-    def remove_properties(self, *names: str, timestamp: object = None) -> views.ViewVersion:
+    def remove_properties(self, *names: str) -> views.ViewVersion:
         """Remove view properties; names that the view does not have are ignored."""
-        return self.set_properties(remove=names, timestamp=timestamp)
+        return self.set_properties(remove=names)
 
-    def set_location(self, location: str, *, timestamp: object = None) -> views.ViewVersion:
+    def set_location(self, location: str) -> views.ViewVersion:
         """Change the base location; the next metadata file is written there.
 
         Raises
@@ -726,9 +724,7 @@ class ViewSimulation(View):
         UnsupportedError
             The view's metadata files are numbered, as in a folder without a catalog, so that they must stay together.
         """
-        return self._commit(
-            lambda document, ms: ix.commits.set_view_location(document, location), "set_location", timestamp
-        )
+        return self._commit(lambda document, _: ix.commits.set_view_location(document, location), "set_location")
 
     def fork(self) -> ViewSimulation:
         """Return a second writer to the same simulated view, which does not see this one's later commits.
@@ -760,7 +756,7 @@ class ViewSimulation(View):
         """Remove the temporary folder of this simulation and its forks; a folder given as ``overlay=`` is kept."""
         self._sandbox.close()
 
-    def _commit(self, change: Any, what: str, timestamp: object, *, retry: bool = True) -> views.ViewVersion:  # noqa: ANN401  (a ViewChange)
+    def _commit(self, change: Any, what: str, timestamp: object = None, *, retry: bool = True) -> views.ViewVersion:  # noqa: ANN401  (a ViewChange)
         self._state = self._sandbox.commit(change, what, timestamp=timestamp, retry=retry)
         version = self._state.version
         assert version is not None

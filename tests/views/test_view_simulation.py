@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import pickle
 import time
@@ -18,6 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.schema import Schema as PyIcebergSchema
 from pyiceberg.types import LongType, NestedField
+from pyiceberg.view import View as PyIcebergView
+from pyiceberg.view.metadata import ViewMetadata as PyIcebergViewMetadata
 
 import iceexplore as ix
 from tests.helpers.hostile import HOSTILE
@@ -106,6 +109,28 @@ def test_a_saved_simulation_opens_with_its_metadata_files(tmp_path: Path) -> Non
     later = v.simulate(seed=1)
     later.rollback(1)
     assert later.metadata_location.endswith("/v4.gz.metadata.json")
+
+
+def test_a_view_whose_metadata_file_is_not_known(tmp_path: Path) -> None:
+    v = ix.open_view(PyIcebergView(("db", "daily"), PyIcebergViewMetadata.model_validate(view())))
+    assert ix.open_view(v.save(tmp_path / "as it is").path).metadata.raw["versions"] == v.metadata.raw["versions"]
+    s = v.simulate()
+    s.replace("SELECT day, trips FROM other")
+    assert "/metadata/00001-" in s.metadata_location and s.name == "db.daily"
+    saved = s.save(tmp_path / "saved")
+    assert ix.open_view(saved.path).sql() == s.sql() and [*saved.missing] == [v.metadata_location]
+
+
+@pytest.mark.parametrize("name", ["v3.metadata.json.gz", "v3.gz.metadata.json", "v3.metadata.json"])
+def test_metadata_files_are_compressed_as_their_names_say(name: str, tmp_path: Path) -> None:
+    data = json.dumps(view()).encode()
+    s = ix.open_view(write_view(tmp_path / "v", gzip.compress(data) if "gz" in name else data, name)).simulate()
+    s.replace("SELECT day, trips FROM other")
+    assert s.metadata_location.endswith("/v4.gz.metadata.json" if "gz" in name else "/v4.metadata.json")
+    saved = s.save(tmp_path / "saved")
+    for file in (saved.path / "metadata").glob("v*"):
+        assert (file.read_bytes()[:2] == b"\x1f\x8b") == ("gz" in file.name) or file.name == "version-hint.text"
+    assert ix.open_view(saved.path).sql() == s.sql()
 
 
 def test_losing_metadata_files_of_a_catalog_are_not_saved(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The sentences of the view spec that a reader can honour, each as a test: the adopted spec, and its early draft.
 
-Sentences about writers (optimistic commits, reuse of identical versions) are tested with what writes views.
+Sentences about writers (optimistic commits, reuse of identical versions) are in `test_view_writers.py`.
 """
 
 from __future__ import annotations

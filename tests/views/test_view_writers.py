@@ -311,7 +311,7 @@ def replayed(*, early_draft: bool) -> list[ix.View]:
         early_draft=early_draft,
     )  # fmt: skip
     before = s.view
-    s.set_properties({"replace.drop-dialect.allowed": "true"}, timestamp=times[0])
+    s.set_properties({"replace.drop-dialect.allowed": "true"})
     s.replace(sql[1], second["schemas"][1], dialect="spark", properties=COMMENTS[1], summary=SUMMARIES[1],
               timestamp=times[1])  # fmt: skip
     return [before, s]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import threading
 import uuid
 from collections.abc import Callable, Mapping
@@ -46,6 +47,7 @@ _RETRIES = 4
 #: 2026-01-01, UTC; fixed, so that a new simulated view with a seed is identical each time.
 _CREATED_MS = 1_767_225_600_000
 _NOTE = "A simulation: "
+_GZIPPED = re.compile(r"\.gz\.metadata\.json$|\.metadata\.json\.gz$")
 _CODEC = "write.metadata.compression-codec"
 
 
@@ -245,7 +247,7 @@ class ViewSandbox:
         """Write the metadata file and make it current; return None if another commit was published first."""
         at = MetadataNames.of(known.metadata_location)
         properties = document.get("properties") or {}
-        codec = str(properties.get(_CODEC, "gzip" if ".gz." in known.metadata_location.rpartition("/")[2] else "none"))
+        codec = str(properties.get(_CODEC, "gzip" if _GZIPPED.search(known.metadata_location) else "none"))
         if at.by_version and document["location"] != known.metadata.location:
             raise UnsupportedError(
                 f"the metadata files of {known.metadata.location} are numbered, as in a folder without a catalog, and "
@@ -305,7 +307,7 @@ def _at(state: ViewState) -> str:
 def encode_metadata(document: Mapping[str, Any], name: str) -> bytes:
     """Return the bytes of a metadata file, compressed if its name says so."""
     data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return gzip.compress(data, mtime=0) if name.rpartition("/")[2].endswith(".gz.metadata.json") else data
+    return gzip.compress(data, mtime=0) if _GZIPPED.search(name) else data
 
 
 def start_view_sandbox(state: ViewState, **how: Any) -> ViewSandbox:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from iceexplore.storage import VIEW, parse_document
 from iceexplore.views import ViewState
 
 __all__ = ["save_view"]
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}\.metadata\.json(\.gz)?")
 
 
 def save_view(
@@ -42,7 +45,7 @@ def save_view(
     with new_folder(path) as (building, target):
         new = (location or str(target)).rstrip("/")
         documents, missing = _documents(state, earlier)
-        names = {one: _name(one) for one in documents}
+        names = {one: _name(one, number) for number, one in enumerate(documents, 1)}
         folder = building / "metadata"
         folder.mkdir()
         size = files = 0
@@ -68,8 +71,10 @@ def _documents(state: ViewState, earlier: Iterable[str]) -> tuple[dict[str, dict
     return {**found, state.metadata_location: state.opened.document}, missing
 
 
-def _name(location: str) -> str:
-    return location.rpartition("/")[2][-200:] or "v1.metadata.json"
+def _name(location: str, number: int) -> str:
+    """Return the name of a metadata file, or a new one if the location has none (a catalog may not name it)."""
+    name = location.rpartition("/")[2]
+    return name if _NAME.fullmatch(name) else f"v{number}.metadata.json"
 
 
 def _write(path: Path, data: bytes) -> int:
