@@ -266,3 +266,22 @@ def test_hostile_texts(name: str, tmp_path: Path) -> None:
     pages = [page.replace('<img src="data:image/svg+xml;base64,', "") for page in pages]
     signs = [sign for sign in IN_HTML if sign not in ("<svg", "</style")]  # pictures have their own
     assert [sign for output in pages for sign in signs if sign in output] == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "differs"),
+    [
+        ("SELECT fare FROM trips", True),
+        ("SELECT t.fare AS fare FROM (SELECT * FROM trips) t", True),
+        ("SELECT fare FROM trips UNION ALL SELECT fare FROM trips", True),
+        ("WITH t AS (SELECT sum(fare) AS fare FROM trips) SELECT fare FROM t", False),
+        ("SELECT fare FROM (SELECT CAST(fare AS bigint) AS fare FROM trips) t", False),
+        ("SELECT fare FROM trips UNION ALL SELECT rider FROM trips", False),
+    ],
+)
+def test_types_are_compared_only_for_columns_that_no_expression_changes(
+    warehouse: Path, sql: str, differs: bool
+) -> None:
+    found = view_of(warehouse / "db/v", sql, field(1, "fare", "long")).lineage()
+    assert bool(found.problems) is differs, found.problems
+    assert found.outputs[0].unchanged is differs

@@ -53,13 +53,20 @@ _COLUMNS = build.schema(
 
 @dataclass(frozen=True)
 class FoundSource:
-    """The result of looking up a source: a table's schema, a view, or the reason why neither was opened."""
+    """The result of looking up a source: a table's schema, a view, or the reason why neither was opened.
+
+    Attributes
+    ----------
+    table
+        The table's state, for packages above this one that read its history or its rows.
+    """
 
     kind: SourceKind
     location: str | None = None
     schema: Schema | None = None
     view: ViewState | None = None
     note: str = ""
+    table: object = field(default=None, repr=False)
 
 
 #: Opens the source that a reference in a view's query names.
@@ -327,7 +334,7 @@ def _outputs(query: QueryLineage, schema: Schema | None) -> tuple[tuple[OutputCo
         inside = names[at : len(names) - (len(columns) - at - 1)]
         filled = [
             OutputColumn(name, "", tuple(replace(s, column=name if s.column == ALL_COLUMNS else s.column)
-                                         for s in star.sources), certain=False)
+                                         for s in star.sources), certain=False, unchanged=star.unchanged)
             for name in inside
         ]  # fmt: skip
         columns[at : at + 1] = filled
@@ -358,8 +365,7 @@ def _compared(
     own = {} if schema is None else {f.name: f for f in schema.fields}
     for output in outputs:
         mine = [one for one in output.sources if one.table == str(source.reference)]
-        plain = not output.expression or output.expression.replace("`", "").replace('"', "").isidentifier()
-        if len(output.sources) != 1 or not mine or not plain or output.name not in own:
+        if len(output.sources) != 1 or not mine or not output.unchanged or output.name not in own:
             continue
         theirs = fields.get(mine[0].column.lower())
         if theirs is not None and str(theirs.type) != str(own[output.name].type):

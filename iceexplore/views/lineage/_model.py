@@ -66,12 +66,15 @@ class OutputColumn:
     certain
         False if the query alone does not determine the sources: several tables may have a column of an unqualified
         name, or the columns of a star were taken from the view's schema.
+    unchanged
+        True if it is a column of a table that no expression has changed, also through subqueries.
     """
 
     name: str
     expression: str
     sources: tuple[ColumnSource, ...] = ()
     certain: bool = True
+    unchanged: bool = False
 
 
 @dataclass(frozen=True)

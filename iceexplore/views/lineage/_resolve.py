@@ -24,7 +24,7 @@ from iceexplore.views.sql._parse import ParsedQuery, sql_text
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["TooComplexError", "resolve_names"]
+__all__ = ["TooComplexError", "resolve_names", "table_nodes"]
 
 #: The maximum number of columns and column sources in one query: each level of nested stars may double them.
 _MOST_STEPS = 100_000
@@ -46,6 +46,8 @@ class _Column:
     expression: Any = None
     #: The index of the table if this column represents all unknown columns of a table.
     star: int | None = None
+    #: Whether it is a table's column that no expression has changed.
+    unchanged: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,22 @@ def resolve_names(
     return _Resolver(query.dialect, default_catalog, default_namespace, known or {}).resolve(query.tree)
 
 
+def table_nodes(
+    query: ParsedQuery, default_catalog: str | None, default_namespace: tuple[str, ...] | None
+) -> list[tuple[exp.Expr, TableReference]]:
+    """Return each node of a query's tree that names a table or view, rather than a ``WITH`` query, with the table.
+
+    Raises
+    ------
+    TooComplexError, RecursionError
+        As for `resolve_names`.
+    """
+    resolver = _Resolver(query.dialect, default_catalog, default_namespace, {})
+    references = {str(one): one for one in resolver.resolve(query.tree).tables}
+    named = [(node, str(resolver.reference(index))) for node, index in resolver.nodes.values()]
+    return [(node, references[name]) for node, name in named]
+
+
 class _Resolver:
     def __init__(
         self,
@@ -121,6 +139,12 @@ class _Resolver:
         self._read: list[dict[str, str]] = []
         self._notes: dict[str, None] = {}
         self._steps = 0
+        #: The nodes that name tables, by identity, with the index of the table.
+        self.nodes: dict[int, tuple[exp.Expr, int]] = {}
+
+    def reference(self, index: int) -> TableReference:
+        """Return a table by its index."""
+        return self._references[index]
 
     def resolve(self, tree: exp.Expr) -> QueryLineage:
         relation = self._query(tree, _Scope({}, None))
@@ -134,7 +158,7 @@ class _Resolver:
         sources = sorted(column.sources if column.star is None else {(column.star, ALL_COLUMNS)})
         expression = "" if column.expression is None else sql_text(column.expression, self._dialect)
         found = tuple(ColumnSource(str(self._references[index]), name) for index, name in sources)
-        return OutputColumn(column.name, expression, found, column.certain)
+        return OutputColumn(column.name, expression, found, column.certain, column.unchanged)
 
     def _count(self, steps: int) -> None:
         self._steps += steps
@@ -228,14 +252,24 @@ class _Resolver:
             if len(one.columns) != len(other.columns):
                 self._note("the parts of a set operation have different numbers of columns")
             pairs = zip(one.columns, other.columns, strict=False)
-            merged = [replace(a, sources=a.sources | b.sources, certain=a.certain and b.certain) for a, b in pairs]
+            merged = [
+                replace(
+                    a,
+                    sources=a.sources | b.sources,
+                    certain=a.certain and b.certain,
+                    unchanged=a.unchanged and b.unchanged and a.sources == b.sources,
+                )
+                for a, b in pairs
+            ]
             return _Relation((*merged, *one.columns[len(merged) :]))
         if len(one.columns) == len(other.columns) == 1 and one.columns[0].star is not None:
             both = {c.star for c in (*one.columns, *other.columns) if c.star is not None}
             sources = frozenset((index, ALL_COLUMNS) for index in both) | other.columns[0].sources
-            return _Relation((replace(one.columns[0], sources=sources, star=None, certain=False),))
+            return _Relation((replace(one.columns[0], sources=sources, star=None, certain=False, unchanged=False),))
         every = frozenset(source for c in other.columns for source in self._all_of(c))
-        return _Relation(tuple(replace(c, sources=c.sources | every, certain=False) for c in one.columns))
+        return _Relation(
+            tuple(replace(c, sources=c.sources | every, certain=False, unchanged=False) for c in one.columns)
+        )
 
     @staticmethod
     def _all_of(column: _Column) -> frozenset[tuple[int, str]]:
@@ -273,7 +307,7 @@ class _Resolver:
                 relation = _named(scope.ctes[parts[0].lower()], alias)
                 scope.sources.append(_Source(name, self._pivoted(node, relation, scope), using=shared))
             else:
-                relation = _named(self._table(parts), alias)
+                relation = _named(self._table(parts, node), alias)
                 written = () if node.alias else tuple(part.lower() for part in parts)
                 scope.sources.append(_Source(name, self._pivoted(node, relation, scope), written, shared))
             self._sources_of(node, None, scope)  # joins in parentheses are attached to their first table
@@ -294,17 +328,18 @@ class _Resolver:
         relation = self._query(node, _Scope(scope.ctes, scope.outer))
         scope.sources.append(_Source(name, self._pivoted(node, relation, scope), using=shared))
 
-    def _table(self, parts: tuple[str, ...]) -> _Relation:
+    def _table(self, parts: tuple[str, ...], node: exp.Expr) -> _Relation:
         reference = self._reference(parts)
         index = self._tables.setdefault(str(reference).lower(), len(self._references))
+        self.nodes[id(node)] = node, index
         if index == len(self._references):
             self._references.append(reference)
             self._read.append({})
         columns = self._known.get(str(self._references[index]))
         if columns is None:
-            return _Relation((_Column(ALL_COLUMNS, star=index),))
+            return _Relation((_Column(ALL_COLUMNS, star=index, unchanged=True),))
         self._count(len(columns))
-        return _Relation(tuple(_Column(name, frozenset({(index, name)})) for name in columns))
+        return _Relation(tuple(_Column(name, frozenset({(index, name)}), unchanged=True) for name in columns))
 
     def _reference(self, parts: tuple[str, ...]) -> TableReference:
         """Resolve a name: one part is in the default namespace, two have a namespace, more begin with a catalog."""
@@ -363,7 +398,11 @@ class _Resolver:
             found = self._sources_in(node.this, scope)
             yield from (replace(found, name=one.name, expression=node) for one in node.expressions)
             return
-        found = self._sources_in(node.unalias(), scope)
+        inner = node.unalias()
+        if isinstance(inner, exp.Column):
+            found = self._column([one.name for one in inner.parts], scope, aliases=False)
+        else:
+            found = self._sources_in(inner, scope)
         name = node.alias or (node.name if isinstance(node, (exp.Column, exp.Dot)) else "") or node.output_name
         yield replace(found, name=name or sql_text(node, self._dialect), expression=node)
 
@@ -432,11 +471,12 @@ class _Resolver:
             source = self._source_named(parts[:length], scope)
             if source is not None:
                 found = self._column_in([source], parts[length])
-                if found is not None:
-                    return found
+                if found is not None:  # further parts are fields of a struct
+                    return found if length == len(parts) - 1 else replace(found, unchanged=False)
                 self._note(f"{'.'.join(parts)} is not a column of {'.'.join(parts[:length])}")
                 return _Column("", certain=False)
-        return self._column_named(parts[0], scope, aliases=aliases)
+        found = self._column_named(parts[0], scope, aliases=aliases)
+        return found if len(parts) == 1 else replace(found, unchanged=False)
 
     def _source_named(self, qualifier: Sequence[str], scope: _Scope) -> _Source | None:
         """Return the source that a qualifier names, in this block or in one around it."""
@@ -472,12 +512,13 @@ class _Resolver:
     def _column_in(self, sources: Sequence[_Source], name: str) -> _Column | None:
         """Return a column of some sources: by its name, or else as one of the unknown columns of a star."""
         found: set[tuple[int, str]] = set()
-        certain, is_there = True, False
+        certain, is_there, unchanged = True, False, len(sources) == 1
         for source in sources:
             named = [c for c in source.relation.columns if c.star is None and c.name.lower() == name.lower()]
             if named:
                 found |= named[0].sources
                 certain, is_there = certain and named[0].certain, True
+                unchanged = unchanged and named[0].unchanged
                 for index, read in named[0].sources:
                     self._read_column(index, read)
                 continue
@@ -488,8 +529,8 @@ class _Resolver:
                     is_there = True
                 elif column.name == ALL_COLUMNS:  # the unknown columns of a pivoted relation
                     found |= column.sources
-                    certain, is_there = False, True
-        return _Column("", frozenset(found), certain) if is_there else None
+                    certain, is_there, unchanged = False, True, False
+        return _Column("", frozenset(found), certain, unchanged=unchanged and len(found) == 1) if is_there else None
 
     def _read_column(self, index: int, name: str) -> None:
         self._read[index].setdefault(name.lower(), name)
