@@ -406,6 +406,27 @@ class View:
         """
         return views.view_lineage(self._state, dialect, self._opener(open_sources, catalog, tables))
 
+    def compare_dialects(self, a: str | None = None, b: str | None = None) -> views.DialectComparison:
+        """Compare two dialects of the version that is shown: the same query or not, and where they differ.
+
+        Both queries are translated into a common form, and their syntax trees are compared.
+
+        Parameters
+        ----------
+        a, b
+            Stored dialects. Not needed if the version stores exactly two.
+
+        Raises
+        ------
+        OptionError
+            A dialect is not stored, or it is not clear which two are meant.
+
+        Examples
+        --------
+        >>> v.compare_dialects("spark", "trino").same_query
+        """
+        return views.compare_dialects(self._state, a, b)
+
     def tree(
         self,
         *,

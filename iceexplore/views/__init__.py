@@ -6,6 +6,7 @@ from iceexplore.views._model import Representation, VersionLogEntry, ViewMetadat
 from iceexplore.views._parse import LATEST_VIEW_VERSION, parse_view_metadata
 from iceexplore.views._state import ViewState, open_view_state, refreshed_view, view_state_of
 from iceexplore.views._travel import resolve_view, view_at, view_clock
+from iceexplore.views.dialects._compare import DialectComparison, compare_dialects, dialect_pairs
 from iceexplore.views.diff._lines import SideBySide, UnifiedDiff
 from iceexplore.views.diff._view_diff import DialectDiff, ViewDiff, view_diff
 from iceexplore.views.lineage._lineage import (
@@ -17,14 +18,18 @@ from iceexplore.views.lineage._lineage import (
     view_lineage,
 )
 from iceexplore.views.lineage._model import ALL_COLUMNS, ColumnSource, OutputColumn, QueryLineage, TableReference
+from iceexplore.views.lineage._placed import PlacedQuery, SourceVersion, placed_query
 from iceexplore.views.lineage._tree import view_tree
 from iceexplore.views.sql._changes import SqlChange
+from iceexplore.views.sql._datafusion import DATAFUSION
 from iceexplore.views.sql._parse import UnparsedQuery
 from iceexplore.views.sql._translate import ViewSql, sql_in
 
 __all__ = [
     "ALL_COLUMNS",
     "ColumnSource",
+    "DATAFUSION",
+    "DialectComparison",
     "DialectDiff",
     "FoundSource",
     "HISTORY_PROPERTY",
@@ -32,9 +37,11 @@ __all__ = [
     "LineageSource",
     "OpenSource",
     "OutputColumn",
+    "PlacedQuery",
     "QueryLineage",
     "Representation",
     "SideBySide",
+    "SourceVersion",
     "SqlChange",
     "TableReference",
     "UnifiedDiff",
@@ -46,9 +53,12 @@ __all__ = [
     "ViewSql",
     "ViewState",
     "ViewVersion",
+    "compare_dialects",
+    "dialect_pairs",
     "history_entries",
     "open_view_state",
     "parse_view_metadata",
+    "placed_query",
     "query_lineage",
     "refreshed_view",
     "resolve_view",

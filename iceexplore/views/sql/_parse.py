@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.render import escape
+from iceexplore.views.sql._datafusion import define_datafusion
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -64,6 +65,7 @@ def known_dialect(name: str | None) -> str | None:
     """Return sqlglot's name for a dialect, compared without regard to case; None if sqlglot does not know it."""
     from sqlglot.dialects.dialect import Dialect
 
+    define_datafusion()
     plain = (name or "").strip().lower().replace("_", "-").replace(" ", "-")
     plain = _NAMES.get(plain, plain)
     return plain if plain and plain.isalnum() and len(plain) < 40 and Dialect.get(plain) is not None else None

@@ -8,9 +8,10 @@ from typing import Any
 from iceexplore.errors import OptionError
 from iceexplore.render import escape, html_lines
 from iceexplore.views._state import ViewState
+from iceexplore.views.sql._datafusion import DATAFUSION, datafusion_notes
 from iceexplore.views.sql._parse import ParsedQuery, UnparsedQuery, known_dialect, parse_query, quiet
 
-__all__ = ["ViewSql", "sql_in"]
+__all__ = ["ViewSql", "generated", "sql_in"]
 
 #: The maximum number of function names to list in a note.
 _MOST = 8
@@ -105,7 +106,7 @@ def sql_in(state: ViewState, dialect: str | None, *, translate: bool = True) -> 
             reasons.append(f"{r.dialect}: {parsed.why}")
             continue
         try:
-            text, notes = _translated(parsed, target)
+            text, notes = generated(parsed, target)
         except RecursionError:
             reasons.append(f"{r.dialect}: its SQL is nested too deeply")
             continue
@@ -116,7 +117,7 @@ def sql_in(state: ViewState, dialect: str | None, *, translate: bool = True) -> 
     raise OptionError(f"{missing}, and cannot be translated ({'; '.join(reasons)})")
 
 
-def _translated(query: ParsedQuery, target: str) -> tuple[str, tuple[str, ...]]:
+def generated(query: ParsedQuery, target: str) -> tuple[str, tuple[str, ...]]:
     """Return the SQL in another dialect, and notes on possible differences."""
     from sqlglot import exp
     from sqlglot.errors import ErrorLevel, UnsupportedError
@@ -129,7 +130,7 @@ def _translated(query: ParsedQuery, target: str) -> tuple[str, tuple[str, ...]]:
             text = query.tree.sql(**how, unsupported_level=ErrorLevel.RAISE, max_unsupported=_MOST)
         except UnsupportedError as error:
             text = query.tree.sql(**how, unsupported_level=ErrorLevel.IGNORE)
-            lines = str(error).splitlines()[:_MOST]
+            lines = [line for line in str(error).splitlines() if line.strip()][:_MOST]
             notes += [f"Not supported in {target}: {escape.shorten(line, 200)}" for line in lines]
     unknown = dict.fromkeys(str(node.this) for node in query.tree.find_all(exp.Anonymous))
     if unknown:
@@ -137,6 +138,8 @@ def _translated(query: ParsedQuery, target: str) -> tuple[str, tuple[str, ...]]:
             " …" if len(unknown) > _MOST else ""
         )
         notes.append(f"Functions that sqlglot does not know were not translated: {names}.")
+    if target == DATAFUSION:
+        notes += datafusion_notes(query.tree)
     if isinstance(again := parse_query(text, target), UnparsedQuery):
         notes.append(f"The translation cannot be parsed again: {again.why}.")
     return text, tuple(notes)

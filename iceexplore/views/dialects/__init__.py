@@ -1,0 +1,1 @@
+"""The dialects of one version, compared with each other."""
