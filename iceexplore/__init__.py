@@ -139,6 +139,7 @@ _PACKAGES = (
     "metadata",
     "on_spark",
     "planning",
+    "queries",
     "reading",
     "render",
     "storage",

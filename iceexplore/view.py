@@ -13,10 +13,15 @@ from iceexplore.errors import OptionError, Problems
 from iceexplore.render import card_html, card_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
     from iceexplore.commits import Keep, NamespaceLike, Saved, SqlLike, ViewCommit, ViewQuery, ViewSandbox
     from iceexplore.doctor import Finding, Report
     from iceexplore.inspect import ViewInspect
     from iceexplore.metadata import Schema
+    from iceexplore.queries import ViewPlan
     from iceexplore.render import SceneDrawing
     from iceexplore.storage import CatalogLike, ReadLog, WriteLog
     from iceexplore.writing import SchemaLike
@@ -426,6 +431,125 @@ class View:
         >>> v.compare_dialects("spark", "trino").same_query
         """
         return views.compare_dialects(self._state, a, b)
+
+    # Rows -------------------------------------------------------------------------------------------------------------
+
+    def to_arrow(
+        self,
+        dialect: str | None = None,
+        *,
+        limit: int | None = None,
+        tables_at: object = None,
+        catalog: CatalogLike | Catalog[Any, View] | None = None,
+        tables: Mapping[str, Any] | None = None,
+        max_bytes: int | None = None,
+    ) -> pa.Table:
+        """Run the query of the version that is shown, over any state of its tables, and return its rows as Arrow.
+
+        No Java is needed: iceexplore reads the tables, with deletes applied, and DataFusion evaluates the query, which
+        sqlglot translates. Of each table only the columns and rows that the query needs are read, and held in memory.
+        A warning names the functions and casts whose results may differ from those of the engine that the query was
+        written for; `sql` with ``"datafusion"`` shows the translation. The columns have the names and types of the
+        view's schema.
+
+        Parameters
+        ----------
+        dialect
+            The stored dialect to run. Needed only if several dialects store different queries.
+        limit
+            Maximum number of rows.
+        tables_at
+            A time, for the states that the tables had then; or a mapping of table names to snapshot ids, branches,
+            tags, times or Tables. By default the current states. Views inside this one are at their current version.
+        catalog, tables
+            Where the tables and views of the query are, as for `lineage`.
+        max_bytes
+            Memory limit in bytes for the rows that are read, for the evaluation, and for the result; by default
+            `iceexplore.memory_limit`.
+
+        Raises
+        ------
+        OptionError
+            An argument is invalid, or several dialects store different queries and none is given.
+        MetadataNotFoundError, SnapshotNotFoundError
+            A table or view that the query names was not found, or not in this state.
+        UnsupportedError
+            sqlglot or DataFusion cannot handle the query: `scan` runs it on Spark.
+        FormatError, FileMissingError
+            A table cannot be read, or the query returns other columns than the view's schema has.
+        MemoryLimitError
+            ``max_bytes`` is exceeded.
+
+        Examples
+        --------
+        >>> v.at(timestamp="2024-03-01").to_arrow(tables_at="2024-01-31")  # the view of March over the data of January
+        """
+        from iceexplore.queries import view_to_arrow
+
+        return view_to_arrow(self._plan(dialect, tables_at, catalog, tables), limit=limit, max_bytes=max_bytes)
+
+    def head(
+        self,
+        n: int = 10,
+        dialect: str | None = None,
+        *,
+        tables_at: object = None,
+        catalog: CatalogLike | Catalog[Any, View] | None = None,
+        tables: Mapping[str, Any] | None = None,
+    ) -> pd.DataFrame:
+        """Run the query and return its first rows as a pandas data frame; see `to_arrow`."""
+        from iceexplore.graph import to_frame
+
+        return to_frame(self.to_arrow(dialect, limit=n, tables_at=tables_at, catalog=catalog, tables=tables))
+
+    def scan(
+        self,
+        spark: SparkSession,
+        dialect: str | None = None,
+        *,
+        tables_at: object = None,
+        catalog: CatalogLike | Catalog[Any, View] | None = None,
+        tables: Mapping[str, Any] | None = None,
+    ) -> DataFrame:
+        """Return the rows of the version that is shown as a Spark DataFrame, over any state of its tables.
+
+        The tables are read as `iceexplore.Table.scan` reads them, so neither Iceberg's runtime nor a catalog in Spark
+        is needed, and nothing is left in the session. A query in Spark's dialect is run as sqlglot writes it with the
+        tables' names replaced; one in another dialect is translated.
+
+        Parameters
+        ----------
+        spark
+            A session of Spark 3.5 or later, classic or Connect.
+        dialect, tables_at, catalog, tables
+            As for `to_arrow`; Spark's dialect is preferred.
+
+        Raises
+        ------
+        OptionError, MetadataNotFoundError, SnapshotNotFoundError, FormatError
+            As for `to_arrow`.
+        UnsupportedError
+            sqlglot cannot translate the query, or Spark refuses it.
+        """
+        from iceexplore.queries import view_on_spark
+
+        return view_on_spark(self._plan(dialect, tables_at, catalog, tables, "spark"), spark)
+
+    def _plan(
+        self,
+        dialect: str | None,
+        tables_at: object,
+        catalog: CatalogLike | Catalog[Any, View] | None,
+        tables: Mapping[str, Any] | None,
+        prefer: str | None = None,
+    ) -> ViewPlan:
+        from iceexplore.queries import plan_view
+
+        opener = self._opener(True, catalog, tables)
+        assert opener is not None
+        return plan_view(self._state, opener, dialect, tables_at, prefer)
+
+    # ------------------------------------------------------------------------------------------------------------------
 
     def tree(
         self,

@@ -26,7 +26,7 @@ PAGES = {
     "docs/scan-plans.md": 19,
     "docs/simulations.md": 19,
     LABS: 20,
-    "docs/views.md": 56,
+    "docs/views.md": 61,
 }
 #: What needs a session.
 ON_SPARK = re.compile(r"\b(?:py)?spark\b|\bpyspark\.|\bF\.|\bfiles\b\.|\brides\b|\btable\b\.|^schema = ")

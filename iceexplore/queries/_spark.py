@@ -1,0 +1,67 @@
+"""Run a view on Spark: its tables are scanned by this library's own scans, in any state, and Spark runs the query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iceexplore.errors import FormatError, UnsupportedError
+from iceexplore.on_spark import SessionInfo, scan, spark_type
+from iceexplore.queries._plan import ViewPlan
+from iceexplore.render import escape
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["view_on_spark"]
+
+
+def view_on_spark(plan: ViewPlan, session: SparkSession) -> DataFrame:
+    """Return the rows of a view as a Spark DataFrame with the columns of its schema.
+
+    Raises
+    ------
+    UnsupportedError
+        sqlglot cannot write the query in Spark's SQL, or Spark refuses it.
+    FormatError
+        The query returns another number of columns than the view's schema has.
+    """
+    frames: dict[str, DataFrame] = {}
+    names = []
+    for number, source in enumerate(plan.sources):
+        # Spark puts the data frames into the text as {name}; the names become those of temporary views.
+        name = f"iceexplore_{number}_source"
+        if source.view is not None:
+            frames[name] = view_on_spark(source.view, session)
+        else:
+            assert source.table is not None
+            frames[name] = scan(source.table, session)
+        names.append(name)
+    text = plan.query.sql(names, "spark").replace("{", "{{").replace("}", "}}")
+    for name in names:
+        text = text.replace(f"`{name}`", f"{{{name}}}")
+    try:
+        made = session.sql(text, **frames)
+        found = len(made.columns)
+    except Exception as error:
+        from pyspark.errors import PySparkException
+
+        if not isinstance(error, PySparkException):
+            raise
+        shown = escape.shorten(" ".join(str(error).split()), 400)
+        raise UnsupportedError(f"Spark cannot run {plan.state.name}: {shown}") from error
+    schema = plan.state.schema
+    if schema is None:
+        return made
+    if found != len(schema.fields):
+        raise FormatError(
+            f"the {plan.dialect} query of {plan.state.name} returns {found:,} columns, but the view's schema has "
+            f"{len(schema.fields):,}",
+            location=plan.state.metadata_location,
+            code="view-columns-differ",
+        )
+    unique = made.toDF(*(f"c{i}" for i in range(found)))
+    version = SessionInfo.of(session).version
+    columns = [
+        unique[f"c{i}"].cast(spark_type(field.type, version)).alias(field.name) for i, field in enumerate(schema.fields)
+    ]
+    return unique.select(*columns)
