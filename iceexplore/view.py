@@ -596,11 +596,15 @@ class View:
         only: Iterable[str] | None = None,
         skip: Iterable[str] = (),
         baseline: Report | Iterable[Finding] | None = None,
+        open_sources: bool = True,
+        catalog: CatalogLike | Catalog[Any, View] | None = None,
+        tables: Mapping[str, Any] | None = None,
     ) -> Report:
         """Find what is broken in the view, and what it means for engines.
 
         Besides the metadata file, up to 20 other metadata files in its folder are read, to find versions that were
-        changed after they were created. No query is run.
+        changed after they were created, and one of each table and view that the queries read, to find columns that are
+        missing, have other types, or have changed since the version was created. No query is run.
 
         Parameters
         ----------
@@ -608,6 +612,8 @@ class View:
             Problem codes (`iceexplore.errors.PROBLEM_KINDS`) to report alone, or to leave out.
         baseline
             An earlier report; its findings are left out.
+        open_sources, catalog, tables
+            As for `lineage`.
 
         Returns
         -------
@@ -621,7 +627,8 @@ class View:
         """
         from iceexplore.doctor import examine_view
 
-        return examine_view(self._state, only=only, skip=skip, baseline=baseline)
+        opener = self._opener(open_sources, catalog, tables)
+        return examine_view(self._state, opener, only=only, skip=skip, baseline=baseline)
 
     def simulate(
         self,

@@ -6,20 +6,19 @@ import time
 from collections.abc import Iterable, Iterator
 
 from iceexplore.doctor._check import check_options
+from iceexplore.doctor._view_queries import query_problems
 from iceexplore.doctor.model._finding import Finding, finding_of, rank
 from iceexplore.doctor.report._report import Report
 from iceexplore.errors import IceexploreError, Problem, Problems, problem
 from iceexplore.storage import VIEW, MetadataVersion, list_versions, parse_document, same_location
 from iceexplore.views import (
-    ALL_COLUMNS,
     HISTORY_PROPERTY,
-    UnparsedQuery,
+    OpenSource,
     ViewMetadata,
     ViewState,
     ViewVersion,
     history_entries,
     parse_view_metadata,
-    query_lineage,
 )
 
 __all__ = ["examine_view"]
@@ -33,6 +32,7 @@ _FOLDER = "other metadata files"
 
 def examine_view(
     state: ViewState,
+    open_source: OpenSource | None = None,
     *,
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
@@ -42,6 +42,8 @@ def examine_view(
 
     Parameters
     ----------
+    open_source
+        Opens the tables and views that the queries read; None: they are not compared with them.
     only, skip
         The only codes to report, and the codes to leave out.
     baseline
@@ -55,11 +57,12 @@ def examine_view(
     wanted, unwanted = check_options("metadata", only, skip)
     start = time.perf_counter()
     unknown: dict[str, str] = {}
-    examined = [*_changed_versions(state, unknown), *_queries(state, unknown)]
-    for item in examined:
+    changed = list(_changed_versions(state, unknown))
+    queries = list(query_problems(state, open_source, unknown))
+    for item in (*changed, *queries):
         state.problems.add_examined(item, ())
     # Leave out the findings of an earlier check of another version.
-    found = [*_folded([*state.problems.met(), *examined]), *map(finding_of, _too_many(state))]
+    found = [*_folded([*state.problems.met(), *changed]), *map(finding_of, (*queries, *_too_many(state)))]
     found = [f for f in found if (wanted is None or f.code in wanted) and f.code not in unwanted]
     if baseline is not None:
         before = {(f.code, f.where, f.field) for f in baseline}
@@ -101,40 +104,6 @@ def _too_many(state: ViewState) -> Iterator[Problem]:
     yield problem(
         "view-versions-many", state.metadata_location, text, field=HISTORY_PROPERTY, found=count, expected=most
     )
-
-
-def _queries(state: ViewState, unknown: dict[str, str]) -> Iterator[Problem]:
-    """Compare the queries of the selected version with its schema, and with each other."""
-    version, schema = state.version, state.metadata.stored_schema(state.version)
-    if version is None:
-        return
-    where = f"{state.metadata_location}#version {version.version_id}"
-    tables: dict[str, frozenset[str]] = {}
-    for r in version.sql:
-        dialect = r.dialect or "unknown dialect"
-        query = query_lineage(version, r)
-        if isinstance(query, UnparsedQuery):
-            unknown[f"the SQL of {dialect}"] = query.why
-            continue
-        # Engines name their catalogs differently, so names are compared without them.
-        tables[dialect] = frozenset(".".join(t.identifier).lower() for t in query.tables)
-        count = len(query.columns)
-        is_known = count and all(column.name != ALL_COLUMNS for column in query.columns)
-        if schema is not None and is_known and count != len(schema.fields):
-            text = (
-                f"The {dialect} query of version {version.version_id} returns {count:,} columns, but its schema has "
-                f"{len(schema.fields):,}."
-            )
-            yield problem("view-columns-differ", where, text, field="sql", found=count, expected=len(schema.fields))
-    first = next(iter(tables), "")
-    for dialect, names in tables.items():
-        if names != tables[first]:
-            differing = ", ".join(sorted(names ^ tables[first])[:5])
-            text = (
-                f"The {first} and {dialect} queries of version {version.version_id} read different tables: only one of "
-                f"them reads {differing}."
-            )
-            yield problem("view-dialects-differ", where, text, field="representations", found=differing)
 
 
 def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 import iceexplore as ix
 from iceexplore.doctor import Report
@@ -53,6 +54,10 @@ DAMAGES: dict[str, tuple[dict[str, Any], str, str | None, str]] = {
         view([version(1, {"spark": "SELECT a, b FROM t", "trino": "SELECT a, b FROM t JOIN u ON t.i = u.i"})]), "wrong",
         "representations", "#version 1",
     ),
+    "view-dialects-vary": (
+        view([version(1, {"spark": "SELECT a, b / 2 FROM t", "trino": "SELECT a, b / 2 FROM t"})]), "untidy",
+        "representations", "#version 1",
+    ),
     "view-dialect-twice": (two_texts(), "wrong", "dialect", "#version 1"),
     "view-invalid": (view([version(1, **{"schema-id": 5})]), "fail", "schema-id", "#version 1"),
     "view-log-differs": (view([version(1), version(2)], **{"version-log": log(1)}), "wrong", "version-id", ""),
@@ -83,7 +88,7 @@ def test_each_code(code: str, tmp_path: Path) -> None:
 def test_every_code_is_documented_and_tested() -> None:
     page = (Path(__file__).parents[2] / "docs" / "views.md").read_text(encoding="utf-8")
     assert sorted(set(re.findall(r"`(view-[a-z-]+)`", page))) == CODES
-    assert sorted([*DAMAGES, "view-version-changed"]) == CODES
+    assert sorted([*DAMAGES, *SOURCES, "view-version-changed"]) == CODES
 
 
 @pytest.mark.parametrize(
@@ -104,10 +109,88 @@ def test_every_code_is_documented_and_tested() -> None:
 )
 def test_sound_views_have_no_findings(document: dict[str, Any], tmp_path: Path) -> None:
     v = ix.open_view(write_view(tmp_path / "v", document))
-    report = v.check()
+    report = v.check(open_sources=False)
     assert not list(report) and not report.unknown and report.ok and report.exit_code == 0
     assert "nothing found" in repr(report) and f"{len(v.versions)} version" in repr(report)
     assert "Data and delete files" not in repr(report), "views have none"
+
+
+def evolving(folder: Path) -> ix.Table:
+    """A table whose columns changed after its first snapshot: day was added again, fare widened, tip dropped."""
+    lab = ix.create(folder / "db" / "t", {"day": "date", "fare": "int", "tip": "long", "trips": "long"})
+    lab.append([{"fare": 1}])
+    lab.evolve_schema(update={"fare": "long"}, drop=["day", "tip"])
+    lab.evolve_schema(add={"day": "date"})
+    return lab.table
+
+
+#: Codes of the tables that a view reads: the query, the columns of the view, and a part of the text.
+SOURCES: dict[str, tuple[str, list[str], str]] = {
+    "view-column-missing": ("SELECT tip FROM t", ["long"], "v reads the column tip of prod.db.t, which has no such"),
+    "view-cycle": ("SELECT c1 FROM v", ["long"], "v reads prod.db.v, which reads v"),
+    "view-source-changed": (
+        "SELECT day FROM t", ["date"], "The column day of prod.db.t is another one since version 1",
+    ),
+    "view-source-missing": ("SELECT a FROM gone", ["long"], "v reads prod.db.gone, which does not exist"),
+    "view-types-differ": ("SELECT trips FROM t", ["string"], "returns long for the column c1 (prod.db.t.trips)"),
+}  # fmt: skip
+
+
+def reading(folder: Path, sql: str, kinds: list[str]) -> ix.View:
+    """A view beside the table, made after the table's first snapshot and before it changed."""
+    table = ix.open(folder / "db" / "t")
+    fields = [{"id": i, "name": f"c{i}", "required": False, "type": kind} for i, kind in enumerate(kinds, 1)]
+    made = view([version(1, sql, **{"timestamp-ms": table.snapshots[0].timestamp_ms})], schemas=[schema(1, *fields)])
+    return ix.open_view(write_view(folder / "db" / "v", made))
+
+
+@pytest.mark.parametrize("code", sorted(SOURCES))
+def test_each_code_of_what_a_view_reads(code: str, tmp_path: Path) -> None:
+    evolving(tmp_path)
+    sql, kinds, text = SOURCES[code]
+    v = reading(tmp_path, sql, kinds)
+    catalog = SqlCatalog("prod", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    report = v.check(catalog=catalog if code == "view-source-missing" else None)
+    (found,) = report
+    assert (found.code, report.ok, dict(report.unknown)) == (code, False, {})
+    assert text in found.text
+    assert code in repr(report) and code in report.to_html()
+    assert not list(v.check(open_sources=False)) and not v.check(open_sources=False).unknown
+
+
+@pytest.mark.parametrize(
+    ("sql", "kinds", "codes"),
+    [
+        ("SELECT fare FROM t", ["long"], ["view-source-changed"]),
+        ("SELECT count(*) FROM t", ["int"], ["view-types-differ"]),
+        ("SELECT count(*), CAST(trips AS string), trips > 3, CAST(trips AS decimal(9, 2)) FROM t",
+         ["long", "string", "boolean", "decimal(9, 2)"], []),
+        ("SELECT CAST(trips AS int), CAST(trips AS decimal(9, 2)) FROM t", ["long", "decimal(12, 2)"], []),
+        ("SELECT CAST(trips AS decimal(9, 2)) FROM t", ["decimal(9, 3)"], ["view-types-differ"]),
+        ("SELECT sum(trips), max(trips), trips + 1 FROM t", ["string", "string", "string"], []),
+        ("SELECT s.trips FROM (SELECT sum(trips) AS trips FROM t) s", ["string"], []),
+        ("SELECT * FROM t", ["long", "long"], ["view-columns-differ", "view-source-changed"]),
+        ("SELECT * FROM (SELECT trips, tip FROM t) s", ["long", "long"], ["view-column-missing"]),
+    ],
+)  # fmt: skip
+def test_what_a_view_reads_is_compared(tmp_path: Path, sql: str, kinds: list[str], codes: list[str]) -> None:
+    evolving(tmp_path)
+    assert sorted({f.code for f in reading(tmp_path, sql, kinds).check()}) == codes
+
+
+def test_tables_that_cannot_be_opened_are_not_checked(tmp_path: Path) -> None:
+    evolving(tmp_path)
+    v = reading(tmp_path, "SELECT a FROM db.elsewhere", ["long"])
+    report = v.check()
+    assert report.ok and "not found beside the view" in report.unknown["prod.db.elsewhere"]
+    report = v.check(tables={"db.elsewhere": tmp_path / "nothing"})
+    assert report.ok and "nothing" in report.unknown["prod.db.elsewhere"]
+    inner = reading(tmp_path, "SELECT tip FROM t", ["long"])
+    column = {"id": 1, "name": "x", "required": False, "type": "long"}
+    outer = view([version(1, "SELECT c1 FROM v")], schemas=[schema(1, column)])
+    (found,) = ix.open_view(write_view(tmp_path / "db" / "outer", outer)).check()
+    assert found.code == "view-column-missing" and found.text.startswith(f"{inner.name} reads the column tip")
 
 
 def test_sql_that_cannot_be_parsed_is_not_checked(tmp_path: Path) -> None:

@@ -88,6 +88,12 @@ class LineageSource:
         Notes on mismatches: missing columns, different types, a cycle, or the reason why it was not opened.
     lineage
         The lineage of the source, if it is a view.
+    missing_columns
+        Columns that the query reads, and that the source does not have.
+    is_cycle
+        True if it is a view that reads the view that names it.
+    table
+        The table's state, for packages above this one.
     """
 
     reference: TableReference
@@ -96,6 +102,9 @@ class LineageSource:
     schema: Schema | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
     lineage: ViewLineage | None = field(default=None, repr=False)
+    missing_columns: tuple[str, ...] = ()
+    is_cycle: bool = False
+    table: object = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +141,7 @@ class ViewLineage:
                 "location": source.location,
                 "note": "; ".join(source.notes) or None,
             }
-            for name, source in self._walk()
+            for name, source in self.walk()
         ]
         return pa.Table.from_pylist(rows, schema=_TABLES)
 
@@ -171,17 +180,18 @@ class ViewLineage:
             found += [] if source.lineage is None else source.lineage.problems
         return tuple(dict.fromkeys(found))
 
-    def _walk(self) -> Iterator[tuple[str, LineageSource]]:
+    def walk(self) -> Iterator[tuple[str, LineageSource]]:
+        """Yield all sources, also of views inside, each with the name of the view that reads it."""
         for source in self.sources:
             yield self.state.name, source
             if source.lineage is not None:
-                yield from source.lineage._walk()
+                yield from source.lineage.walk()
 
     def card(self) -> Card:
         """Return the lineage as a card, for text and HTML."""
         rows = [
             (str(source.reference), source.kind, name, ", ".join(source.reference.columns), "; ".join(source.notes))
-            for name, source in self._walk()
+            for name, source in self.walk()
         ]
         tables = [CardTable("Reads", ("table", "", "read by", "columns", "note"), tuple(rows[:_SHOWN]), _more(rows))]
         columns = [
@@ -288,9 +298,9 @@ class _Trace:
         found = self._found[key]
         notes = (found.note,) if found.note else ()
         if found.view is None:
-            return LineageSource(reference, found.kind, found.location, found.schema, notes)
-        lineage = None
-        if _place(found.view) in path:
+            return LineageSource(reference, found.kind, found.location, found.schema, notes, table=found.table)
+        lineage, is_cycle = None, _place(found.view) in path
+        if is_cycle:
             notes = (*notes, "a cycle: the view reads itself")
         elif len(path) >= _MOST_LEVELS:
             notes = (*notes, f"not followed: views are nested more than {_MOST_LEVELS} levels deep")
@@ -299,7 +309,9 @@ class _Trace:
                 lineage = self.follow(found.view, None, path)
             except IceexploreError as error:
                 notes = (*notes, f"not followed: {error}")
-        return LineageSource(reference, "view", found.location, found.view.schema, notes, lineage)
+        return LineageSource(
+            reference, "view", found.location, found.view.schema, notes, lineage, is_cycle=is_cycle
+        )  # fmt: skip
 
 
 def _representation(state: ViewState, dialect: str | None) -> Representation:
@@ -361,7 +373,8 @@ def _compared(
         return source
     fields = {f.name.lower(): f for f in source.schema.fields}
     wanted = {c.lower(): c for c in (*source.reference.columns, *read) if c != ALL_COLUMNS}
-    notes = [f"has no column {name}, which the query reads" for key, name in wanted.items() if key not in fields]
+    missing = tuple(name for key, name in wanted.items() if key not in fields)
+    notes = [f"has no column {name}, which the query reads" for name in missing]
     own = {} if schema is None else {f.name: f for f in schema.fields}
     for output in outputs:
         mine = [one for one in output.sources if one.table == str(source.reference)]
@@ -372,7 +385,7 @@ def _compared(
             notes.append(
                 f"column {theirs.name} is {theirs.type}, but {output.name} of the view is {own[output.name].type}"
             )
-    return replace(source, notes=(*source.notes, *notes))
+    return replace(source, notes=(*source.notes, *notes), missing_columns=missing)
 
 
 def _place(state: ViewState) -> str:

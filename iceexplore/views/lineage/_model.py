@@ -68,6 +68,9 @@ class OutputColumn:
         name, or the columns of a star were taken from the view's schema.
     unchanged
         True if it is a column of a table that no expression has changed, also through subqueries.
+    type
+        The Iceberg type that its expression has in every engine: of a cast, a count or a comparison; None where the
+        type depends on the sources or the engine.
     """
 
     name: str
@@ -75,6 +78,7 @@ class OutputColumn:
     sources: tuple[ColumnSource, ...] = ()
     certain: bool = True
     unchanged: bool = False
+    type: str | None = None
 
 
 @dataclass(frozen=True)

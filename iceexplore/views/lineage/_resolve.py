@@ -158,7 +158,8 @@ class _Resolver:
         sources = sorted(column.sources if column.star is None else {(column.star, ALL_COLUMNS)})
         expression = "" if column.expression is None else sql_text(column.expression, self._dialect)
         found = tuple(ColumnSource(str(self._references[index]), name) for index, name in sources)
-        return OutputColumn(column.name, expression, found, column.certain, column.unchanged)
+        kind = _type_of(column.expression)
+        return OutputColumn(column.name, expression, found, column.certain, column.unchanged, kind)
 
     def _count(self, steps: int) -> None:
         self._steps += steps
@@ -577,3 +578,26 @@ def _has(relation: _Relation, name: str) -> bool:
 
 def _is_pivoted(relation: _Relation) -> bool:
     return any(c.star is None and c.name == ALL_COLUMNS for c in relation.columns)
+
+
+def _type_of(expression: Any) -> str | None:  # noqa: ANN401  (a syntax tree, or nothing)
+    """Return the Iceberg type of an expression if no engine gives it another one."""
+    from sqlglot import exp
+
+    if expression is None:
+        return None
+    node = _bare(expression.unalias())
+    if isinstance(node, exp.Count):
+        return "long"
+    if isinstance(node, (exp.Predicate, exp.And, exp.Or, exp.Not)):
+        return "boolean"
+    if not isinstance(node, exp.Cast):
+        return None
+    kinds = exp.DataType.Type
+    parameters = [one.name for one in node.to.expressions]
+    if node.to.this == kinds.DECIMAL and len(parameters) == 2:
+        return f"decimal({parameters[0]}, {parameters[1]})"
+    return {
+        kinds.BIGINT: "long", kinds.BOOLEAN: "boolean", kinds.DATE: "date", kinds.DOUBLE: "double", kinds.INT: "int",
+        kinds.SMALLINT: "int", kinds.TEXT: "string", kinds.TINYINT: "int", kinds.VARCHAR: "string",
+    }.get(node.to.this)  # fmt: skip
