@@ -46,7 +46,7 @@ def source_opener(
         if isinstance(source, ViewState):
             return FoundSource("view", _place(source), view=source)
         if isinstance(source, TableState):
-            return FoundSource("table", _place(source), source.schema, table=source)
+            return FoundSource("table", _place(source), source.schema, table=source, table_metadata=source.metadata)
         how = {"allow": asked.allow, "properties": asked.properties, **how}
         try:
             table = open_state(source, **how)
@@ -56,7 +56,7 @@ def source_opener(
             except IceexploreError:
                 raise not_a_table from None
             return FoundSource("view", _place(view), view=view)
-        return FoundSource("table", _place(table), table.schema, table=table)
+        return FoundSource("table", _place(table), table.schema, table=table, table_metadata=table.metadata)
 
     def open_source(reference: TableReference, of: ViewState) -> FoundSource:
         for key in (str(reference), ".".join(reference.identifier), reference.written):

@@ -432,6 +432,36 @@ class View:
         """
         return views.compare_dialects(self._state, a, b)
 
+    def freshness(
+        self,
+        *,
+        catalog: CatalogLike | Catalog[Any, View] | None = None,
+        tables: Mapping[str, Any] | None = None,
+    ) -> views.Freshness:
+        """Judge whether a materialized view's storage table has the result of its query.
+
+        Materialized views are a proposal. The states that the last refresh recorded in the storage table are compared
+        with the version that is shown and with the tables and views that its query reads, one metadata file each.
+
+        Parameters
+        ----------
+        catalog, tables
+            Where the storage table and the sources are, as for `lineage`.
+
+        Returns
+        -------
+        Freshness
+            ``status`` is ``fresh``, ``stale`` or ``unknowable``; ``rule`` says why; ``sources`` compares each source.
+
+        Raises
+        ------
+        OptionError
+            It is not a materialized view.
+        """
+        opener = self._opener(True, catalog, tables)
+        assert opener is not None
+        return views.view_freshness(self._state, opener)
+
     # Rows -------------------------------------------------------------------------------------------------------------
 
     def to_arrow(

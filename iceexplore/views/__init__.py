@@ -20,6 +20,8 @@ from iceexplore.views.lineage._lineage import (
 from iceexplore.views.lineage._model import ALL_COLUMNS, ColumnSource, OutputColumn, QueryLineage, TableReference
 from iceexplore.views.lineage._placed import PlacedQuery, SourceVersion, placed_query
 from iceexplore.views.lineage._tree import view_tree
+from iceexplore.views.materialized._freshness import Freshness, SourceFreshness, view_freshness
+from iceexplore.views.materialized._refresh_state import RefreshState, SourceState, read_refresh_state
 from iceexplore.views.sql._changes import SqlChange
 from iceexplore.views.sql._datafusion import DATAFUSION
 from iceexplore.views.sql._parse import UnparsedQuery
@@ -32,6 +34,7 @@ __all__ = [
     "DialectComparison",
     "DialectDiff",
     "FoundSource",
+    "Freshness",
     "HISTORY_PROPERTY",
     "LATEST_VIEW_VERSION",
     "LineageSource",
@@ -39,8 +42,11 @@ __all__ = [
     "OutputColumn",
     "PlacedQuery",
     "QueryLineage",
+    "RefreshState",
     "Representation",
     "SideBySide",
+    "SourceFreshness",
+    "SourceState",
     "SourceVersion",
     "SqlChange",
     "TableReference",
@@ -60,6 +66,7 @@ __all__ = [
     "parse_view_metadata",
     "placed_query",
     "query_lineage",
+    "read_refresh_state",
     "refreshed_view",
     "resolve_view",
     "sql_in",
@@ -67,6 +74,7 @@ __all__ = [
     "view_card",
     "view_clock",
     "view_diff",
+    "view_freshness",
     "view_lineage",
     "view_state_of",
     "view_tree",

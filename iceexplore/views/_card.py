@@ -28,7 +28,7 @@ def view_card(state: ViewState) -> Card:
     schema = state.schema
     badges = [f"Iceberg view v{m.format_version}", *(["early draft"] if m.early_draft else [])]
     if version is not None and version.storage_table is not None:
-        badges.append("materialized")
+        badges.append("materialized (proposal)")
     return Card(
         title=state.name,
         badges=(*badges, *((state.travel,) if state.travel else ())),
@@ -55,7 +55,7 @@ def _facts(state: ViewState) -> list[tuple[str, str]]:
         facts.append(("Default catalog", "the view's own" if catalog is None else catalog))
         facts.append(("Default namespace", "not stored" if namespace is None else ".".join(namespace) or "(empty)"))
         if version.storage_table is not None:
-            facts.append(("Storage table", ".".join(version.storage_table)))
+            facts.append(("Storage table", f"{'.'.join(version.storage_table)} (compared by v.freshness())"))
     comment = m.properties.get("comment")
     if comment:
         facts.append(("Comment", comment))

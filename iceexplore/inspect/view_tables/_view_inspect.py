@@ -63,7 +63,7 @@ _DOCS = {
     "schemas.is_current": "whether it is the schema of the version that is shown",
     "size_in_bytes": "length of the file, in bytes",
     "sql": "the query, as written",
-    "storage_table": "table with the results of a materialized view",
+    "storage_table": "table with the results of a materialized view (a proposal)",
     "summary": "the version's summary, as written",
     "type": "type of the representation",
     "schemas.type": "type of the field",

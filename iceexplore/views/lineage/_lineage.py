@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError, OptionError
-from iceexplore.metadata import Schema
+from iceexplore.metadata import Schema, TableMetadata
 from iceexplore.render import Card, CardTable, card_html, card_text, escape, shown_frame
 from iceexplore.views._model import Representation, ViewVersion
 from iceexplore.views._state import ViewState
@@ -67,6 +67,7 @@ class FoundSource:
     view: ViewState | None = None
     note: str = ""
     table: object = field(default=None, repr=False)
+    table_metadata: TableMetadata | None = field(default=None, repr=False)
 
 
 #: Opens the source that a reference in a view's query names.

@@ -110,6 +110,9 @@ class _Tree:
                        self._nodes[0], badge="current" if is_current else None)  # fmt: skip
         if at is None:
             return
+        if version.storage_table is not None:
+            label = ".".join(version.storage_table)
+            self._add(f"storage:{len(self._nodes)}", "table", label, ("storage table (proposal)",), at)
         for r in version.representations:
             if len(self._nodes) >= self._most:
                 self._left += 1

@@ -1,0 +1,1 @@
+"""Materialized views, as the open proposal defines them (apache/iceberg pull request 11041)."""
