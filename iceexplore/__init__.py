@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from iceexplore._figures import figures
     from iceexplore._lab import Lab, create, lab
     from iceexplore.commits import change_scenarios
-    from iceexplore.inspect import LooseFile, open_file
+    from iceexplore.inspect import LooseFile, open_file, open_udf
     from iceexplore.on_spark import spark
     from iceexplore.storage import memory_limit
     from iceexplore.table import Simulation, Table, check, check_catalog, empty, open, open_catalog, sample
@@ -85,6 +85,7 @@ __all__ = [
     "open",
     "open_catalog",
     "open_file",
+    "open_udf",
     "open_view",
     "sample",
     "simulate_view",
@@ -114,6 +115,7 @@ _LAZY = {
     "open": "iceexplore.table",
     "open_catalog": "iceexplore.table",
     "open_file": "iceexplore.inspect",
+    "open_udf": "iceexplore.inspect",
     "open_view": "iceexplore.view",
     "sample": "iceexplore.table",
     "simulate_view": "iceexplore.view",

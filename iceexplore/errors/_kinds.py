@@ -141,6 +141,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("table-moved", "info", "untidy", (11,), "The table was moved, and its metadata has the old paths", "Other engines look in the old place.", "Rewrite the paths (rewrite_table_path)."),
     ProblemKind("table-uuid-differs", "warning", "untidy", (9,), "Metadata files of one table have different table-uuids", "Two tables may share the folder.", "Find out whose files these are before you remove any."),
     ProblemKind("totals-differ", "warning", "wrong", (29, 70), "Counts of live files or rows contradict each other", "Rows may be missing or reappear.", "Compare with a backup or an older snapshot.", strict=True),
+    ProblemKind("udf-invalid", "error", "fail", (), "UDF metadata breaks the spec", "Engines may refuse the function.", "Create the function again, or go back to an older metadata file."),
     ProblemKind("unsupported", "warning", "untidy", (), "The table uses an unsupported feature", "Everything else is shown.", "Use a reader that supports it, or a newer iceexplore."),
     ProblemKind("value-undecodable", "warning", "wrong", (62,), "A stored value cannot be decoded as its type", "Readers may fail or prune wrongly.", "Rewrite the manifest without the value: t.check().repair() plans it."),
     ProblemKind("view-aliases", "warning", "wrong", (), "Aliases or docs of a view do not fit its columns", "Engines may name the columns wrongly or refuse the view.", "Replace the view.", strict=True),

@@ -9,7 +9,7 @@ from iceexplore.inspect._leaf_rows import LeafRows
 from iceexplore.inspect._metadata_table import Definition, FrameTable, MetadataTable
 from iceexplore.inspect._partitions import PARTITION_ROWS, partition_rows_schema
 from iceexplore.inspect.loose import _card  # noqa: F401  (registers the card of loose files)
-from iceexplore.inspect.loose._file import LooseFile, open_file
+from iceexplore.inspect.loose._file import LooseFile, open_file, open_udf
 from iceexplore.inspect.view_tables._view_inspect import ViewInspect
 
 __all__ = [
@@ -28,5 +28,6 @@ __all__ = [
     "ROOT",
     "ViewInspect",
     "open_file",
+    "open_udf",
     "partition_rows_schema",
 ]

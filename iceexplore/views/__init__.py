@@ -1,4 +1,4 @@
-"""Views: their metadata, versions, time travel and differences."""
+"""Views and SQL functions: their metadata, versions, time travel and differences."""
 
 from iceexplore.views._card import view_card
 from iceexplore.views._checks import HISTORY_PROPERTY, history_entries
@@ -26,6 +26,7 @@ from iceexplore.views.sql._changes import SqlChange
 from iceexplore.views.sql._datafusion import DATAFUSION
 from iceexplore.views.sql._parse import UnparsedQuery
 from iceexplore.views.sql._translate import ViewSql, sql_in
+from iceexplore.views.udfs._udf import Udf, UdfOverload, UdfParameter, UdfVersion, is_udf_metadata, parse_udf
 
 __all__ = [
     "ALL_COLUMNS",
@@ -50,6 +51,10 @@ __all__ = [
     "SourceVersion",
     "SqlChange",
     "TableReference",
+    "Udf",
+    "UdfOverload",
+    "UdfParameter",
+    "UdfVersion",
     "UnifiedDiff",
     "UnparsedQuery",
     "VersionLogEntry",
@@ -62,7 +67,9 @@ __all__ = [
     "compare_dialects",
     "dialect_pairs",
     "history_entries",
+    "is_udf_metadata",
     "open_view_state",
+    "parse_udf",
     "parse_view_metadata",
     "placed_query",
     "query_lineage",

@@ -24,11 +24,12 @@ from iceexplore.formats import FILE_FORMATS, HEAD_BYTES, sniff
 from iceexplore.inspect.loose._kinds import READERS, Content, vector_content
 from iceexplore.render import card_html, card_of, card_text, shown_frame
 from iceexplore.storage import Storage, canonical, check_host
+from iceexplore.views import Udf, parse_udf
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LooseFile", "open_file", "open_loose_storage"]
+__all__ = ["LooseFile", "open_file", "open_loose_storage", "open_udf"]
 
 
 #: Storage and location of the file, and the ``offset`` and ``size`` of a deletion vector in it.
@@ -44,7 +45,8 @@ class LooseFile:
     location
         Location of the file.
     kind
-        ``manifest``, ``manifest list``, ``root manifest``, ``table metadata``, ``view metadata``, ``puffin``,
+        ``manifest``, ``manifest list``, ``root manifest``, ``table metadata``, ``view metadata``,
+        ``udf metadata``, ``puffin``,
         ``deletion vector``, ``parquet``, ``orc``, ``avro`` or ``json``, recognized by content, not by name. Exception:
         a V4 root that holds only data files looks like a leaf. If its key-value metadata does not decide, its name
         does; if that does not either, the kind is ``manifest``. For manifests, ``header["known by"]`` has the evidence.
@@ -76,9 +78,9 @@ class LooseFile:
     def arrow(self) -> pa.Table:
         """Return the records.
 
-        These are the entries of a manifest or manifest list as written, the snapshots of table metadata, the blobs of a
-        Puffin file, the positions of a deletion vector, row groups × columns of a Parquet file, the columns of an ORC
-        file, the rows of any other Avro file.
+        These are the entries of a manifest or manifest list as written, the snapshots of table metadata, the versions
+        in a view's or function's metadata, the blobs of a Puffin file, the positions of a deletion vector, row groups
+        × columns of a Parquet file, the columns of an ORC file, the rows of any other Avro file.
 
         Raises
         ------
@@ -165,6 +167,38 @@ def open_file(
     if (offset is None) != (size is None):
         raise OptionError("offset and size must be given together: take both from the deletion vector's manifest entry")
     return _opened(*open_loose_storage(source, properties), offset, size)
+
+
+def open_udf(source: str | os.PathLike[str], *, properties: Mapping[str, str] | None = None) -> Udf:
+    """Open the metadata file of a SQL user-defined function: its overloads, their parameters and versions.
+
+    The UDF spec is new, and catalogs do not yet have functions: give the location of a metadata file.
+
+    Parameters
+    ----------
+    source
+        A local path or a URI of the JSON file, gzipped or not.
+    properties
+        Options of the file system (credentials, endpoint), as for `iceexplore.open`.
+
+    Raises
+    ------
+    FileMissingError, AccessDeniedError, StorageError, OptionError
+        The file cannot be read, or it is a folder.
+    FormatError
+        It is not the metadata of a function.
+    UnsupportedError
+        A ``format-version`` above 1.
+
+    Examples
+    --------
+    >>> u = ix.open_udf("warehouse/db/add_one/metadata/00001-….metadata.json")
+    >>> u.versions()
+    """
+    file = open_file(source, properties=properties)
+    if file.kind != "udf metadata":
+        raise FormatError(f"this is not UDF metadata, but a file of kind {file.kind!r}", location=file.location)
+    return parse_udf(file.header, file.location, Problems())
 
 
 def _opened(storage: Storage, location: str, offset: int | None, size: int | None) -> LooseFile:

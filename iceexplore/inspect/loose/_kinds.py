@@ -29,7 +29,7 @@ from iceexplore.inspect.view_tables._build import version_rows
 from iceexplore.manifests import Manifest, open_manifest, role_of
 from iceexplore.metadata import TableMetadata, parse_table_metadata
 from iceexplore.storage import VIEW, Budget, Storage, load_json, parse_document
-from iceexplore.views import parse_view_metadata
+from iceexplore.views import is_udf_metadata, parse_udf, parse_view_metadata
 
 __all__ = ["Content", "MAX_POSITIONS", "READERS", "vector_content"]
 
@@ -142,6 +142,8 @@ def _json(storage: Storage, location: str) -> Content:
             raise
         if VIEW.fits(other):
             return _view(other, location)
+        if is_udf_metadata(other):
+            return _udf(other, location)
         return Content("json", other, None, (), lambda: pa.table({"key": list(other)}))
     problems = Problems()
     header = {**document, **({"notes": list(notes)} if notes else {})}
@@ -163,6 +165,17 @@ def _view(document: dict[str, Any], location: str) -> Content:
         return Content("view metadata", document, None, tuple(problems), lambda: pa.table({"key": list(document)}))
     schema = metadata.schema(metadata.version())
     return Content("view metadata", document, schema, tuple(problems), lambda: version_rows(metadata))
+
+
+def _udf(document: dict[str, Any], location: str) -> Content:
+    """Return the metadata of a function: the versions of its overloads are the records."""
+    problems = Problems()
+    try:
+        udf = parse_udf(document, location, problems)
+    except (FormatError, UnsupportedError) as error:
+        problems.add_error(error, location)
+        return Content("udf metadata", document, None, tuple(problems), lambda: pa.table({"key": list(document)}))
+    return Content("udf metadata", document, None, tuple(problems), udf.versions_arrow)
 
 
 def _other_json(data: bytes, location: str) -> dict[str, Any] | None:

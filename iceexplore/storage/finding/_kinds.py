@@ -68,6 +68,7 @@ def is_table_metadata(document: JsonValue) -> bool:
         isinstance(document, dict)
         and "format-version" in document
         and not is_view_metadata(document)
+        and "function-uuid" not in document
         and any(key in document for key in ("location", "schema", "schemas", "table-uuid", "snapshots"))
     )
 

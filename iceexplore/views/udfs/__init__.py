@@ -1,0 +1,1 @@
+"""SQL user-defined functions: their metadata, as the UDF spec of 2026 defines it."""
