@@ -28,9 +28,11 @@ from iceexplore.planning.evaluators._partition_values import (
 from iceexplore.planning.evaluators._rows import evaluate
 from iceexplore.planning.model._groups import counted, partition_codes, partition_texts
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
+from iceexplore.planning.range_map._live_files import LiveFiles
 from iceexplore.planning.range_map._picture import cells_of
 from iceexplore.planning.range_map._range_map import (
     VERDICTS,
+    RangeBy,
     RangeMap,
     default_column,
     range_columns,
@@ -40,6 +42,7 @@ from iceexplore.planning.range_map._range_map import (
 from iceexplore.planning.report._examples import Examples, examples_of
 from iceexplore.planning.report._node_explanation import DeleteOf, NodeEvidence, Term, node_evidence
 from iceexplore.planning.report._nodes import Group, PlanNodes
+from iceexplore.planning.report._reasons import skip_reasons
 from iceexplore.planning.report._skipped import skipped_table
 from iceexplore.planning.report._tree import PlanTree
 from iceexplore.planning.report._waterfall import Waterfall
@@ -65,6 +68,7 @@ __all__ = [
     "FileTasks",
     "Filter",
     "Group",
+    "LiveFiles",
     "MatchedDeletes",
     "NodeEvidence",
     "PartitionColumn",
@@ -72,6 +76,7 @@ __all__ = [
     "PlanTree",
     "PlannedScan",
     "ROW_GROUP_SCHEMA",
+    "RangeBy",
     "RangeMap",
     "ScanPlan",
     "SplitOptions",
@@ -120,6 +125,7 @@ __all__ = [
     "residuals",
     "row_groups_of",
     "satisfied",
+    "skip_reasons",
     "skipped_table",
     "split_table",
     "stands_for",

@@ -8,7 +8,7 @@ from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.deletes._panel import DeletionVectors
 from iceexplore.widgets.problems._panel import Problems
 from iceexplore.widgets.rows._panel import Rows
-from iceexplore.widgets.scan_lab._panel import ScanLab
+from iceexplore.widgets.scan_lab._lab import ScanLab
 from iceexplore.widgets.timeline._panel import Timeline
 
 __all__ = [

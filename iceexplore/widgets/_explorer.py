@@ -22,6 +22,7 @@ from iceexplore.widgets.problems._panel import ProblemsPanel
 from iceexplore.widgets.rows._panel import RowsPanel
 from iceexplore.widgets.saved_page._save import SavedPagePanel
 from iceexplore.widgets.scan_lab._panel import ScanPanel
+from iceexplore.widgets.scan_lab._ranges import RangesPanel
 from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
 from iceexplore.widgets.timeline._panel import TimelinePanel
 from iceexplore.widgets.tree._panel import TreePanel
@@ -86,6 +87,7 @@ class Explorer(TableWidget):
         FilterBoxPanel,
         ScanPanel,
         RowsPanel,
+        RangesPanel,
         SavedPagePanel,
     )
 

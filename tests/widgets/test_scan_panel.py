@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +27,8 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 SCAN = (
     "scan_filter", "scan_columns", "scan_row_groups", "scan_plan", "scan_nodes", "scan_roots", "scan_expanded",
     "scan_why", "scan_draft", "scan_hint", "scan_ask", "scan_examples", "scan_advice", "scan_count", "scan_recent",
-    "scan_tab", "selection", "pages", "busy", "error",
+    "scan_tab", "scan_reasons", "scan_view", "scan_range_of", "scan_range", "scan_picture", "selection", "pages", "busy",
+    "error",
 )  # fmt: skip
 
 
@@ -84,14 +86,44 @@ def test_the_plan_is_that_of_the_table(lab: ScanLab, table: ix.Table) -> None:
     assert lab.scan_plan["files"] == len(plan)
     assert eval(lab.scan_plan["python"], {"t": table}).tasks.equals(plan.tasks)
     chart = plan.waterfall().chart()
-    _, heads, levels, look = lab.scan_plan["blocks"][-1]
-    assert look == {"kind": "levels", "label": "Remaining after each level"}
-    assert heads == [["remaining"], *([head] for head in chart.columns)]
-    assert [level[1] for (level, *_), *_ in levels] == [row.label for row in chart.rows]
-    for (_, *cells), row in zip(levels, chart.rows, strict=True):
-        assert [cell[0] if cell else None for cell in cells] == [bar and bar.text for bar in row.bars]
-        bars = [dict(cell[1][1]) for cell in cells if cell]
-        assert all(0 <= bar["left"] + bar["gone"] <= 1.000001 for bar in bars)
+    kind, items = lab.scan_plan["blocks"][-1]
+    assert kind == "list"
+    assert [item[1][1] for item in items] == ["12 files", "6 files", "2 files", "132 rows"]
+    for item, row in zip(items, chart.rows, strict=True):
+        assert row.label in item[0][2]
+        bars = dict(item[3][1])
+        assert 0 < bars["left"] + bars["gone"] <= 1.000001
+
+
+def test_reasons_are_summed_up_and_lead_to_their_files(lab: ScanLab, table: ix.Table) -> None:
+    plan = table.plan(FILTER)
+    assert lab.scan_reasons["of"] == lab.scan_plan["of"]
+    counted = {"tasks": 0, "skipped": 0}
+    for number, (text, shown, filters) in enumerate(lab.scan_reasons["reasons"], 1):
+        query = {"n": number, "of": lab.scan_plan["of"], "table": shown, "filters": filters}
+        lab.query = {**lab.query, "scan": query}
+        page = settled(lab).pages["scan"]
+        assert page["n"] == number
+        assert text.split()[1] == f"{page['total']:,}"
+        counted[shown] += page["total"]
+    assert counted == {"tasks": len(plan), "skipped": len(plan.skipped)}
+
+
+def test_manifests_that_cannot_be_read_are_not_pruned(trips: Path, tmp_path: Path) -> None:
+    shutil.copytree(trips, tmp_path / "t")
+    state = ix.open(tmp_path / "t").state
+    leaf = next(iter(state.leaves())).location
+    Path(state.storage.resolve(leaf)).write_bytes(b"not Avro")
+    broken = ScanLab(ix.open(tmp_path / "t"), scan_filter="fare > 1")
+    try:
+        items = settled(broken).scan_plan["blocks"][-1][1]
+        notes = [item[2][1] for item in items]
+        assert "2 manifests" in notes[1]
+        assert "2 manifests · 1 unreadable" in notes[2]
+        assert all("skipped" not in shown for _, shown, _ in broken.scan_reasons["reasons"])
+        assert "1 manifest cannot be read in full: their files are not shown." in broken.scan_range["notes"][0]
+    finally:
+        broken.close()
 
 
 def test_the_tree_has_what_is_read_and_what_is_skipped(lab: ScanLab, table: ix.Table) -> None:

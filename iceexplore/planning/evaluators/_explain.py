@@ -27,6 +27,7 @@ __all__ = [
     "WHY_SCHEMA",
     "explain_files",
     "explain_manifests",
+    "reasons_of_files",
     "term_text",
 ]
 
@@ -127,6 +128,7 @@ WHY_SCHEMA = build.schema(
 #: Kinds of evidence, from the cheapest to the most detailed.
 _DEPTH = ("filter", "partition", "counts", "bounds")
 _Cases: TypeAlias = npt.NDArray[np.int64]
+_Reason: TypeAlias = tuple[str | None, str | None]
 
 
 def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, rows: npt.ArrayLike) -> pa.Table:
@@ -146,14 +148,29 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
         branch: terms and explanations are joined, ``by`` is the most detailed kind of evidence (partition, then counts,
         then bounds), and bounds are given only if there is a single column.
     """
-    picked = batch.take(np.asarray(rows, np.int64))
+    found, cases = _explained(wanted, batch.take(np.asarray(rows, np.int64)), metadata)
+    return found.table(cases)
+
+
+def reasons_of_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tuple[_Cases, list[_Reason]]:
+    """Return the number of each pruned file's reason, and the reasons' terms and kinds of evidence.
+
+    This is `explain_files` without the texts about each file, for counting.
+    """
+    found, cases = _explained(wanted, batch, metadata)
+    numbers, codes = np.unique(cases, return_inverse=True)
+    shown = [found.table(np.array([n]), rows=[int(np.flatnonzero(cases == n)[0])]) for n in numbers.tolist()]
+    return codes.reshape(-1).astype(np.int64), [(t["term"][0].as_py(), t["by"][0].as_py()) for t in shown]
+
+
+def _explained(wanted: Filter, picked: EntryBatch, metadata: TableMetadata) -> tuple[_Explanation, _Cases]:
     sources = FileMetricsSources(picked, metadata)
     found = _Explanation(len(picked), sources, "file")
     cases = found.visit(wanted.expression)
     if wanted.partition:
         same, is_known = same_partition(wanted.partition, picked, metadata, sources)
         cases = found.first(found.constant(_other_partition(wanted, "file"), is_known & ~same), cases)
-    return found.table(cases)
+    return found, cases
 
 
 def explain_manifests(state: TableState, root: Manifest, rows: npt.ArrayLike, wanted: Filter) -> pa.Table:
@@ -239,13 +256,13 @@ class _Explanation:
             out = np.where(out < 0, each, out)
         return out
 
-    def table(self, cases: _Cases) -> pa.Table:
-        """Return the reasons of all rows as a table of `WHY_SCHEMA`."""
+    def table(self, cases: _Cases, rows: Sequence[int] | None = None) -> pa.Table:
+        """Return the reasons of all rows, or of some with their cases, as a table of `WHY_SCHEMA`."""
         parts, order = [], []
         for number in np.unique(cases).tolist():
             at = np.flatnonzero(cases == number)
             order.append(at)
-            parts.append(self._rendered(number, at))
+            parts.append(self._rendered(number, at if rows is None else np.asarray(rows)[at]))
         if not parts:
             return WHY_SCHEMA.empty_table()
         made = pa.concat_tables(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,6 +60,8 @@ _STOPS, _STOPS_OF_MANY = 240, 96
 #: More files are counted per cell instead of drawn one by one.
 _DRAWN = 1500
 _LONGEST = 60
+#: A date, hours and minutes, and what is left out: seconds, fractions, and UTC.
+_TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?:\+00:00)?$")
 _UNORDERED = ("unknown", "variant", "geometry", "geography")
 _Ints = npt.NDArray[np.int64]
 
@@ -140,11 +143,13 @@ class RangeMap(RangePicture):
         return out
 
     def filter_text(self, lower: int | None, upper: int | None) -> str:
-        """Return the filter with its edges at these stops."""
-        parts = [self.rest] if self.rest else []
+        """Return the filter with its edges at these stops, which come first: the next map is of the same column."""
+        return " and ".join(filter(None, [self.edge_text(lower, upper), self.rest])) or "true"
+
+    def edge_text(self, lower: int | None, upper: int | None) -> str:
+        """Return the conditions of edges at these stops."""
         edges = ((lower, self.stops.lower_ops), (upper, self.stops.upper_ops))
-        parts += [f"{self.name} {ops[at]} {self.literals[at]}" for at, ops in edges if at is not None]
-        return " and ".join(parts) or "true"
+        return " and ".join(f"{self.name} {ops[at]} {self.literals[at]}" for at, ops in edges if at is not None)
 
     @cached_property
     def counts(self) -> pd.DataFrame:
@@ -300,7 +305,7 @@ def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeB
         filter=plan.filter.text,
         by=by,
         stops=stops,
-        labels=tuple(_label(v, f.type) for v in stops.values),
+        labels=_labels(stops, f.type),
         literals=literals,
         lower=None if edges.lower is None else stops.index(edges.lower.literals[0]),
         upper=None if edges.upper is None else stops.index(edges.upper.literals[0]),
@@ -326,9 +331,13 @@ def _literal(value: PlainValue, kind: Type) -> str:
     return literal_sql(value, kind, "sql")
 
 
-def _label(value: PlainValue, kind: Type) -> str:
-    text = human_value(kind, "identity", value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
+    """Return the stops as short text: of times, only the parts in which they differ."""
+    texts = [human_value(kind, "identity", v) for v in stops.values]
+    if type_base(kind).startswith("timestamp"):
+        short = [_TIME.sub(lambda m: m[1] if m[2] == "00:00" else f"{m[1]} {m[2]}", text) for text in texts]
+        texts = short if len(set(short)) > 0.9 * len(texts) else texts
+    return tuple(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…" for text in texts)
 
 
 def _rest_text(rest: Expression) -> str:

@@ -29,6 +29,8 @@ _SAMPLE = 50_000
 _CROWDED = 10
 #: How far beyond the bounds an edge of the filter may widen the axis.
 _ROOM = 0.15
+#: The longest text or bytes of a stop.
+_LONGEST = 64
 _SECOND = 1_000_000
 #: Steps of times in microseconds; larger ones are 1, 2 or 5 times a power of ten of days.
 _TIMES = (
@@ -147,7 +149,9 @@ def _sampled(values: AnyArray) -> list[Any]:
     ends = pc.min_max(there)
     step = max(1, len(there) // _SAMPLE)
     some = there if step == 1 else there.take(build.array(np.arange(0, len(there), step)))
-    return sorted([ends["min"].as_py(), ends["max"].as_py(), *pc.unique(some).to_pylist()])
+    found = [ends["min"].as_py(), ends["max"].as_py(), *pc.unique(some).to_pylist()]
+    # A stop need not be a value that occurs, and a bound may have a million characters.
+    return sorted(v[:_LONGEST] if isinstance(v, (str, bytes)) else v for v in found)
 
 
 def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -> bool:

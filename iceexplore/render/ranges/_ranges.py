@@ -85,10 +85,8 @@ class RangeChart:
 
     def spans(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the left and right end of each cell, from 0 to 1; a range between two stops is the point between."""
-        count = len(self.positions)
         places = np.array([0.0, *self.positions, 1.0])
         low, high = places[self.cells.first + 1], places[self.cells.last]
-        low = np.where(self.cells.first == 0, np.where(self.cells.last == count, 0.0, low), low)
         inside = low <= high
         middle = (low + high) / 2
         return np.where(inside, low, middle), np.where(inside, high, middle)

@@ -109,7 +109,7 @@ def _plot(chart: RangeChart, left: float, top: float, width: float, height: floa
     row_height = height / cells.rows
     low, high = chart.spans()
     starts = left + width * low
-    lengths = np.maximum(1.2, width * (high - low))
+    lengths = np.maximum(2.0, width * (high - low))
     if cells.items is None:
         out += _density(chart, left, top, width, row_height)
     else:

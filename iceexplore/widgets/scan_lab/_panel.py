@@ -11,14 +11,12 @@ from traitlets import Bunch
 from iceexplore.errors import OptionError
 from iceexplore.graph import build_tree, json_safe
 from iceexplore.widgets.core._blocks import Block
-from iceexplore.widgets.core._bundle import packed, script
 from iceexplore.widgets.core._escape_text import signs_of_lines
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
-from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.scan_lab._plans import Asked, PlanCache, ShownPlan
 from iceexplore.widgets.scan_lab._tables import HEAD_ROWS, TABLES, nodes_of_rows, row_of_node, table_of
-from iceexplore.widgets.scan_lab._texts import advice_sent, evidence_sent, plan_sent, python_of
+from iceexplore.widgets.scan_lab._texts import advice_sent, evidence_sent, plan_sent, python_of, reasons_sent
 from iceexplore.widgets.scan_lab._tree import ScanGrowth, first_unfolded, grow_scan
 from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
 from iceexplore.widgets.tree._forest import short
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from iceexplore.planning import ScanPlan
     from iceexplore.widgets.grid._table import GridTable
 
-__all__ = ["ScanLab", "ScanPanel"]
+__all__ = ["PlanTables", "ScanPanel"]
 
 _GRID = "scan"
 _RECENT = 8
@@ -56,6 +54,9 @@ class ScanPanel(Panel):
         The plan's tree, with node ids of `iceexplore.graph.Tree`.
     scan_why
         Why the selected node, ``id``, is read or skipped, as ``blocks``.
+    scan_reasons
+        Why files are skipped, summed up: ``of``, the plan's number, and ``reasons``, each a text, the table with these
+        files, and the filters with which the table shows them; or ``missed``, why they were not counted.
     scan_ask
         Other requests of the browser: ``n``, incremented; ``want``: "examples", "advice" or "count";
         ``earlier``: requests before it, which may have been merged. Answers are in `FilterBoxPanel.scan_examples`,
@@ -75,6 +76,7 @@ class ScanPanel(Panel):
     scan_roots = SyncedTrait(traitlets.List(traitlets.Unicode()))
     scan_expanded = SyncedTrait(traitlets.List(traitlets.Unicode()))
     scan_why = SyncedTrait(traitlets.Dict(_PLAN))
+    scan_reasons = SyncedTrait(traitlets.Dict())
     scan_ask = SyncedTrait(traitlets.Dict())
     scan_advice = SyncedTrait(traitlets.Dict())
     scan_count = SyncedTrait(traitlets.Dict())
@@ -111,6 +113,11 @@ class ScanPanel(Panel):
             The filter or a column is invalid.
         """
         return self._plans.plan(self._asked()).plan if self.scan_filter.strip() else None
+
+    @property
+    def shown_plan(self) -> ShownPlan | None:
+        """The plan in the browser, which may be an earlier one than `plan`."""
+        return self._scan
 
     def _asked(self) -> Asked:
         snapshot = self.host.selection["snapshot"]
@@ -168,16 +175,31 @@ class ScanPanel(Panel):
                 recent = [asked.filter, *(f for f in self.scan_recent if f != asked.filter)]
                 self.scan_recent = [json_safe(f) for f in recent if len(f) <= 1000][:_RECENT]
             self._explain()
+            self._sum_up(found)
             self._advise()
 
         self.host.run("scan", "Planning", read, show)
+
+    def _sum_up(self, found: ShownPlan) -> None:
+        """Count the reasons for which files are skipped, which reads no more than the plan did."""
+
+        def read() -> Generator[str, None, list[list[Any]]]:
+            from iceexplore.planning import skip_reasons
+
+            reasons = yield from skip_reasons(found.plan)
+            return reasons_sent(found.plan, reasons)
+
+        def show(reasons: list[list[Any]]) -> None:
+            self.scan_reasons = {"of": found.number, "reasons": reasons}
+
+        self.host.run("scan-reasons", "Counting reasons", read, show)
 
     def _clear(self, words: dict[str, Any]) -> None:
         self._scan = None
         with self.host.hold_sync():
             self.scan_plan = words
             self._apply(ScanGrowth())
-            self.scan_why, self.scan_advice, self.scan_count = _PLAN, {}, {}
+            self.scan_why, self.scan_advice, self.scan_count, self.scan_reasons = _PLAN, {}, {}, {}
 
     def _apply(self, growth: ScanGrowth) -> None:
         self._applying = True
@@ -259,6 +281,8 @@ class ScanPanel(Panel):
         """Withdraw the request for advice; explain the selected node nevertheless."""
         if self.scan_advice and "blocks" not in self.scan_advice:
             self.scan_advice = {**self.scan_advice, "missed": "Cancelled."}
+        if self._scan is not None and self.scan_reasons.get("of") != self._scan.number:
+            self.scan_reasons = {"of": self._scan.number, "missed": "The reasons were not counted: cancelled."}
         if self._visible() and self.scan_why.get("id", "") != self.host.selection["node"]:
             self._explain()
 
@@ -346,25 +370,3 @@ class PlanTables(GridSource):
     def row(self, of: str, table: str, node: str) -> int | None:
         """Return the row of a file's node."""
         return row_of_node(self._plans.numbered(of).nodes, table, node)
-
-
-class ScanLab(TableWidget):
-    """A widget of what a filter reads and skips, and why: ``ScanLab(table, scan_filter="fare > 10")``.
-
-    ``w.scan_filter = "..."`` plans another filter, ``w.plan`` is the `iceexplore.planning.ScanPlan`.
-    """
-
-    panels = (GridPanel, FilterBoxPanel, ScanPanel)
-
-    _esm = packed(script("scan.scanView"))
-
-    @property
-    def plan(self) -> ScanPlan | None:
-        """The plan of the current inputs, created on first access; None without a filter.
-
-        Raises
-        ------
-        OptionError
-            The filter or a column is invalid.
-        """
-        return self._panel(ScanPanel).plan

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from iceexplore.arrow import build
 from iceexplore.graph import human_bytes, json_safe
 from iceexplore.widgets.core._blocks import Block, Part
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
 from iceexplore.widgets.tree._forest import short
 
 if TYPE_CHECKING:
-    from iceexplore.planning import Advice, DeleteOf, NodeEvidence, ScanPlan
+    import pyarrow as pa
+
+    from iceexplore.planning import Advice, DeleteOf, NodeEvidence, ScanPlan, Waterfall
     from iceexplore.render import BarChart
 
-__all__ = ["advice_sent", "evidence_sent", "plan_sent", "python_of"]
+__all__ = ["advice_sent", "evidence_sent", "plan_sent", "python_of", "reasons_sent"]
 
 _LONG = 2000
 _SUGGESTIONS = 20
+_REASONS = 30
 
 
 def python_of(plan: ScanPlan, filter_text: str, row_groups: bool, now: int | None) -> str:
@@ -39,32 +43,106 @@ def python_text(text: str) -> str:
 
 
 def plan_sent(plan: ScanPlan) -> dict[str, Any]:
-    """Return the headline, notes and levels (a row with bars each) as blocks, and key figures of a plan."""
+    """Return the headline, notes and the funnel (a line with a bar per level) as blocks, and key figures of a plan."""
     waterfall = plan.waterfall()
     notes: list[Block] = [["problem", [signs(note[:_LONG])]] for note in (*plan.notes, *plan.doubts)]
     lost = any(not leaf.readable for leaf in plan.leaves)  # the table's share is unknown if manifests are unreadable
     text = waterfall.description
     return {
         "headline": signs(text[:1].upper() + text[1:] + ("" if lost else _share(waterfall.levels.to_pylist()))),
-        "blocks": [*notes, _levels(waterfall.chart())],
+        "blocks": [*notes, _funnel(plan, waterfall)],
         "took": f"planned in {plan.seconds * 1000:,.0f} ms",
         "files": len(plan),
         "deletes": len(plan.files.matched.deletes),
     }
 
 
-def _levels(chart: BarChart) -> Block:
-    """Return a table of what remains after each level, with bars, and below the level's name what was pruned by it."""
-    rows = []
+def _funnel(plan: ScanPlan, waterfall: Waterfall) -> Block:
+    """Return what remains after each level, a line each: files, bytes, and whatever else is known; and a bar."""
+    chart = waterfall.chart()
+    lost = sum(1 for leaf in plan.leaves if leaf.root_row is not None and not leaf.readable)
+    items: list[list[Part]] = []
     for row in chart.rows:
-        level: Part = ["level", signs(row.label), signs_of_lines((row.tooltip or "")[:600])]
-        bars: list[list[Part]] = [
-            [] if bar is None else [bar.text, ["bars", [["left", bar.value / scale], ["gone", bar.rest / scale]]]]
-            for bar, scale in zip(row.bars, chart.scales(), strict=True)
-        ]
-        rows.append([[level, *([["note", signs(row.note[:400])]] if row.note else [])], *bars])
-    heads = [[head] for head in ("remaining", *chart.columns)]
-    return ["table", heads, rows, {"kind": "levels", "label": "Remaining after each level"}]
+        bars = {name: bar for name, bar in zip(chart.columns, row.bars, strict=True) if bar is not None}
+        texts = {name: bar.text.partition(" (")[0] for name, bar in bars.items()}
+        label = _LEVELS.get(row.label, row.label).replace("after the ", "").replace("after ", "")
+        main = "rows" if row.label == "after deletes" else "files"
+        notes = [texts["bytes"]] if "bytes" in texts else []
+        notes += [_amount(texts, name) for name in ("manifests", "row groups")]
+        if lost and row.label == _LEAF:
+            notes.append(f"{lost:,} unreadable")
+        every = "; ".join(_amount(texts, name) for name in texts)
+        tip = signs_of_lines("\n".join(filter(None, (every, row.tooltip)))[:600])
+        files = bars.get("files")
+        shares = [] if files is None else [["left", files.value / _whole(chart)], ["gone", files.rest / _whole(chart)]]
+        items.append(
+            [
+                ["level", signs(label), tip],
+                ["b", _amount(texts, main)],
+                ["note", " · ".join(n for n in notes if n)],
+                ["bars", shares],
+            ]
+        )
+    return ["list", items]
+
+
+_LEAF = "after the leaf manifests"
+_LEVELS = {"the table": "Table", "appended": "Appended"}
+
+
+def _amount(texts: Mapping[str, str], name: str) -> str:
+    """Return ``12 files``; empty if the measure is missing."""
+    text = texts.get(name, "")
+    if not text or name == "bytes" or text == "not known":
+        return text if name == "bytes" else f"{name} not known" if text else ""
+    return f"{text} {name[:-1] if text == '1' else name}"
+
+
+def _whole(chart: BarChart) -> float:
+    return chart.scales()[chart.columns.index("files")]
+
+
+_REASON_BY = {
+    "partition": "by partition",
+    "bounds": "by column bounds",
+    "counts": "by counts of nulls and NaN",
+    "filter": "as it is never true",
+    "bloom": "by Bloom filters",
+    "dictionary": "by dictionaries",
+}
+_KIND_COLUMN, _TERM_COLUMN, _BY_COLUMN = 1, 2, 3
+
+
+def reasons_sent(plan: ScanPlan, reasons: pa.Table) -> list[list[Any]]:
+    """Return the reasons summed up: a text, a table of the grid, and the filters that show these files there."""
+    out: list[list[Any]] = []
+    read = len(plan)
+    if read:
+        whole = plan.files.whole.true_count
+        exact = f"; in {whole:,} of them every row matches" if whole else ""
+        out.append([f"✓ {_counted(read, 'file')} read: no metadata rules {'it' if read == 1 else 'them'} out{exact}",
+                    "tasks", []])  # fmt: skip
+    for record in build.to_pylist(reasons):
+        kind, term, by = record["kind"], record["term"], record["by"]
+        thing = {"data file": "file"}.get(kind, kind)
+        text = _counted(record["items"], thing)
+        if kind == "manifest" and record["files"] is not None:
+            text += f" with {_counted(record['files'], 'file')}"
+        why = f"{_short(term, 200)} rules {'it' if record['items'] == 1 else 'them'} out" if term else "no live files"
+        if term:
+            why += f" {_REASON_BY.get(by, f'by {by}')}"
+        filters: list[dict[str, Any]] = [{"column": _KIND_COLUMN, "op": "=", "value": kind}]
+        if term is None:
+            filters.append({"column": _TERM_COLUMN, "op": "null", "value": ""})
+        else:
+            filters.append({"column": _TERM_COLUMN, "op": "=", "value": json_safe(term[:_LONG])})
+            filters.append({"column": _BY_COLUMN, "op": "=", "value": by})
+        out.append([signs(f"⊘ {text}: {why}"), "skipped", filters])
+    return out[:_REASONS]
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def _share(levels: Sequence[dict[str, Any]]) -> str:

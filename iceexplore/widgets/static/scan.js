@@ -11,6 +11,7 @@ import { checkBox, copyButton, foldedMenu, panelTabs } from "./controls.js";
 import { button, el, fill, keepFocus, linkButton, options, randomId, selectBox } from "./dom.js";
 import { filterBox } from "./filterBox.js";
 import { gridView } from "./grid.js";
+import { rangesView } from "./ranges.js";
 import { treeView } from "./treeView.js";
 
 /** The tabs beside the tree, and which of them are tables. */
@@ -22,6 +23,7 @@ const SCAN_TABS = {
   head: "Rows",
   advice: "Tuning advice",
 };
+const SCAN_VIEWS = { ranges: "Ranges", tree: "Tree" };
 const SCAN_TABLES = ["tasks", "skipped", "deletes", "head"];
 
 /**
@@ -56,6 +58,9 @@ export function scanView(model) {
   const planButton = button("Plan", () => submit(box.value()), { class: "primary" });
   const answer = el("div.scan-answer");
   const tree = treeView(model, { prefix: "scan_", label: "Files read and skipped" });
+  const ranges = rangesView(model);
+  const picture = el("div.scan-picture", { role: "tabpanel", id: `${id}-picture` }, ranges, tree);
+  const views = panelTabs("Picture of the plan", SCAN_VIEWS, picture, (key) => model.save("scan_view", key));
   const empty = el("div.scan-empty");
   const text = el("div.scan-why", { tabindex: 0 });
   const grid = gridView(model, { grid: "scan", label: "Table of the plan" });
@@ -72,7 +77,7 @@ export function scanView(model) {
     answer,
     el(
       "div.scan-panes",
-      el("div.scan-left", tree, empty),
+      el("div.scan-left", views.element, picture, empty),
       el("div.scan-side", tabs.element, pane),
     ),
   );
@@ -131,7 +136,7 @@ export function scanView(model) {
   function drawAnswer() {
     const { error, headline, took, python = "", blocks: texts, of } = model.scan_plan;
     const count = model.scan_count;
-    tree.hidden = !hasPlan();
+    views.element.hidden = picture.hidden = !hasPlan();
     empty.hidden = hasPlan();
     if (!hasPlan()) return fill(answer, error && el("pre.scan-fault", { role: "alert" }, error));
     fill(
@@ -166,11 +171,31 @@ export function scanView(model) {
     /** @type {HTMLElement | HTMLElement[]} */
     let content = [];
     if (shown === text) {
-      content = hasPlan() && now === "advice" ? adviceElements() : blocks(model, model.scan_why.blocks);
+      content = hasPlan() && now === "advice"
+        ? adviceElements()
+        : [reasonList(), ...blocks(model, model.scan_why.blocks)];
     }
     fill(text, content);
     text.scrollTop = 0;
     tabs.mark(now, shown);
+  }
+  /** The reasons of all files, each of which leads to its files. */
+  function reasonList() {
+    const { of, reasons = [], missed } = model.scan_reasons;
+    if (!hasPlan()) return el("div");
+    if (of !== model.scan_plan.of || missed) return el("p.note", missed ?? "Counting the reasons …");
+    const items = reasons.map(([words, table, filters]) => {
+      function open() {
+        model.save("scan_tab", table);
+        grid.show(model.scan_plan.of ?? "", table, { filters });
+      }
+      return el("li", linkButton(words, open));
+    });
+    return el("ul.reasons", { ariaLabel: "Reasons" }, items);
+  }
+  function drawView() {
+    const isTree = model.scan_view === "tree";
+    views.mark(isTree ? "tree" : "ranges", isTree ? tree : ranges);
   }
   function adviceElements() {
     const advice = model.scan_advice.of === model.scan_plan.of ? model.scan_advice : {};
@@ -182,7 +207,8 @@ export function scanView(model) {
 
   follow(["scan_examples", "scan_columns", "scan_row_groups", "scan_recent"], drawTop);
   follow(["scan_plan", "scan_count"], drawAnswer);
-  follow(["scan_plan", "scan_why", "scan_advice", "scan_tab"], drawSide);
+  follow(["scan_plan", "scan_why", "scan_reasons", "scan_advice", "scan_tab"], drawSide);
+  follow(["scan_view"], drawView);
   follow(["scan_plan", "scan_filter", "selection"], drawStale);
   if (!model.scan_examples.names) askScan(model, "examples");
   return root;

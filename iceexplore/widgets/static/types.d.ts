@@ -30,6 +30,7 @@ export type RequestName =
   | "scan_draft"
   | "scan_ask"
   | "rows_ask"
+  | "scan_picture_asked"
   | "commit_asked"
   | "doctor_asked";
 
@@ -138,6 +139,12 @@ export interface Traits {
   scan_count: { of?: string; text?: string };
   scan_recent: string[];
   scan_tab: string;
+  scan_reasons: { of?: string; reasons?: [text: string, table: string, filters: Filter[]][]; missed?: string };
+  scan_view: string;
+  scan_range_of: { column?: string; by?: string };
+  scan_range: Partial<RangeAnswer>;
+  scan_picture_asked: { n?: number; theme?: string };
+  scan_picture: { n?: number; svg?: string };
   // rows/
   rows_filter: string;
   rows_history: boolean;
@@ -580,6 +587,48 @@ export interface ScanAnswer {
   took?: string;
   python?: string;
   blocks?: Block[];
+}
+
+/** Files by their range of a column, as columns: one cell per file, or per row and equal range of many files. */
+export interface RangeCells {
+  rows: number;
+  row: number[];
+  /** The first stop that is not below the range. */
+  first: number[];
+  /** The number of stops that are not above it. */
+  last: number[];
+  /** The plan's verdict. */
+  state: number[];
+  /** 1 where the filter's other conditions leave the files. */
+  open: number[];
+  count: number[];
+  size: number[];
+}
+
+/** The range map of a plan (scan_lab/_ranges.py). */
+export interface RangeAnswer {
+  of: string;
+  columns: string[];
+  column: string;
+  rest: string;
+  positions: number[];
+  labels: string[];
+  lows: string[];
+  highs: string[];
+  lower: number | null;
+  upper: number | null;
+  cells: RangeCells;
+  names: [row: number, name: string][];
+  /** Files without a range: the files by verdict, and the files and bytes that the other conditions leave. */
+  strips: [name: string, counts: number[], files: number, bytes: number][];
+  classes: string[];
+  files: number;
+  bytes: number;
+  even: boolean;
+  notes: string[];
+  nodes?: string[];
+  locations?: string[];
+  missed?: string;
 }
 
 export interface ScanHint {
