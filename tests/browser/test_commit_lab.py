@@ -47,7 +47,8 @@ def field(widget: Any, name: str) -> Any:
 
 
 def report(widget: Any) -> str:
-    return str(widget.locator(".ice-report-list").inner_text())
+    """What is folded below the headline."""
+    return str(widget.locator(".ice-report-list").text_content())
 
 
 def marks(widget: Any, side: int, kind: str) -> list[str]:
@@ -71,6 +72,10 @@ def test_lessons(notebook: Any, tmp_path: Path) -> None:
 
 def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     assert "the table is never written" in report(widget)
+    figure = widget.locator(".ice-commit-figure img")
+    assert figure.evaluate("(e) => e.complete && e.naturalWidth > 200")
+    assert "Snapshot 1 (now)" in figure.get_attribute("alt")
+    widget.locator(".ice-tab[data-key='trees']").click()
     assert widget.locator(".ice-side:visible").count() == 1
     assert widget.locator(".ice-commit-panel [role=tree] .ice-row").count() > 4
     # V4: one file a commit
@@ -82,7 +87,11 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     assert "3 new entries are directly in the root" in report(widget)
     assert "rules checked, none broken" in report(widget)
     assert "Written: V4 2 files" in report(widget) and "v3 3 files" in report(widget)
+    assert "2 PUTs, " in widget.locator(".ice-headline").inner_text()
+    assert "next plan: " in widget.locator(".ice-headline").inner_text()
     assert widget.locator(".ice-side:visible").count() == 2
+    for button in widget.locator(".ice-side:visible").get_by_role("button", name="Show as a list").all():
+        button.click()  # pictures come first
     assert marks(widget, 1, "file:") == ["+"] * 3
     assert marks(widget, 1, "manifest:") == ["="] * 2 == marks(widget, 0, "manifest:")
     # selecting says what it is; folding and unfolding reads
@@ -93,6 +102,9 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     row.locator(".ice-twisty").click()
     idle(notebook)
     assert len(marks(widget, 1, "file:")) > 3
+    widget.locator(".ice-tab[data-key='figure']").click()
+    assert "Snapshot 1 (before)" in figure.get_attribute("alt")
+    assert "Snapshot 2 (after)" in figure.get_attribute("alt")
     # each tab has what it says
     for key, text in (
         ("files", "region="),
@@ -108,11 +120,14 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     assert widget.locator(".ice-cost").count() == 4
     assert widget.locator(".ice-cost svg rect").count() > 12
     assert "root 1" in widget.locator(".ice-cost").first.inner_text()
-    # another step, refused by its rule beside the form; the step shown stays
+    # another step, refused by its rule: it is drawn in the main pane; the form and the step shown stay
+    height = widget.locator(".ice-commit-fields").bounding_box()["height"]
     field(widget, "operation").select_option("overwrite")
     field(widget, "rival").select_option("append")
     apply(notebook, widget)
-    refused = widget.locator(".ice-commit-form [role=alert]")
+    refused = widget.locator(".ice-commit-result > [role=alert]")
+    assert "REFUSED: no-new-conflicting-files" in refused.locator("img").get_attribute("alt")
+    assert widget.locator(".ice-commit-fields").bounding_box()["height"] >= height - 30
     assert "Refused: no-new-conflicting-files" in refused.inner_text()
     assert "MergingSnapshotProducer" in refused.inner_text()
     assert widget.locator(".ice-steps li").count() == 2
@@ -196,6 +211,8 @@ def by_keyboard(notebook: Any, widget: Any) -> None:
     # tabs by arrows, cells by arrows
     widget.locator(".ice-tab[aria-selected=true]").focus()
     press("ArrowRight")
+    assert focused("dataset.key") == "trees"
+    press("ArrowRight")
     idle(notebook)
     assert focused("dataset.key") == "files"
     press("End")
@@ -208,6 +225,7 @@ def by_keyboard(notebook: Any, widget: Any) -> None:
     widget.locator(".ice-commit-panel .ice-table [tabindex='0']").first.wait_for()
     # the trees by keys
     press("Home")
+    press("ArrowRight")
     idle(notebook)
     tree = widget.locator(".ice-side").nth(1).locator("[role=tree]")
     tree.locator("[tabindex='0']").focus()
@@ -230,7 +248,7 @@ def by_keyboard(notebook: Any, widget: Any) -> None:
     idle(notebook)
     assert widget.locator(".ice-side:visible").count() == 1
     assert page.title() != "owned"
-    assert widget.locator("img, script").count() == 0
+    assert widget.locator("img:not(.ice-figure img), script").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -269,7 +287,7 @@ def test_axe_finds_nothing_in_a_step(browser: Any) -> None:
                 "(paper) => { document.body.style.background = paper; }", "#fff" if theme == "light" else "#111"
             )
             bare.page.wait_for_selector(f"[data-ice-theme={theme}]")
-            for key in ("trees", "rules", "cost", "python", "save"):
+            for key in ("figure", "trees", "rules", "cost", "python", "save"):
                 bare.page.locator(f".ice-tab[data-key='{key}']").click()
                 bare.idle()
                 bare.page.wait_for_timeout(200)

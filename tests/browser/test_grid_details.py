@@ -261,7 +261,7 @@ def test_the_focus_stays_in_the_widget(browser: Any) -> None:
         go("scan")
         page.locator(".ice-scan-empty .ice-chip").last.focus()
         bare.press("Enter")
-        assert page.locator(".ice-levels").is_visible()
+        assert page.locator(".ice-scan-answer > ul").is_visible()
         assert page.evaluate(FOCUS) == "Plan"
         page.get_by_role("button", name="Count rows").focus()
         bare.press("Enter")

@@ -52,10 +52,16 @@ def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
     page.get_by_role("button", name="Plan", exact=True).click()
     idle(notebook)
     assert lab(page).locator("h3").inner_text().startswith("Reads 2 of 12 data files")
-    rows = lab(page).locator(".ice-levels tbody tr")
-    assert rows.count() == 4
-    assert rows.nth(1).locator("td").all_inner_texts()[:2] == ["1 (50%)", "6 (50%)"]
-    assert lab(page).locator(".ice-bars").count() == 15
+    funnel = lab(page).locator(".ice-scan-answer > ul")
+    levels = [" ".join(text.split()) for text in funnel.locator("li").all_inner_texts()]
+    assert levels[1] == "Manifest list 6 files 16.9 KiB · 1 manifest"
+    assert len(levels) == lab(page).locator(".ice-bars").count() == 4
+    assert funnel.bounding_box()["height"] <= 60
+
+    # the reasons lead to their files
+    lab(page).locator(".ice-reasons .ice-link", has_text="4 files").click()
+    idle(notebook)
+    assert lab(page).locator(".ice-grid tbody tr").count() == 4
 
     # what is read leads to its node, and that to why
     tab(page, "tasks").click()
@@ -177,6 +183,26 @@ def test_by_keys_alone(shown: BarePage) -> None:
     assert shown.widget.scan_filter == FILTER
     assert shown.violations() == []
 
+    # the range map: an edge moved, the plan of the new range, and the edge opened again
+    while page.evaluate("document.activeElement.ariaLabel ?? ''") != "Lower edge":
+        press("Tab")
+    status = lab(page).locator(".ice-range-status")
+    press("PageDown")
+    assert "5 of 12 files" not in status.inner_text() and " of 12 files, " in status.inner_text()
+    assert shown.violations() == []
+    press("Escape")
+    assert shown.widget.scan_filter == FILTER
+    press("Home", "Enter")
+    assert shown.widget.scan_plan["files"] == 12 - len(shown.widget.plan.skipped.query("kind == 'data file'"))
+    assert shown.widget.scan_filter.startswith("started_at >= TIMESTAMP '2024-03-02")
+    assert page.evaluate("document.activeElement.ariaLabel") == "Lower edge"
+    press("Delete", "Enter")
+    assert shown.widget.scan_filter == "rider = 'guest'"
+    assert shown.widget.scan_range["column"] == "started_at"
+    shown.widget.scan_range_of = {"column": "", "by": "range"}
+    shown.widget.scan_filter, shown.widget.scan_view = FILTER, "tree"
+    shown.push()
+
     # the tree: folded, unfolded, a file chosen
     while page.evaluate("document.activeElement.getAttribute('role')") != "treeitem":
         press("Tab")
@@ -236,7 +262,7 @@ def test_python_sets_the_filter_and_a_narrow_cell_fits(shown: BarePage) -> None:
         assert page.get_by_label("Examples and recent filters").input_value() == ""
     # 1.4.10: at 320 pixels, which is 400 %, no head runs into the next one, and what was left out is described in full
     page.set_viewport_size({"width": 320, "height": 1000})
-    cut = page.locator(".ice-levels :is(thead th, .ice-note)").evaluate_all(
+    cut = page.locator(".ice-scan-answer li > *").evaluate_all(
         "all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)"
     )
     assert cut == []
@@ -244,6 +270,46 @@ def test_python_sets_the_filter_and_a_narrow_cell_fits(shown: BarePage) -> None:
     shown.push()
     assert lab(page).locator("[role=combobox]").input_value() == "trip_id = 95"
     assert lab(page).locator("h3").inner_text().startswith("Reads 1 of 12")
+    assert shown.end() == {"observers": 0, "listeners": 0, "model": 0}
+
+
+@pytest.mark.parametrize("theme", ["light"])
+def test_files_light_up_while_the_filter_is_dragged(shown: BarePage) -> None:
+    """What is counted while dragging is what the plan reads once the pointer is released."""
+    page = shown.page
+    shown.widget.scan_filter = FILTER
+    shown.push()
+    stage, edge = page.locator(".ice-range-stage").bounding_box(), page.locator(".ice-range-edge").first.bounding_box()
+    status = page.locator(".ice-range-status")
+    y = stage["y"] + stage["height"] / 3
+    page.mouse.move(edge["x"] + 12, y)
+    page.mouse.down()
+    for part in (0.8, 0.6, 0.4):
+        page.mouse.move(stage["x"] + stage["width"] * part, y)
+        page.wait_for_timeout(50)
+    counted = int(status.inner_text().split(": ")[-1].split(" of ")[0])
+    assert shown.widget.scan_filter == FILTER, "nothing is planned yet"
+    page.mouse.up()
+    shown.idle()
+    shown.idle()
+    assert shown.widget.scan_plan["files"] == counted == 6
+    assert page.locator("[role=combobox]").input_value() == shown.widget.scan_filter
+    # a new range across files, and a click on a file, which says why
+    page.mouse.move(stage["x"] + 4, y)
+    page.mouse.down()
+    page.mouse.move(stage["x"] + 60, y, steps=3)
+    page.mouse.up()
+    shown.idle()
+    shown.idle()
+    assert " <= " in shown.widget.scan_filter and " >= " in shown.widget.scan_filter
+    page.mouse.click(stage["x"] + stage["width"] * 0.9, y + 200)
+    page.mouse.click(stage["x"] + stage["width"] * 0.85, stage["y"] + 14 * 10 + 7)
+    shown.idle()
+    assert shown.widget.selection["node"].startswith("file:")
+    assert "skipped" in lab(page).locator(".ice-scan-pane").inner_text()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download the picture as PNG").click()
+    assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
     assert shown.end() == {"observers": 0, "listeners": 0, "model": 0}
 
 

@@ -152,7 +152,7 @@ def test_each_part_has_the_same_room(browser: Any) -> None:
         shown(bare, "scan")
         page.locator(".ice-scan-input").fill("rider = 'guest'")
         bare.press("Enter")
-        page.locator(".ice-levels").wait_for()
+        page.locator(".ice-scan-answer > ul").wait_for()
         assert {shown(bare, part)["height"] for part in ("scan", "tree")} == {560}, "with a plan, too"
         commit = shown(bare, "commit")
         button = page.locator(".ice-commit-form > .ice-go").bounding_box()

@@ -79,7 +79,7 @@ _WRONG = """() => {
 
 # Of a view what traits tell, not what is its own (what is typed, unfolded in the details, scrolled).
 _SHOWN = """() => [".ice-tree [role=treeitem]", ".ice-crumbs li", ".ice-detail h3", ".ice-detail tbody tr",
-  ".ice-levels td", ".ice-scan-why :is(h4, p, li, th)", ".ice-steps button", ".ice-report-list li",
+  ".ice-scan-answer li", ".ice-scan-why :is(h4, p, li, th)", ".ice-steps button", ".ice-report-list li",
   ".ice-costs", ".ice-vector-head", ".ice-vector-facts", ".ice-compared", "[role=tab][aria-selected=true]",
   "[role=slider]"]
   .flatMap((kind) => [...document.querySelectorAll(`#host ${kind}`)].filter((one) => one.checkVisibility())

@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError
 from iceexplore.graph._state import TableState
 from iceexplore.graph.proposal._names import SeedNames
@@ -137,11 +141,14 @@ def seed_diagram(
     caption: str | None = None,
     max_rows: int = 12,
     max_children: int = 30,
+    notes: Mapping[int, str] | None = None,
 ) -> TableDiagram:
     """Draw some snapshots of a table.
 
     Parameters
     ----------
+    notes
+        What to write beside the titles of snapshots, by snapshot id.
     names
         Short names by location; a file without one gets the next free name of its kind.
     max_rows, max_children
@@ -151,7 +158,7 @@ def seed_diagram(
     chosen = list(snapshots)
     builder = _Builder(state, SeedNames(names or {}), max_rows, max_children)
     for number, snapshot in enumerate(chosen, start=1):
-        builder.snapshot(snapshot, str(number))
+        builder.snapshot(snapshot, str(number), (notes or {}).get(snapshot.snapshot_id, ""))
     words = f"Iceberg v{state.metadata.format_version} · {len(chosen)} of {len(state.metadata.snapshots)} snapshots"
     return TableDiagram(title or state.name, words if caption is None else caption, *builder.drawn())
 
@@ -170,19 +177,24 @@ class _Builder:
         #: (node of the delete, location it refers to, its short name); resolved once all nodes exist.
         self.refers: list[tuple[str, str, str]] = []
 
-    def snapshot(self, snapshot: Snapshot, group: str) -> None:
+    def snapshot(self, snapshot: Snapshot, group: str, note: str = "") -> None:
         """Add a snapshot, its root, and the root's children."""
         head, root_id = f"snapshot:{snapshot.snapshot_id}", f"root:{snapshot.snapshot_id}"
         tooltip = f"snapshot {snapshot.snapshot_id}, {snapshot.operation or 'no operation'}"
-        self.top.append(TableNode(head, "snapshot", f"Snapshot {group}", layer=0, group=group, tooltip=tooltip))
+        self.top.append(
+            TableNode(
+                head, "snapshot", f"Snapshot {group}{note and f' ({note})'}", layer=0, group=group, tooltip=tooltip
+            )
+        )
         root = self.state.root(snapshot)
         if root is None:
             return
         is_list = not root.dialect.has_root_manifest
         kind, words = ("manifest-list", "Manifest List") if is_list else ("root-manifest", "Root Manifest")
         rows: list[tuple[str, str]] = []
-        shown = root.entries.slice(0, self.max_children).to_pylist()
-        for row, entry in enumerate(shown):
+        places = _first_rows(root, snapshot, self.max_children)
+        shown = root.entries.take(pa.array(places, pa.int64())).to_pylist()
+        for row, entry in zip(places, shown, strict=True):
             child = self._child(root, row, entry, group)
             status = _status_name(entry["status"])
             rows.append((self.names.of(_key(entry), entry["content_type"]), status))
@@ -269,6 +281,14 @@ class _Builder:
         for (source, target), pairs in applies.items():
             links.append(TableLink(source, target, "applies-to", _applies(pairs)))
         return (*self.top, *_ordered(self.children, list(applies))), tuple(links)
+
+
+def _first_rows(root: Manifest, snapshot: Snapshot, most: int) -> list[int]:
+    """Return the rows of a root to draw, in order: if there are too many, those that the snapshot wrote come first."""
+    if len(root) <= most:
+        return list(range(len(root)))
+    own = np.asarray(pc.fill_null(pc.equal(root.entries["snapshot_id"], snapshot.snapshot_id), False))
+    return sorted(np.argsort(~own, kind="stable")[:most].tolist())
 
 
 def _applies(pairs: list[tuple[str, str]]) -> str:

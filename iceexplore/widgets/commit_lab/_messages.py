@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iceexplore.graph import json_safe
+from iceexplore.widgets.commit_lab._figures import conflict_figure
 from iceexplore.widgets.commit_lab._file_operations import OPERATIONS, RIVALS
 from iceexplore.widgets.commit_lab._form import Field
 from iceexplore.widgets.commit_lab._layout_form import layout_fields
@@ -49,8 +50,14 @@ def line_of(session: Session) -> dict[str, Any]:
     }
 
 
-def refusal_of(refused: RefusedError) -> dict[str, Any]:
-    """Return why a request was refused; see `CommitPanel.commit_refused`."""
+def refusal_of(refused: RefusedError, title: str = "", rival: str = "") -> dict[str, Any]:
+    """Return why a request was refused; see `CommitPanel.commit_refused`.
+
+    Parameters
+    ----------
+    title, rival
+        What the refused commit and the other writer's commit were to do, for the figure of a conflict.
+    """
     from iceexplore.commits import RULES
 
     error = refused.error
@@ -71,4 +78,6 @@ def refusal_of(refused: RefusedError) -> dict[str, Any]:
         ["p", [shown]],
         *(["advice", [line]] for line in (*law, *map(signs, files[:_MOST_FILES]), advice)),
     ]
-    return {"text": shown, "rule": name, "blocks": blocks}
+    figure = None if refused.rival else conflict_figure(error, title, dict(RIVALS).get(rival, ""))
+    drawn = {} if figure is None else {"figure": list(figure)}
+    return {"text": shown, "rule": name, "blocks": blocks, **drawn}

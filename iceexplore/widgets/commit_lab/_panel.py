@@ -48,7 +48,7 @@ class CommitPanel(Panel):
         title), the number of these done (``at``), and ``code``: these steps as Python.
     commit_refused
         Why the last request was refused: ``text``, ``rule``, and ``blocks`` for display, with the rule's text and
-        source; empty if it was not refused.
+        source; of a conflict also ``figure`` (its SVG, and the same as text). Empty if it was not refused.
     commit_saved
         Where the table was saved, ``path`` and ``code``, or why it was not, ``error``; and the same as ``blocks``.
     """
@@ -179,7 +179,7 @@ class CommitPanel(Panel):
 
         def show(made: tuple[Step, Line] | RefusedError) -> None:
             if isinstance(made, RefusedError):
-                self._refuse(made)
+                self._refuse(made, OPERATIONS[name].title, str(asked.get("rival", "")))
                 return
             self._sure().take(made)
             self._show_step()
@@ -216,8 +216,8 @@ class CommitPanel(Panel):
         self.commit_line, self.commit_form = line_of(session), form_of(session)
         self._step.show(session)
 
-    def _refuse(self, refused: RefusedError) -> None:
-        self.commit_refused = refusal_of(refused)
+    def _refuse(self, refused: RefusedError, title: str = "", rival: str = "") -> None:
+        self.commit_refused = refusal_of(refused, title, rival)
         self.host.answer()
 
     def no_kernel_html(self) -> str:

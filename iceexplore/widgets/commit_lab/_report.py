@@ -13,7 +13,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import Diff, TableState, diff, human_bytes, to_frame
 from iceexplore.storage import Write
 from iceexplore.widgets.commit_lab._session import Simulation, Step, Twin
-from iceexplore.widgets.core._blocks import Block
+from iceexplore.widgets.core._blocks import Block, Part
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.tree._side_tree import SideTree
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from iceexplore.commits import RuleBreak
 
-__all__ = ["Report", "bars", "compared", "costs_sent"]
+__all__ = ["Report", "bars", "compared", "costs_sent", "headline_sent"]
 
 #: With more files, rules are checked only on request, as this reads every manifest.
 _MANY_FILES = 200_000
@@ -279,6 +279,17 @@ def costs_sent(found: list[dict[str, Any]]) -> list[Block]:
         look = {"kind": "cost", "label": bar["title"], "columns": ["", "", "right"]}
         out.append(["table", [["layout"], [bar["title"]], ["total"]], rows, look])
     return out
+
+
+def headline_sent(report: Report) -> list[Part]:
+    """Return the cost of a step in a line: what its commits wrote, and what the next plan of a cold reader reads."""
+    costs = report.costs()
+    files, size, gets, read = (int(sum(costs[key].values())) for key in ("files", "bytes", "plan_files", "plan_bytes"))
+    return [
+        ["b", f"{files:,} PUT{'' if files == 1 else 's'}, {human_bytes(size)} written"],
+        " · ",
+        ["b", f"next plan: {gets:,} GET{'' if gets == 1 else 's'}, {human_bytes(read)}"],
+    ]
 
 
 def compared(report: Report, twin: tuple[str, Twin] | None) -> str:

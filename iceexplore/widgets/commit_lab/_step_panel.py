@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from iceexplore.errors import IceexploreError, OptionError
-from iceexplore.widgets.commit_lab._report import Report, bars, compared, costs_sent
+from iceexplore.widgets.commit_lab._figures import step_figure
+from iceexplore.widgets.commit_lab._report import Report, bars, compared, costs_sent, headline_sent
 from iceexplore.widgets.commit_lab._session import Line, Session, Step
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
@@ -19,6 +20,7 @@ from iceexplore.widgets.tree._sides import SIDES, Sides
 if TYPE_CHECKING:
     import pandas as pd
 
+    from iceexplore.graph import TableState
     from iceexplore.widgets.grid._table import GridTable
 
 __all__ = ["StepPanel"]
@@ -43,7 +45,8 @@ class StepPanel(Panel):
     ----------
     commit_report
         The last step done: ``id``, ``title``, ``text`` (sentences), captions of the trees ``before`` and ``after``, and
-        when ready ``checked`` (a sentence about rules), ``compared`` (one about costs) and ``costs`` (blocks).
+        when ready ``figure`` (its SVG, and the same as text), ``headline`` (parts: what was written, and what the next
+        plan reads), ``checked`` (a sentence about rules), ``compared`` (one about costs) and ``costs`` (blocks).
     commit_before_nodes, commit_before_roots, commit_before_expanded
         The tree before the step; ``commit_after_*`` is the tree after it.
     """
@@ -85,7 +88,7 @@ class StepPanel(Panel):
         def read() -> tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]:
             if step is None:
                 sides = {"after": SideTree(table, None, None, "after")}
-                return sides, {"after": sides["after"].first()}, _START
+                return sides, {"after": sides["after"].first()}, _START | self._known.get("", {})
             report = self._report(step)
             sides = dict(zip(SIDES, report.sides, strict=True))
             grown = {name: side.first() for name, side in sides.items()}
@@ -97,10 +100,37 @@ class StepPanel(Panel):
             with self.host.hold_sync():  # one message, so that both sides are of the same step
                 self.commit_report = report
                 self._sides.show(sides, grown)
+            self._picture(step, table)
             if step is not None:
                 self._more(session, line, step)
 
         self.host.run("commit", "Reading", read, show)
+
+    def _picture(self, step: Step | None, table: TableState) -> None:
+        """Draw the figure and sum up the costs, which come before everything that takes longer."""
+        key = "" if step is None else step.id
+        known = self._known.setdefault(key, {})
+
+        def read() -> dict[str, Any]:
+            report = None if step is None else self._report(step)
+            before, after = (None, table) if report is None else (report.before, report.after)
+            made: dict[str, Any] = {}
+            try:
+                drawn = step_figure(before, after)
+                made["figure"] = None if drawn is None else list(drawn)
+                made["headline"] = [] if report is None else headline_sent(report)
+            except IceexploreError as error:  # a damaged table: the trees show what can be read
+                made.setdefault("figure", None)
+                made["headline"] = [signs(f"The figure cannot be drawn: {error}")]
+            return made
+
+        def show(made: dict[str, Any]) -> None:
+            known.update(made)
+            if self.commit_report.get("id") == key:
+                self.commit_report = {**self.commit_report, **made}
+
+        if "figure" not in known:
+            self.host.run("commit:figure", "Drawing the step", read, show)
 
     def _more(self, session: Session, line: Line, step: Step) -> None:
         """Compute the rules and the costs of the step shown, which may take a while."""

@@ -5,7 +5,7 @@
  * @module
  */
 
-/** @import { CommitDraft, FieldValue, FormField, Model } from "./types.d.ts" */
+/** @import { CommitDraft, FieldValue, Figure, FormField, Model } from "./types.d.ts" */
 
 import { blocks } from "./blocks.js";
 import { copyButton, keyboardForm, panelTabs } from "./controls.js";
@@ -15,7 +15,8 @@ import { sidesView } from "./sides.js";
 
 /** The tabs of a step, and which of them are tables. */
 const COMMIT_TABS = {
-  trees: "Before and after",
+  figure: "Before and after",
+  trees: "Trees",
   files: "Changed files",
   manifests: "Manifests",
   rules: "Rules",
@@ -25,6 +26,8 @@ const COMMIT_TABS = {
   save: "Save",
 };
 const COMMIT_TABLES = ["files", "manifests", "rules", "written"];
+/** The least scale of a figure. */
+const SMALLEST = 0.72;
 /**
  * The value for input that is not a number: the browser does not return the typed text, and Python should refuse the
  * input instead of using the default.
@@ -66,6 +69,23 @@ export function isFieldHidden({ when }, fields, draft) {
   const [name, values] = when;
   const other = fields.find((one) => one.name === name);
   return other !== undefined && !values.includes(fieldValue(other, draft));
+}
+
+/**
+ * Return a figure: an image, in which nothing of the table is markup of the page, and the same as text.
+ *
+ * @param {Figure | null | undefined} figure
+ */
+function figureElements(figure) {
+  if (!figure) return [];
+  const [svg, text, width] = figure;
+  // Smaller, it could not be read: then it scrolls.
+  const style = { "max-width": `${width}px`, "min-width": `${SMALLEST * width}px` };
+  const src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  return [
+    el("div.figure", { tabindex: 0, role: "region", ariaLabel: "Figure" }, el("img", { src, alt: text, style })),
+    el("details.rest", el("summary", "The figure as text"), el("pre.text", { tabindex: 0 }, text)),
+  ];
 }
 
 /**
@@ -222,7 +242,6 @@ export function commitView(model) {
     awaited,
     fields,
     applyButton,
-    refused,
   );
   const drawLayout = fieldDrawer(layoutOptions, version);
   const drawOwnFields = fieldDrawer(ownFields);
@@ -253,7 +272,17 @@ export function commitView(model) {
   const redo = button("Redo", () => ask("redo"));
   const fork = button("Fork", () => ask("fork"), { title: "Branch off: start another series of steps here" });
   const lines = el("span.group", { role: "group", ariaLabel: "Forks" });
-  const bar = el("nav.commit-bar", { ariaLabel: "Steps" }, steps, el("span.group.end", undo, redo, fork), lines);
+  const toForm = button("Form", () => form.querySelector("select")?.focus(), {
+    title: "Go to the form",
+    class: "to-form",
+  });
+  const bar = el(
+    "nav.commit-bar",
+    { ariaLabel: "Steps" },
+    steps,
+    el("span.group.end", toForm, undo, redo, fork),
+    lines,
+  );
 
   function drawLine() {
     const { lines: names = [], current, steps: taken = [], at = 0, ends = [], code: python = "" } = model.commit_line;
@@ -285,13 +314,35 @@ export function commitView(model) {
     caption: (side) => model.commit_report[side],
   });
   const heading = el("h3");
-  const report = el("ul.report-list", { ariaLive: "polite" });
+  const headline = el("div.headline", { role: "status" });
+  const report = el("ul.report-list");
+  const reportSummary = el("summary");
+  const details = el("details.rest", reportSummary, report);
+  const figure = el("div.commit-figure");
+  /** The step whose figure is drawn. */
+  let drawn = "";
 
   function drawSides() {
-    const { title = "", text = [], checked, compared } = model.commit_report;
+    const { id: step, title = "", text = [], checked = "", compared, figure: picture, headline: costs } =
+      model.commit_report;
+    const lines = [...text, checked, compared].filter(Boolean);
     heading.textContent = title;
-    fill(report, [...text, checked, compared].filter(Boolean).map((line) => el("li", line)));
+    fill(headline, costs ? blocks(model, [["p", costs]]) : step && "Drawing …");
+    // One line is enough for what is not a step.
+    reportSummary.textContent = [text[0], checked].filter(Boolean).join(" ");
+    fill(report, lines.map((line) => el("li", line)));
+    details.hidden = !lines.length;
     sides.draw();
+    // An image that is made anew would flicker.
+    const key = `${step}:${picture?.[0].length}`;
+    if (key === drawn) return;
+    drawn = key;
+    fill(figure, picture === null ? "There is no snapshot to draw." : figureElements(picture));
+  }
+  function drawRefused() {
+    const { blocks: words, figure: conflict } = model.commit_refused;
+    fill(refused, blocks(model, words), figureElements(conflict));
+    if (words) refused.scrollIntoView({ block: "nearest" });
   }
 
   // Details of the step ------------------------------------------------------------------------------------------------
@@ -326,6 +377,7 @@ export function commitView(model) {
   const panel = el(
     "div.commit-panel",
     { role: "tabpanel", id: `${id}-panel` },
+    figure,
     sides.element,
     grid.element,
     cost,
@@ -337,17 +389,26 @@ export function commitView(model) {
   function drawPanel() {
     const { id: step, costs, compared } = model.commit_report;
     const chosen = model.commit_draft.tab ?? "";
-    const now = step && chosen in COMMIT_TABS ? chosen : "trees";
-    tabs.element.hidden = !step;
+    const now = chosen in COMMIT_TABS && (step || chosen === "trees") ? chosen : "figure";
+    for (const tab of /** @type {HTMLElement[]} */ ([...tabs.element.children])) {
+      // Of the table as it is, there is no more to show.
+      tab.hidden = !step && !["figure", "trees"].includes(tab.dataset.key ?? "");
+    }
     if (step && COMMIT_TABLES.includes(now)) grid.look(step, now);
     const missing = compared || "Cancelled. Undo and redo the step to compute this.";
     fill(cost, costs ? blocks(model, costs) : missing);
-    const shown = /** @type {Record<string, HTMLElement>} */ ({ trees: sides.element, cost, python, save });
+    const shown = /** @type {Record<string, HTMLElement>} */ ({
+      figure,
+      trees: sides.element,
+      cost,
+      python,
+      save,
+    });
     tabs.mark(now, shown[now] ?? grid.element);
   }
 
   model.follow(["commit_form", "commit_draft"], drawForm);
-  model.follow("commit_refused", () => fill(refused, blocks(model, model.commit_refused.blocks)));
+  model.follow("commit_refused", drawRefused);
   model.follow("commit_line", drawLine);
   model.follow(["commit_report", "commit_draft", "commit_before_nodes", "commit_after_nodes"], drawSides);
   model.follow(["commit_report", "commit_draft"], drawPanel);
@@ -358,7 +419,8 @@ export function commitView(model) {
     "section.commit-result",
     { ariaLabel: "Result" },
     bar,
-    el("div.commit-what", heading, report),
+    refused,
+    el("div.commit-what", heading, headline, details),
     tabs.element,
     panel,
   );

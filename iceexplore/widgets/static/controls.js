@@ -45,7 +45,9 @@ export function tabRow(kind, label, tabs) {
   const row = el(kind, { role: "tablist", ariaLabel: label, onkeydown: pressed }, tabs);
   /** @param {KeyboardEvent} event */
   function pressed(event) {
-    const all = /** @type {HTMLElement[]} */ ([...row.children]);
+    const all = /** @type {HTMLElement[]} */ ([...row.children]).filter((one) =>
+      !(/** @type {HTMLElement} */ (one).hidden)
+    );
     const to = nextTab(event.key, all.indexOf(/** @type {HTMLElement} */ (event.target)), all.length);
     if (to === undefined) return;
     consumeEvent(event);

@@ -242,6 +242,7 @@ export function repairView(model) {
   function makeSides() {
     const made = sidesView(model, {
       prefix: "repair",
+      list: true,
       change: "the repair",
       draft: "repair_draft",
       select: (side, node) => model.save("repair_draft", { ...model.repair_draft, [side]: node }),

@@ -19,16 +19,17 @@ import { treeView } from "./treeView.js";
  * @param {"commit_draft" | "repair_draft"} options.draft The trait with the selected node of each side.
  * @param {(side: "before" | "after", node: string) => void} options.select
  * @param {(side: "before" | "after") => string | undefined} options.caption
+ * @param {boolean} [options.list] Whether lists are shown at first, not pictures.
  * @returns {{ element: HTMLElement, draw: () => void }}
  */
-export function sidesView(model, { prefix, change, draft, select, caption }) {
+export function sidesView(model, { prefix, change, draft, select, caption, list }) {
   /** @param {"before" | "after"} side */
   function makeSide(side) {
     const selected = () => /** @type {string} */ (model[draft][side] ?? "");
     const tree = treeView(model, {
       prefix: `${prefix}_${side}_`,
       label: `Tree ${side} ${change}`,
-      list: true,
+      list,
       watch: [draft],
       selected,
       select: (node) => select(side, node),

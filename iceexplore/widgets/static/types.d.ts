@@ -156,7 +156,7 @@ export interface Traits {
   commit_draft: CommitDraft;
   commit_asked: { n?: number; do?: string };
   commit_line: CommitLine;
-  commit_refused: { blocks?: Block[] };
+  commit_refused: { blocks?: Block[]; figure?: Figure };
   commit_saved: { blocks?: Block[] };
   commit_report: CommitReport;
   commit_before_nodes: Nodes;
@@ -719,8 +719,14 @@ export interface CommitLine {
   code?: string;
 }
 
+/** An SVG document, the same as text, and its width in px. */
+export type Figure = [svg: string, text: string, width: number];
+
 export interface CommitReport {
   id?: string;
+  /** null if there is nothing to draw. */
+  figure?: Figure | null;
+  headline?: Part[];
   title?: string;
   text?: string[];
   checked?: string;
