@@ -91,7 +91,7 @@ def test_the_plan_is_that_of_the_table(lab: ScanLab, table: ix.Table) -> None:
     assert [item[1][1] for item in items] == ["12 files", "6 files", "2 files", "132 rows"]
     for item, row in zip(items, chart.rows, strict=True):
         assert row.label in item[0][2]
-        bars = dict(item[3][1])
+        bars = dict(item[4][1])
         assert 0 < bars["left"] + bars["gone"] <= 1.000001
 
 
@@ -117,7 +117,7 @@ def test_manifests_that_cannot_be_read_are_not_pruned(trips: Path, tmp_path: Pat
     broken = ScanLab(ix.open(tmp_path / "t"), scan_filter="fare > 1")
     try:
         items = settled(broken).scan_plan["blocks"][-1][1]
-        notes = [item[2][1] for item in items]
+        notes = [item[3][1] for item in items]
         assert "2 manifests" in notes[1]
         assert "2 manifests · 1 unreadable" in notes[2]
         assert all("skipped" not in shown for _, shown, _ in broken.scan_reasons["reasons"])

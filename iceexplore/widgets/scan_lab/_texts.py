@@ -79,6 +79,7 @@ def _funnel(plan: ScanPlan, waterfall: Waterfall) -> Block:
             [
                 ["level", signs(label), tip],
                 ["b", _amount(texts, main)],
+                " ",
                 ["note", " · ".join(n for n in notes if n)],
                 ["bars", shares],
             ]

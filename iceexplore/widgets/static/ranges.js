@@ -154,6 +154,8 @@ export function rangesView(model) {
   let hovered = -1;
   /** Whether the range of `moved` is being planned. */
   let isSent = false;
+  /** The number of the plan whose map is drawn. @type {string | undefined} */
+  let drawnPlan;
 
   /** @returns {RangeAnswer | null} */
   function shown() {
@@ -185,9 +187,10 @@ export function rangesView(model) {
     const before = [range.lower, range.upper];
     if (before[0] === moved[0] && before[1] === moved[1]) return revert();
     isSent = true;
+    const text = rangeFilter(range, moved);
     // Without an edge, the filter does not name the column any more.
     if (moved[0] === null && moved[1] === null) model.save("scan_range_of", { column: range.column, by: order.value });
-    model.save("scan_filter", rangeFilter(range, moved));
+    model.save("scan_filter", text);
   }
   function revert() {
     wait();
@@ -511,9 +514,12 @@ export function rangesView(model) {
     fill(column, options(columns.map((/** @type {string} */ name) => [name, `Column: ${name}`])));
     column.value = chosen;
     order.value = model.scan_range_of.by ?? "range";
-    // Another plan has come: it is what was dragged to, or replaces it.
-    if (isSent || model.scan_range.of !== model.scan_plan.of) moved = null;
-    isSent = false;
+    if (drawnPlan !== model.scan_range.of) {
+      // Another plan has come: it is what was dragged to, or replaces it.
+      drawnPlan = model.scan_range.of;
+      moved = null;
+      isSent = false;
+    }
     const totals = range ? range.classes.map(() => 0) : [];
     range?.cells.state.forEach((state, i) => totals[state] += range.cells.count[i]);
     for (const [, counts] of strips) {
