@@ -523,6 +523,14 @@ class Table:
             raise OptionError(f"style={style!r}: choose 'tree' or 'proposal'")
         return graph.build_tree(self._state, snapshots=snapshots, depth=depth, labels=labels, max_nodes=max_nodes)
 
+    def file_map(self, snapshots: int = 1, *, color: Literal["size", "age", "deletes"] = "size") -> graph.FileMap:
+        """Draw the files of the snapshot, a row per partition and a cell per file, and what the snapshot changed.
+
+        See `iceexplore.graph.file_map`. ``snapshots=4`` draws earlier snapshots beside it, and ``color`` is what shades
+        the cells. Reads all manifests of the snapshots shown.
+        """
+        return graph.file_map(self._state, snapshots, color)
+
     def explore(self) -> Explorer:
         """Open the interactive explorer: the tree and the details of a node side by side."""
         from iceexplore.widgets import explore

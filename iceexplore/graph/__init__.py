@@ -17,6 +17,9 @@ from iceexplore.graph._root import (
 from iceexplore.graph._snapshot_change import SnapshotChange, snapshot_change
 from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import SnapshotLike, clock, format_ms, resolve_state, snapshot_of, to_ms, travel
+from iceexplore.graph.file_map._cells import FileCells, file_cells
+from iceexplore.graph.file_map._file_map import CellColor, FileMap, cell_legend, cell_shades, file_map, group_note
+from iceexplore.graph.file_map._live_files import FILE_KINDS, LiveFiles, live_files
 from iceexplore.graph.proposal._diagram import ProposalDiagram, build_proposal_diagram, seed_diagram
 from iceexplore.graph.redaction._nameless import nameless
 from iceexplore.graph.redaction._redactor import Redaction, redactions
@@ -28,7 +31,12 @@ from iceexplore.render import card_html, card_text
 
 __all__ = [
     "Bundle",
+    "CellColor",
     "Diff",
+    "FILE_KINDS",
+    "FileCells",
+    "FileMap",
+    "LiveFiles",
     "ProposalDiagram",
     "REDACTIONS",
     "Records",
@@ -46,16 +54,22 @@ __all__ = [
     "build_tree",
     "card_html",
     "card_text",
+    "cell_legend",
+    "cell_shades",
     "clock",
     "diff",
     "direct_places",
+    "file_cells",
     "file_changes",
     "files_change",
+    "file_map",
     "format_ms",
+    "group_note",
     "history",
     "human_bytes",
     "is_secret_name",
     "json_safe",
+    "live_files",
     "live_manifests",
     "nameless",
     "open_state",

@@ -25,7 +25,7 @@ from iceexplore.render import Card, CardTable, card_html, card_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Diff", "diff", "file_changes", "files_change", "rows_changed"]
+__all__ = ["Diff", "by_location", "diff", "file_changes", "files_change", "rows_changed"]
 
 _COLUMNS = [
     "content_type",
@@ -230,7 +230,7 @@ def diff(a: TableState, b: TableState, *, partitions: bool = False) -> Diff:
         Whether to read the partition of each file, for `Diff.places_arrow`.
     """
     root_a, root_b = a.root(), b.root()
-    by_a, by_b = _by_location(root_a), _by_location(root_b)
+    by_a, by_b = by_location(root_a), by_location(root_b)
     both = {loc for loc in by_a.keys() & by_b.keys() if a.storage.key(loc) == b.storage.key(loc)}
     # Equal locations mean equal files only within one storage, or for a simulation, which shares its table's manifests.
     same_storage = bool(both)
@@ -255,7 +255,7 @@ def diff(a: TableState, b: TableState, *, partitions: bool = False) -> Diff:
     return Diff(a, b, files, _manifests(root_a, root_b, same_storage), carried, tuple({**rows_a, **rows_b}), places)
 
 
-def _by_location(root: Manifest | None) -> dict[str, int]:
+def by_location(root: Manifest | None) -> dict[str, int]:
     """Return the rows of a root's live manifests, by location."""
     if root is None:
         return {}

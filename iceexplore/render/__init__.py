@@ -11,6 +11,8 @@ from iceexplore.render._mime import Mermaid, Svg, svg_image
 from iceexplore.render.bars._bars import Bar, BarChart, BarRow, bars_text, spoken
 from iceexplore.render.bars._picture import BarPicture
 from iceexplore.render.bars._svg import bars_svg
+from iceexplore.render.cells._cells import CellMap, CellRow, cells_text
+from iceexplore.render.cells._svg import cells_svg
 from iceexplore.render.diagrams._positions import place, route_crossings
 from iceexplore.render.diagrams._svg import tables_svg
 from iceexplore.render.diagrams._tables import TableDiagram, TableLink, TableNode
@@ -18,6 +20,7 @@ from iceexplore.render.diagrams._text import tables_graphviz, tables_mermaid, ta
 from iceexplore.render.ranges._picture import RangePicture
 from iceexplore.render.ranges._ranges import RangeCells, RangeChart, RangeStrip, ranges_text, spoken_ranges
 from iceexplore.render.ranges._svg import ranges_svg
+from iceexplore.render.scenes._cells import LEVELS, CellBlock
 from iceexplore.render.scenes._drawing import SceneDrawing
 from iceexplore.render.scenes._fold import fold, share
 from iceexplore.render.scenes._graphviz import graphviz
@@ -38,11 +41,15 @@ __all__ = [
     "Card",
     "CardTable",
     "CardText",
+    "CellBlock",
+    "CellMap",
+    "CellRow",
     "Column",
     "EdgeKind",
     "Html",
     "ICONS",
     "KindStyle",
+    "LEVELS",
     "MARKS",
     "Mark",
     "MarkStyle",
@@ -70,6 +77,8 @@ __all__ = [
     "card_html",
     "card_of",
     "card_text",
+    "cells_svg",
+    "cells_text",
     "details",
     "escape",
     "fold",
