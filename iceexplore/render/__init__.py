@@ -27,8 +27,9 @@ from iceexplore.render.scenes._graphviz import graphviz
 from iceexplore.render.scenes._icons import ICONS
 from iceexplore.render.scenes._mermaid import mermaid
 from iceexplore.render.scenes._positions import Box, Column, ScenePositions, scene_positions
-from iceexplore.render.scenes._scene import EdgeKind, Mark, Scene, SceneEdge, SceneNode
-from iceexplore.render.scenes._style import MARKS, PAPER, PRUNED, STYLE, KindStyle, MarkStyle, Palette, style
+from iceexplore.render.scenes._scene import EdgeKind, Scene, SceneEdge, SceneNode
+from iceexplore.render.scenes._strips import size_shade
+from iceexplore.render.scenes._style import MARKS, PAPER, PRUNED, STYLE, KindStyle, Mark, MarkStyle, Palette, style
 from iceexplore.render.scenes._svg import Theme, svg
 from iceexplore.render.scenes._text import text
 
@@ -95,6 +96,7 @@ __all__ = [
     "scene_positions",
     "share",
     "shown_frame",
+    "size_shade",
     "spoken",
     "spoken_ranges",
     "style",

@@ -756,3 +756,35 @@ def test_vectors_of_many_leaves_are_counted_at_once(monkeypatch: pytest.MonkeyPa
     assert [r.rows for r in removed] == [tuple(rows) for rows in root.dv_rows.values()]
     assert len(frozenset().union(*(r.identity for r in removed))) == 6
     assert counted.call_count == 1, "of 3,000 leaves one by one it took seconds, at every click"
+
+
+def test_a_thousand_snapshots_fit_a_page() -> None:
+    from tests.widgets.test_timeline_panel import branch, snapshot, with_snapshots
+
+    many = [snapshot(i, i - 1 if i > 1 else None, ms=i * 1_000_000) for i in range(1, 1_001)]
+    refs = dict([branch("main", 1_000), *(branch(f"b{i}", i) for i in range(1, 900, 3))])
+    state = with_snapshots(ix.sample("trips").state, many, refs, 1_000)
+    for most in (150, 5_000):
+        tree = build_tree(state, snapshots="all", depth="snapshots", max_nodes=most)
+        drawing = tree.to_svg()
+        height = re.search(r'height="([\d.]+)"', drawing)
+        assert height and float(height[1]) < 1_600, "88,047 without strips"
+        assert "Snapshot 1000" in drawing and ">main<" in drawing
+        assert len(tree.to_text().splitlines()) > 70, "the text has a line for each node"
+
+
+def test_folded_rows_are_cells() -> None:
+    from iceexplore.graph import FILE_KINDS
+
+    sample = ix.sample("trips")
+    tree = sample.tree(depth="files", max_nodes=30)
+    folds = [node for node in tree.nodes if node.id.startswith("more:manifest")]
+    assert folds
+    for fold in folds:
+        hidden = tree.children(fold.id, limit=1_000)
+        assert fold.cells is not None and len(fold.cells) == fold.child_count == len(hidden)
+        for node, kind, change in zip(hidden, fold.cells.kinds, fold.cells.changes, strict=True):
+            assert fold.cells.names[kind] in (node.kind, "removed earlier")
+            assert (fold.cells.names[kind] == "removed earlier") == ({"removed", "carried"} <= node.marks)
+            assert change == (0 if "carried" in node.marks else 2 if "removed" in node.marks else 1)
+        assert set(fold.cells.names) >= set(FILE_KINDS)

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 from iceexplore.arrow import PlainValue
 from iceexplore.errors import Problem
-from iceexplore.render import Mark, SceneNode, style
+from iceexplore.render import CellBlock, Mark, SceneNode, style
 from iceexplore.storage import JsonValue
 
 __all__ = ["NodeId", "TreeNode", "json_safe"]
@@ -88,6 +88,8 @@ class TreeNode:
         The problems found in it so far.
     child_count
         The number of its children; None if that requires reading a file that has not been read.
+    cells
+        Of a fold, a cell for each folded node, or for some together.
     """
 
     id: str
@@ -102,6 +104,7 @@ class TreeNode:
     location: str | None = None
     problems: tuple[Problem, ...] = ()
     child_count: int | None = 0
+    cells: CellBlock | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"TreeNode(id={self.id!r}, kind={self.kind!r}, label={self.label!r})"
@@ -119,6 +122,9 @@ class TreeNode:
             parent=self.parent,
             level=self.level,
             tooltip="\n".join(tooltip),
+            size=_size(self.fields),
+            cells=self.cells,
+            count=self.child_count or 1,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,6 +144,13 @@ class TreeNode:
             "fields": json_safe(self.fields),
             "problems": [json_safe(p.to_dict()) for p in self.problems],
         }
+
+
+def _size(fields: Mapping[str, Any]) -> int | None:
+    """Return the size of an entry's file, or of its blob."""
+    vector = (fields.get("deletion_vector") or {}).get("size_in_bytes")
+    size = fields.get("file_size_in_bytes") if vector is None else vector
+    return size if isinstance(size, int) else None
 
 
 def json_safe(value: PlainValue, *, key: str = "") -> JsonValue:

@@ -13,13 +13,14 @@ from iceexplore.arrow import AnyArray
 from iceexplore.arrow import compute as pc
 from iceexplore.graph._root import bools, left_out, removed_rows, row_keys
 from iceexplore.graph.tree._entries import ProblemIndex, Rows
+from iceexplore.graph.tree._folded_cells import MOST_STRIP_CELLS, folded_cells
 from iceexplore.graph.tree._folds import summary
 from iceexplore.graph.tree._labels import amount, basename
 from iceexplore.graph.tree._nodes import TreeNode
 from iceexplore.graph.tree._source import NodeSource
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import Snapshot
-from iceexplore.render import Mark, SceneEdge, share
+from iceexplore.render import CellBlock, Mark, SceneEdge, share
 from iceexplore.storage import in_order, path_only
 
 __all__ = ["Depth", "Shown", "TreeOptions", "shown_nodes"]
@@ -99,6 +100,7 @@ class _Builder:
         make: Callable[[int, int], list[TreeNode]],
         node_id: str | None = None,
         marks: Iterable[Mark] = (),
+        cells: CellBlock | None = None,
     ) -> None:
         node = TreeNode(
             id=node_id or f"more:{parent}",
@@ -110,6 +112,7 @@ class _Builder:
             marks=frozenset({"folded", *marks}),
             fields={"folded": count, **(fields or {})},
             child_count=count,
+            cells=cells,
         )
         self.shown.nodes[node.id] = node
         self.shown.hidden[node.id] = make
@@ -170,6 +173,9 @@ class _Builder:
             return
         words = [amount(len(snapshots), "snapshot")] if snapshots else []
         words += [amount(len(refs), "ref")] if refs else []
+        kinds = [0] * len(snapshots) + [1 if r.type == "branch" else 2 for r in refs]
+        few = kinds[:: max(1, -(-len(kinds) // MOST_STRIP_CELLS))]
+        cells = CellBlock(bytes([2]) * len(few), bytes(few), bytes(len(few)), ("snapshot", "branch", "tag"))
         makers: list[Callable[[], TreeNode]] = [lambda s=s: self.source.snapshot(s) for s in reversed(snapshots)]  # type: ignore[misc]
         makers += [lambda r=r: self.source.ref(r) for r in refs]  # type: ignore[misc]
         self.fold(
@@ -179,6 +185,7 @@ class _Builder:
             2,
             words[1:],
             make=lambda offset, limit: [make() for make in makers[offset : offset + limit]],
+            cells=cells,
         )
 
     # Roots and manifests ---------------------------------------------------------------------------------------------
@@ -256,6 +263,7 @@ class _Builder:
                 make=lambda o, limit: entries.nodes(root, manifest, snapshot, rest[o : o + limit], problems, at),
                 node_id=fold_id,
                 marks=("carried", *self.damage(manifest, rest, problems)),
+                cells=folded_cells(manifest, rest, snapshot)[0],
             )
         return nodes
 
@@ -289,6 +297,7 @@ class _Builder:
                 fields,
                 make=lambda o, limit: entries.nodes(parent, manifest, snapshot, rest[o : o + limit], problems, at),
                 marks=self.damage(manifest, rest, problems),
+                cells=folded_cells(manifest, rest, snapshot)[0],
             )
         return nodes
 

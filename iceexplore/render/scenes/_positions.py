@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width, wrapped
+from iceexplore.render.scenes._cells import lines_of
 from iceexplore.render.scenes._scene import Scene, SceneNode
 from iceexplore.render.scenes._style import style
 
@@ -36,6 +37,8 @@ MAX_LINE = 268.0
 WHOLE_LABEL = 30
 WIDEST_LABEL = 300.0
 MIN_WIDTH = 96.0
+#: The width of a strip of cells, their distance and size.
+STRIP_WIDTH, CELL_PITCH, CELL_SIZE = 266.0, 9.0, 7.0
 #: A parent is centered beside its children, but at most this far below the first, to stay in sight.
 DROP = 150.0
 
@@ -102,6 +105,10 @@ def _size(node: SceneNode, wrap: int) -> _Sized:
         first += 12 + text_width(badge, LINE_SIZE) + 10
     widest = max([first, *(text_width(line, LINE_SIZE) for line in lines)])
     height = 2 * PAD_Y + LABEL_HEIGHT + LINE_HEIGHT * len(lines)
+    if node.cells is not None:
+        count = len(node.cells)
+        widest = max(widest, min(STRIP_WIDTH, count * CELL_PITCH))
+        height += 6 + CELL_PITCH * lines_of(count, STRIP_WIDTH, CELL_PITCH)
     return _Sized(label, lines, badge, max(MIN_WIDTH, widest + 2 * PAD_X), height)
 
 

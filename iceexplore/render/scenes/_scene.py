@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Literal
 
 from iceexplore.errors import OptionError
+from iceexplore.render.scenes._cells import CellBlock
+from iceexplore.render.scenes._style import Mark
 
-__all__ = ["EdgeKind", "Mark", "Scene", "SceneEdge", "SceneNode"]
+__all__ = ["EdgeKind", "Scene", "SceneEdge", "SceneNode"]
 
-Mark = Literal["added", "removed", "carried", "problem", "folded", "pruned"]
 EdgeKind = Literal["child", "applies-to", "ref"]
 
 
@@ -37,6 +38,10 @@ class SceneNode:
         The layer, from 0; greater than the parent's.
     tooltip
         A longer text; renderers do not rely on it.
+    size
+        Its size in bytes, which shades its cell where many siblings are drawn as cells.
+    cells, count
+        Of a node that stands for many others: a cell for each of them or for some together, and their number.
     """
 
     id: str
@@ -48,6 +53,9 @@ class SceneNode:
     parent: str | None = None
     level: int = 0
     tooltip: str | None = None
+    size: int | None = None
+    cells: CellBlock | None = None
+    count: int = 1
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from iceexplore.render.scenes._scene import Mark
+__all__ = ["KindStyle", "MARKS", "Mark", "MarkStyle", "PAPER", "PRUNED", "Palette", "STYLE", "style"]
 
-__all__ = ["KindStyle", "MARKS", "MarkStyle", "PAPER", "PRUNED", "Palette", "STYLE", "style"]
+Mark = Literal["added", "removed", "carried", "problem", "folded", "pruned"]
 
 
 @dataclass(frozen=True)

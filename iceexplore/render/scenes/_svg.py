@@ -10,10 +10,12 @@ from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width
 from iceexplore.render._mime import Svg
 from iceexplore.render.scenes import _positions as metrics
+from iceexplore.render.scenes._cells import cell_css, cell_paths
 from iceexplore.render.scenes._icons import ICONS
 from iceexplore.render.scenes._positions import Box, scene_positions
-from iceexplore.render.scenes._scene import Mark, Scene, SceneEdge
-from iceexplore.render.scenes._style import MARKS, PAPER, PRUNED, STYLE, KindStyle, style
+from iceexplore.render.scenes._scene import Scene, SceneEdge
+from iceexplore.render.scenes._strips import with_strips
+from iceexplore.render.scenes._style import MARKS, PAPER, PRUNED, STYLE, KindStyle, Mark, style
 
 __all__ = ["FONT", "Theme", "svg"]
 
@@ -42,15 +44,19 @@ def svg(scene: Scene, *, theme: Theme = "auto") -> Svg:
     """
     if theme not in ("auto", "light", "dark"):
         raise OptionError(f"unknown theme {theme!r}; choose 'auto', 'light' or 'dark'")
+    scene = with_strips(scene)
     placed = scene_positions(scene)
+    blocks = [node.cells for node in scene.nodes if node.cells is not None]
+    in_cells = {block.names[kind] for block in blocks for kind in set(block.kinds)}
     arcs = scene.relations(("applies-to", "ref"))
     boxes = {box.node.id: box for box in placed.boxes}
     bulge = max((_bulge(boxes[e.source], boxes[e.target]) for e in arcs if _is_arc(e, boxes)), default=0.0)
-    kinds = [kind for kind in STYLE if kind != "more" and any(n.kind == kind for n in scene.nodes)]
+    seen = {node.kind for node in scene.nodes} | in_cells
+    kinds = [kind for kind in STYLE if kind != "more" and kind in seen]
     marks = [mark for mark in MARKS if any(mark in n.marks for n in scene.nodes)]
     applies = any(e.kind == "applies-to" for e in arcs)
     inner = max(placed.width + bulge, 420.0)
-    legend, legend_height = _legend(kinds, marks, applies, inner)
+    legend, legend_height = _legend(kinds, marks, applies, inner, bool(blocks))
     width = inner + 2 * _MARGIN
     height = _TITLE + placed.height + legend_height + 2 * _MARGIN
     parts = [
@@ -58,7 +64,7 @@ def svg(scene: Scene, *, theme: Theme = "auto") -> Svg:
         f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" font-family="{FONT}">',
         f"<title>{escape.svg(escape.shorten(scene.title, 300))}</title>",
         f"<desc>{escape.svg(escape.shorten(scene.description, 1000))}</desc>",
-        f"<style>{_css(theme, {node.kind for node in scene.nodes})}</style>",
+        f"<style>{_css(theme, seen, in_cells)}</style>",
         f'<rect class="ix-paper" width="{_n(width)}" height="{_n(height)}" rx="10"/>',
         f'<g transform="translate({_n(_MARGIN)} {_n(_MARGIN)})">',
         _text(0, 13, elide(escape.visible(scene.title), 16, inner, bold=True), "ix-title", 16),
@@ -86,7 +92,7 @@ def _text(x: float, y: float, content: str, css: str, size: float, extra: str = 
     return f'<text class="{css}" x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}"{extra}>{escape.svg(content)}</text>'
 
 
-def _css(theme: Theme, kinds: Iterable[str]) -> str:
+def _css(theme: Theme, kinds: Iterable[str], in_cells: Iterable[str]) -> str:
     names = [kind for kind in STYLE if kind in set(kinds)]
 
     def rules(dark: bool) -> str:
@@ -115,7 +121,7 @@ def _css(theme: Theme, kinds: Iterable[str]) -> str:
         applies = STYLE["deletion-vector"]
         colour = applies.dark_stroke if dark else applies.stroke
         out.append(f".ix-applies{{stroke:{colour}}}.ix-tip{{fill:{colour}}}")
-        return "".join(out)
+        return "".join(out) + (cell_css(dark, in_cells) if in_cells else "")
 
     base = (
         ".ix-title{font-weight:650}.ix-label{font-weight:600}.ix-line{fill:none;stroke-width:1.4}"
@@ -123,7 +129,7 @@ def _css(theme: Theme, kinds: Iterable[str]) -> str:
         ".ix-old .ix-box,.ix-more .ix-box,.ix-cut .ix-box{stroke-dasharray:4 3}"
         ".ix-gone .ix-label{text-decoration:line-through}"
         ".ix-applies{fill:none;stroke-width:1.5;stroke-dasharray:5 3.5}.ix-sign{font-weight:700;text-anchor:middle}"
-        ".ix-heading{letter-spacing:.06em;font-weight:600}"
+        ".ix-heading{letter-spacing:.06em;font-weight:600}[class^=ix-cell]{stroke-width:.7}"
     )
     if theme == "auto":
         return f"{base}{rules(False)}@media (prefers-color-scheme:dark){{{rules(True)}}}"
@@ -185,6 +191,9 @@ def _box(box: Box) -> str:
     for i, line in enumerate(box.lines):
         top = y + metrics.LABEL_HEIGHT + metrics.LINE_HEIGHT * i + 11.5
         parts.append(_text(x, top, line, "ix-muted", metrics.LINE_SIZE))
+    if node.cells is not None:
+        top = y + metrics.LABEL_HEIGHT + metrics.LINE_HEIGHT * len(box.lines) + 6
+        parts += cell_paths(node.cells, x, top, metrics.STRIP_WIDTH, metrics.CELL_PITCH, metrics.CELL_SIZE)
     signs = [mark for mark in MARKS if mark in node.marks and mark in ("added", "removed", "problem", "pruned")]
     for i, mark in enumerate(signs):
         parts.append(_sign(mark, box.x + box.width - 4 - 20 * i, box.y + 1))
@@ -245,7 +254,7 @@ def _relation(edge: SceneEdge, boxes: dict[str, Box]) -> str:
     )
 
 
-def _legend(kinds: list[str], marks: list[Mark], applies: bool, width: float) -> tuple[list[str], float]:
+def _legend(kinds: list[str], marks: list[Mark], applies: bool, width: float, cells: bool) -> tuple[list[str], float]:
     """Return the legend of icons and signs, wrapped to the width, and its height."""
     x, y = 0.0, 0.0
     parts: list[str] = []
@@ -279,4 +288,9 @@ def _legend(kinds: list[str], marks: list[Mark], applies: bool, width: float) ->
         at, top = item("applies to")
         parts.append(f'<path class="ix-applies" d="M{_n(at)} {_n(top + 7.5)}h15"/>')
         parts.append(_text(at + 20, top + 11.5, "applies to", "ix-muted", 11.5))
+    if cells:
+        label = "cells: folded, one or several in each; darker: larger (10 kB, 100 kB, … 100 MB)"
+        at, top = item(label)
+        parts.append(f'<path class="ix-line" d="M{_n(at)} {_n(top + 3)}h8v8h-8z"/>')
+        parts.append(_text(at + 20, top + 11.5, label, "ix-muted", 11.5))
     return parts, (y + _LEGEND + 18 if parts else 0.0)
