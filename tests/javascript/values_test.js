@@ -8,7 +8,7 @@ import { isCopied } from "../../iceexplore/widgets/static/detail.js";
 import { clamp, classesOf, formatCount, plural, sameJson, shortenPath } from "../../iceexplore/widgets/static/dom.js";
 import { fitText } from "../../iceexplore/widgets/static/painting.js";
 import { errorToShow, nextChoice } from "../../iceexplore/widgets/static/filterBox.js";
-import { snapshotPositions } from "../../iceexplore/widgets/static/timeline.js";
+import { snapshotPositions } from "../../iceexplore/widgets/static/timelineScale.js";
 import { barHeight, thinned } from "../../iceexplore/widgets/static/timelinePainter.js";
 import { describeSquare, squareSize } from "../../iceexplore/widgets/static/vectors.js";
 

@@ -204,7 +204,7 @@ def test_thousands_are_sent_in_little(table: ix.Table) -> None:
     made = Timeline(with_snapshots(table.state, many, refs, many[-1].snapshot_id))
     assert len(made.snapshots) == MAX_SNAPSHOTS
     assert made.left_out == 20_000 - MAX_SNAPSHOTS
-    assert _text(made.legend["rows"][-1]) == "8,000 earlier snapshots left out"
+    assert _text(made.legend["rows"][-1]) == "10,000 earlier snapshots left out"
     assert [made.snapshots[0]["refs"], made.snapshots[-1]["refs"]] == [["old"], ["main"]]
     assert len(json.dumps(made.get_state())) < 5_000_000
     made.close()
@@ -273,3 +273,38 @@ def test_what_cannot_be_read_is_not_the_same(trips: Path, tmp_path: Path) -> Non
     whole = Timeline(ix.open(trips), selection={"against": str(table.snapshots[-3].snapshot_id)})
     assert whole.settle(60)
     assert whole.comparison["unread"] == 0 and whole.comparison["rows"]
+
+
+def test_totals_and_writers_are_those_of_the_summaries(table: ix.Table, widget: Timeline) -> None:
+    for sent, real in zip(widget.snapshots, table.snapshots, strict=True):
+        names = ("total-records", "total-data-files", "total-delete-files", "total-files-size")
+        assert sent["totals"] == [int((real.summary or {})[name]) for name in names]
+    assert "4.1.4 · spark · Apache Iceberg" in widget.writers[widget.snapshots[-1]["by"]]
+    odd = [snapshot(1, total_records="٣", api_token="hunter2", user="ana" * 50), snapshot(2, total_records="9" * 18)]
+    made = Timeline(with_snapshots(table.state, odd, {}, 1))
+    assert [s["totals"][0] for s in made.snapshots] == [-1, -1], "not stated, or not exact in JavaScript"
+    assert made.writers[0].startswith("ana") and len(made.writers[0]) <= 100
+    assert "hunter2" not in str(made.writers)
+    made.close()
+
+
+def test_ten_thousand_different_writers_fit_a_message(table: ix.Table) -> None:
+    many = [snapshot(2**62 + i, ms=i, app=f"application_{i:020d}", engine="e" * 60) for i in range(MAX_SNAPSHOTS)]
+    made = Timeline(with_snapshots(table.state, many, {}, None))
+    assert len(made.writers) == MAX_SNAPSHOTS
+    assert len(json.dumps(made.get_state())) < 5_000_000
+    made.close()
+
+
+def test_broken_snapshots_are_marked_once_their_files_are_read(trips: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(trips, tmp_path / "trips"))
+    table = ix.open(folder)
+    assert table.snapshot is not None and table.snapshot.manifest_list is not None
+    made = Timeline(table)
+    assert made.settle(10) and made.broken == {}
+    newest = max(folder.rglob("snap-*.avro"), key=lambda path: str(table.snapshot.snapshot_id) in path.name)
+    newest.write_bytes(b"no manifest list")
+    made.select(against=table.snapshots[0])
+    assert made.settle(60)
+    assert made.broken == {str(table.snapshot.snapshot_id): "1 error"}
+    made.close()

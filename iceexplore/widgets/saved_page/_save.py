@@ -114,6 +114,8 @@ class SavedPagePanel(Panel):
         left_out = (*made.left_out(), *(() if fits else (_NO_REPORT,)))
         tree = made.trees[next(iter(made.trees))]
         traits = redactor.traits(_traits(self.host.widget))
+        if kinds & {"names", "values"}:  # free text
+            traits["writers"] = [""] * len(traits["writers"])
         traits["detail"] = made.details.get(selection["node"], {})
         traits["selection"] = selection
         traits["comparison"] = redactor.traits(self.host.widget.comparison)  # the only one that the page has

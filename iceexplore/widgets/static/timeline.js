@@ -1,11 +1,12 @@
 /**
  * The timeline: snapshots in lanes by branch, one step each or by time. Pick one to travel to, two to compare; play
- * through the history.
+ * through the history; find and filter; an overview of thousands.
  *
  * @module
  */
 
-/** @import { Model, Snapshot } from "./types.d.ts" */
+/** @import { Model } from "./types.d.ts" */
+/** @import { Bin } from "./timelineScale.js" */
 
 import { blocks } from "./blocks.js";
 import {
@@ -16,6 +17,9 @@ import {
   fill,
   formatCount,
   keepFocus,
+  linkButton,
+  listen,
+  plural,
   selectBox,
   setEnabled,
   smallButton,
@@ -23,41 +27,50 @@ import {
 } from "./dom.js";
 import { gestures } from "./gestures.js";
 import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
-import { paintTimeline } from "./timelinePainter.js";
+import { BIN_WIDTH, GHOST_STEP, paintTimeline } from "./timelinePainter.js";
+import {
+  binsOf,
+  binWords,
+  dateTicks,
+  findSnapshot,
+  matchesFilter,
+  snapshotPositions,
+  visibleRange,
+} from "./timelineScale.js";
 
-/** Sizes in px: the row of flags, the main lane, the other lanes, and the margins on the left and right. */
-const SIZE = { flags: 18, main: 46, side: 25, left: 16, right: 30 };
+/** px: the row of flags, the main lane, other lanes, the row of dates, the room left and right. */
+const SIZE = { flags: 18, main: 46, side: 25, dates: 18, left: 16, right: 30 };
 /** The distance in px around a snapshot within which a click selects it. */
 const REACH = 24;
 /** The time without a key, in ms, until the snapshot reached by arrow keys is selected. */
 const TRAVEL_DELAY = 150;
 /** The interval, in ms, at which playback checks whether the tree has caught up. */
 const BUSY_DELAY = 100;
-/** The minimum number of snapshots for which there are zoom buttons. */
+/** The minimum number of snapshots for which there are zoom buttons, an overview, and the search. */
 const ZOOMABLE = 24;
 /** The minimum number of snapshots in view. */
 const FEWEST_SEEN = 8;
+/** The number of snapshots in view from which they are drawn as bins. */
+const MOST_SINGLE = 300;
 /** The number of snapshots by which PageUp and PageDown move. */
 const PAGE = 10;
+/** The distance of dates in px. */
+const DATE_WIDTH = 110;
+/** px: the height of the overview, its bars, and how near to an edge of its window the pointer moves that edge. */
+const BRUSH = { height: 18, bar: 3, edge: 7 };
+/** The maximum number of simulated commits that are drawn. */
+const MOST_GHOSTS = 12;
 const SCALES = /** @type {const} */ ([["steps", "Even spacing"], ["time", "By time"]]);
 const MEASURES = /** @type {const} */ ([["rows", "Rows"], ["files", "Files"], ["bytes", "Bytes"]]);
 const SPEEDS = /** @type {const} */ ([[2400, "½×"], [1200, "1×"], [600, "2×"], [300, "4×"]]);
 const FIRST_SPEED = "1200";
-
-/**
- * Return where snapshots are on the timeline, from 0 to 1, in ascending order.
- *
- * @param {Snapshot[]} all
- * @param {"steps" | "time"} scale
- * @returns {number[]}
- */
-export function snapshotPositions(all, scale) {
-  const last = all.length - 1;
-  const start = all[0].ms;
-  const duration = all[last].ms - start;
-  if (scale === "time" && duration > 0) return all.map(({ ms }) => (ms - start) / duration);
-  return all.map((_, i) => (last ? i / last : 0.5));
-}
+const EVERY_OPERATION = "*";
+/** What the curves of each measure are. */
+const CURVE_WORDS = {
+  rows: "line: rows in data files",
+  files: "line: data files; dashed: delete files",
+  bytes: "line: total size",
+};
 
 /**
  * Return the timeline.
@@ -74,7 +87,9 @@ export function timelineView(model) {
   const styles = model.styles;
   const last = all.length - 1;
   const lanes = Math.max(...new Set(all.map(({ lane }) => lane)), 0);
-  const height = SIZE.flags + SIZE.main + SIZE.side * lanes + 4;
+  const bottom = SIZE.flags + SIZE.main + SIZE.side * lanes + 4;
+  const height = bottom + SIZE.dates;
+  const isLong = all.length >= ZOOMABLE;
 
   const canvas = el("canvas.line-canvas", { ariaHidden: true });
   const line = el(
@@ -90,9 +105,9 @@ export function timelineView(model) {
     },
     canvas,
   );
-  const back = smallButton("‹", "Earlier snapshot", () => go(current() - 1, true));
+  const back = smallButton("‹", "Earlier snapshot", () => go(stepped(current(), -1), true));
   const player = smallButton("▶", "Play through the history", () => play(!isPlaying));
-  const next = smallButton("›", "Later snapshot", () => go(current() + 1, true));
+  const next = smallButton("›", "Later snapshot", () => go(stepped(current(), 1), true));
   const speed = selectBox("Speed", null, SPEEDS);
   const description = el("div.when");
   const compareButton = smallButton(
@@ -107,9 +122,15 @@ export function timelineView(model) {
     () => model.save("measure", /** @type {Model["measure"]} */ (measure.value)),
     MEASURES,
   );
+  const totalsButton = smallButton(
+    "Totals",
+    "Draw the totals that the summaries state",
+    () => model.save("totals", !model.totals),
+    { ariaPressed: false },
+  );
   const zooms = el(
     "span.group",
-    { hidden: all.length < ZOOMABLE },
+    { hidden: !isLong },
     smallButton("−", "Zoom out", () => zoom(0.5)),
     smallButton("+", "Zoom in", () => zoom(2)),
     smallButton("Fit", "Fit: show all snapshots", () => zoom(0)),
@@ -122,8 +143,35 @@ export function timelineView(model) {
     changeSelection(model, { snapshot: against, against: snapshot });
   });
   const foot = el("div.line-foot", legend, result, swap, clear);
-  const settings = el("span.group.end", zooms, compareButton, scale, measure);
-  const tools = el("div.line-tools", back, player, next, speed, description, settings);
+  const settings = el("span.group.end", zooms, compareButton, scale, measure, totalsButton);
+  const collapser = smallButton("▾", "Collapse the timeline", () => collapse(!isCollapsed()), { ariaExpanded: true });
+  const tools = el("div.line-tools", collapser, back, player, next, speed, description, !isLong && settings);
+
+  const jump = el("input.input.line-input", {
+    placeholder: "Go to id, ref, date, number …",
+    ariaLabel: "Go to a snapshot: id, ref, date, number, or latest",
+    onkeydown: jumpOnEnter,
+  });
+  const counts = Object.entries(Object.groupBy(all, ({ operation }) => operation)).map((
+    [name, some],
+  ) => /** @type {const} */ ([name, `${name || "no operation"} (${formatCount(some?.length ?? 0)})`]));
+  const operations = selectBox("Operation", refilter, [[EVERY_OPERATION, "All operations"], ...counts]);
+  const words = el("input.input.line-input", {
+    placeholder: "Filter by engine, user, ref …",
+    ariaLabel: "Filter by text: engine, application, user, ref, id",
+    oninput: refilter,
+    onkeydown: (/** @type {KeyboardEvent} */ event) => event.stopPropagation(),
+  });
+  const found = el("span.line-found", { role: "status" });
+  const finder = el("div.line-find", { hidden: !isLong }, jump, operations, words, found, isLong && settings);
+  const density = el("canvas.line-canvas");
+  const frame = el("div.line-frame");
+  const overview = el(
+    "div.line-overview",
+    { ariaHidden: true, hidden: !isLong, style: { height: `${BRUSH.height}px` } },
+    density,
+    frame,
+  );
   speed.value = FIRST_SPEED;
   for (const button of [player, compareButton]) setEnabled(button, last > 0);
 
@@ -134,7 +182,7 @@ export function timelineView(model) {
    */
   let positions = [];
   /** The largest change by the measure. */
-  let most = 0;
+  let largest = 0;
   /** The part of the positions in view: where it begins, and its size. */
   let start = 0;
   let span = 1;
@@ -151,6 +199,15 @@ export function timelineView(model) {
   const waitToPlay = timer(model);
   /** The selection at the last drawing. */
   let drawn = "";
+  /** Whether each snapshot matches the filter, and whether there is one. */
+  let isMatching = all.map(() => true);
+  let isFiltered = false;
+  /**
+   * What is drawn in place of snapshots that are too near one another.
+   *
+   * @type {Map<string, Bin> | null}
+   */
+  let bins = null;
   /** @type {CanvasRenderingContext2D | null} */
   let context = null;
   const redraw = inNextFrame(model, paint);
@@ -171,8 +228,19 @@ export function timelineView(model) {
   function laneY(lane) {
     return SIZE.flags + (lane ? SIZE.main + SIZE.side * (lane - 1) + 15 : 31);
   }
+  function ghosts() {
+    return Math.min(model.commit_line?.at ?? 0, MOST_GHOSTS);
+  }
   function room() {
-    return Math.max(1, width - SIZE.left - SIZE.right);
+    return Math.max(1, width - SIZE.left - SIZE.right - ghosts() * GHOST_STEP);
+  }
+  /** @param {number} px */
+  function positionAt(px) {
+    return start + ((px - SIZE.left) / room()) * span;
+  }
+  function visible() {
+    const margin = (SIZE.left / room()) * span;
+    return visibleRange(positions, start - margin, start + span + margin);
   }
   /** @param {number} i */
   function x(i) {
@@ -185,16 +253,31 @@ export function timelineView(model) {
     scale.value = model.scale;
     measure.value = model.measure;
     positions = snapshotPositions(all, model.scale);
-    most = all.reduce((largest, snapshot) => Math.max(largest, ...snapshot[model.measure]), 0);
+    largest = all.reduce((most, snapshot) => Math.max(most, ...snapshot[model.measure]), 0);
     start = 0;
     span = 1;
-    fill(legend, blocks(model, model.legend[model.measure]));
+    drawLegend();
+    drawOverview();
     draw();
+  }
+  function drawLegend() {
+    totalsButton.ariaPressed = String(model.totals);
+    const count = model.commit_line?.at ?? 0;
+    fill(
+      legend,
+      blocks(model, model.legend[model.measure]),
+      all.length > MOST_SINGLE && el("div", "band: commits by operation, where too near to draw each"),
+      model.totals && el("div", CURVE_WORDS[model.measure]),
+      count > 0 &&
+        el("div", "dashed: ", linkButton(plural(count, "simulated commit"), () => model.save("tab", "commit"))),
+    );
+    redraw();
   }
   function resize() {
     if (!line.clientWidth) return;
     width = line.clientWidth;
     context = resizeCanvas(canvas, width, height);
+    drawOverview();
     paint();
   }
 
@@ -202,20 +285,54 @@ export function timelineView(model) {
 
   function paint() {
     if (!context) return;
-    const seen = [...all.keys()].filter((i) => x(i) >= -SIZE.left && x(i) <= width + SIZE.right);
+    const range = visible();
+    const isBinned = range[1] - range[0] > MOST_SINGLE;
+    const place = (/** @type {number} */ i) => Math.floor(x(i) / BIN_WIDTH);
+    bins = isBinned ? binsOf(all, range, place, model.measure, (i) => isMatching[i], model.broken) : null;
+    const most = Math.max(2, Math.floor(width / DATE_WIDTH));
     paintTimeline(context, colours, styles, {
       all,
-      seen,
+      range,
+      bins,
       x,
       laneY,
-      most,
+      most: largest,
       top: SIZE.flags,
+      bottom,
       width,
       height,
       measure: model.measure,
+      ticks: dateTicks(all, positions, model.scale, { start, span }, most)
+        .map(({ at, text }) => ({ x: SIZE.left + ((at - start) / span) * room(), text })),
+      totals: model.totals,
+      matches: (i) => isMatching[i],
+      broken: model.broken,
+      ghosts: range[1] > last ? ghosts() : 0,
       now: current(),
       other: selectedIndex("against"),
       hovered,
+    });
+    frame.style.left = `${start * 100}%`;
+    frame.style.width = `${span * 100}%`;
+    frame.hidden = span === 1;
+  }
+  /** Draw the largest change at each place, of the commits that match the filter. */
+  function drawOverview() {
+    const { clientWidth } = overview;
+    if (!isLong || !clientWidth) return;
+    const paper = resizeCanvas(density, clientWidth, BRUSH.height);
+    const changes = new Float64Array(Math.ceil(clientWidth / BRUSH.bar) + 1);
+    positions.forEach((position, i) => {
+      const at = Math.floor((position * (clientWidth - BRUSH.bar)) / BRUSH.bar);
+      const [added, removed] = all[i][model.measure];
+      if (isMatching[i]) changes[at] = Math.max(changes[at], 1 + added + removed);
+    });
+    const highest = Math.log1p(Math.max(...changes, 1));
+    paper.fillStyle = colours.muted;
+    changes.forEach((n, i) => {
+      if (!n) return;
+      const size = Math.max(2, (BRUSH.height * Math.log1p(n)) / highest);
+      paper.fillRect(BRUSH.bar * i, BRUSH.height - size, BRUSH.bar - 1, size);
     });
   }
   /** Describe the snapshot under the pointer, or the selected one. */
@@ -223,22 +340,35 @@ export function timelineView(model) {
     const i = hovered >= 0 ? hovered : current();
     description.classList.toggle("ice-hovered", hovered >= 0);
     if (!all[i]) return fill(description);
-    const { id, refs, words } = all[i];
+    const bin = hovered >= 0 && binOf(hovered);
+    if (bin) {
+      const count = `${formatCount(bin.first + 1)}–${formatCount(bin.last + 1)}`;
+      description.title = "";
+      fill(
+        description,
+        el("span.count", count),
+        el("span.words-line", binWords(bin, model.measure), " · click to zoom in"),
+      );
+      return;
+    }
+    const { id, refs, words, by } = all[i];
     const badge = (/** @type {string} */ text) => el("span.badge", { title: text }, text);
-    description.title = [words, id, ...refs].join("\n");
+    const broken = model.broken[id];
+    description.title = [words, broken, id, ...refs, model.writers[by]].filter(Boolean).join("\n");
     fill(
       description,
       el("span.count", `${formatCount(i + 1)}/${formatCount(all.length)}`),
       refs.slice(0, 3).map(badge),
       refs.length > 3 && badge(`+${refs.length - 3}`),
+      broken && el("span.line-broken", `▲ ${broken}`),
       el("span.words-line", words),
     );
   }
   function draw() {
     const now = current();
     const other = selectedIndex("against");
-    setEnabled(back, now > 0);
-    setEnabled(next, now < last);
+    setEnabled(back, stepped(now, -1) < now);
+    setEnabled(next, stepped(now, 1) > now);
     line.ariaValueNow = String(Math.max(1, now + 1));
     line.ariaValueText = spokenValue(now, other);
     describe();
@@ -251,9 +381,13 @@ export function timelineView(model) {
    */
   function spokenValue(now, other) {
     if (now < 0) return "none selected";
-    const { words, refs } = all[now];
-    const value = `${now + 1} of ${all.length}: ${[words, ...refs].join(", ")}`;
+    const { id, words, refs } = all[now];
+    const value = `${now + 1} of ${all.length}: ${[words, ...refs, model.broken[id]].filter(Boolean).join(", ")}`;
     return other < 0 ? value : `${value}, compared with ${other + 1}: ${all[other].words}`;
+  }
+  /** @param {number} i */
+  function binOf(i) {
+    return bins?.get(`${Math.floor(x(i) / BIN_WIDTH)} ${all[i].lane}`);
   }
   /** Draw only if another snapshot is selected: another node of the same one changes nothing here. */
   function selectionChanged() {
@@ -275,7 +409,8 @@ export function timelineView(model) {
       clear.hidden = !compared;
       swap.hidden = !compared || other === current();
     };
-    keepFocus(foot, show, line);
+    keepFocus(foot, show, isCollapsed() ? collapser : line);
+    foot.hidden = isCollapsed() && !compared;
     if (!compared) return fill(result);
     const { against, snapshot, differences: found } = model.comparison;
     const isReady = against === compared.id && snapshot === model.selection.snapshot;
@@ -286,6 +421,79 @@ export function timelineView(model) {
     const [older, newer] = [current(), other].sort((a, b) => a - b);
     const title = `${all[older]?.words ?? ""} → ${all[newer].words}`;
     fill(result, el("span", { title }, `${older + 1} → ${newer + 1} of ${all.length}:`), differences);
+  }
+
+  // Room, search and filter ----------------------------------------------------------------------------------------------
+
+  function isCollapsed() {
+    return collapser.ariaExpanded === "false";
+  }
+  /** @param {boolean} on */
+  function collapse(on) {
+    const label = `${on ? "Expand" : "Collapse"} the timeline`;
+    const hide = () => {
+      for (const part of [line, settings]) part.hidden = on;
+      for (const part of [finder, overview]) part.hidden = on || !isLong;
+      foot.hidden = on && !all[selectedIndex("against")];
+    };
+    keepFocus(section, hide, collapser);
+    Object.assign(collapser, {
+      ariaExpanded: String(!on),
+      textContent: on ? "▸" : "▾",
+      title: label,
+      ariaLabel: label,
+    });
+    if (!on) resize();
+  }
+  function refilter() {
+    const operation = operations.value === EVERY_OPERATION ? null : operations.value;
+    const filter = { operation, text: words.value.trim().toLowerCase() };
+    isFiltered = operation !== null || filter.text !== "";
+    isMatching = all.map((snapshot) => matchesFilter(snapshot, model.writers, filter));
+    const count = isMatching.filter(Boolean).length;
+    found.textContent = isFiltered ? `${formatCount(count)} of ${formatCount(all.length)}` : "";
+    drawOverview();
+    draw();
+  }
+  /** @param {KeyboardEvent} event */
+  function jumpOnEnter(event) {
+    event.stopPropagation();
+    if (event.key !== "Enter") return;
+    const to = findSnapshot(all, jump.value);
+    jump.ariaInvalid = String(to < 0);
+    found.textContent = to < 0 && jump.value ? `No snapshot is “${jump.value.slice(0, 60)}”` : "";
+    if (to < 0) return;
+    play(false);
+    go(to, true);
+    shift(positions[to] - span / 2);
+  }
+  /**
+   * Return the index some snapshots on, of those that match the filter; of the last one if there are fewer.
+   *
+   * @param {number} from
+   * @param {number} by
+   */
+  function stepped(from, by) {
+    if (!isFiltered) return clamp(0, from + by, last);
+    let to = from;
+    const way = Math.sign(by);
+    for (let i = from + way, left = Math.abs(by); i >= 0 && i <= last && left > 0; i += way) {
+      if (!isMatching[i]) continue;
+      to = i;
+      left--;
+    }
+    return to;
+  }
+  /**
+   * Return the index that Home, End and other keys reach.
+   *
+   * @param {number} from
+   * @param {number} by
+   */
+  function reached(from, by) {
+    return Number.isFinite(by)
+      ? stepped(from, by)
+      : stepped(by < 0 ? last + 1 : -1, -by && (by < 0 ? -all.length : all.length));
   }
 
   // Navigation ---------------------------------------------------------------------------------------------------------
@@ -334,12 +542,13 @@ export function timelineView(model) {
   /** @param {boolean} on */
   function setComparing(on) {
     compareButton.ariaPressed = String(on);
+    line.classList.toggle("ice-comparing", on);
     if (on) line.focus();
   }
   /** @param {boolean} on */
   function play(on) {
     isPlaying = on;
-    if (on && current() >= last) go(0, true);
+    if (on && stepped(current(), 1) <= current()) go(stepped(-1, 1), true);
     waitToPlay(on && playOn, Number(speed.value));
     const label = on ? "Pause" : "Play through the history";
     player.textContent = on ? "❚❚" : "▶";
@@ -350,8 +559,8 @@ export function timelineView(model) {
     // The tree has caught up.
     if (model.busy) return waitToPlay(playOn, BUSY_DELAY);
     const from = current();
-    go(from + 1, true);
-    play(current() > from && current() < last);
+    go(stepped(from, 1), true);
+    play(current() > from && stepped(current(), 1) > current());
   }
   /**
    * Zoom around a place, else around the selected snapshot.
@@ -363,7 +572,7 @@ export function timelineView(model) {
   function zoom(by, px) {
     const size = clamp(FEWEST_SEEN / Math.max(FEWEST_SEEN, all.length), span / by, 1);
     let kept = positions[current()] ?? 0.5;
-    if (px !== undefined) kept = start + ((px - SIZE.left) / room()) * span;
+    if (px !== undefined) kept = positionAt(px);
     return shift(kept - (kept - start) * (size / span), size);
   }
   /**
@@ -413,10 +622,10 @@ export function timelineView(model) {
       consumeEvent(event);
       if (event.shiftKey || isComparing()) {
         const other = selectedIndex("against");
-        compareWith((other < 0 ? current() : other) + by);
+        compareWith(reached(other < 0 ? current() : other, by));
       } else {
         play(false);
-        go(current() + by);
+        go(reached(current(), by));
       }
     } else if (actions[event.key]) {
       consumeEvent(event);
@@ -436,13 +645,30 @@ export function timelineView(model) {
   function nearest({ offsetX, offsetY }) {
     let best = -1;
     let least = REACH ** 2;
-    all.forEach(({ lane }, i) => {
-      const distance = (x(i) - offsetX) ** 2 + ((laneY(lane) - offsetY) / 2) ** 2;
-      if (distance >= least) return;
+    const [from, to] = visible();
+    for (let i = from; i < to; i++) {
+      const distance = (x(i) - offsetX) ** 2 + ((laneY(all[i].lane) - offsetY) / 2) ** 2;
+      if (distance >= least) continue;
       best = i;
       least = distance;
-    });
+    }
     return best;
+  }
+  /**
+   * Return whether the pointer is on a simulated commit.
+   *
+   * @param {PointerEvent} event
+   */
+  function isOnGhost({ offsetX, offsetY }) {
+    const beyond = offsetX - x(last);
+    return ghosts() > 0 && beyond > GHOST_STEP / 2 && Math.abs(offsetY - laneY(0)) < REACH / 2;
+  }
+  /** @param {Bin} bin */
+  function zoomTo({ first, last: end }) {
+    const size = positions[end] - positions[first];
+    const middle = (positions[end] + positions[first]) / 2;
+    const least = clamp(FEWEST_SEEN / Math.max(FEWEST_SEEN, all.length), size * 1.4, span / 2);
+    shift(middle - least / 2, least);
   }
   gestures(canvas, {
     pan: (dx) => shift(start - (dx / room()) * span),
@@ -454,25 +680,83 @@ export function timelineView(model) {
     takesWheel: (dx, dy) => Math.abs(dx) > Math.abs(dy),
     hover(event) {
       const found = event ? nearest(event) : -1;
-      canvas.style.cursor = found >= 0 ? "pointer" : "";
+      canvas.style.cursor = found >= 0 || (event && isOnGhost(event)) ? "pointer" : "";
       if (found === hovered) return;
       hovered = found;
       describe();
       redraw();
     },
     tap(event) {
+      if (isOnGhost(event)) return model.save("tab", "commit");
       const found = nearest(event);
       if (found < 0) return;
       play(false);
+      const bin = binOf(found);
+      if (bin && bin.first < bin.last && !event.shiftKey && !isComparing()) return zoomTo(bin);
       if (event.shiftKey || isComparing()) compareWith(found);
       else go(found, true);
     },
   });
 
+  /**
+   * What dragging in the overview moves: the window, one of its edges, or a new window from where it began.
+   *
+   * @type {null | ((position: number) => void)}
+   */
+  let dragging = null;
+  /** @param {MouseEvent} event */
+  function overviewPosition({ clientX }) {
+    const box = overview.getBoundingClientRect();
+    return clamp(0, (clientX - box.left) / box.width, 1);
+  }
+  /**
+   * @param {number} a
+   * @param {number} b
+   */
+  function brush(a, b) {
+    const least = FEWEST_SEEN / Math.max(FEWEST_SEEN, all.length);
+    shift(Math.min(a, b), clamp(least, Math.abs(a - b), 1));
+  }
+  listen(overview, {
+    pointerdown(event) {
+      if (event.button) return;
+      event.preventDefault();
+      overview.setPointerCapture(event.pointerId);
+      const begun = overviewPosition(event);
+      const edge = BRUSH.edge / overview.clientWidth;
+      const [left, right] = [start, start + span];
+      if (span < 1 && Math.abs(begun - left) < edge) dragging = (at) => brush(at, right);
+      else if (span < 1 && Math.abs(begun - right) < edge) dragging = (at) => brush(left, at);
+      else if (span < 1 && begun > left && begun < right) dragging = (at) => shift(left + at - begun);
+      else dragging = (at) => Math.abs(at - begun) > edge / 2 && brush(begun, at);
+    },
+    pointermove(event) {
+      dragging?.(overviewPosition(event));
+    },
+    pointerup(event) {
+      // A click outside of the window moves it there.
+      const at = overviewPosition(event);
+      if (dragging && (at < start || at > start + span)) shift(at - span / 2);
+      dragging = null;
+    },
+    pointercancel: () => (dragging = null),
+    dblclick: () => zoom(0),
+    wheel(event) {
+      event.preventDefault();
+      const centre = overviewPosition(event);
+      const size = clamp(FEWEST_SEEN / Math.max(FEWEST_SEEN, all.length), span * Math.exp(event.deltaY * 0.004), 1);
+      shift(centre - (centre - start) * (size / span), size);
+    },
+  });
+
   model.follow(["scale", "measure"], rescale);
+  model.onChange(["totals", "commit_line"], drawLegend);
+  model.onChange("broken", draw);
   model.onChange("selection", selectionChanged);
   model.onChange("comparison", draw);
   model.onChange("cancelled", () => play(false));
-  section.append(tools, line, foot);
+  section.append(tools, finder, line, overview, foot);
+  // A single snapshot needs no line.
+  if (!last && !ghosts()) collapse(true);
   return section;
 }

@@ -103,6 +103,9 @@ export interface Traits {
   scale: "steps" | "time";
   measure: Measure;
   comparison: { against?: string; snapshot?: string; differences?: Block[] };
+  writers: string[];
+  broken: Record<string, string>;
+  totals: boolean;
   // problems/
   problems: Problems;
   severities: Severity[];
@@ -457,6 +460,10 @@ export interface Snapshot {
   rows: [added: number, removed: number];
   files: [added: number, removed: number];
   bytes: [added: number, removed: number];
+  /** What the summary states, in all: rows, data files, delete files, bytes; -1 for what it does not. */
+  totals: [rows: number, dataFiles: number, deleteFiles: number, bytes: number];
+  /** An index into `writers`. */
+  by: number;
   /** A description. */
   words: string;
 }

@@ -13,6 +13,7 @@ from iceexplore.graph import (
     amount,
     format_ms,
     human_bytes,
+    is_secret_name,
     snapshot_change,
 )
 from iceexplore.metadata import Snapshot, in_order
@@ -25,6 +26,7 @@ from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
 from iceexplore.widgets.core._static_html import snapshots_html
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.detail._panel import DetailPanel
+from iceexplore.widgets.problems._nodes_of_problems import places_of
 from iceexplore.widgets.timeline._lanes import lanes_of
 
 __all__ = [
@@ -90,8 +92,16 @@ def _amount(measure: str, n: int) -> str:
 
 #: Maximum number of snapshots that are sent, the newest and those that refs name, so that a message stays far below 5
 #: MB.
-MAX_SNAPSHOTS = 12_000
+MAX_SNAPSHOTS = 10_000
 _MAX_REFS = 20
+#: The totals that a summary states (spec, "Optional Snapshot Summary Fields"), in the order of ``totals``.
+_TOTALS = ("total-records", "total-data-files", "total-delete-files", "total-files-size")
+#: The longest text about the writer of a snapshot, and the most of one entry of a summary.
+_MOST_WRITER, _MOST_ENTRY = 100, 40
+#: Numbers stay exact in JavaScript.
+_MOST_NUMBER = 2**53 - 1
+#: Maximum number of problems whose snapshots are marked.
+_MOST_PROBLEMS = 1_000
 #: The maximum time of a JavaScript Date.
 _MAX_MS = 8_640_000_000_000_000
 
@@ -99,7 +109,7 @@ _MAX_MS = 8_640_000_000_000_000
 class TimelinePanel(Panel):
     """The timeline of snapshots.
 
-    For a table with more than 12,000 snapshots it shows the newest and those that refs name; ``left_out`` counts the
+    For a table with more than 10,000 snapshots it shows the newest and those that refs name; ``left_out`` counts the
     rest.
 
     Attributes
@@ -107,8 +117,15 @@ class TimelinePanel(Panel):
     snapshots
         Oldest first: ``id``, ``time`` (text), ``ms``, ``operation``, ``refs`` (the first ``branches`` of them are
         branches), ``lane``, ``parent`` (its index in the list, or -1), ``reached`` (by a ref); additions and removals
-        by the summary, ``rows`` (newly deleted rows count as removed), ``files``, ``bytes``; and a description,
-        ``words``.
+        by the summary, ``rows`` (newly deleted rows count as removed), ``files``, ``bytes``; the ``totals`` that it
+        states, of rows, data files, delete files and bytes (-1: not stated); a description, ``words``; and ``by``, an
+        index into ``writers``.
+    writers
+        What summaries say about engines, applications and users, which a filter can search.
+    broken
+        The snapshots in which problems have been met so far, by id: the number of errors and warnings as text.
+    totals
+        Whether the totals are drawn as curves.
     legend
         The legend of the picture, as `Block`s by ``measure``.
     scale
@@ -126,9 +143,13 @@ class TimelinePanel(Panel):
     scale = SyncedTrait(traitlets.Enum(["steps", "time"], "steps"))
     measure = SyncedTrait(traitlets.Enum(list(_GONE), "rows"))
     comparison = SyncedTrait(traitlets.Dict())
+    writers = SyncedTrait(traitlets.List(traitlets.Unicode()))
+    broken = SyncedTrait(traitlets.Dict())
+    totals = SyncedTrait(traitlets.Bool(True))
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
+        self._marked = (-1, -1)  # the numbers of problems and of files read, when the broken snapshots were last marked
         try:
             self._changes = host.panel(DetailPanel).tables.changes  # counted once for both
         except LookupError:
@@ -137,12 +158,14 @@ class TimelinePanel(Panel):
     def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         """Return the snapshots and their legend."""
         state = self.host.state
-        sent = _snapshots(state)
+        sent, writers = _snapshots(state)
         left_out = len({s.snapshot_id for s in state.metadata.snapshots}) - len(sent)
-        return {"snapshots": sent, "left_out": left_out, "legend": legend_sent(sent, left_out)}
+        legend = legend_sent(sent, left_out)
+        return {"snapshots": sent, "left_out": left_out, "legend": legend, "writers": writers}
 
     def begin(self) -> None:
-        """Compare the two selected snapshots."""
+        """Compare the two selected snapshots, and mark broken ones."""
+        self._mark_broken()
         if self.host.selection["against"]:
             self._compare_two(self.host.selection)
 
@@ -150,6 +173,32 @@ class TimelinePanel(Panel):
         """Compare other snapshots."""
         if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
             self._compare_two(new)
+
+    def on_read(self) -> None:
+        """Mark snapshots in which more problems have been met."""
+        if self._marked != self._now():
+            self._mark_broken()
+
+    def _now(self) -> tuple[int, int]:
+        problems = len(self.host.state.problems)
+        return problems, len(self.host.state.reader.seen) if problems else 0
+
+    def _mark_broken(self) -> None:
+        if not self._now()[0]:
+            return
+        state, snapshot = self.host.state, self.host.snapshot
+
+        def read() -> dict[str, str]:
+            try:
+                return _broken(state, snapshot)
+            finally:
+                self._marked = self._now()
+
+        def show(found: dict[str, str]) -> None:
+            self.broken = found
+
+        self._marked = self._now()
+        self.host.run_silently("broken", read, show)
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
         """End a comparison that was not made."""
@@ -217,8 +266,39 @@ def _differences(found: Counted) -> list[list[Any]]:
     return [row for row in rows if row[1] or row[2]]
 
 
-def _snapshots(state: TableState) -> list[dict[str, Any]]:
-    """Return the snapshots for the timeline, oldest first."""
+def _broken(state: TableState, shown: Snapshot | None) -> dict[str, str]:
+    """Return the snapshots that problems concern: that in whose tree one is, and that which wrote the damaged file."""
+    met = [p for p in state.problems.met() if p.severity in ("error", "warning")][:_MOST_PROBLEMS]
+    places = places_of(state, shown, [p.where for p in met])
+    counts: dict[str, dict[str, int]] = {}
+    for problem in met:
+        place = places.get(problem.where)
+        ids = set() if place is None else {place.snapshot, "" if place.since is None else str(place.since)}
+        for one in ids - {""}:
+            of = counts.setdefault(one, {"error": 0, "warning": 0})
+            of[problem.severity] += 1
+    return {one: ", ".join(amount(n, name) for name, n in of.items() if n) for one, of in counts.items()}
+
+
+def _writer(summary: Mapping[str, str] | None) -> str:
+    """Return what a summary says in words: engine, application, user; not its counts, and no secrets."""
+    words: dict[str, None] = {}
+    for key, value in (summary or {}).items():
+        if key == "operation" or is_secret_name(key) or value.lstrip("-").isdecimal():
+            continue
+        words[signs(value[:_MOST_ENTRY])] = None
+    return " · ".join(words)[:_MOST_WRITER]
+
+
+def _total(summary: Mapping[str, str] | None, key: str) -> int:
+    """Return a total of a summary; -1 if it states none that is plausible."""
+    text = (summary or {}).get(key, "")
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else -1
+    return number if number <= _MOST_NUMBER else -1
+
+
+def _snapshots(state: TableState) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the snapshots for the timeline, oldest first, and what their summaries say about writers."""
     metadata = state.metadata
     refs: dict[int, list[tuple[bool, bool, str]]] = {}
     for ref in metadata.refs.values():
@@ -231,6 +311,7 @@ def _snapshots(state: TableState) -> list[dict[str, Any]]:
         order = named + order[newest + len(named) :]
     lanes = lanes_of(order, metadata.refs, metadata.snapshot())
     out = []
+    writers: dict[str, int] = {}
     for i, s in enumerate(order):
         here = sorted(refs.get(s.snapshot_id, []))[:_MAX_REFS]
         sent: dict[str, Any] = {
@@ -246,8 +327,10 @@ def _snapshots(state: TableState) -> list[dict[str, Any]]:
         }
         change = snapshot_change(s.operation, s.summary)
         sent |= {measure: [*getattr(change, measure)] for measure in _GONE}
+        sent["totals"] = [_total(s.summary, key) for key in _TOTALS]
+        sent["by"] = writers.setdefault(_writer(s.summary), len(writers))
         out.append(sent | {"words": snapshot_text(sent, change)})
-    return out
+    return out, list(writers)
 
 
 def _name(name: str) -> str:
