@@ -6,6 +6,7 @@ from iceexplore.widgets.commit_lab._panel import CommitLab
 from iceexplore.widgets.core._selection import Selection
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.deletes._panel import DeletionVectors
+from iceexplore.widgets.file_map._panel import FileMap
 from iceexplore.widgets.problems._panel import Problems
 from iceexplore.widgets.rows._panel import Rows
 from iceexplore.widgets.scan_lab._lab import ScanLab
@@ -15,6 +16,7 @@ __all__ = [
     "CommitLab",
     "DeletionVectors",
     "Explorer",
+    "FileMap",
     "Problems",
     "Rows",
     "ScanLab",

@@ -16,6 +16,7 @@ from iceexplore.widgets.core._panel import TableLike
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.deletes._panel import DeletesPanel
 from iceexplore.widgets.detail._panel import DetailPanel
+from iceexplore.widgets.file_map._panel import FileMapPanel
 from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.problems._doctor_panel import DoctorPanel
 from iceexplore.widgets.problems._panel import ProblemsPanel
@@ -42,6 +43,7 @@ __all__ = ["Explorer", "explore"]
 _VIEW = "explorer.explorerView"
 #: Tabs whose scripts are sent when their tab is first shown, which keeps the initial script small.
 _LATER = {
+    "files": "fileMap.fileMapView",
     "rows": "rows.rowsView",
     "scan": "scan.scanView",
     "commit": "commit.commitView",
@@ -50,6 +52,7 @@ _LATER = {
 }
 _PARTS = {
     "tree": "Tree",
+    "files": "Files",
     "rows": "Rows",
     "scan": "Scan",
     "commit": "Commit",
@@ -69,7 +72,7 @@ class Explorer(TableWidget):
     parts
         The tabs, each a key and a label; that of the problems includes their number.
     tab
-        The key of the tab shown: ``tree``, ``rows``, ``scan``, ``commit``, ``problems`` or ``deletes``.
+        The key of the tab shown: ``tree``, ``files``, ``rows``, ``scan``, ``commit``, ``problems`` or ``deletes``.
     scripts
         The scripts of tabs that have been shown and are not in the widget's initial script.
     """
@@ -79,6 +82,7 @@ class Explorer(TableWidget):
         TreePanel,
         DetailPanel,
         TimelinePanel,
+        FileMapPanel,
         DoctorPanel,
         ProblemsPanel,
         DeletesPanel,

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 import iceexplore as ix
-from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, TableWidget, Timeline
+from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, FileMap, Problems, ScanLab, TableWidget, Timeline
 from tests.browser.bare import bare_page
 from tests.browser.harness import watched
 from tests.browser.hostile_table import hostile_table
@@ -40,6 +40,7 @@ def widgets(table: ix.Table) -> Iterator[TableWidget]:
     problems.read_all += 1
     yield problems
     yield DeletionVectors(table)
+    yield FileMap(table)
 
 
 def test_in_every_widget(browser: Any, table: ix.Table) -> None:

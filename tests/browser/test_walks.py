@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
-from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline
+from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, FileMap, Problems, ScanLab, Timeline
 from tests.browser.bare import BarePage, bare_page
 from tests.browser.harness import ROOT
 
@@ -27,7 +27,7 @@ KEYS = (
 )
 TEXTS = ("", "1", "0", "-1", "1e400", "nan", "a", "main", "parquet", "'", '"', "<b>x</b>", "\\", "%s", "{}", "x" * 400)
 FILTERS = ("rider = 'guest'", "trip_id < 50", "started_at >= '2024-05-01'", "nonsense = 4", "true", "not (", "é\u202e")
-PARTS = ("tree", "rows", "scan", "commit", "problems", "deletes")
+PARTS = ("tree", "files", "rows", "scan", "commit", "problems", "deletes")
 
 # What can be clicked; by kind, as there are hundreds of cells for one button.
 _TARGETS = """() => {
@@ -104,7 +104,7 @@ def _v4(folder: Path) -> ix.Table:
 
 
 TABLES: dict[str, Callable[[Path], ix.Table]] = {"sample": lambda _: ix.sample("trips"), "broken": _broken, "v4": _v4}
-WIDGETS = {kind.__name__: kind for kind in (Explorer, Timeline, ScanLab, CommitLab, Problems, DeletionVectors)}
+WIDGETS = {kind.__name__: kind for kind in (Explorer, FileMap, Timeline, ScanLab, CommitLab, Problems, DeletionVectors)}
 
 
 class Walk:

@@ -146,7 +146,7 @@ def test_the_picture_of_several_snapshots() -> None:
     assert found.partitions["files"].sum() == table.inspect["data_files"].arrow().num_rows
     root = ET.fromstring(found.to_svg("dark"))
     texts = [node.text or "" for node in root.iter(f"{SVG}text")]
-    assert any("11 snapshots (pale) to new (dark)" in text for text in texts)
+    assert any("11 snapshots (faint) to new (strong)" in text for text in texts)
     assert len([text for text in texts if text.startswith("started_at_day=2024-03-0")]) == 7
     drawn = "".join(path.attrib["d"] for path in root.iter(f"{SVG}path") if "ix-cell" in path.attrib.get("class", ""))
     legend = 5

@@ -42,7 +42,8 @@ def test_what_changed_comes_first_and_is_never_folded_away() -> None:
     assert (strip.label, strip.lines, strip.count) == ("+98 more", ("98 data manifests",), 98)
     assert strip.cells is not None and len(strip.cells) == 98
     # if the commit changed more than fit, the cells of the others show it
-    many = with_strips(scene(110, **{f"n{i}": ["added"] for i in range(50)}))
+    added: dict[str, Any] = {f"n{i}": ["added"] for i in range(50)}
+    many = with_strips(scene(110, **added))
     cells = many.nodes[-1].cells
     assert cells is not None
     assert len(shown(many)) == 1 + 24 + 1 and sum(cells.changes) == 50 - 24

@@ -19,7 +19,7 @@ import pytest
 from ipywidgets.embed import embed_data
 
 import iceexplore as ix
-from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, ScanLab, Timeline
+from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, FileMap, Problems, ScanLab, Timeline
 from iceexplore.widgets.core._worker import Work
 from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.tree._panel import TreePanel
@@ -247,7 +247,9 @@ def test_made_again_from_its_traits(table: ix.Table, made: Any) -> None:
 
 def test_a_page_of_ipywidgets_own(table: ix.Table, made: Any) -> None:
     """As `ipywidgets.embed` and nbconvert ask for it: what has its default is left out."""
-    widgets = [made(kind, table) for kind in (Explorer, Timeline, ScanLab, CommitLab, Problems, DeletionVectors)]
+    widgets = [
+        made(kind, table) for kind in (Explorer, FileMap, Timeline, ScanLab, CommitLab, Problems, DeletionVectors)
+    ]
     for widget in widgets:
         state = embed_data(views=[widget])["manager_state"]["state"]
         assert {"title", "selection"} <= state[widget.model_id]["state"].keys()
@@ -256,7 +258,7 @@ def test_a_page_of_ipywidgets_own(table: ix.Table, made: Any) -> None:
 def test_no_method_hides_one_of_ipywidgets() -> None:
     base = anywidget.AnyWidget
     theirs = {name for name in dir(base) if inspect.isfunction(inspect.getattr_static(base, name))}
-    for kind in (Explorer, Timeline, ScanLab, CommitLab, Problems, DeletionVectors):
+    for kind in (Explorer, FileMap, Timeline, ScanLab, CommitLab, Problems, DeletionVectors):
         ours = [cls for cls in kind.__mro__ if cls.__module__.startswith("iceexplore.")]
         hidden = {(cls.__name__, name) for cls in ours for name in vars(cls).keys() & theirs}
         assert {name for _, name in hidden} <= {"__init__", "__repr__", "close", "_handle_msg", "_repr_mimebundle_"}, (

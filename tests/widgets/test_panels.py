@@ -16,6 +16,7 @@ from iceexplore.widgets import (
     CommitLab,
     DeletionVectors,
     Explorer,
+    FileMap,
     Problems,
     Rows,
     ScanLab,
@@ -25,7 +26,7 @@ from iceexplore.widgets import (
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
 from iceexplore.widgets.timeline._panel import TimelinePanel
 
-WIDGETS = (CommitLab, DeletionVectors, Explorer, Problems, Rows, ScanLab, Timeline)
+WIDGETS = (CommitLab, DeletionVectors, Explorer, FileMap, Problems, Rows, ScanLab, Timeline)
 
 
 class DiaryPanel(Panel):

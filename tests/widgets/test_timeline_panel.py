@@ -299,12 +299,13 @@ def test_ten_thousand_different_writers_fit_a_message(table: ix.Table) -> None:
 def test_broken_snapshots_are_marked_once_their_files_are_read(trips: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(trips, tmp_path / "trips"))
     table = ix.open(folder)
-    assert table.snapshot is not None and table.snapshot.manifest_list is not None
+    assert table.snapshot is not None
+    shown = str(table.snapshot.snapshot_id)
     made = Timeline(table)
     assert made.settle(10) and made.broken == {}
-    newest = max(folder.rglob("snap-*.avro"), key=lambda path: str(table.snapshot.snapshot_id) in path.name)
+    newest = max(folder.rglob("snap-*.avro"), key=lambda path: shown in path.name)
     newest.write_bytes(b"no manifest list")
     made.select(against=table.snapshots[0])
     assert made.settle(60)
-    assert made.broken == {str(table.snapshot.snapshot_id): "1 error"}
+    assert made.broken == {shown: "1 error"}
     made.close()

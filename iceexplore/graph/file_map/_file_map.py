@@ -46,7 +46,7 @@ _MOST_FRAMES = 12
 
 
 def cell_shades(cells: FileCells, color: CellColor) -> bytes:
-    """Return the shade of each cell: larger, newer, or with more deletes is darker."""
+    """Return the shade of each cell: larger, newer, or with more deletes is stronger."""
     top = LEVELS - 1
     if color == "size":
         logs = np.log(np.maximum(cells.size, 1))
@@ -67,12 +67,12 @@ def cell_legend(cells: FileCells, color: CellColor) -> list[str]:
     out = []
     if color == "size" and len(cells.size):
         low, high = int(cells.size.min()), int(cells.size.max())
-        sizes = human_bytes(high) if low == high else f"from {human_bytes(low)} (pale) to {human_bytes(high)} (dark)"
+        sizes = human_bytes(high) if low == high else f"from {human_bytes(low)} (faint) to {human_bytes(high)} (strong)"
         out.append(f"Shade: file size, {sizes}.")
     elif color == "age":
-        out.append(f"Shade: age, from {amount(int(cells.age.max(initial=0)), 'snapshot')} (pale) to new (dark).")
+        out.append(f"Shade: age, from {amount(int(cells.age.max(initial=0)), 'snapshot')} (faint) to new (strong).")
     elif color == "deletes":
-        out.append("Shade: share of a file's rows that are deleted; the palest has none.")
+        out.append("Shade: share of a file's rows that are deleted; the faintest has none.")
         if cells.shared_deletes:
             files = amount(cells.shared_deletes, "delete file")
             out.append(f"Not counted: {files} that may apply to several data files.")

@@ -289,7 +289,7 @@ def _legend(kinds: list[str], marks: list[Mark], applies: bool, width: float, ce
         parts.append(f'<path class="ix-applies" d="M{_n(at)} {_n(top + 7.5)}h15"/>')
         parts.append(_text(at + 20, top + 11.5, "applies to", "ix-muted", 11.5))
     if cells:
-        label = "cells: folded, one or several in each; darker: larger (10 kB, 100 kB, … 100 MB)"
+        label = "cells: folded, one or several in each; stronger: larger (10 kB, 100 kB, … 100 MB)"
         at, top = item(label)
         parts.append(f'<path class="ix-line" d="M{_n(at)} {_n(top + 3)}h8v8h-8z"/>')
         parts.append(_text(at + 20, top + 11.5, label, "ix-muted", 11.5))

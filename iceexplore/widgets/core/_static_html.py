@@ -70,6 +70,14 @@ def _plain(parts: Sequence[Part]) -> str:
     return "".join(part if isinstance(part, str) else "" if part[0] in ("bars", "sign") else part[1] for part in parts)
 
 
+def file_map_html(file_map: Mapping[str, Any]) -> Html:
+    """Return the partitions of a snapshot's files (`FileMapPanel.file_map`) as HTML; empty before they are read."""
+    if not file_map:
+        return Html("")
+    rows = [[label, note] for label, note, _ in file_map["groups"]]
+    return details(f"Files: {file_map['title']}", html_table(("partition", "files"), rows, limit=_MOST))
+
+
 def problems_html(problems: Mapping[str, Any]) -> Html:
     """Return the problems found so far as HTML (`ProblemsPanel.problems`, which is empty before the first look)."""
     rows = [

@@ -106,6 +106,9 @@ export interface Traits {
   writers: string[];
   broken: Record<string, string>;
   totals: boolean;
+  // file_map/
+  file_map: FileCells;
+  file_color: FileColor;
   // problems/
   problems: Problems;
   severities: Severity[];
@@ -466,6 +469,32 @@ export interface Snapshot {
   by: number;
   /** A description. */
   words: string;
+}
+
+// The files of a snapshot ----------------------------------------------------------------------------------------------
+
+export type FileColor = "size" | "age" | "deletes";
+
+/** Empty before the tab is shown. Of strings, each character is of one cell. */
+export interface FileCells {
+  of: string;
+  parent: string;
+  title: string;
+  legend: Record<FileColor, string[]>;
+  groups: [label: string, note: string, cells: number][];
+  names: string[];
+  kinds: string;
+  changes: string;
+  shades: Record<FileColor, string>;
+  files: number[];
+  size: number[];
+  rows: number[];
+  /** Per mille; -1 if some rows are, but not how many. */
+  deleted: number[];
+  age: number[];
+  /** -1 for files in the root itself. */
+  manifest: number[];
+  row: number[];
 }
 
 // Problems and deletes -------------------------------------------------------------------------------------------------

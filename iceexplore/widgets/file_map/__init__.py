@@ -1,0 +1,1 @@
+"""The tab of a snapshot's files as cells."""
