@@ -26,6 +26,7 @@ from iceexplore.graph.redaction._redactor import Redaction, redactions
 from iceexplore.graph.tree._labels import amount
 from iceexplore.graph.tree._nodes import TreeNode, json_safe
 from iceexplore.graph.tree._ranges import partition_ranges
+from iceexplore.graph.tree._source import FoldedRows
 from iceexplore.graph.tree._tree import Tree, build_tree
 from iceexplore.render import card_html, card_text
 
@@ -36,6 +37,7 @@ __all__ = [
     "FILE_KINDS",
     "FileCells",
     "FileMap",
+    "FoldedRows",
     "LiveFiles",
     "ProposalDiagram",
     "REDACTIONS",

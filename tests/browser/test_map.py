@@ -239,7 +239,7 @@ def test_by_keys(browser: Any) -> None:
         # tabs of the explorer, and the bar between tree and details
         page.locator(".ice-part[aria-selected=true]").focus()
         bare.press("ArrowRight")
-        assert widget.tab == "scan"
+        assert widget.tab == "files"
         bare.press("End")
         assert widget.tab == "deletes"
         bare.press("Home")

@@ -3,6 +3,7 @@
 import { strict as assert } from "node:assert";
 
 import { arrange, CARD } from "../../iceexplore/widgets/static/arrangement.js";
+import { cellId } from "../../iceexplore/widgets/static/treeCanvas.js";
 import { findTyped } from "../../iceexplore/widgets/static/treeRows.js";
 import { describeHits, matchingNodes } from "../../iceexplore/widgets/static/treeSearch.js";
 import { parentsOf, pathTo } from "../../iceexplore/widgets/static/treeView.js";
@@ -31,7 +32,7 @@ function fan(count) {
 function overlaps(rows) {
   return rows.some((a, i) =>
     rows.slice(i + 1).some((b) =>
-      a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + CARD.height && b.y < a.y + CARD.height
+      a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height
     )
   );
 }
@@ -59,7 +60,7 @@ Deno.test("children are right of their parent, and no cards overlap", () => {
     assert.ok(root);
     assert.ok(rows.every(({ id, x }) => id === "r" || x > root.x + root.width));
     assert.ok(!overlaps(rows), `${count} leaves`);
-    assert.ok(rows.every((row) => row.x + row.width <= width && row.y + CARD.height <= height));
+    assert.ok(rows.every((row) => row.x + row.width <= width && row.y + row.height <= height));
   }
 });
 
@@ -74,6 +75,35 @@ Deno.test("nine leaves and more are a block of columns, which contains them", ()
     assert.ok(row.x >= block.x && row.x + row.width <= block.x + block.width + 1e-6);
     assert.ok(row.y >= block.y && row.y + CARD.height <= block.y + block.height + 1e-6);
   }
+});
+
+Deno.test("of more than thirty leaves those that changed are cards first, and the others cells", () => {
+  assert.ok(arrange(fan(30).nodes, ["r"], ["r"]).rows.every(({ isCell }) => !isCell));
+  const { nodes, ids } = fan(110);
+  nodes.leaf90.marks = ["added"];
+  nodes.leaf80.marks = ["removed", "carried"];
+  nodes["more:r"] = node({
+    kind: "more",
+    cells: {
+      names: ["data-file", "data-manifest"],
+      kinds: "01".repeat(50),
+      shades: "3".repeat(100),
+      changes: "0".repeat(100),
+      below: "7",
+      rows: Array.from({ length: 100 }, (_, i) => 100 + i),
+    },
+  });
+  nodes.r.children = [...ids, "more:r"];
+  const { rows, byId, width, height } = arrange(nodes, ["r"], ["r"]);
+  const cards = rows.filter(({ isCell }) => !isCell).map(({ id }) => id);
+  assert.deepEqual(cards, ["r", ...ids.slice(0, 11), "leaf90", "more:r"]);
+  assert.ok(!overlaps(rows));
+  assert.ok(height < 700 && rows.every((row) => row.x + row.width <= width && row.y + row.height <= height));
+  const more = byId.get("more:r");
+  assert.ok(more && more.height > 4 * CARD.height / 2);
+  assert.deepEqual([cellId(more.node, 0), cellId(more.node, 1)], ["file:7:100", "manifest:7:101"]);
+  for (const id of ids) nodes[id].marks = ["added"];
+  assert.equal(arrange(nodes, ["r"], ["r"]).rows.filter(({ isCell }) => !isCell).length, 1 + 12 + 1);
 });
 
 Deno.test("damaged data that goes in circles, or names what is missing, is shown once", () => {

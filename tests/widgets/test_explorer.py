@@ -258,7 +258,8 @@ def test_a_missing_manifest_is_a_problem_in_the_pane(tmp_path: Path) -> None:
     for path in folder.rglob(wanted):
         path.unlink()
     widget = Explorer(ix.open(folder))
-    assert [words for _, words in widget.parts] == ["Tree", "Rows", "Scan", "Commit", "Problems", "Deletes"]
+    words = [words for _, words in widget.parts]
+    assert words == ["Tree", "Files", "Rows", "Scan", "Commit", "Problems", "Deletes"]
     chosen = manifest(widget)
     widget.expanded = [*widget.expanded, chosen]
     widget.select(chosen)

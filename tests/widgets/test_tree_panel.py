@@ -473,3 +473,24 @@ def test_what_the_commit_changed_comes_first(opened: Callable[[ix.Table], Explor
     unfold(widget, f"more:root:{number}")
     every = widget.nodes[f"root:{number}"]["children"]
     assert (len(every), len(set(every))) == (106, 106), "each once"
+
+
+def test_what_more_stands_for_is_cells_of_nodes() -> None:
+    from dataclasses import replace
+
+    from iceexplore.widgets.tree import _forest
+
+    table = ix.sample("trips")
+    assert table.snapshot is not None
+    forest = _forest.Forest(table.state)
+    at = f"root:{table.snapshot.snapshot_id}"
+    every = forest.tree.children(at, changed_first=True)
+    view = _forest.View(table.snapshot.snapshot_id, tuple(_forest.first_expanded(table.snapshot.snapshot_id)))
+    more = forest.grow(replace(view, limits={at: 1})).nodes[f"more:{at}"]
+    cells = more["cells"]
+    assert more["label"] == f"+{len(every) - 1} more"
+    for node, kind, row, shade in zip(every[1:], cells["kinds"], cells["rows"], cells["shades"], strict=True):
+        assert cells["names"][int(kind)] == node.kind
+        assert f"manifest:{cells['below']}:{row}" == node.id
+        assert int(shade) == 0, "smaller than 10 kB"
+    assert json.dumps(more)

@@ -109,6 +109,13 @@ class TreeNode:
     def __repr__(self) -> str:
         return f"TreeNode(id={self.id!r}, kind={self.kind!r}, label={self.label!r})"
 
+    @property
+    def size(self) -> int | None:
+        """The size in bytes of an entry's file, or of its blob; None for other nodes."""
+        vector = (self.fields.get("deletion_vector") or {}).get("size_in_bytes")
+        size = self.fields.get("file_size_in_bytes") if vector is None else vector
+        return size if isinstance(size, int) else None
+
     def scene_node(self) -> SceneNode:
         """Return the node in the form that renderers take."""
         tooltip = [self.location or self.label, *self.lines, *(f"! {p.text}" for p in self.problems[:5])]
@@ -122,7 +129,7 @@ class TreeNode:
             parent=self.parent,
             level=self.level,
             tooltip="\n".join(tooltip),
-            size=_size(self.fields),
+            size=self.size,
             cells=self.cells,
             count=self.child_count or 1,
         )
@@ -144,13 +151,6 @@ class TreeNode:
             "fields": json_safe(self.fields),
             "problems": [json_safe(p.to_dict()) for p in self.problems],
         }
-
-
-def _size(fields: Mapping[str, Any]) -> int | None:
-    """Return the size of an entry's file, or of its blob."""
-    vector = (fields.get("deletion_vector") or {}).get("size_in_bytes")
-    size = fields.get("file_size_in_bytes") if vector is None else vector
-    return size if isinstance(size, int) else None
 
 
 def json_safe(value: PlainValue, *, key: str = "") -> JsonValue:

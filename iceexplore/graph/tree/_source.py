@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -11,14 +12,15 @@ import numpy as np
 from iceexplore.graph._root import root_counts
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import format_ms
-from iceexplore.graph.tree._entries import EntryNodes, ProblemIndex, is_manifest
+from iceexplore.graph.tree._entries import EntryNodes, ProblemIndex, Rows, is_manifest
+from iceexplore.graph.tree._folded_cells import folded_cells
 from iceexplore.graph.tree._labels import Labels, amount, name, short_time, snapshot_lines, wrapped
 from iceexplore.graph.tree._nodes import NodeId, TreeNode
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import MetadataLogEntry, Ref, Snapshot, in_order
-from iceexplore.render import Mark, style
+from iceexplore.render import CellBlock, Mark, style
 
-__all__ = ["NodeSource"]
+__all__ = ["FoldedRows", "NodeSource"]
 
 T = TypeVar("T")
 
@@ -338,23 +340,54 @@ class NodeSource:
             # In V4 only reading the file shows if it is a manifest list or a root manifest; below V4 it is a list.
             read = self.state.root(snapshot) if self.state.metadata.may_have_root_manifests else None
             return [self.root(snapshot, read), *self.statistics(snapshot)][page]
-        manifest = self.state.root(snapshot)
-        at: tuple[int, ...] = (snapshot.snapshot_id,)
-        if manifest is None:
+        place = self._inside(snapshot, parsed)
+        if place is None:
             return []
-        if parsed.kind == "manifest":
-            row = parsed.parts[1]
-            is_leaf = 0 <= row < manifest.entries.num_rows and is_manifest(
-                manifest.entries["content_type"][row].as_py()
-            )
-            if not is_leaf:
-                return []
-            manifest, at = self.entries.leaf(manifest, row), (*at, row)
+        manifest, at = place
         rows = np.arange(manifest.entries.num_rows)
-        if changed_first:  # problems have no part in it, as the order must not change while more is read
-            rows = self.entries.rank(manifest, snapshot, ProblemIndex(()))
+        if changed_first:
+            rows = self._changed_first(manifest, snapshot)
         rows = rows[page]
         return self.entries.nodes(node_id, manifest, snapshot, rows, self.problems(), at)
+
+    def folded(self, node_id: str, offset: int) -> FoldedRows | None:
+        """Return the children of a root or manifest beyond the first ones, changed ones first, as cells."""
+        parsed = NodeId.parse(node_id)
+        snapshot = self.state.metadata.snapshot(parsed.parts[0]) if parsed and parsed.parts else None
+        if parsed is None or snapshot is None or parsed.kind not in ("root", "manifest"):
+            return None
+        place = self._inside(snapshot, parsed)
+        if place is None:
+            return None
+        manifest, at = place
+        rest = self._changed_first(manifest, snapshot)[offset:]
+        block, rows = folded_cells(manifest, rest, snapshot)
+        return FoldedRows(len(rest), block, rows.tolist(), ":".join(map(str, at)))
+
+    def _inside(self, snapshot: Snapshot, parsed: NodeId) -> tuple[Manifest, tuple[int, ...]] | None:
+        """Return the root or manifest of a node, and the first parts of its children's ids; None if there is none."""
+        manifest = self.state.root(snapshot)
+        at: tuple[int, ...] = (snapshot.snapshot_id,)
+        if manifest is None or parsed.kind == "root":
+            return None if manifest is None else (manifest, at)
+        row = parsed.parts[1]
+        if not (0 <= row < manifest.entries.num_rows and is_manifest(manifest.entries["content_type"][row].as_py())):
+            return None
+        return self.entries.leaf(manifest, row), (*at, row)
+
+    def _changed_first(self, manifest: Manifest, snapshot: Snapshot) -> Rows:
+        # Problems have no part in it, as the order must not change while more is read.
+        return self.entries.rank(manifest, snapshot, ProblemIndex(()))
+
+
+@dataclass(frozen=True)
+class FoldedRows:
+    """Children of a node: their number, cells, the row of each cell's first one, and what their ids begin with."""
+
+    count: int
+    cells: CellBlock
+    rows: list[int]
+    below: str
 
 
 def _bind(make: Callable[[T], TreeNode], argument: T) -> Callable[[], TreeNode]:

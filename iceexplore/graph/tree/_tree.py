@@ -12,7 +12,7 @@ from iceexplore.graph._travel import snapshot_of
 from iceexplore.graph.tree._labels import Labels, amount
 from iceexplore.graph.tree._nodes import TreeNode
 from iceexplore.graph.tree._shown import Depth, Shown, TreeOptions, shown_nodes
-from iceexplore.graph.tree._source import NodeSource
+from iceexplore.graph.tree._source import FoldedRows, NodeSource
 from iceexplore.render import (
     Mermaid,
     Scene,
@@ -103,6 +103,13 @@ class Tree:
         if node_id not in self._shown.nodes and not self._source.has(node_id):
             raise self._unknown(node_id)
         return self._source.children(node_id, offset, limit, changed_first=changed_first)
+
+    def folded(self, node_id: str, offset: int) -> FoldedRows | None:
+        """Return the children of a root or manifest from ``offset`` on, changed ones first, as cells; None of others.
+
+        The order is that of ``children(changed_first=True)``; no node is built.
+        """
+        return self._source.folded(_id(node_id), whole_number("offset", offset))
 
     def _unknown(self, node_id: str) -> OptionError:
         some = ", ".join(list(self._shown.nodes)[:6])

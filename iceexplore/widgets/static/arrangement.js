@@ -9,6 +9,15 @@
 
 /** Sizes in px: the height of a card, the gaps between cards, and how wide cards are. */
 export const CARD = { height: 40, gapX: 38, gapY: 8, narrowest: 92, widest: 220 };
+/** Sizes in px of the cells that many siblings become: their distance, their size, and how many a line has. */
+export const CELL = { pitch: 18, size: 15, columns: 26 };
+/** The number of siblings up to which all are cards, and about how many of more are. */
+const MOST_SIBLINGS = 30;
+const FEW_CARDS = 12;
+/** The maximum number of changed siblings that are cards. */
+const CHANGED_CARDS = 24;
+/** The marks of nodes that are cards before others. */
+const FIRST_MARKS = ["problem", "added", "removed"];
 /** The distance from one card to the one below it. */
 const STEP = CARD.height + CARD.gapY;
 /** The maximum number of columns of a block. */
@@ -22,6 +31,29 @@ const MOST_COLUMNS_OF_BLOCK = 8;
 function cardWidth({ label, note, marks }) {
   const letters = Math.max(label.length, 0.88 * note.length);
   return Math.min(CARD.widest, 62 + 6.3 * letters + 11 * marks.length);
+}
+
+/**
+ * Return whether a node is damaged, or added or removed by its snapshot.
+ *
+ * @param {TreeNode} node
+ */
+function isChanged({ marks }) {
+  return marks.includes("problem") || (!marks.includes("carried") && FIRST_MARKS.some((mark) => marks.includes(mark)));
+}
+
+/**
+ * Return which of many siblings are cards: the changed ones, some others, and the node that stands for the rest.
+ *
+ * @param {TreeRow[]} run
+ * @returns {Set<TreeRow>}
+ */
+function cardsOf(run) {
+  const changed = run.filter(({ node }) => isChanged(node));
+  const plain = run.filter(({ node }) => !isChanged(node) && node.kind !== "more");
+  const first = changed.slice(0, plain.length ? CHANGED_CARDS : FEW_CARDS);
+  const others = plain.slice(0, Math.max(0, FEW_CARDS - first.length));
+  return new Set([...first, ...others, ...run.filter(({ node }) => node.kind === "more")]);
 }
 
 /**
@@ -73,9 +105,11 @@ export function arrange(nodes, roots, expanded) {
         open: !node.leaf && open.has(id),
         children: [],
         inBlock: false,
+        isCell: false,
         x: 0,
         y: 0,
         width: 0,
+        height: CARD.height,
       };
       byId.set(id, row);
       widths[level] = Math.max(widths[level] ?? CARD.narrowest, cardWidth(node));
@@ -93,8 +127,14 @@ export function arrange(nodes, roots, expanded) {
     row.x = x;
     row.y = y;
     row.width = widths[row.level];
+    const cells = row.node.cells?.kinds.length;
+    if (cells) {
+      // Below its label, a cell for each node that it stands for.
+      row.width = Math.max(row.width, Math.min(cells, CELL.columns) * CELL.pitch + 2 * CARD.gapY);
+      row.height = CARD.height + Math.ceil(cells / CELL.columns) * CELL.pitch + CARD.gapY;
+    }
     width = Math.max(width, x + row.width);
-    height = Math.max(height, y + CARD.height);
+    height = Math.max(height, y + row.height);
   }
 
   /**
@@ -107,6 +147,13 @@ export function arrange(nodes, roots, expanded) {
    */
   function placeChildless(run, parent, top) {
     if (!run.length) return top;
+    if (run.length > MOST_SIBLINGS) return placeMany(run, parent, top);
+    const more = run[run.length - 1];
+    if (run.length > 1 && more.node.cells) {
+      const end = placeChildless(run.slice(0, -1), parent, top);
+      place(more, lefts[more.level], end);
+      return end + more.height + CARD.gapY;
+    }
     const { level } = run[0];
     const columns = Math.min(MOST_COLUMNS_OF_BLOCK, Math.round(Math.sqrt(run.length / 4)));
     const lines = Math.ceil(run.length / columns);
@@ -115,7 +162,7 @@ export function arrange(nodes, roots, expanded) {
       row.inBlock = columns > 1;
       place(row, lefts[level] + Math.floor(i / lines) * columnWidth, top + (i % lines) * STEP);
     });
-    const end = top + lines * STEP;
+    const end = top + Math.max(lines * STEP, ...run.map(({ height }) => height + CARD.gapY));
     if (columns === 1) return end;
     blocks.push({
       parent,
@@ -125,6 +172,38 @@ export function arrange(nodes, roots, expanded) {
       height: end - top - CARD.gapY,
     });
     return end + CARD.gapY;
+  }
+
+  /**
+   * Place many siblings without children: a few cards, and the others as cells.
+   *
+   * @param {TreeRow[]} run
+   * @param {TreeRow | null} parent
+   * @param {number} top
+   * @returns {number} Where the next card may be.
+   */
+  function placeMany(run, parent, top) {
+    const cards = cardsOf(run);
+    const cells = run.filter((row) => !cards.has(row));
+    const left = lefts[run[0].level];
+    let end = placeChildless([...cards].filter(({ node }) => node.kind !== "more"), parent, top) + CARD.gapY;
+    cells.forEach((row, i) => {
+      row.inBlock = row.isCell = true;
+      row.x = left + (i % CELL.columns) * CELL.pitch;
+      row.y = end + Math.floor(i / CELL.columns) * CELL.pitch;
+      row.width = row.height = CELL.size;
+    });
+    if (cells.length) {
+      const size = {
+        width: Math.min(cells.length, CELL.columns) * CELL.pitch - (CELL.pitch - CELL.size),
+        height: Math.ceil(cells.length / CELL.columns) * CELL.pitch - (CELL.pitch - CELL.size),
+      };
+      blocks.push({ parent, x: left, y: end, ...size });
+      width = Math.max(width, left + size.width);
+      height = Math.max(height, end + size.height);
+      end += size.height + 2 * CARD.gapY;
+    }
+    return placeChildless([...cards].filter(({ node }) => node.kind === "more"), parent, end);
   }
 
   /**

@@ -8,12 +8,10 @@
 /** @import { FileColor, FileCells, Model } from "./types.d.ts" */
 
 import { applyColours, changeSelection, clamp, consumeEvent, el, fill, formatCount, plural, selectBox } from "./dom.js";
-import { canvasColours, drawPath, drawText, fitText, inNextFrame, resizeCanvas } from "./painting.js";
+import { canvasColours, drawPath, drawText, fitText, inNextFrame, resizeCanvas, SHADES } from "./painting.js";
 
 /** px: the distance of cells, their size, the space between rows, the least and greatest width of labels. */
 const GRID = { pitch: 13, size: 10.5, gap: 12, line: 15, least: 96, most: 270, left: 10, top: 6 };
-/** The opacity of each shade. */
-const SHADES = [0.14, 0.3, 0.46, 0.62, 0.8, 1];
 /** How long, in ms, new and removed files take to appear and fade. */
 const FADE = 450;
 const ADDED = "1";

@@ -145,6 +145,9 @@ export function drawText(context, text, x, y, colour, font) {
   context.fillText(text, x, y);
 }
 
+/** The opacity of the shades of cells, as in `iceexplore.render.scenes._cells`. */
+export const SHADES = [0.14, 0.3, 0.46, 0.62, 0.8, 1];
+
 /** @type {Map<string, string>} */
 const fitted = new Map();
 

@@ -321,9 +321,10 @@ export function timelineView(model) {
     const { clientWidth } = overview;
     if (!isLong || !clientWidth) return;
     const paper = resizeCanvas(density, clientWidth, BRUSH.height);
-    const changes = new Float64Array(Math.ceil(clientWidth / BRUSH.bar) + 1);
+    const bar = Math.max(BRUSH.bar, Math.floor(clientWidth / all.length));
+    const changes = new Float64Array(Math.ceil(clientWidth / bar) + 1);
     positions.forEach((position, i) => {
-      const at = Math.floor((position * (clientWidth - BRUSH.bar)) / BRUSH.bar);
+      const at = Math.floor((position * (clientWidth - bar)) / bar);
       const [added, removed] = all[i][model.measure];
       if (isMatching[i]) changes[at] = Math.max(changes[at], 1 + added + removed);
     });
@@ -332,7 +333,7 @@ export function timelineView(model) {
     changes.forEach((n, i) => {
       if (!n) return;
       const size = Math.max(2, (BRUSH.height * Math.log1p(n)) / highest);
-      paper.fillRect(BRUSH.bar * i, BRUSH.height - size, BRUSH.bar - 1, size);
+      paper.fillRect(bar * i, BRUSH.height - size, bar - 1, size);
     });
   }
   /** Describe the snapshot under the pointer, or the selected one. */

@@ -4,9 +4,9 @@
  * @module
  */
 
-/** @import { Arrangement, Model, Styles, TreeRow, TreeState, Viewport } from "./types.d.ts" */
+/** @import { Arrangement, Model, Styles, TreeNode, TreeRow, TreeState, Viewport } from "./types.d.ts" */
 
-import { CARD } from "./arrangement.js";
+import { CARD, CELL } from "./arrangement.js";
 import { clamp, el, listen, timer } from "./dom.js";
 import { gestures } from "./gestures.js";
 import { canvasColours, contextOf, inNextFrame, resizeCanvas } from "./painting.js";
@@ -39,15 +39,28 @@ const MOST_SAVED = 12000;
  */
 
 /**
+ * Return the id of the node, or of the first of some nodes, that a cell of a card stands for.
+ *
+ * @param {TreeNode} node
+ * @param {number} at
+ */
+export function cellId({ cells }, at) {
+  if (!cells) return "";
+  const { names, kinds, below, rows } = cells;
+  return `${names[Number(kinds[at])].endsWith("-manifest") ? "manifest" : "file"}:${below}:${rows[at]}`;
+}
+
+/**
  * Return the parts of a view that shows the picture of a forest.
  *
  * @param {Model} model
  * @param {object} options
  * @param {Styles} options.styles
  * @param {(row: TreeRow) => void} options.onSelect A card was clicked.
+ * @param {(id: string) => void} options.onCell A cell of a card was clicked, which stands for this node.
  * @param {(row: TreeRow) => void} options.onToggle A card was double-clicked, or its sign for unfolding was clicked.
  */
-export function treeCanvas(model, { styles, onSelect, onToggle }) {
+export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
   const canvas = el("canvas.canvas", { ariaHidden: true });
   // The overview: all cards, and a frame around those that are in view.
   const overview = el("canvas");
@@ -165,7 +178,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle }) {
       x: row.x * scale + x,
       y: row.y * scale + y,
       width: row.width * scale,
-      height: CARD.height * scale,
+      height: row.height * scale,
       scale,
     };
   }
@@ -219,16 +232,28 @@ export function treeCanvas(model, { styles, onSelect, onToggle }) {
     const x = (offsetX - view.x) / view.scale;
     const y = (offsetY - view.y) / view.scale;
     return arrangement.rows.find((row) => {
-      const right = row.x + row.width + (row.node.leaf ? 0 : TWISTY_BEYOND);
-      return x >= row.x && x <= right && y >= row.y && y <= row.y + CARD.height;
+      const right = row.x + row.width + (row.node.leaf || row.isCell ? 0 : TWISTY_BEYOND);
+      return x >= row.x && x <= right && y >= row.y && y <= row.y + row.height;
     });
+  }
+  /**
+   * Return the index of the cell, in a card that has cells, under the pointer; -1 if there is none.
+   *
+   * @param {TreeRow} row
+   * @param {MouseEvent} event
+   */
+  function cellIn({ node, x, y }, { offsetX, offsetY }) {
+    const column = Math.floor(((offsetX - view.x) / view.scale - x - CARD.gapY) / CELL.pitch);
+    const line = Math.floor(((offsetY - view.y) / view.scale - y - CARD.height) / CELL.pitch);
+    const at = line * CELL.columns + column;
+    return line >= 0 && column >= 0 && column < CELL.columns && at < (node.cells?.kinds.length ?? 0) ? at : -1;
   }
   /**
    * @param {TreeRow} row
    * @param {MouseEvent} event
    */
   function isOnTwisty(row, { offsetX }) {
-    if (row.node.leaf || view.scale < ICONS_SCALE) return false;
+    if (row.node.leaf || row.isCell || view.scale < ICONS_SCALE) return false;
     return (offsetX - view.x) / view.scale > row.x + row.width - TWISTY_INSIDE;
   }
 
@@ -267,14 +292,14 @@ export function treeCanvas(model, { styles, onSelect, onToggle }) {
     overview.height = Math.max(28, arrangement.height * small + 2 * border);
     const context = contextOf(overview);
     let last = { x: 0, y: 0, tone: "" };
-    for (const { node, x, y, width } of arrangement.rows) {
+    for (const { node, x, y, width, height } of arrangement.rows) {
       const tone = cards.toneOf(node);
       // The card above has the same look and covers it.
       if (tone === last.tone && x === last.x && y >= last.y && (y - last.y) * small < 0.5) continue;
       last = { x, y, tone };
       context.fillStyle = tone;
       const cardWidth = Math.max(1, width * small);
-      const cardHeight = Math.max(1, (CARD.height - 8) * small);
+      const cardHeight = Math.max(1, (height - 8) * small);
       context.fillRect(border + x * small, border + y * small, cardWidth, cardHeight);
     }
   }
@@ -319,7 +344,9 @@ export function treeCanvas(model, { styles, onSelect, onToggle }) {
     tap(event) {
       const row = rowAt(event);
       if (!row) return;
+      const cell = cellIn(row, event);
       if (isOnTwisty(row, event)) onToggle(row);
+      else if (cell >= 0) onCell(cellId(row.node, cell));
       else onSelect(row);
     },
   });

@@ -4,10 +4,10 @@
  * @module
  */
 
-/** @import { Arrangement, Colours, Styles, TreeNode, TreeRow, TreeState, Viewport } from "./types.d.ts" */
+/** @import { Arrangement, Colours, FoldedCells, Styles, TreeNode, TreeRow, TreeState, Viewport } from "./types.d.ts" */
 
-import { CARD } from "./arrangement.js";
-import { contextOf, drawPath, drawText, fitText } from "./painting.js";
+import { CARD, CELL } from "./arrangement.js";
+import { contextOf, drawPath, drawText, fitText, SHADES } from "./painting.js";
 
 /** The minimum scale at which cards have text. */
 export const WORDS_SCALE = 0.35;
@@ -77,9 +77,9 @@ export function cardPainter(colours, styles) {
     const bottom = (height - y) / scale;
     const left = -x / scale;
     const right = (width - x) / scale;
-    /** @param {{ x: number, y: number, width: number, height?: number }} box */
+    /** @param {{ x: number, y: number, width: number, height: number }} box */
     const isOutside = (box) => {
-      const boxBottom = box.y + (box.height ?? CARD.height);
+      const boxBottom = box.y + box.height;
       return box.x > right || box.x + box.width + TWISTY_REACH < left || box.y > bottom || boxBottom < top;
     };
 
@@ -103,7 +103,10 @@ export function cardPainter(colours, styles) {
     };
     drawPath(context, edgesAndFrames, { stroke: colours.line, width: Math.max(1, 0.6 / scale) });
 
-    const visible = arrangement.rows.filter((row) => !isOutside(row));
+    const inView = arrangement.rows.filter((row) => !isOutside(row));
+    const visible = inView.filter(({ isCell }) => !isCell);
+    cells(context, inView.filter(({ isCell }) => isCell), state);
+    if (scale < ICONS_SCALE) { for (const row of visible) if (row.node.cells) folded(context, row); }
     if (scale < ICONS_SCALE) {
       dots(context, visible, scale, arrangement, state);
     } else {
@@ -137,6 +140,72 @@ export function cardPainter(colours, styles) {
   }
 
   /**
+   * Draw squares that look alike as one path.
+   *
+   * @param {CanvasRenderingContext2D} context
+   * @param {Iterable<{ x: number, y: number, tone: string, shade: number, change: string }>} squares
+   */
+  function drawSquares(context, squares) {
+    const groups = Map.groupBy(squares, ({ tone, shade, change }) => `${tone} ${shade} ${change}`);
+    for (const some of groups.values()) {
+      const [{ tone, shade, change }] = some;
+      const path = () => {
+        for (const { x, y } of some) context.rect(x, y, CELL.size, CELL.size);
+      };
+      const mark = change && colours.tint(`mark:${change}`);
+      if (change !== "removed") drawPath(context, path, { fill: tone, alpha: SHADES[shade] });
+      drawPath(context, path, { stroke: mark || tone, width: mark ? 2.5 : 0.8 });
+      if (change !== "removed") continue;
+      const crosses = () => {
+        for (const { x, y } of some) {
+          context.moveTo(x, y);
+          context.lineTo(x + CELL.size, y + CELL.size);
+        }
+      };
+      drawPath(context, crosses, { stroke: mark, width: 1.5 });
+    }
+  }
+  /**
+   * Draw the nodes that are cells.
+   *
+   * @param {CanvasRenderingContext2D} context
+   * @param {TreeRow[]} rows
+   * @param {TreeState} state
+   */
+  function cells(context, rows, { selected, hovered, focus, hits }) {
+    drawSquares(
+      context,
+      rows.map(({ node, x, y }) => {
+        const mark = node.marks.includes("carried") ? "" : mainMark(node) ?? "";
+        const isPruned = node.marks.includes("pruned");
+        return { x, y, tone: isPruned ? colours.muted : colours.tint(node.kind), shade: node.shade ?? 2, change: mark };
+      }),
+    );
+    for (const { id, x, y } of rows) {
+      if (![selected, hovered, focus].includes(id) && !hits.has(id)) continue;
+      const frame = () => context.rect(x - 3, y - 3, CELL.size + 6, CELL.size + 6);
+      drawPath(context, frame, { stroke: colours.accent, width: id === selected ? 3 : 2 });
+    }
+  }
+  /**
+   * Draw the cells of a card that stands for many nodes.
+   *
+   * @param {CanvasRenderingContext2D} context
+   * @param {TreeRow} row
+   */
+  function folded(context, { node, x, y }) {
+    const { names, kinds, shades, changes } = /** @type {FoldedCells} */ (node.cells);
+    const squares = Array.from(kinds, (kind, i) => ({
+      x: x + CARD.gapY + (i % CELL.columns) * CELL.pitch,
+      y: y + CARD.height + Math.floor(i / CELL.columns) * CELL.pitch,
+      tone: colours.tint(names[Number(kind)]),
+      shade: Number(shades[i]),
+      change: ["", "added", "removed"][Number(changes[i])],
+    }));
+    drawSquares(context, squares);
+  }
+
+  /**
    * @param {CanvasRenderingContext2D} context
    * @param {TreeRow[]} visible
    * @param {number} scale
@@ -149,12 +218,14 @@ export function cardPainter(colours, styles) {
     context.globalAlpha = 0.75;
     for (const [colour, rows] of Map.groupBy(visible, ({ node }) => toneOf(node))) {
       context.fillStyle = colour;
-      for (const { x, y, width } of rows) context.fillRect(x, y, width, Math.max(least, CARD.height - 10));
+      for (const { x, y, width, node } of rows) {
+        if (!node.cells) context.fillRect(x, y, width, Math.max(least, CARD.height - 10));
+      }
     }
     const emphasized = arrangement.rows.filter(({ id }) => id === state.selected || state.hits.has(id));
     const frames = () => {
-      for (const { x, y, width } of emphasized) {
-        context.rect(x - least, y - least, width + 2 * least, CARD.height + 2 * least);
+      for (const { x, y, width, height } of emphasized) {
+        context.rect(x - least, y - least, width + 2 * least, height + 2 * least);
       }
     };
     drawPath(context, frames, { stroke: colours.accent, width: 2 / scale });
@@ -167,8 +238,7 @@ export function cardPainter(colours, styles) {
    * @param {TreeState} state
    */
   function card(context, row, scale, { selected, hovered, focus, hits }) {
-    const { id, node, x, y, width } = row;
-    const { height } = CARD;
+    const { id, node, x, y, width, height } = row;
     const marks = node.marks ?? [];
     const isPruned = marks.includes("pruned");
     const isDim = isPruned || (marks.includes("carried") && !marks.includes("problem"));
@@ -187,6 +257,7 @@ export function cardPainter(colours, styles) {
       width: isSelected ? 2 : 1,
       dash: marks.includes("removed") || isMore || isPruned ? [4, 3] : [],
     });
+    if (node.cells) folded(context, row);
     if (hits.has(id)) {
       drawPath(context, () => context.rect(x + 8, y + height - 3, width - 16, 3), { fill: colours.accent });
     }

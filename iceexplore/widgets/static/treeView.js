@@ -131,6 +131,7 @@ export function treeView(model, options = {}) {
       rows.focus(row.id);
       toggle(row);
     },
+    onCell: go,
   });
   const zoomIn = () => picture.zoom(ZOOM_STEP);
   const zoomOut = () => picture.zoom(1 / ZOOM_STEP);

@@ -215,6 +215,21 @@ export interface TreeNode {
   children: string[] | null;
   /** Why a scan skips it. */
   reason?: string;
+  /** Of a node with a size, how strong its cell is, from 0 to 5. */
+  shade?: number;
+  /** Of a node that stands for many others, a cell for each or for some together. */
+  cells?: FoldedCells;
+}
+
+/** Of strings, each character is of one cell. */
+export interface FoldedCells {
+  names: string[];
+  kinds: string;
+  shades: string;
+  changes: string;
+  /** The id of a cell's node is its kind, what it is below, and its row. */
+  below: string;
+  rows: number[];
 }
 export type Nodes = Record<string, TreeNode>;
 
@@ -243,9 +258,12 @@ export interface TreeRow {
   children: TreeRow[];
   /** Whether its card is in a block of several columns. */
   inBlock: boolean;
+  /** Whether it is a small square, as it is one of many siblings. */
+  isCell: boolean;
   x: number;
   y: number;
   width: number;
+  height: number;
 }
 
 /** A frame around the cards of many leaves. */

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from iceexplore.graph import TableState, Tree, TreeNode, build_tree
-from iceexplore.render import Scene
+from iceexplore.graph import FoldedRows, TableState, Tree, TreeNode, build_tree
+from iceexplore.render import Scene, size_shade
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
 from iceexplore.widgets.core._ids import snapshot_of_node
 from iceexplore.widgets.tree._compare import Comparison
@@ -214,8 +214,9 @@ class Forest:
         more = None
         if len(children) > limit:
             pinned = sum(self.parent(p, view) == node.id for p in view.pins)
-            total = 0 if node.child_count is None else node.child_count - limit - pinned
-            more = _more(node.id, f"+{total:,} more" if total > 0 else "more …")
+            folded = self.tree.folded(node.id, limit)
+            rest = folded.count if folded else (node.child_count or 0) - limit
+            more = _more(node.id, f"+{rest - pinned:,} more" if rest > pinned else "more …", folded)
             children = children[:limit]
         if comparison is not None and node.id.startswith("manifest:"):
             children = comparison.marked(children)
@@ -265,9 +266,18 @@ def first_expanded(snapshot_id: int | None) -> list[str]:
     return ["table", "metadata", *deeper]
 
 
-def _more(parent: str, label: str) -> dict[str, Any]:
+def _more(parent: str, label: str, folded: FoldedRows | None = None) -> dict[str, Any]:
+    """Return a node that stands for the children that are not shown; with a cell for each, or for some together."""
     node = {"id": f"more:{parent}", "kind": "more", "label": label, "note": "", "marks": []}
-    return {**node, "tooltip": None, "leaf": True, "children": None}
+    made = {**node, "tooltip": None, "leaf": True, "children": None}
+    return made if folded is None else {**made, "cells": _cells(folded)}
+
+
+def _cells(folded: FoldedRows) -> dict[str, Any]:
+    """Return cells for the browser: a digit each as text."""
+    block = folded.cells
+    texts = {name: "".join(map(str, getattr(block, name))) for name in ("kinds", "shades", "changes")}
+    return {**texts, "names": list(block.names), "rows": folded.rows, "below": folded.below}
 
 
 _UUID = re.compile(r"([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -282,7 +292,9 @@ def short(label: str) -> str:
 def sent(node: TreeNode, children: list[str] | None) -> dict[str, Any]:
     """Return the data of a node for the browser, kept small, as a tree may show thousands."""
     lines = [node.location or node.label, *node.lines]
+    shade = {} if node.size is None else {"shade": size_shade(node.size)}
     return {
+        **shade,
         "kind": node.kind,
         "label": signs(short(node.label)),
         "note": signs(" · ".join([*([node.badge] if node.badge else []), *node.lines[:1]])[:160]),
