@@ -50,7 +50,7 @@ class Views:
         return ix.open_view(name, catalog=self.catalog)
 
 
-#: What Spark is told to write, in this order; each view is tested by its name.
+#: The statements that Spark runs, in this order; each view is tested by its name.
 STATEMENTS = [
     "CREATE NAMESPACE jdbc.db",
     "CREATE NAMESPACE jdbc.other",

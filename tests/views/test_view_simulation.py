@@ -159,6 +159,9 @@ def test_a_view_with_damage(tmp_path: Path) -> None:
         v = ix.open_view(write_view(tmp_path / says.replace(" ", ""), view(**changes)))
         with pytest.raises(ix.FormatError, match=rf"no commit can be made on this metadata: .*{says}"):
             v.simulate()
+    late = view([version(1, **{"timestamp-ms": 2**63 - 1})])
+    with pytest.raises(ix.FormatError, match="no later time can be stored"):
+        ix.open_view(write_view(tmp_path / "late", late)).simulate().rollback(1)
     largest = view([version(2**31 - 1)])
     with pytest.raises(ix.FormatError, match="the largest id"):
         ix.open_view(write_view(tmp_path / "largest", largest)).simulate().replace("SELECT day, trips FROM o")
@@ -246,6 +249,8 @@ def test_unknown_keys_and_representations_are_kept(tmp_path: Path) -> None:
         ({"location": " / "}, "location="),
         ({"location": "\ud800"}, "lone surrogate"),
         ({"timestamp": "yesterday"}, "yesterday"),
+        ({"timestamp": -1}, "give a time from 1970 on"),
+        ({"timestamp": 2**63}, r"below 2\^63"),
     ],
 )  # fmt: skip
 def test_arguments(changes: dict[str, Any], says: str) -> None:
@@ -260,6 +265,7 @@ def test_arguments_of_operations() -> None:
         (lambda: s.replace("SELECT * FROM u", dialect="spark"), r"cannot be known from its text: give schema="),
         (lambda: s.replace("SELECT day, n FROM u", dialect="spark"), r"returns 2 columns \(day, n\), but the view has"),
         (lambda: s.replace(SQL, dialect="spark", timestamp="2025-01-01"), "is before the view's last change"),
+        (lambda: s.rollback(1, timestamp=2**63), r"below 2\^63"),
         (lambda: s.set_properties({"a": "1"}, remove=["a"]), "both set and removed"),
         (lambda: s.set_properties(cast(Any, ["a"])), "properties is of type list"),
         (lambda: s.set_properties(remove=cast(Any, [5])), "remove: 5 is not a string"),

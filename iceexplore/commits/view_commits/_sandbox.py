@@ -28,6 +28,7 @@ from iceexplore.commits.view_commits._early_draft import adopted_form
 from iceexplore.commits.view_commits._query import ViewQuery
 from iceexplore.errors import (
     CommitConflictError,
+    FormatError,
     IceexploreError,
     OptionError,
     RuleError,
@@ -47,6 +48,8 @@ _RETRIES = 4
 #: 2026-01-01, UTC; fixed, so that a new simulated view with a seed is identical each time.
 _CREATED_MS = 1_767_225_600_000
 _NOTE = "A simulation: "
+#: The largest value of Iceberg's ``long``.
+_LONG_MAX = 2**63 - 1
 _GZIPPED = re.compile(r"\.gz\.metadata\.json$|\.metadata\.json\.gz$")
 _CODEC = "write.metadata.compression-codec"
 
@@ -167,7 +170,9 @@ class ViewSandbox:
     def published(self) -> tuple[str, ...]:
         """Return the locations of the view's metadata files since the simulation began, in their order."""
         with self.shared.lock:
-            return (self.shared.start, *(record.metadata_location for record in self.records))
+            locations = [record.metadata_location for record in self.records]
+        # Writers in several threads record their commits in another order than they publish them.
+        return (self.shared.start, *sorted(locations, key=lambda one: parse_version(one) or 0))
 
     def close(self) -> None:
         """Remove the overlay's folder if it is temporary, for all that share it."""
@@ -193,7 +198,7 @@ class ViewSandbox:
         RuleError, OptionError, SnapshotNotFoundError
             The change is refused; or the time is before the view's last change.
         """
-        given = None if timestamp is None else to_ms(timestamp)
+        given = None if timestamp is None else _given_time(timestamp)
         with self._lock:
             number, names = self.shared.begin()
             view_uuid = str(uuid.UUID(int=names.getrandbits(128), version=4))
@@ -237,6 +242,8 @@ class ViewSandbox:
 
     def _time(self, metadata: ViewMetadata, given: int | None) -> int:
         last = last_time_of(metadata)
+        if last >= _LONG_MAX:
+            raise FormatError(f"the view's last change is at {last}: no later time can be stored", code="view-invalid")
         if given is None:
             return self.shared.time_after(last)
         if given < last:
@@ -293,6 +300,14 @@ class ViewSandbox:
         )
 
 
+def _given_time(timestamp: object) -> int:
+    """Return a time in milliseconds that metadata can store."""
+    found = to_ms(timestamp)
+    if not 0 <= found <= _LONG_MAX:
+        raise OptionError(f"timestamp={timestamp!r}: give a time from 1970 on, in milliseconds below 2^63")
+    return found
+
+
 def _conflict(error: IceexploreError, known: ViewState) -> CommitConflictError:
     """Return the error for an operation that was possible on this writer's state, but is not on the newest one."""
     rule = error.rule if isinstance(error, RuleError) else "view-unchanged"
@@ -345,7 +360,7 @@ def new_view_state(
     shared = Shared(Pointer(location), location, None if seed is None else f"{seed}/new", None)
     _, names = shared.begin()
     if timestamp is not None:
-        created = to_ms(timestamp)
+        created = _given_time(timestamp)
     else:
         created = _CREATED_MS if seed is not None else shared.time_after(0)
     document = new_view_document(
