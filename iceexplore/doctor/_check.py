@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from iceexplore.commits import Sandbox
@@ -20,7 +21,7 @@ from iceexplore.doctor.checks._leaves import check_leaves
 from iceexplore.doctor.checks._roots import check_roots
 from iceexplore.doctor.checks._rules import check_v4_rules
 from iceexplore.doctor.checks._sketches import check_sketches
-from iceexplore.doctor.examination._examination import Examination, Level
+from iceexplore.doctor.examination._examination import Examination, Level, release_memory
 from iceexplore.doctor.health._health import check_health
 from iceexplore.doctor.model._finding import Finding, rank
 from iceexplore.doctor.repair._plan import RepairPlan, plan_repair
@@ -28,7 +29,7 @@ from iceexplore.doctor.report._report import Report
 from iceexplore.errors import PROBLEM_KINDS, IceexploreError, OptionError, Problem, nearest
 from iceexplore.graph import TableState, resolve_state
 from iceexplore.metadata import Snapshot
-from iceexplore.storage import canonical, result_of
+from iceexplore.storage import CACHE, canonical, result_of
 
 __all__ = ["check_options", "examine", "examine_in_steps"]
 
@@ -44,6 +45,10 @@ _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
     ("referenced files exist", check_existence),
     ("health", check_health),
 )
+#: The number of entries from which the decoded manifests do not fit into the cache, and the limit of the cache then:
+#: checks pass over all manifests in turn, so each would be dropped before it is used again.
+_MANY_ENTRIES = 500_000
+_PASSING = 32 << 20
 #: Names of groups of codes, which ``only`` and ``skip`` also accept.
 GROUPS: dict[str, frozenset[str]] = {
     "health": frozenset(code for code, kind in PROBLEM_KINDS.items() if kind.health),
@@ -109,15 +114,38 @@ def examine_in_steps(
     SnapshotNotFoundError
         The table lacks one of the snapshots.
     """
+    check_options(level, only, skip)
+    examination = Examination.of(state, _chosen(state, snapshots), level)
+    with CACHE.lowered(_PASSING) if _is_large(examination) else nullcontext():
+        return (yield from _examined(examination, verify, snapshots, only, skip, baseline, show))
+
+
+def _is_large(examination: Examination) -> bool:
+    try:
+        return examination.entry_count > _MANY_ENTRIES
+    except IceexploreError:  # reported by the checks
+        return False
+
+
+def _examined(
+    examination: Examination,
+    verify: Verify | None,
+    snapshots: object,
+    only: Iterable[str] | None,
+    skip: Iterable[str],
+    baseline: Report | Iterable[Finding] | None,
+    show: Callable[[Sandbox], Any],
+) -> Generator[str, None, Report]:
+    state, level = examination.state, examination.level
     wanted, unwanted = check_options(level, only, skip)
     start = time.perf_counter()
-    examination = Examination.of(state, _chosen(state, snapshots), level)
     for number, (name, check) in enumerate(_CHECKS, 1):
         yield f"Check {number} of {len(_CHECKS)}: {name} …"
         try:
             check(examination)
         except IceexploreError as error:
             examination.cannot_know(name, str(error))
+        release_memory()
     if level != "metadata":
         assert verify is not None
         yield from check_files(examination, verify)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 __all__ = ["CACHE", "Cache"]
@@ -29,6 +30,7 @@ class Cache:
 
     def __init__(self, max_bytes: int) -> None:
         self._max = max_bytes
+        self._lowered: list[int] = []
         self._bytes = 0
         self._lock = threading.Lock()
         self._items: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
@@ -49,6 +51,21 @@ class Cache:
         with self._lock:
             self._max = value
             self._shrink()
+
+    @contextmanager
+    def lowered(self, max_bytes: int) -> Iterator[None]:
+        """Lower the limit while the block runs, for work that passes over more values than the cache holds.
+
+        Of several such blocks at the same time, the lowest limit counts.
+        """
+        with self._lock:
+            self._lowered.append(max_bytes)
+            self._shrink()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._lowered.remove(max_bytes)
 
     def get_or_load(self, key: tuple[Any, ...], load: Callable[[], T], size: Callable[[T], int]) -> T:
         """Return the value under ``key``; load it if it is not cached.
@@ -90,7 +107,8 @@ class Cache:
             self._bytes = 0
 
     def _shrink(self) -> None:
-        while self._bytes > self._max and self._items:
+        most = min([self._max, *self._lowered])
+        while self._bytes > most and self._items:
             _, (_, weight) = self._items.popitem(last=False)
             self._bytes -= weight
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import iceexplore as ix
 from iceexplore.doctor import Finding, Report
 from iceexplore.doctor.repair._document_repairs import step_of
 from iceexplore.doctor.repair._registry import REPAIRS, Repair, _repair
+from iceexplore.storage import Cache
 from tests.doctor.damages import Record, edit_manifest, file_paths, healthy, local, records
 
 #: The number of data files, and of places of each fault.
@@ -109,3 +111,23 @@ def test_a_step_without_effect_is_taken_once_and_named(tmp_path: Path, monkeypat
     assert left.reason.startswith("The repair “Look at the files” changes nothing about it. ")
     assert not plan.is_complete
     assert plan.to_dict()["steps"][0]["effective"] is False
+
+
+def test_a_large_table_passes_through_a_smaller_cache(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[int] = []
+    lowered = Cache.lowered
+
+    def spy(cache: Cache, most: int) -> AbstractContextManager[None]:
+        limits.append(most)
+        return lowered(cache, most)
+
+    monkeypatch.setattr(Cache, "lowered", spy)
+    expected = [(f.code, f.where) for f in ix.open(table).check()]
+    assert limits == []
+    monkeypatch.setattr("iceexplore.doctor._check._MANY_ENTRIES", 2 * FILES - 1)  # data files and vectors
+    assert [(f.code, f.where) for f in ix.open(table).check()] == expected
+    assert len(limits) == 1
+    limits.clear()
+    monkeypatch.setattr("iceexplore.doctor._check._MANY_ENTRIES", 2 * FILES)
+    ix.open(table).check(snapshots="all")  # snapshots share their manifests
+    assert limits == []

@@ -650,3 +650,21 @@ def test_malformed_header_keys_are_tolerated(table: Any, make: Any, value: str) 
     assert len(only_leaf(reader)) == 1
     keys = ["partition-spec", "schema-id", "partition-spec-id", "content"]
     assert [(p.field, p.severity) for p in reader.problems] == [(key, "warning") for key in keys]
+
+
+def test_files_with_equal_headers_share_them_and_count_their_memory(table: Any, make: Any) -> None:
+    names = ("a.avro", "b.avro")
+    table.snapshot(*(make("listed")(table.manifest(name, [make("entry")(i)])) for i, name in enumerate(names)))
+    reader = table.reader()
+    root = reader.root(current(reader))
+    CACHE.clear()
+    before = CACHE.bytes
+    one, other = (
+        _source.Source(reader.storage, root.entries["location"][row].as_py(), kind="manifest").parts(_source.PARTS)
+        for row in range(2)
+    )
+    assert one["entries"].head.reader_schema is other["entries"].head.reader_schema
+    assert one["entries"].head.header.schema is other["entries"].head.header.schema
+    assert one["entries"].table["location"] != other["entries"].table["location"]
+    # one entry of a few hundred bytes takes some tens of kilobytes, most of it for the objects of its arrays
+    assert 20_000 < (CACHE.bytes - before) / 2 < 150_000

@@ -96,3 +96,22 @@ def test_read_log() -> None:
     assert "3 reads, 100 bytes" in repr(log)
     log.clear()
     assert len(log) == 0 and list(log.to_pandas().columns) == list(frame.columns)
+
+
+def test_a_lowered_limit_counts_only_in_its_block() -> None:
+    cache = Cache(100)
+    for number in range(10):
+        cache.get_or_load((number,), lambda: "value", lambda _: 10)
+    with cache.lowered(50):
+        assert cache.bytes == 50
+        with cache.lowered(20), cache.lowered(80):
+            assert cache.bytes == 20
+            cache.get_or_load(("new",), lambda: "value", lambda _: 10)
+            assert (cache.bytes, ("new",) in cache) == (20, True)
+        assert cache.max_bytes == 100
+    with pytest.raises(KeyError), cache.lowered(0):
+        raise KeyError
+    assert cache.bytes == 0
+    for number in range(10):
+        cache.get_or_load((number,), lambda: "value", lambda _: 10)
+    assert cache.bytes == 100

@@ -24,6 +24,8 @@ __all__ = ["check_existence", "missing_rows"]
 _MOST_LOOKED_UP = 200
 #: From this number of files on, a local folder is listed instead of looking up each file.
 _MANY = 20
+#: The number of locations that are held as Python objects at a time.
+_AT_ONCE = 1 << 16
 _CHECK = "data and delete files exist"
 
 
@@ -61,49 +63,83 @@ def _missing(examination: Examination, names: AnyArray) -> npt.NDArray[np.int64]
     """Return the indices of locations without a file; None if that cannot be determined at this level."""
     storage = examination.state.storage
     unique = pc.unique(names)
-    reals: dict[str, str] = {}
-    outside: list[str] = []
-    refused: Problem | None = None
-    for name in build.to_pylist(unique):
-        try:
-            reals[name] = storage.resolve(name)
-        except OutsideRootsError as error:
-            refused = refused or Problems().add_error(error, name)
-            outside.append(name)
-        except IceexploreError:
-            continue  # the location is invalid: reported when the manifest is read
+    reals, outside, refused = _resolved(examination, unique)
     if refused is not None:
         _report_outside(examination, outside, refused)
     if is_local(storage.folder):
         try:
-            there = {e.real for e in storage.entries(storage.folder, recursive=True, details=False) if not e.is_folder}
+            entries = storage.entries(storage.folder, recursive=True, details=False)
         except IceexploreError as error:
             examination.cannot_know(_CHECK, str(error))
             return None
-        there |= _elsewhere(examination, [real for real in reals.values() if real not in there])
-        gone = [name for name, real in reals.items() if real not in there and _lacks(examination, name)]
-    elif len(reals) <= _MOST_LOOKED_UP:
-        gone = [name for name in reals if _lacks(examination, name)]
+        there = build.array((_bytes(e.real) for e in entries if not e.is_folder), pa.binary())
+        del entries  # a million objects
+        absent = _absent(reals, there)
+        elsewhere = _elsewhere(examination, [_text(real) for real in build.to_pylist(reals.take(absent))])
+        absent = absent.filter(pc.invert(pc.is_in(reals.take(absent), value_set=elsewhere)))
+        gone = [name for name in build.to_pylist(unique.take(absent)) if _lacks(examination, name)]
+    elif (known := len(reals) - reals.null_count) <= _MOST_LOOKED_UP:
+        gone = [name for name in build.to_pylist(unique.filter(reals.is_valid())) if _lacks(examination, name)]
     else:
-        text = f"{len(reals):,} files in a remote store are not looked up at level 'metadata'; use level='files'"
+        text = f"{known:,} files in a remote store are not looked up at level 'metadata'; use level='files'"
         examination.cannot_know(_CHECK, text)
         return None
     mask = np.asarray(pc.is_in(names, pa.array(gone, pa.string())))
     return np.flatnonzero(mask)
 
 
-def _elsewhere(examination: Examination, reals: list[str]) -> set[str]:
+def _resolved(examination: Examination, unique: AnyArray) -> tuple[AnyArray, list[str], Problem | None]:
+    """Return where files are, as bytes, null if unknown; the locations outside the roots, and the problem of the first.
+
+    Only a part of the locations, of which there may be millions, is held as Python objects at a time.
+    """
+    storage = examination.state.storage
+    parts: list[AnyArray] = []
+    outside: list[str] = []
+    refused: Problem | None = None
+    for start in range(0, max(1, len(unique)), _AT_ONCE):
+        found: list[bytes | None] = []
+        for name in build.to_pylist(unique.slice(start, _AT_ONCE)):
+            real = None
+            try:
+                real = _bytes(storage.resolve(name))
+            except OutsideRootsError as error:
+                refused = refused or Problems().add_error(error, name)
+                outside.append(name)
+            except IceexploreError:
+                pass  # the location is invalid: reported when the manifest is read
+            found.append(real)
+        parts.append(pa.array(found, pa.binary()))
+    return pa.concat_arrays(parts), outside, refused
+
+
+def _bytes(place: str) -> bytes:
+    """Return a path as bytes, because names of files may not be valid text."""
+    return place.encode("utf-8", "surrogatepass")
+
+
+def _text(place: bytes) -> str:
+    return place.decode("utf-8", "surrogatepass")
+
+
+def _absent(reals: AnyArray, there: AnyArray) -> AnyArray:
+    """Return the indices of the known places that are not in a listing."""
+    absent = pc.and_(reals.is_valid(), pc.invert(pc.is_in(reals, value_set=there)))
+    return build.array(np.flatnonzero(np.asarray(absent)))
+
+
+def _elsewhere(examination: Examination, reals: list[str]) -> AnyArray:
     """Return all files in the foreign folders that hold many of these: listing is faster than looking up each one."""
     storage = examination.state.storage
-    found: set[str] = set()
+    found: set[bytes] = set()
     for folder, count in Counter(real.rpartition("/")[0] for real in reals).items():
         if count < _MANY:
             continue
         try:
-            found |= {e.real for e in storage.entries(folder, details=False) if not e.is_folder}
+            found |= {_bytes(e.real) for e in storage.entries(folder, details=False) if not e.is_folder}
         except IceexploreError:
             continue  # its files are looked up one by one
-    return found
+    return pa.array(sorted(found), pa.binary())
 
 
 def _report_outside(examination: Examination, outside: list[str], refused: Problem) -> None:

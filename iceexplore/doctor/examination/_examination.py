@@ -22,7 +22,16 @@ from iceexplore.manifests import ContentType, Manifest, ManifestReader, live, wh
 from iceexplore.metadata import Snapshot, in_order
 from iceexplore.storage import canonical
 
-__all__ = ["ColumnBounds", "Examination", "LeafPlace", "Level", "LiveFiles", "engine_of", "since_snapshot"]
+__all__ = [
+    "ColumnBounds",
+    "Examination",
+    "LeafPlace",
+    "Level",
+    "LiveFiles",
+    "engine_of",
+    "release_memory",
+    "since_snapshot",
+]
 
 Level = Literal["metadata", "files", "rows"]
 
@@ -216,6 +225,18 @@ class Examination:
         """The manifest list or root manifest of each snapshot, by snapshot id; damaged ones have no entries."""
         return {s.snapshot_id: self.state.reader.root(s) for s in self.snapshots}
 
+    @property
+    def entry_count(self) -> int:
+        """The number of entries in all examined manifests, as their roots state it; unknown counts are left out."""
+        rows = [(root.entries["location"], whole(root.entries["manifest_stats"])) for root in self.roots.values()]
+        if not rows:
+            return 0
+        names = pa.concat_arrays([whole(location) for location, _ in rows])
+        parts = [pc.struct_field(stats, f"{kind}_files_count") for _, stats in rows for kind in ("added", "existing")]
+        counts = pa.concat_arrays(parts[0::2]), pa.concat_arrays(parts[1::2])
+        first = np.unique(np.asarray(names.dictionary_encode().indices.fill_null(-1)), return_index=True)[1]
+        return sum(int(np.asarray(pc.fill_null(some, 0), np.int64)[first].clip(0, 1 << 40).sum()) for some in counts)
+
     @cached_property
     def leaf_places(self) -> tuple[LeafPlace, ...]:
         """The leaf manifests that any root lists as live, with the snapshots that list them.
@@ -264,8 +285,12 @@ class Examination:
             leaves.append((leaf.location, snapshots))
         if not tables:
             return LiveFiles(_no_entries(), ())
-        entries = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-        return LiveFiles(entries, tuple(leaves), frozenset(lost))
+        columns = {}
+        for name in tables[0].column_names:  # one by one, so that never all columns are in memory twice
+            column = pa.concat_tables([table.select([name]) for table in tables], promote_options="permissive")
+            columns[name] = column.column(0).combine_chunks()
+            tables = [table.drop_columns([name]) for table in tables]
+        return LiveFiles(pa.table(columns), tuple(leaves), frozenset(lost))
 
     def live_data(self) -> npt.NDArray[np.int64]:
         """Return the rows of `files` that are live data files."""
@@ -346,12 +371,18 @@ def engine_of(snapshot: Snapshot) -> str | None:
     return None if name is None else f"{name} {version}" if version else name
 
 
+def release_memory() -> None:
+    """Return memory that Arrow has freed and keeps for later to the system: after a large table, that is most of it."""
+    pa.default_memory_pool().release_unused()
+
+
 def attempt(examination: Examination, check: str, run: Callable[[Examination], object]) -> None:
     """Run a check; if it raises an error of this library, record that the check could not be done."""
     try:
         run(examination)
     except IceexploreError as error:
         examination.cannot_know(check, str(error))
+    release_memory()
 
 
 def _no_entries() -> pa.Table:
