@@ -29,7 +29,7 @@ from iceexplore.planning.evaluators._rows import evaluate
 from iceexplore.planning.model._groups import counted, partition_codes, partition_texts
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
 from iceexplore.planning.range_map._live_files import LiveFiles
-from iceexplore.planning.range_map._picture import cells_of
+from iceexplore.planning.range_map._picture import cells_of, exact_cells
 from iceexplore.planning.range_map._range_map import (
     VERDICTS,
     RangeBy,
@@ -99,6 +99,7 @@ __all__ = [
     "doubts_of",
     "equality_columns",
     "evaluate",
+    "exact_cells",
     "examples_of",
     "explain_files",
     "explain_manifests",

@@ -80,7 +80,7 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     assert widget.locator(".ice-commit-panel [role=tree] .ice-row").count() > 4
     # V4: one file a commit
     field(widget, "format_version").select_option("4")
-    widget.locator(".ice-rest > summary").click()
+    widget.locator(".ice-commit-form .ice-rest > summary").click()
     field(widget, "flush_data_files").fill("4")
     apply(notebook, widget)
     assert "Added: 3 data files." in report(widget)
@@ -155,7 +155,7 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     assert step.inner_text() == "2 Overwrite data files"
     # as Python, and saved
     widget.locator(".ice-tab[data-key='python']").click()
-    code = widget.locator(".ice-commit-panel pre").first.inner_text()
+    code = widget.get_by_label("The steps as Python").inner_text()
     assert "s = t.simulate(format_version=4, seed=1, flush_data_files=4)" in code and "other = s.fork()" in code
     widget.locator(".ice-tab[data-key='save']").click()
     field(widget, "path").fill(str(tmp_path / "saved"))

@@ -8,11 +8,13 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 import iceexplore as ix
 from iceexplore import commits
+from iceexplore.commits import plan_cost
 from iceexplore.errors import CommitConflictError, OptionError, RuleError
 from iceexplore.simulation import Simulation
 from iceexplore.widgets import CommitLab
@@ -805,3 +807,55 @@ def test_without_a_kernel_the_steps_are_there_as_python(lab: Any) -> None:
     assert "s.append" not in widget._no_kernel_html()
     apply(widget, "append")
     assert "s.append(3, rows=1000)" in widget._no_kernel_html()
+
+
+def test_a_step_is_drawn_as_the_proposal_draws_it_with_its_cost_above(lab: Any) -> None:
+    widget = lab(empty(3))
+    ask(widget, "show")
+    _, text, width = widget.commit_report["figure"]
+    assert "Snapshot 1 (now)" in text
+    assert width > 400
+    apply(widget, "append", {"files": 2}, layout={"format_version": "4"})
+    svg, text, _ = widget.commit_report["figure"]
+    assert "Snapshot 1 (before)" in text
+    assert "Snapshot 2 (after)" in text
+    assert text.count("ADDED") >= 2
+    ElementTree.fromstring(svg)
+    written = list(widget.simulation.writes)
+    cost = plan_cost(widget.simulation.state).cold
+    shown = words(widget.commit_report["headline"])
+    assert f"{len(written)} PUTs, " in shown
+    assert f"next plan: {len(cost)} GETs, " in shown
+    json.dumps(widget.commit_report, allow_nan=False)
+    apply(widget, "append", {"files": 1}, rival="append")
+    assert "(other commit)" in widget.commit_report["figure"][1]
+
+
+def test_a_conflict_is_drawn_and_the_step_stays(lab: Any) -> None:
+    widget = lab(empty(3))
+    apply(widget, "append", {"files": 2})
+    before = widget.commit_report
+    apply(widget, "delete", {"of": 1}, rival="delete")
+    svg, text, _ = widget.commit_refused["figure"]
+    ElementTree.fromstring(svg)
+    assert "deletes the same files first" in text
+    assert "REFUSED: files-exist" in text
+    assert ".parquet" in text
+    assert widget.commit_report == before
+    apply(widget, "append", {"files": -1})
+    assert "figure" not in widget.commit_refused, "that is no conflict"
+
+
+def test_figures_of_large_and_hostile_tables_stay_small(lab: Any) -> None:
+    name = "<img src=x onerror=alert(1)>"
+    table = ix.empty({name: "long"}, format_version=4, seed=1, flush_data_files=0)
+    for _ in range(12):
+        table.append(files=30, rows=10)
+    widget = lab(table)
+    apply(widget, "append", {"files": 40})
+    svg, text, width = widget.commit_report["figure"]
+    assert "more" in text
+    assert "ADDED" in text, "what the commit wrote comes first"
+    assert "<img" not in svg
+    assert width < 4000
+    assert len(svg) < 100_000

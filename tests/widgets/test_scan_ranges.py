@@ -30,7 +30,7 @@ def lab(table: ix.Table) -> Iterator[ScanLab]:
 
 def lit(answer: dict[str, Any], lower: int | None, upper: int | None) -> int:
     """Count as `litSum` in ``ranges.js`` does."""
-    cells: dict[str, list[int]] = answer["cells"]
+    cells: dict[str, list[int]] = answer.get("exact") or answer["cells"]
     found = zip(cells["open"], cells["first"], cells["last"], cells["count"], strict=True)
     inside = [
         n
@@ -95,7 +95,9 @@ def test_many_files_are_sent_as_cells() -> None:
         assert lab.settle(60)
         answer = lab.scan_range
         assert "nodes" not in answer
-        assert sum(answer["cells"]["count"]) == 3000
+        assert sum(answer["cells"]["count"]) == sum(answer["exact"]["count"]) == 3000
+        for lower, upper in ((20, None), (10, 50)):
+            assert lit(answer, lower, upper) == len(made.plan(text_of(answer, lower, upper)))
         assert len(json.dumps(answer)) < 400_000
     finally:
         lab.close()

@@ -12,17 +12,19 @@ from iceexplore.render import RangeCells, RangeChart, RangeStrip
 if TYPE_CHECKING:
     from iceexplore.planning.range_map._range_map import RangeMap
 
-__all__ = ["cells_of", "drawn"]
+__all__ = ["cells_of", "drawn", "exact_cells"]
 
-#: The maximum number of rows of cells, of cells, and of the names of groups.
+#: The maximum number of rows, of cells, and of the names of groups.
 _ROWS, _CELLS, _NAMES = 48, 9000, 40
+#: Rows, and how many stops are one, from fine to coarse: the first that gives few enough cells is drawn.
+_COARSER = ((_ROWS, 1), (_ROWS, 2), (_ROWS, 4), (_ROWS, 8), (_ROWS // 2, 8), (_ROWS // 4, 8), (1, 8))
 _Ints = npt.NDArray[np.int64]
 
 
 def cells_of(found: RangeMap) -> RangeCells:
-    """Return the files with a range as cells: one per file, or one per row and equal range of many files.
+    """Return the files with a range as cells: one per file, or of many files one per row and range.
 
-    So many rows are used as give few enough cells to be sent and drawn.
+    Ranges are rounded outwards, and rows joined, as far as is necessary for few enough cells to be sent and drawn.
     """
     order = found.order
     if not found.is_binned:
@@ -33,23 +35,36 @@ def cells_of(found: RangeMap) -> RangeCells:
         return RangeCells(
             len(order), row, found.first[order], found.last[order], *state, one, found.bytes[order], names, order
         )
-    rows = _ROWS
-    while True:
+    for rows, step in _COARSER:
         row = _rows(found, order, rows)
-        keys = row, found.first[order], found.last[order], found.verdict[order], found.open[order].astype(np.int64)
-        code = np.zeros(len(order), np.int64)
-        for key in keys:
-            code = code * (int(key.max(initial=0)) + 1) + key
-        _, firsts, inverse = np.unique(code, return_index=True, return_inverse=True)
-        if len(firsts) <= _CELLS or rows == 1:
+        # Rounded outwards; what is counted while dragging is not.
+        first = found.first[order] // step * step
+        last = np.minimum(-(-found.last[order] // step) * step, len(found.stops))
+        made = _grouped(found, order, row, first, last)
+        if len(made.row) <= _CELLS:
             break
-        rows //= 2
+    return made
+
+
+def exact_cells(found: RangeMap) -> RangeCells:
+    """Return all files with a range in one row: few enough cells to be exact, for counting."""
+    order = found.order
+    return _grouped(found, order, np.zeros(len(order), np.int64), found.first[order], found.last[order])
+
+
+def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Ints) -> RangeCells:
+    """Return a cell per row, range, verdict, and whether the other conditions leave the files."""
+    keys = row, first, last, found.verdict[order], found.open[order].astype(np.int64)
+    code = np.zeros(len(order), np.int64)
+    for key in keys:
+        code = code * (int(key.max(initial=0)) + 1) + key
+    _, firsts, inverse = np.unique(code, return_index=True, return_inverse=True)
     files = np.bincount(inverse, minlength=len(firsts)).astype(np.int64)
     # In whole bytes a float is exact up to 2⁵³, beyond the sum of a table.
     size = np.bincount(inverse, found.bytes[order].astype(np.float64), minlength=len(firsts)).astype(np.int64)
     names = _names(found.group[order], row, found.groups) if found.by != "range" else ()
-    row, first, last, verdict, open_ = (key[firsts] for key in keys)
-    return RangeCells(int(row.max(initial=-1)) + 1, row, first, last, verdict, open_, files, size, names)
+    at, low, high, verdict, open_ = (key[firsts] for key in keys)
+    return RangeCells(int(row.max(initial=-1)) + 1, at, low, high, verdict, open_, files, size, names)
 
 
 def _rows(found: RangeMap, order: _Ints, rows: int) -> _Ints:

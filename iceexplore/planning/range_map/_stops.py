@@ -163,6 +163,8 @@ def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -
 
 
 def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: RangeFilter, *, even: bool) -> Stops:
+    if even and isinstance(values[0], float):  # a stop need not be a value that occurs, and few digits can be read
+        values = sorted({float(f"{v:.6g}") for v in values})
     if type_base(kind) == "float":  # a double between two floats would be read back as one of them
         values = [float(np.float32(v)) for v in values]
     every = sorted({*values, *literals})

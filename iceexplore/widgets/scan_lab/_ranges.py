@@ -18,7 +18,7 @@ from iceexplore.widgets.scan_lab._panel import ScanPanel
 
 if TYPE_CHECKING:
     from iceexplore.planning import LiveFiles, PlanNodes, RangeBy, RangeMap
-    from iceexplore.render import Theme
+    from iceexplore.render import RangeCells, Theme
     from iceexplore.widgets.scan_lab._plans import ShownPlan
 
 __all__ = ["RangesPanel", "ranges_sent"]
@@ -135,7 +135,7 @@ class RangesPanel(Panel):
 
 def ranges_sent(found: RangeMap, nodes: PlanNodes) -> dict[str, Any]:
     """Return a range map for the browser; see `RangesPanel.scan_range`."""
-    from iceexplore.planning import VERDICTS, cells_of
+    from iceexplore.planning import VERDICTS, cells_of, exact_cells
 
     cells = cells_of(found)
     strips = []
@@ -155,10 +155,8 @@ def ranges_sent(found: RangeMap, nodes: PlanNodes) -> dict[str, Any]:
         "highs": [json_safe(found.edge_text(None, i)) for i in range(len(found.stops))],
         "lower": found.lower,
         "upper": found.upper,
-        "cells": {
-            "rows": cells.rows,
-            **{n: getattr(cells, n).tolist() for n in ("row", "first", "last", "state", "open", "count", "size")},
-        },
+        "cells": _columns(cells),
+        **({"exact": _columns(exact_cells(found))} if cells.items is None else {}),
         "names": [[row, signs(name[:120])] for row, name in cells.names],
         "strips": strips,
         "classes": list(VERDICTS),
@@ -175,3 +173,8 @@ def ranges_sent(found: RangeMap, nodes: PlanNodes) -> dict[str, Any]:
         names = build.to_pylist(files.batch.entries["location"].take(at)) if len(files) else []
         sent["locations"] = [signs((name or "").rpartition("/")[2][-80:]) for name in names]
     return sent
+
+
+def _columns(cells: RangeCells) -> dict[str, Any]:
+    names = ("row", "first", "last", "state", "open", "count", "size")
+    return {"rows": cells.rows, **{name: getattr(cells, name).tolist() for name in names}}

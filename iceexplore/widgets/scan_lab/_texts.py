@@ -65,11 +65,9 @@ def _funnel(plan: ScanPlan, waterfall: Waterfall) -> Block:
     for row in chart.rows:
         bars = {name: bar for name, bar in zip(chart.columns, row.bars, strict=True) if bar is not None}
         texts = {name: bar.text.partition(" (")[0] for name, bar in bars.items()}
-        label = _LEVELS.get(row.label, row.label).replace("after the ", "").replace("after ", "")
         main = "rows" if row.label == "after deletes" else "files"
-        notes = [texts["bytes"]] if "bytes" in texts else []
-        notes += [_amount(texts, name) for name in ("manifests", "row groups")]
-        if lost and row.label == _LEAF:
+        notes = [_amount(texts, name) for name in ("bytes", "manifests", "row groups")]
+        if lost and "cannot be read" in row.note:
             notes.append(f"{lost:,} unreadable")
         every = "; ".join(_amount(texts, name) for name in texts)
         tip = signs_of_lines("\n".join(filter(None, (every, row.tooltip)))[:600])
@@ -77,7 +75,7 @@ def _funnel(plan: ScanPlan, waterfall: Waterfall) -> Block:
         shares = [] if files is None else [["left", files.value / _whole(chart)], ["gone", files.rest / _whole(chart)]]
         items.append(
             [
-                ["level", signs(label), tip],
+                ["level", signs(row.label), tip],
                 ["b", _amount(texts, main)],
                 " ",
                 ["note", " · ".join(n for n in notes if n)],
@@ -87,15 +85,13 @@ def _funnel(plan: ScanPlan, waterfall: Waterfall) -> Block:
     return ["list", items]
 
 
-_LEAF = "after the leaf manifests"
-_LEVELS = {"the table": "Table", "appended": "Appended"}
-
-
 def _amount(texts: Mapping[str, str], name: str) -> str:
     """Return ``12 files``; empty if the measure is missing."""
     text = texts.get(name, "")
-    if not text or name == "bytes" or text == "not known":
-        return text if name == "bytes" else f"{name} not known" if text else ""
+    if text == "not known":
+        return f"{name} not known"
+    if not text or name == "bytes":
+        return text
     return f"{text} {name[:-1] if text == '1' else name}"
 
 

@@ -31,7 +31,7 @@ const AXIS = 20;
 const EDGE_REACH = 12;
 /** The smallest length of a bar in px, and the greatest and usual height. */
 const LEAST = 2;
-const MOST_ROW = 14;
+const MOST_ROW = 20;
 /** The steps of keys. */
 const PAGE_STEP = 10;
 /** The time, in ms, after the last key, until a new range is planned. */
@@ -62,7 +62,7 @@ export function isLit(cells, i, [lower, upper]) {
  * @param {Edges} edges
  * @returns {[files: number, bytes: number]}
  */
-export function litSum({ cells, strips }, edges) {
+export function litSum({ cells: drawn, exact: cells = drawn, strips }, edges) {
   let [files, bytes] = [0, 0];
   for (let i = 0; i < cells.row.length; i++) {
     if (!isLit(cells, i, edges)) continue;

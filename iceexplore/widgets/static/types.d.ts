@@ -672,6 +672,8 @@ export interface RangeAnswer {
   lower: number | null;
   upper: number | null;
   cells: RangeCells;
+  /** For counting, where the ranges of `cells` are rounded. */
+  exact?: RangeCells;
   names: [row: number, name: string][];
   /** Files without a range: the files by verdict, and the files and bytes that the other conditions leave. */
   strips: [name: string, counts: number[], files: number, bytes: number][];
