@@ -21,10 +21,10 @@ PICTURES = {
     "01_quickstart.ipynb": {"tree": "t.tree()", "explorer": "t.explore()"},
     "02_v4_figures.ipynb": {"figure": 'ix.figures()["row-delta-complex"]'},
     "07_explorer.ipynb": {"scan-lab": "scan", "commit-lab": "commits"},
-    "05_scan_plans.ipynb": {"plan": "p.tree()", "waterfall": "p.waterfall()"},
+    "05_scan_plans.ipynb": {"plan": "p.tree()", "waterfall": "p.waterfall()", "range-map": "p.range_map()"},
 }
 #: Pictures that do not fill the notebook's width: no more than the image itself.
-NARROW = {"waterfall"}
+NARROW = {"range-map", "waterfall"}
 
 
 def chromium() -> Path:
