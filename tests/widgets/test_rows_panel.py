@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iceexplore as ix
+from iceexplore._samples import sample_path
 from iceexplore.expressions import Predicate, bind_filter
 from iceexplore.widgets import Explorer, Rows
 from iceexplore.widgets.rows import _matches
@@ -221,6 +223,21 @@ def test_hostile_values_and_unreadable_files(tmp_path: Path) -> None:
     shown(widget)
     page = widget.pages["rows"]
     assert "Rows may be missing: 1 data file cannot be read." in (page.get("lacks"), page.get("none"))
+    assert answer["headline"].endswith(", incomplete ▲")
+    widget.close()
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_rows_of_manifests_that_cannot_be_read_are_not_none(tmp_path: Path, history: bool) -> None:
+    folder = Path(shutil.copytree(sample_path("trips"), tmp_path / "trips"))
+    for path in folder.rglob("*.avro"):
+        if not path.name.startswith("snap-"):
+            path.unlink()
+    widget = settled(Rows(ix.open(folder)))
+    answer = search(widget, "trip_id < 100", history)
+    assert answer["headline"] == "0 rows, incomplete ▲"
+    assert answer["note"].endswith("of the files listed in the manifest list cannot be read.")
+    assert shown(widget) == [] and widget.pages["rows"]["none"].startswith("No rows: ")
     widget.close()
 
 

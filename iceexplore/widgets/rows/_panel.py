@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,9 +12,10 @@ import traitlets
 from traitlets import Bunch
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import amount, json_safe
+from iceexplore.graph import TableState, amount, json_safe
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._error_messages import unread
 from iceexplore.widgets.core._escape_text import signs_of_lines
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.core._static_html import blocks_html
@@ -73,7 +75,7 @@ class RowsPanel(Panel):
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
         self._box = host.panel(FilterBoxPanel)
-        self._results: OrderedDict[str, RowPlaces] = OrderedDict()
+        self._results: OrderedDict[str, Found] = OrderedDict()
         self._count = 0
         host.panel(GridPanel).add(_GRID, RowTables(self.result))
 
@@ -89,7 +91,7 @@ class RowsPanel(Panel):
         """Release the rows."""
         self._results.clear()
 
-    def result(self, number: str) -> RowPlaces:
+    def result(self, number: str) -> Found:
         """Return the result with a number.
 
         Raises
@@ -105,7 +107,8 @@ class RowsPanel(Panel):
     @property
     def found(self) -> RowPlaces | None:
         """The rows that are shown; None before the first search."""
-        return self._results.get(self.rows_answer.get("of", ""))
+        shown_now = self._results.get(self.rows_answer.get("of", ""))
+        return None if shown_now is None else shown_now.places
 
     # What is asked ----------------------------------------------------------------------------------------------------
 
@@ -173,7 +176,7 @@ class RowsPanel(Panel):
         asked = self._asked()
         text, history, snapshot = asked["filter"], asked["history"], asked["snapshot"]
 
-        def read() -> Generator[str, None, tuple[dict[str, Any], RowPlaces | None]]:
+        def read() -> Generator[str, None, tuple[dict[str, Any], Found | None]]:
             from iceexplore.reading import find_rows
 
             state = self.host.state_at(snapshot)
@@ -192,16 +195,17 @@ class RowsPanel(Panel):
             own = self.host.state.snapshot
             at = "" if own is None or str(own.snapshot_id) == snapshot else f".at(snapshot={snapshot})"
             call = [*([python_text(text)] if text else []), *(["history=True"] if history else [])]
-            yield "Telling what happened to the rows …"
+            yield "Following the rows …"
+            missed = _missed(state, found)
             answer = {
-                "headline": _headline(found, bool(text)),
-                "note": note,
+                "headline": _headline(found, bool(text)) + (", incomplete ▲" if missed else ""),
+                "note": f"▲ Rows may be missing: {missed}." if missed else note,
                 "blocks": rows_sent(found),
                 "python": str(json_safe(f"t{at}.rows({', '.join(call)})")),
             }
-            return answer, found
+            return answer, Found(found, missed)
 
-        def show(result: tuple[dict[str, Any], RowPlaces | None]) -> None:
+        def show(result: tuple[dict[str, Any], Found | None]) -> None:
             answer, found = result
             if found is not None:
                 self._count += 1
@@ -241,6 +245,28 @@ def _headline(found: RowPlaces, filtered: bool) -> str:
     return f"A preview, the first {text}" if filtered else f"The first {text}"
 
 
+def _missed(state: TableState, found: RowPlaces) -> str:
+    """Return why rows may be missing: files that the search could not read; empty if it read all."""
+    parts = []
+    if text := unread(state, state.snapshot):
+        parts.append(text)
+    elif found.history:
+        errors = {p.where.partition("#")[0] for p in state.problems.met() if p.severity == "error"}
+        if others := errors - set(found.unread) - {state.metadata_location}:
+            parts.append(f"{amount(len(others), 'file')} of earlier snapshots cannot be read")
+    if found.unread:
+        parts.append(f"{amount(len(found.unread), 'data file')} cannot be read")
+    return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The places of rows, and why some may be missing; empty if none can be."""
+
+    places: RowPlaces
+    missed: str
+
+
 class RowTables(GridSource):
     """The tables of rows found, whose owners are the numbers of results.
 
@@ -250,12 +276,12 @@ class RowTables(GridSource):
         A function that returns a result by its number.
     """
 
-    def __init__(self, result: Callable[[str], RowPlaces]) -> None:
+    def __init__(self, result: Callable[[str], Found]) -> None:
         self._result = result
 
     def frame(self, of: str, table: str) -> pd.DataFrame | ArrowTable:
         """Return a row per place of a row: values, fate, and what deleted or moved it."""
-        found = self._result(of)
+        found = self._result(of).places
         if table != "rows":
             raise OptionError(f"rows found have no table {table[:40]!r}")
         return ArrowTable(_in_order(found.to_arrow(), found.columns))
@@ -266,20 +292,19 @@ class RowTables(GridSource):
 
     def preview(self, of: str, table: str, rows: int) -> str:
         """Return that there may be more rows."""
-        return "" if self._result(of).complete else "preview: there are more"
+        return "" if self._result(of).places.complete else "preview: there are more"
 
     def none(self, of: str, table: str) -> str:
         """Return that no row matches."""
         return "No rows match."
 
     def unread(self, of: str, table: str) -> str:
-        """Return how many data files could not be read."""
-        lost = self._result(of).unread
-        return f"{amount(len(lost), 'data file')} cannot be read" if lost else ""
+        """Return why rows may be missing."""
+        return self._result(of).missed
 
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
         """Return the node of each row's file: in the snapshot shown or, if it was removed, in the one that added it."""
-        found = self._result(of)
+        found = self._result(of).places
         return nodes_of_places(found.state, [found[row] for row in rows])
 
     def docs(self, of: str, table: str) -> Mapping[str, str]:
