@@ -28,7 +28,7 @@ def test_changes_lead_to_files_and_snapshots(browser: Any) -> None:
         page = bare.page
         assert chosen(page) == "Changes"
         above = page.locator(".ice-above")
-        assert "−1 file · −58 rows · −1 delete file" in above.inner_text()
+        assert "−1 data file · −58 rows · −1 delete file" in above.inner_text()
         assert violations(page) == []
         # a removed file is one of the parent's; the list stays
         grid = page.locator(".ice-detail .ice-table")
@@ -78,13 +78,13 @@ def test_a_saved_page_shows_its_comparison(browser: Any, tmp_path: Path) -> None
     page = browser.new_page()
     page.goto(made.path.as_uri())
     page.locator(".ice-above").wait_for()
-    assert chosen(page) == "Compared" and "+6 −1 files" in page.locator(".ice-above").inner_text()
+    assert chosen(page) == "Compared" and "+6 −1 data files" in page.locator(".ice-above").inner_text()
     page.locator(".ice-line-foot button", has_text="⇄").click()
-    assert chosen(page) == "Compared" and "+6 −1 files" in page.locator(".ice-above").inner_text()
+    assert chosen(page) == "Compared" and "+6 −1 data files" in page.locator(".ice-above").inner_text()
     page.locator(".ice-line-foot button", has_text="×").click()
     assert chosen(page) == "Changes" and "Compared" not in tabs(page)
     page.get_by_role("button", name="Later snapshot").click()
-    assert chosen(page) == "Changes" and "+2 files" in page.locator(".ice-above").inner_text()
+    assert chosen(page) == "Changes" and "+2 data files" in page.locator(".ice-above").inner_text()
     assert violations(page) == []
     page.close()
     widget.close()
