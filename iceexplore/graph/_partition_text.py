@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import AnyArray, AnyScalar, build
 from iceexplore.graph.tree._ranges import plain
 from iceexplore.manifests import Manifest, whole
-from iceexplore.metadata import PartitionSpec, TableMetadata, human_value, parse_transform, result_type
+from iceexplore.metadata import PartitionSpec, TableMetadata, Transform, Type, parse_transform, result_type
 
 __all__ = ["partition_texts"]
 
@@ -31,21 +32,33 @@ def partition_texts(manifest: Manifest, metadata: TableMetadata) -> AnyArray:
         codes = np.asarray(encoded.indices).astype(np.int64)
         _, first, group = np.unique(group * (int(codes.max()) + 1) + codes, return_index=True, return_inverse=True)
     columns = metadata.all_fields()
+    formats: dict[int, list[_Format]] = {}
     texts = []
     for row in first.tolist():
-        spec = metadata.spec(int(specs[row]))
-        texts.append("" if spec is None else _text(spec, children, row, columns))
+        spec_id = int(specs[row])
+        if spec_id not in formats:
+            formats[spec_id] = _formats(metadata.spec(spec_id), children, columns)
+        texts.append("/".join([f"{name}={human(values[row])}" for name, values, human in formats[spec_id]]))
     return pa.array(texts, pa.string()).take(build.array(group.astype(np.int64)))
 
 
-def _text(spec: PartitionSpec, children: dict[str, AnyArray], row: int, columns: dict[int, tuple[str, Any]]) -> str:
-    parts = []
-    for field in spec.fields:
-        child = children.get(str(field.field_id))
-        if child is None or parse_transform(field.transform).is_void:
+#: A partition field: its name, its column, and the function that formats a value.
+_Format = tuple[str, AnyArray, Callable[[AnyScalar], str]]
+
+
+def _formats(
+    spec: PartitionSpec | None, children: dict[str, AnyArray], columns: dict[int, tuple[str, Any]]
+) -> list[_Format]:
+    out: list[_Format] = []
+    for field in spec.fields if spec is not None else ():
+        child, transform = children.get(str(field.field_id)), parse_transform(field.transform)
+        if child is None or transform.is_void:
             continue
         column = columns.get(field.source_ids[0]) if field.source_ids else None
         kind = result_type(field.transform, column[1].type if column else None)
-        value = plain(child[row]) if child[row].is_valid else None
-        parts.append(f"{field.name}={human_value(kind, field.transform, value)}")
-    return "/".join(parts)
+
+        def human(value: AnyScalar, transform: Transform = transform, kind: Type = kind) -> str:
+            return transform.to_human_string(kind, plain(value) if value.is_valid else None)
+
+        out.append((field.name, child, human))
+    return out

@@ -155,9 +155,11 @@ def _deleted(counted: Counted) -> list[str]:
 
 def _partitions(counted: Counted, doubtful: bool) -> list[Block]:
     """Return the partitions that changed most, with bars; nothing for an unpartitioned table."""
-    by = _by(counted.files, "partition")
-    if not any(by):
+    most_changed, count = _most_changed(counted.files)
+    if not any(most_changed):
         return []
+    chosen = pc.is_in(pc.fill_null(counted.files["partition"], ""), value_set=pa.array(most_changed, pa.string()))
+    by = _by(counted.files.filter(chosen), "partition")
     found = {name: _of_partition(kinds) for name, kinds in by.items()}
     order = sorted(found, key=lambda p: (-sum(found[p]["rows"]), -sum(found[p]["size"]), p))
     most = {name: max(max(sides[name]) for sides in found.values()) or 1 for name in ("rows", "size")}
@@ -172,15 +174,23 @@ def _partitions(counted: Counted, doubtful: bool) -> list[Block]:
 
     heads: list[list[Part]] = [["partition"], ["data files"], ["delete files"], ["rows"], ["size"]]
     look = {"label": "Added and removed by partition", "columns": ["", "right", "right", "", ""]}
-    shown, rest = order[:_PARTITIONS], order[_PARTITIONS:_MOST_PARTITIONS]
+    shown, rest = order[:_PARTITIONS], order[_PARTITIONS:]
     out: list[Block] = [["table", heads, [row(name) for name in shown], look]]
     if rest:
         inside: list[Block] = [["table", heads, [row(name) for name in rest], look]]
-        left = len(order) - len(shown) - len(rest)
+        left = count - len(order)
         if left:
             inside.append(["p", [["note", f"{left:,} more: the table below has the partition of each file."]]])
-        out.append(["fold", [amount(len(order) - len(shown), "more partition")], inside])
+        out.append(["fold", [amount(count - len(shown), "more partition")], inside])
     return out
+
+
+def _most_changed(files: pa.Table) -> tuple[list[str], int]:
+    """Return the partitions with the most rows in files that changed, and the number of all that changed."""
+    totals = files.group_by("partition").aggregate([("record_count", "sum"), ("change", "count")])
+    order = totals.sort_by([("record_count_sum", "descending"), ("change_count", "descending")])
+    names = build.to_pylist(order["partition"].slice(0, _MOST_PARTITIONS).combine_chunks())
+    return [name or "" for name in names], totals.num_rows
 
 
 Sides = tuple[int, int]
