@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
-from iceexplore.widgets import Explorer
+from iceexplore.widgets import CommitLab, Explorer
 from tests.browser.bare import bare_page, violations
 
 pytestmark = pytest.mark.browser
@@ -119,3 +119,48 @@ def test_rows_are_found_by_typing_and_lead_to_files(browser: Any) -> None:
         rows.locator(".ice-open").first.click()
         bare.idle()
         assert bare.widget.tab == "tree" and bare.widget.selected.kind == "data-file"
+
+
+#: What Python is asked is not answered from now on.
+_SILENT = "window.ice.model.save_changes = async () => {}"
+
+
+def test_rows_of_another_table_go_when_the_answer_takes_long(browser: Any) -> None:
+    with bare_page(browser, Explorer(ix.sample("trips"))) as bare:
+        page = bare.page
+        rows = page.locator(".ice-detail .ice-table tbody tr")
+        assert rows.count() == 2
+        page.evaluate(_SILENT)
+        page.get_by_role("tab", name="Files", exact=True).click()
+        assert rows.count() == 2, "a short wait changes nothing"
+        page.evaluate("window.ice.update({ busy: 'Reading: 3 of 4 manifests …' })")
+        page.wait_for_function("document.querySelectorAll('.ice-detail .ice-table').length === 0", timeout=2000)
+        assert page.locator(".ice-detail .ice-panel").inner_text() == "Reading: 3 of 4 manifests …"
+        assert page.locator(".ice-detail .ice-grid").get_attribute("aria-busy") == "true"
+
+
+def test_a_form_that_is_not_there_yet_offers_nothing(browser: Any) -> None:
+    with bare_page(browser, CommitLab(ix.sample("trips"))) as bare:
+        page = bare.page
+        form = page.locator(".ice-commit-form")
+        assert page.get_by_role("button", name="Apply").is_visible()
+        page.evaluate("window.ice.update({ commit_form: {} })")
+        assert form.get_attribute("aria-busy") == "true"
+        assert page.get_by_role("button", name="Apply").get_attribute("aria-disabled") == "true"
+        assert form.locator("input:visible, select:visible").count() == 0
+
+
+def test_an_explanation_leaves_the_fields_in_place(browser: Any) -> None:
+    with bare_page(browser, Explorer(ix.sample("trips")), width=1300) as bare:
+        page = bare.page
+        places = """() => [...document.querySelectorAll(".ice-facts")][0].querySelectorAll(":scope > div").values()
+          .map((one) => [one.querySelector("dt").innerText, one.offsetLeft, one.offsetTop]).toArray()"""
+        before = page.evaluate(places)
+        page.get_by_role("button", name="operation: what is it?").click()
+        after = page.evaluate(places)
+        assert page.locator(".ice-help:visible").count() == 1
+        for fields in (before, after):
+            order = [(top, left) for _, left, top in fields]
+            assert order == sorted(order), "they are read in their own order"
+        at = [name for name, *_ in before].index("operation")
+        assert after[:at] == before[:at], "what is before it stays"

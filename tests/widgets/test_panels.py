@@ -187,6 +187,9 @@ class BareHost:
         self.hold_sync = nullcontext
         self.ran: list[str] = []
 
+    def panel(self, kind: type[Panel]) -> Panel:
+        raise LookupError(f"no {kind.__name__}: this host has one panel")
+
     def run(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
         self.ran.append(what)
         show(read())

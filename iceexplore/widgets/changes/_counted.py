@@ -25,7 +25,7 @@ from iceexplore.manifests import Manifest
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import is_local
 
-__all__ = ["Counted", "count_changes", "costs_much", "recorded_otherwise"]
+__all__ = ["Counted", "costs_much", "count_changes", "recorded_otherwise"]
 
 #: The most entries of manifests that are read without a request; a hundred thousand take less than a second.
 _MOST_ENTRIES = 200_000
