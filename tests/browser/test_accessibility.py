@@ -70,7 +70,7 @@ WIDGETS: dict[str, Callable[[], Any]] = {
     "explorer, deletes": explorer("deletes"),
     "an error": failed,
     "scan": lambda: ScanLab(ix.sample("trips"), scan_filter="true"),
-    "rows": lambda: Rows(ix.sample("trips"), rows_filter="trip_id < 9"),
+    "rows": lambda: Rows(ix.sample("trips"), rows_filter="trip_id < 65"),
     "no scan": lambda: ScanLab(ix.sample("trips")),
     "commit": lambda: CommitLab(ix.sample("trips"), commit_draft={"after": "file:7137812319701696493:3:6"}),
 }
