@@ -35,7 +35,7 @@ harness: Any = importlib.import_module("tests.browser.harness")
 screenshots: Any = importlib.import_module("scripts.screenshots")
 
 #: What is wanted: seconds, bytes, milliseconds.
-FIRST_PAINT, MESSAGE, FRAME, OPEN = 1.0, 5_000_000, 50.0, 1.0
+FIRST_PAINT, MESSAGE, FRAME, OPEN, FIRST_SIGN = 1.0, 5_000_000, 50.0, 1.0, 0.2
 
 _OPEN = """
 import json, sys, time
@@ -54,6 +54,27 @@ if len(sys.argv) > 2:
     entries = time.perf_counter() - begun
     assert w.pages["detail"]["total"] == int(sys.argv[2]), w.pages["detail"]["total"]
 print(json.dumps([made, settled, entries]))
+"""
+
+# Counts the changes of the last commit, or between the first and the last; says when there was a first sign of it.
+_CHANGES = """
+import json, sys, time
+import iceexplore as ix
+t = ix.sample("trips") if sys.argv[1] == "sample" else ix.open(sys.argv[1])
+signs = []
+w = ix.widgets.Explorer(t, selection={"node": "table"})
+assert w.settle(120) and not w.error, w.error
+w.observe(lambda change: signs.append(time.perf_counter()), "busy")
+last = t.snapshots[-1]
+cpu, begun = time.process_time(), time.perf_counter()
+if sys.argv[2] == "commit":
+    w.select(f"snapshot:{last.snapshot_id}", snapshot=last)
+else:
+    w.select(snapshot=last, against=t.snapshots[0])
+assert w.settle(600) and not w.error, w.error
+spent = [time.perf_counter() - begun, time.process_time() - cpu]
+assert w.pages["detail"]["table"].startswith(("changes", "compared:"))
+print(json.dumps([w.pages["detail"]["total"], signs[0] - begun, *spent]))
 """
 
 # Counts what comes from the kernel, and says when a canvas was painted.
@@ -139,6 +160,13 @@ def opened(path: Path, *entries: int, runs: int = 3) -> tuple[float, float, floa
         command = [sys.executable, "-c", _OPEN, str(path), *map(str, entries)]
         found.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
     return min(f[0] for f in found), min(f[1] for f in found), min(f[2] for f in found) if entries else None
+
+
+def changes(path: Path | str, what: str) -> tuple[int, float, float, float]:
+    """Files that changed, seconds until the first sign, until they are counted, and of processor time."""
+    run = subprocess.run([sys.executable, "-c", _CHANGES, str(path), what], capture_output=True, text=True, check=True)
+    files, first, wall, cpu = json.loads(run.stdout.splitlines()[-1])
+    return files, first, wall, cpu
 
 
 def notebook_of(folder: Path, *cells: str) -> Path:
@@ -228,6 +256,16 @@ def main() -> int:
         made, settled, table = opened(path, *count)
         lines.append(f"| {name} | {made:.2f} | {settled:.2f} | {'' if table is None else f'{table:.2f}'} |")
         met.append((f"{name}: opens in {settled:.2f} s", settled < OPEN, f"under {OPEN:.0f} s"))
+    counted = ["| changes | files | first sign, s | shown, s | processor time, s |", "|---|--:|--:|--:|--:|"]
+    compared: tuple[tuple[str, Path | str, str], ...] = (
+        ("the sample, first to last snapshot", "sample", "compared"),
+        ("a commit of 100,000 files", entries, "commit"),
+        ("1,000,000 files, first to last snapshot", million, "compared"),
+    )
+    for name, source, what in compared:
+        files, first, wall, cpu = changes(source, what)
+        counted.append(f"| {name} | {files:,} | {first:.2f} | {wall:.2f} | {cpu:.2f} |")
+        met.append((f"changes of {name}: a first sign after {first:.2f} s", first < FIRST_SIGN, "under 0.2 s"))
     chromium = harness.chromium_browser(screenshots.chromium())
     with tempfile.TemporaryDirectory(prefix="iceexplore-") as name, chromium as browser:
         folder = Path(name)
@@ -263,6 +301,10 @@ def main() -> int:
         "## Opening",
         "",
         *lines,
+        "",
+        "## Changes counted",
+        "",
+        *counted,
         "",
         "## 5,000 nodes unfolded",
         "",

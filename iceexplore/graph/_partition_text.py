@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, AnyScalar, build
+from iceexplore.graph.tree._nodes import json_safe
 from iceexplore.graph.tree._ranges import plain
 from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import PartitionSpec, TableMetadata, Transform, Type, parse_transform, result_type
@@ -60,5 +61,6 @@ def _formats(
         def human(value: AnyScalar, transform: Transform = transform, kind: Type = kind) -> str:
             return transform.to_human_string(kind, plain(value) if value.is_valid else None)
 
-        out.append((field.name, child, human))
+        # JSON may have lone surrogates, which Arrow cannot hold.
+        out.append((str(json_safe(field.name)), child, human))
     return out

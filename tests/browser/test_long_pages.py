@@ -64,6 +64,8 @@ def choose(bare: BarePage, node: str) -> None:
 def opened(bare: BarePage, widget: Explorer) -> tuple[int, list[float]]:
     """The manifest's table as it is at first."""
     node = leaf(widget)
+    bare.page.get_by_role("tab", name="Manifests", exact=True).click()  # Changes has as many rows
+    bare.idle()
     bare.page.evaluate(f"of => {{ ({FIRST})(of).then((found) => {{ window.first = found }}) }}", node)
     choose(bare, node)
     bare.page.wait_for_function("window.first")

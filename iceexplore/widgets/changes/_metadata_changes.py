@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from iceexplore.errors import IceexploreError
-from iceexplore.graph import TableState, is_secret_name, travel
-from iceexplore.metadata import Snapshot, TableMetadata, format_sort_order, properties_changes, spec_changes
+from iceexplore.errors import IceexploreError, Problems
+from iceexplore.graph import TableState, is_secret_name
+from iceexplore.metadata import (
+    Snapshot,
+    TableMetadata,
+    format_sort_order,
+    parse_table_metadata,
+    properties_changes,
+    spec_changes,
+)
+from iceexplore.storage import parse_document
 from iceexplore.widgets.core._blocks import Part
 from iceexplore.widgets.core._escape_text import signs
 
 __all__ = ["MetadataChanges", "MetadataHistory"]
 
 _KEPT = 8
+#: The largest metadata file that is read for a snapshot's changes.
+_MOST_BYTES = 8 << 20
 _LONG = 300
 
 
@@ -38,7 +48,8 @@ class MetadataHistory:
         old, new = (self._written_by(state, snapshot) for snapshot in (before, after))
         if old is None or new is None:
             which = "older" if old is None else "newer"
-            return MetadataChanges(unknown=f"not known, as the metadata log no longer has the {which} metadata file")
+            why = "is not in the metadata log any more, cannot be read or is large"
+            return MetadataChanges(unknown=f"not known, as the {which} metadata file {why}")
         return MetadataChanges(tuple(_lines(old, new, (before.snapshot_id, after.snapshot_id))))
 
     def _written_by(self, state: TableState, snapshot: Snapshot) -> TableMetadata | None:
@@ -59,13 +70,24 @@ class MetadataHistory:
 
     def _file(self, state: TableState, location: str) -> TableMetadata | None:
         if location not in self._read:
-            try:
-                self._read[location] = travel(state, version=location).metadata
-            except (IceexploreError, OSError):
-                self._read[location] = None
+            self._read[location] = _metadata(state, location)
             while len(self._read) > _KEPT:
                 self._read.popitem(last=False)
         return self._read[location]
+
+
+def _metadata(state: TableState, location: str) -> TableMetadata | None:
+    """Read another metadata file of a table by itself, with its own problems; None if it cannot be, or is large."""
+    try:
+        if location == state.metadata_location:
+            return state.metadata
+        data = state.storage.read(location, kind="metadata", most=_MOST_BYTES)
+        document, _ = parse_document(data, location, 4 * _MOST_BYTES)  # it may be compressed
+        found = parse_table_metadata(document, location, Problems())
+    except (IceexploreError, ValueError):
+        return None
+    same = found.table_uuid is None or found.table_uuid == state.metadata.table_uuid
+    return found if same else None
 
 
 def _lines(old: TableMetadata, new: TableMetadata, commits: tuple[int, int]) -> list[tuple[Part, ...]]:
