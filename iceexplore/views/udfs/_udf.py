@@ -162,7 +162,7 @@ class Udf:
             }
             for one in self.overloads
             for v in one.versions
-            for dialect, sql in list(v.sql.items()) or [(None, None)]
+            for dialect, sql in _texts(v)
         ]
         return pa.Table.from_pylist(rows, schema=VERSIONS)
 
@@ -247,6 +247,11 @@ class Udf:
 
     def _repr_html_(self) -> str:
         return card_html(self.card())
+
+
+def _texts(version: UdfVersion) -> Iterable[tuple[str | None, str | None]]:
+    """Return dialects with their SQL; without any, one row for the version."""
+    return version.sql.items() or ((None, None),)
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
