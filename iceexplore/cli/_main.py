@@ -15,12 +15,12 @@ import click
 import iceexplore as ix
 from iceexplore.cli._commits import lab, simulate
 from iceexplore.cli._options import json_option, open_table, opening, pairs, reference, state_option, table_options
-from iceexplore.cli._output import Commands, coloured, echo, echo_json, echo_rows, write_file
+from iceexplore.cli._output import Commands, coloured, echo, echo_json, echo_rows
+from iceexplore.cli._reports import leave, read_baseline, write_report
+from iceexplore.cli._views import view
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from iceexplore.doctor import CatalogReport, Report
 
 __all__ = ["main"]
 
@@ -46,6 +46,7 @@ def main() -> None:
 
 main.add_command(simulate)
 main.add_command(lab)
+main.add_command(view)
 
 
 # Damage ---------------------------------------------------------------------------------------------------------------
@@ -81,39 +82,14 @@ def check(
     chosen: Any = [reference(one) for one in snapshots] or "current"
     if chosen in (["current"], ["all"]):
         (chosen,) = chosen
-    known = None if baseline is None else _baseline(baseline)
+    known = None if baseline is None else read_baseline(baseline)
     report = ix.check(source, level, snapshots=chosen, only=only or None, skip=skip, baseline=known, **opening(how))
-    _write(report, html, junit)
+    write_report(report, html, junit)
     if as_json:
         echo_json("check", report=report.to_dict())
     else:
         echo(repr(report), coloured)
-    _leave(report.exit_code)
-
-
-def _baseline(path: str) -> Report:
-    import json
-
-    from iceexplore.doctor import Report
-
-    try:
-        with open(path, "rb") as file:
-            values = json.load(file)
-        return Report.from_dict(values.get("report", values))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ix.OptionError(f"--baseline {path} is not a report of check --json: {error}") from error
-
-
-def _write(report: Report | CatalogReport, html: str | None, junit: str | None) -> None:
-    if html is not None:
-        write_file(html, report.to_html())
-    if junit is not None:
-        write_file(junit, report.to_junit())
-
-
-def _leave(status: int) -> None:
-    if status:
-        click.get_current_context().exit(status)
+    leave(report.exit_code)
 
 
 @main.command(epilog=_EPILOG)
@@ -143,7 +119,7 @@ def repair(
         echo(repr(made))
         if saved is not None:
             echo(f"\nSaved: {saved!r}")
-    _leave(0 if made.is_complete else 1)
+    leave(0 if made.is_complete else 1)
 
 
 @main.command(epilog=_EPILOG)
@@ -193,7 +169,7 @@ def catalog(
         _list_tables(source, properties or None, allow, how["listing_limit"], as_json)
         return
     found = ix.check_catalog(source, only=only or None, allow=allow, properties=properties or None, **how)
-    _write(found, html, junit)
+    write_report(found, html, junit)
     if as_json:
         echo_json("catalog", result=found.to_dict())
     else:
@@ -202,7 +178,7 @@ def catalog(
         how["listing_limit"] is not None and not found.complete
     ):
         _leave_at_once(found.exit_code)
-    _leave(found.exit_code)
+    leave(found.exit_code)
 
 
 def _leave_at_once(status: int) -> None:
@@ -237,7 +213,7 @@ def _list_tables(
     status = 0 if found.complete and not found.failed else 2
     if limit is not None and not found.complete:
         _leave_at_once(status)
-    _leave(status)
+    leave(status)
 
 
 # Looking --------------------------------------------------------------------------------------------------------------
@@ -412,7 +388,7 @@ def plan(
         echo(repr(made))
         for one in failed:
             echo(f"✖ {one}", coloured)
-    _leave(1 if failed else 0)
+    leave(1 if failed else 0)
 
 
 @main.command(epilog=_EPILOG)

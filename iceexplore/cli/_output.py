@@ -42,7 +42,8 @@ class Commands(click.Group):
             raise SystemExit(_PIPE_CLOSED) from None
         except ix.IceexploreError as error:
             if _asked_for_json(ctx):
-                echo_json(ctx.invoked_subcommand, error={"kind": type(error).__name__, "message": str(error)})
+                name = ctx.find_root().meta.get("iceexplore.command", ctx.invoked_subcommand)
+                echo_json(name, error={"kind": type(error).__name__, "message": str(error)})
             click.echo(f"Error: {error}", err=True)  # IceexploreError has made control characters visible
             ctx.exit(2)
         return done

@@ -115,7 +115,8 @@ def test_a_replay_is_saved(tmp_path: Path) -> None:
 
 
 def test_every_command_is_documented() -> None:
-    assert set(documented()) == {*COMMANDS, "export", "lab", "any, on an error"}
+    tables = {name for name in documented() if not name.startswith("view ")}  # test_view_commands.py has the others
+    assert tables == {*COMMANDS, "export", "lab", "any, on an error"}
     guide = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert not [name for name in main.commands if f"iceexplore {name} " not in guide]
     report = answer("check", TRIPS)["report"]
