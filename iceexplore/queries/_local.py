@@ -59,8 +59,9 @@ def view_to_arrow(plan: ViewPlan, *, limit: int | None = None, max_bytes: int | 
     """
     limit = None if limit is None else whole_number("limit", limit)
     most = memory_limit() if max_bytes is None else whole_number("max_bytes", max_bytes, least=1)
+    notes = plan.notes()
     script = _Script(plan)
-    for note in plan.notes:
+    for note in notes:
         warn_caller(f"{plan.state.name}: {note}")
     with _errors_of(plan, most):
         first = script.run(_context(most, 1), {name: _empty(state.schema) for name, state in script.tables.items()})

@@ -15,7 +15,7 @@ from iceexplore.errors import (
     UnsupportedError,
 )
 from iceexplore.graph import SnapshotLike, TableState, resolve_state, travel
-from iceexplore.metadata import Schema, to_ms
+from iceexplore.metadata import Schema, to_ms, type_base
 from iceexplore.views import (
     OpenSource,
     PlacedQuery,
@@ -60,11 +60,14 @@ class ViewPlan:
     query: PlacedQuery
     sources: tuple[SourcePlan, ...]
 
-    @property
     def notes(self) -> tuple[str, ...]:
-        """What DataFusion may compute differently, also in views inside this one."""
-        inner = (note for one in self.sources if one.view is not None for note in one.view.notes)
-        return tuple(dict.fromkeys((*self.query.notes, *inner)))
+        """Return what DataFusion may compute differently, also in views inside this one."""
+        types: dict[str, set[str]] = {}
+        for source in self.sources:
+            for _, one in () if source.schema is None else source.schema.walk():
+                types.setdefault(one.name.lower(), set()).add(type_base(one.type))
+        inner = (note for one in self.sources if one.view is not None for note in one.view.notes())
+        return tuple(dict.fromkeys((*self.query.notes(types), *inner)))
 
 
 def plan_view(

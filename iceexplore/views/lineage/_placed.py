@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,15 +37,16 @@ class PlacedQuery:
         For each occurrence of a table: the table, and the state that the query asks for, or None.
     functions
         The functions that the query calls, as sqlglot names them.
-    notes
-        What DataFusion may compute differently.
     """
 
     def __init__(self, tree: exp.Expr, nodes: Sequence[tuple[exp.Expr, TableReference]], name: str) -> None:
         self._tree, self._nodes, self._name = tree, [node for node, _ in nodes], name
         self.tables = tuple((reference, _version_of(node, name)) for node, reference in nodes)
         self.functions = tuple(function_names(tree))
-        self.notes = tuple(datafusion_notes(tree))
+
+    def notes(self, types: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+        """Return what DataFusion may compute differently; see `datafusion_notes`. To be called before `sql`."""
+        return tuple(datafusion_notes(self._tree, types))
 
     def sql(self, names: Sequence[str], dialect: str, columns: Iterable[str] | None = None) -> str:
         """Return the query in a dialect. May be called once.

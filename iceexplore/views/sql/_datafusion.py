@@ -6,7 +6,8 @@ DataFusion defines differently: time formats, casts that return null, difference
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,18 +27,24 @@ _ALIKE = frozenset(
         "Abs", "Acos", "And", "Any", "Array", "Asin", "Atan", "Atan2", "Avg", "Between", "Case", "Cast", "Ceil",
         "Coalesce", "Concat", "Corr", "Cos", "Count", "CountIf", "CovarPop", "CovarSamp", "CumeDist",
         "CurrentDate", "CurrentTimestamp", "DateDiff", "DateStrToDate", "DateTrunc", "Day", "DayOfMonth",
-        "DenseRank", "Exists", "Exp", "Extract", "FirstValue", "Floor", "Greatest", "Grouping", "Hour", "If",
-        "Initcap", "IntDiv", "LTrim", "Lag", "LastValue", "Lead", "Least", "Left", "Length", "Ln", "Log",
-        "Lower", "Max", "Median", "Min", "Minute", "Mod", "Month", "NthValue", "Ntile", "Nullif", "Or", "Pad",
-        "PercentRank", "Pi", "Pow", "Quarter", "RTrim", "Rank", "Repeat", "Replace", "Reverse", "Right",
-        "Round", "RowNumber", "SafeDivide", "Second", "Sign", "Sin", "Sqrt", "StartsWith", "Stddev",
-        "StddevPop", "StddevSamp", "StrPosition", "StrToDate", "Substring", "Sum", "Tan", "TimeStrToTime",
-        "TimeToStr", "TimestampTrunc", "Trim", "TryCast", "TsOrDsToDate", "TsOrDsToTimestamp", "Upper",
-        "Variance", "VariancePop", "Xor", "Year",
+        "DenseRank", "Exists", "Exp", "FirstValue", "Floor", "Grouping", "Hour", "If", "IntDiv", "LTrim", "Lag",
+        "LastValue", "Lead", "Length", "Lower", "Max", "Median", "Min", "Minute", "Mod", "Month", "NthValue",
+        "Ntile", "Nullif", "Or", "Pad", "PercentRank", "Pi", "Pow", "Quarter", "RTrim", "Rank", "Repeat",
+        "Replace", "Reverse", "RowNumber", "SafeDivide", "Sign", "Sin", "Sqrt", "StartsWith", "Stddev",
+        "StddevPop", "StddevSamp", "StrPosition", "Sum", "Tan", "TimeStrToTime", "TimestampTrunc", "Trim",
+        "TryCast", "TsOrDsToDate", "TsOrDsToTimestamp", "Upper", "Variance", "VariancePop", "Xor", "Year",
     }
 )  # fmt: skip
-#: Types whose values engines write differently as text.
-_TEXT_NOTE = "CAST to text: engines write times, floating-point numbers and booleans differently."
+#: Functions with the same results if these arguments are positive integers.
+_POSITIVE = {"Left": ("expression",), "Right": ("expression",), "Substring": ("start", "length")}
+#: Units of EXTRACT, and directives of time formats, that all engines understand alike.
+_UNITS = frozenset({"DAY", "HOUR", "MINUTE", "MONTH", "QUARTER", "YEAR"})
+_FORMAT = re.compile(r"(?:%[YmdHMS](?:strict)?|[^%A-Za-z])*")
+#: Notations of dates and times that all engines accept.
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?")
+#: Types of columns whose casts to text, and from anything but text, all engines evaluate alike.
+_TEXT = frozenset({"string"})
+_WRITTEN_ALIKE = frozenset({"date", "decimal", "int", "long", "string"})
 
 
 @cache
@@ -95,21 +102,69 @@ def define_datafusion() -> str:
     return DATAFUSION
 
 
-def datafusion_notes(tree: exp.Expr) -> Iterator[str]:
-    """Yield what DataFusion may compute differently from the engine for which a query was written."""
+def datafusion_notes(tree: exp.Expr, types: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
+    """Yield what DataFusion may compute differently from the engine for which a query was written.
+
+    Parameters
+    ----------
+    types
+        Iceberg's types, without parameters, of the sources' columns and struct fields, by name in lower case.
+    """
     from sqlglot import exp
 
+    known = types or {}
     names: dict[str, None] = {}
     for node in tree.find_all(exp.Func):
-        if not isinstance(node, exp.Anonymous) and type(node).__name__ not in _ALIKE:
+        if not isinstance(node, (exp.Anonymous, exp.Cast)) and not _is_alike(node):
             names.setdefault(node.sql_name().lower())
     if names:
-        shown = ", ".join(escape.shorten(name, 40) for name in list(names)[:_MOST]) + (
-            " …" if len(names) > _MOST else ""
-        )
-        yield f"Functions whose results in DataFusion have not been compared with other engines': {shown}."
-    if any(node.to.this in exp.DataType.TEXT_TYPES for node in tree.find_all(exp.Cast)):
-        yield _TEXT_NOTE
+        shown = ", ".join(escape.shorten(name, 40) for name in list(names)[:_MOST])
+        more = " …" if len(names) > _MOST else ""
+        yield f"Functions whose results in DataFusion have not been compared with other engines': {shown}{more}."
+    casts = list(tree.find_all(exp.Cast))
+    to_text = [node for node in casts if node.to.this in exp.DataType.TEXT_TYPES]
+    if not all(_all_of(node.this, known, _WRITTEN_ALIKE) for node in to_text):
+        yield "CAST to text: engines write times, floating-point numbers and booleans differently."
+    others: list[Any] = [node for node in casts if node not in to_text]
+    others += tree.find_all(exp.TimeStrToTime, exp.TsOrDsToDate, exp.TsOrDsToTimestamp)
+    if not all(_all_of(node.this, known, None) for node in others):
+        yield "CAST of text: engines accept different notations, and what DataFusion refuses may become null."
+    divided = (column.name.lower() for one in tree.find_all(exp.Avg, exp.Div) for column in one.find_all(exp.Column))
+    if any("decimal" in found for found in known.values()) and any(
+        "decimal" in known.get(c, "decimal") for c in divided
+    ):
+        yield "Averages and quotients of decimals: the last digit is truncated where other engines round."
+
+
+def _is_alike(node: exp.Func) -> bool:
+    """Return whether DataFusion is known to give the same results for a function."""
+    from sqlglot import exp
+
+    name = type(node).__name__
+    if name in _ALIKE:
+        return True
+    if name in _POSITIVE:
+        given = (node.args.get(key) for key in _POSITIVE[name])
+        return all(one is None or (isinstance(one, exp.Literal) and one.is_int and int(one.this) > 0) for one in given)
+    if isinstance(node, exp.Extract):
+        return str(node.this).upper() in _UNITS
+    if isinstance(node, (exp.TimeToStr, exp.StrToDate)):
+        form = node.args.get("format")
+        return isinstance(form, exp.Literal) and _FORMAT.fullmatch(str(form.this)) is not None
+    return False
+
+
+def _all_of(node: exp.Expr, known: Mapping[str, Collection[str]], wanted: Collection[str] | None) -> bool:
+    """Return whether all columns in an expression have one of some types; None: any type but text."""
+    from sqlglot import exp
+
+    for column in node.find_all(exp.Column):
+        found = known.get(column.name.lower())
+        if not found or any(one in _TEXT if wanted is None else one not in wanted for one in found):
+            return False
+    return wanted is not None or not any(
+        one.is_string and _ISO.fullmatch(str(one.this)) is None for one in node.find_all(exp.Literal)
+    )
 
 
 def function_names(tree: exp.Expr) -> list[str]:
