@@ -88,6 +88,10 @@ def no_warnings() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def oracle(warehouse: Warehouse) -> sqlite3.Connection:
+    return in_sqlite(warehouse)
+
+
+def in_sqlite(warehouse: Warehouse) -> sqlite3.Connection:
     """The same rows in SQLite."""
     made = sqlite3.connect(":memory:")
     for name, table in (("trips", warehouse.trips), ("riders", warehouse.riders)):
