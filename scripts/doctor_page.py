@@ -158,10 +158,10 @@ partitions, and its sequence number. The plan looks for these files
 
 1. in the manifests of other snapshots: those that a merge replaced, or later ones. A file that a commit removed since
    does not come back. This is `certain` if every file found must have been in the lost manifest;
-2. in the data folder (`data` below the table's location, and `write.data.path`): Parquet files with the table's
-   columns, position delete files and Puffin files that no readable manifest lists. Metrics and partition values come
-   from their footers and folders. Files that were written after the commit are left out, if the times of other files
-   can be trusted. This is always a guess, because a failed commit may have left a file with the same number of rows.
+2. in the data folder (`data` below the table's location, and `write.data.path`): data files with the table's columns,
+   delete files and Puffin files that no readable manifest lists. Metrics and partition values come from their footers
+   and folders. Files that were written after the commit are left out, if the times of other files can be trusted. This
+   is always a guess, because a failed commit may have left a file with the same number of rows.
 
 Files are taken only if the stated counts allow exactly one choice. Otherwise none is taken: the step names the
 candidates, and how to register the right ones with Spark, PyIceberg or Java. What is not found is left out, and the
@@ -169,10 +169,14 @@ step says how many files and rows that are.
 
 - Sequence numbers and row ids are those of the other manifests. Of files from the data folder, added ones get the
   sequence number of the lost manifest; files that it had only kept get its lowest one, and the step says so if equality
-  deletes may then remove too much. Their row ids are known only if one file is missing; otherwise they are new.
-- Deleted rows stay deleted only if their deletes are found, too: deletion vectors and position delete files are,
-  equality delete files only in other manifests. The step says if deletes are lost.
-- Data files in ORC and Avro are found in other manifests only.
+  deletes may then remove too much. Their row ids are known only if one file is missing, or if the files store them, as
+  rewritten ones do; otherwise they are new.
+- Deleted rows stay deleted only if their deletes are found, too. The step says if deletes are lost. Equality delete
+  files are found in the data folder if their key-value metadata names the columns (`delete-type` and
+  `delete-field-ids`, which Iceberg's Java writers add) and folders such as `k=a` name their partition; without these,
+  they could as well be data files.
+- Data files in ORC and Avro are found in the data folder if they have field ids, and if folders name their partition.
+  Only their row counts are read, so that filters cannot skip them until they are rewritten.
 
 `report.to_html(repair=True)` adds the steps to the page.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
-from iceexplore.commits.added_files._from_paths import files_of_paths
+from iceexplore.commits.added_files._from_paths import entry_of_file, files_of_paths
 from iceexplore.commits.added_files._new_files import FilesLike, new_files
 from iceexplore.commits.added_files._synthetic_merge import merged_groups
 from iceexplore.commits.change_detection._changes import Changes, MetadataRead, changes_between, changes_of
@@ -183,6 +183,7 @@ __all__ = [
     "duration",
     "empty_state",
     "encode_metadata",
+    "entry_of_file",
     "evolve_schema",
     "evolve_spec",
     "expire_snapshots",

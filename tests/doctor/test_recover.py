@@ -12,10 +12,12 @@ from typing import Any
 
 import fastavro
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import orc
 
 import iceexplore as ix
 from iceexplore.doctor import RepairPlan
@@ -25,6 +27,7 @@ from tests.doctor.damages import (
     document_path,
     edit_avro,
     edit_json,
+    edit_manifest,
     file_paths,
     healthy,
     local,
@@ -407,6 +410,136 @@ def test_deletes_are_found_in_the_data_folder(version: int, tmp_path: Path) -> N
     assert "1 delete file with 1 delete" in step.text and path.name in step.text
     assert "newRowDelta" in step.python[0]
     assert 3 not in _ids(plan, tmp_path)
+
+
+def _in_format(folder: Path, name: str, *, ids: bool = True) -> Path:
+    """Replace the newest data file by one of another format, without column metrics; return its path."""
+    (path,) = (p for p in file_paths(folder) if pq.read_metadata(p).num_rows == 1)
+    made = path.with_suffix(f".{name}")
+    at = path.stat().st_mtime
+    rows = pq.read_table(path)
+    if name == "orc":
+        fields = [pa.field(n, rows[n].type, metadata={"iceberg.id": str(i)} if ids else {}) for i, n in NUMBERED]
+        orc.write_table(pa.Table.from_arrays(rows.columns, schema=pa.schema(fields)), made)
+    else:
+        kinds = {"id": "long", "k": "string"}
+        parts = [{"name": n, "type": ["null", kinds[n]], **({"field-id": i} if ids else {})} for i, n in NUMBERED]
+        with made.open("wb") as out:
+            fastavro.writer(out, {"type": "record", "name": "r", "fields": parts}, rows.to_pylist())
+    path.unlink()
+    os.utime(made, (at, at))  # before the commit
+
+    def change(row: Record) -> None:
+        file = row["data_file"]
+        for column in ("lower_bounds", "upper_bounds", "value_counts", "null_value_counts", "column_sizes"):
+            file[column] = None
+        place = file["file_path"].replace(path.name, made.name)
+        file.update(file_path=place, file_format=name.upper(), file_size_in_bytes=made.stat().st_size)
+        file["split_offsets"] = None
+
+    edit_manifest(folder, records(change))
+    return made
+
+
+NUMBERED = [(1, "id"), (2, "k")]
+
+
+@pytest.mark.parametrize("name", ["orc", "avro"])
+@pytest.mark.parametrize("by", [None, "k"])
+def test_files_of_other_formats_are_found_without_metrics(name: str, by: str | None, tmp_path: Path) -> None:
+    options: dict[str, Any] = {} if by is None else {"partition_by": by}
+    _table(tmp_path, rows=(4, 1), **options)
+    made = _in_format(tmp_path / "t", name)
+    before = ix.open(tmp_path / "t").to_arrow().sort_by("id")
+    assert len(before) == 5
+    _lose(tmp_path / "t")
+    plan = _plan(tmp_path / "t")
+    step, metrics = plan
+    assert (metrics.title, metrics.effective) == ("Recompute column metrics", False)
+    assert (step.title, step.certain, step.rows_back, step.rows_lost) == (REGISTERED, False, 1, 0)
+    assert f"`{name}`.`" in step.sql[0]
+    assert not any("PyIceberg" in line for line in step.python)  # adds Parquet files only
+    assert "The metrics of 1 file are lost, as only Parquet's are read." in step.text
+    (entry,) = (r for r in plan.table.inspect.files.arrow().to_pylist() if r["file_path"].endswith(made.name))
+    assert (entry["file_format"].lower(), entry["record_count"]) == (name, 1)
+    assert entry["file_size_in_bytes"] == made.stat().st_size
+    assert plan.table.to_arrow().sort_by("id") == before
+    plan.save(tmp_path / "fixed")
+    assert ix.open(tmp_path / "fixed").to_arrow().sort_by("id") == before
+
+
+def test_files_without_field_ids_are_not_taken(tmp_path: Path) -> None:
+    _table(tmp_path, rows=(4, 1))
+    _in_format(tmp_path / "t", "avro", ids=False)
+    _lose(tmp_path / "t")
+    assert [(s.title, s.rows_lost) for s in _plan(tmp_path / "t")] == [(REMOVED, 1)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "taken"),
+    [
+        ({"delete-type": "equality", "delete-field-ids": "1"}, True),
+        ({"delete-type": "equality", "delete-field-ids": "7"}, False),
+        ({"delete-type": "equality", "delete-field-ids": "x, 1"}, False),
+        ({"delete-type": "position"}, False),
+        ({}, False),  # it may as well be a data file
+    ],
+)
+def test_equality_deletes_are_found_by_what_their_files_say(keys: dict[str, str], taken: bool, tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    (positions,) = file_paths(folder, 1)
+    at = positions.stat().st_mtime
+    with_equality_delete(folder)
+    positions.unlink()
+    (old,) = file_paths(folder, 2)
+    path = old.parent / "k=a" / old.name  # nothing else names its partition
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pq.read_table(old).replace_schema_metadata(keys), path)
+    old.unlink()
+    os.utime(path, (at, at))  # before the commit
+    values = {"file_size_in_bytes": path.stat().st_size, "file_path": f"file://{path}"}
+    edit_manifest(folder, records(lambda r: r["data_file"].update(values)), 1)
+    before = ix.open(folder).to_arrow().sort_by("id")
+    assert len(before) == 17
+    _lose(folder, content=1)
+    plan = _plan(folder)
+    (step,) = plan
+    assert step.title == (REGISTERED if taken else REMOVED)
+    if not taken:
+        assert plan.rows_after == 18
+        return
+    assert "1 equality delete file named the columns of the deletes." in step.text
+    assert not step.certain
+    assert "ofEqualityDeletes(1)" in step.python[0]
+    (entry,) = plan.table.inspect.delete_files.arrow().to_pylist()
+    assert (entry["content"], entry["equality_ids"], entry["record_count"]) == (2, [1], 1)
+    assert plan.table.to_arrow().sort_by("id") == before
+    assert 3 not in _ids(plan, tmp_path)
+
+
+def test_an_equality_delete_file_is_never_taken_for_data(tmp_path: Path) -> None:
+    _table(tmp_path, rows=(4, 1))
+    folder = tmp_path / "t"
+    (path,) = (p for p in file_paths(folder) if pq.read_metadata(p).num_rows == 1)
+    keys = {"delete-type": "equality", "delete-field-ids": "1"}
+    at = path.stat().st_mtime
+    pq.write_table(pq.read_table(path).replace_schema_metadata(keys), path)
+    os.utime(path, (at, at))
+    _lose(folder)
+    assert [s.title for s in _plan(folder)] == [REMOVED]
+
+
+def test_rewritten_files_keep_the_row_ids_that_they_store(tmp_path: Path) -> None:
+    folder = healthy(tmp_path, 3)
+    ix.lab(folder).compact()
+    before = ix.open(folder).to_arrow(columns=["id", "_row_id"]).sort_by("id")
+    assert len(file_paths(folder)) == 2
+    _lose(folder)
+    plan = _plan(folder)
+    step = next(s for s in plan if s.title == REGISTERED)
+    assert "row ids are lost" not in step.text
+    assert plan.table.to_arrow(columns=["id", "_row_id"]).sort_by("id") == before
+    assert plan.table.check("rows").ok
 
 
 @pytest.mark.parametrize("version", [2, 3])

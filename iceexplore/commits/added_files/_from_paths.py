@@ -15,7 +15,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._from_records import refuse_twice
 from iceexplore.commits.live_files._find import refuse_duplicates
 from iceexplore.errors import OptionError
-from iceexplore.formats import ParquetFooter, read_parquet_footer
+from iceexplore.formats import DataFile, ParquetFooter, format_of_suffix, read_parquet_footer
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches
 from iceexplore.metadata import (
@@ -27,7 +27,7 @@ from iceexplore.metadata import (
 from iceexplore.planning import PartitionColumn, partition_columns, tuples_of, typed_values
 from iceexplore.writing import StatColumn, bounds_as, parquet_path, stat_columns, stats_arrays
 
-__all__ = ["files_of_paths"]
+__all__ = ["entry_of_file", "files_of_paths"]
 
 #: The values in folder names that Hive and Iceberg write for null.
 _NULLS = ("__HIVE_DEFAULT_PARTITION__", "null")
@@ -122,6 +122,43 @@ def _file(state: TableState, path: str, spec: PartitionSpec, columns: list[StatC
         "split_offsets": sorted(build.to_pylist(first["offset"])),
     }
     return EntryBatch.of_rows([row], stats=stats_arrays(columns, [stats]), partition=partition)
+
+
+def entry_of_file(state: TableState, path: str, spec_id: int, **values: Any) -> EntryBatch:
+    """Return a data or delete file of any format as an entry, with the row count that its format states.
+
+    The partition values are read from folders named ``field=value``. There are no column metrics.
+
+    Parameters
+    ----------
+    values
+        Further values of the entry; by default it is that of a data file.
+
+    Raises
+    ------
+    OptionError
+        The format is unknown, the partition spec is missing, or the folders do not name the partition.
+    FormatError, FileMissingError, OutsideRootsError
+        The file cannot be read.
+    """
+    location = state.storage.unresolve(path)
+    found, spec = format_of_suffix(location), state.metadata.spec(spec_id)
+    if found is None or spec is None:
+        raise OptionError(f"{path}: its format or partition spec {spec_id} is unknown")
+    with state.storage.open(location, kind="other") as file:
+        facts = found.facts(DataFile(state.storage, location, file, "other"))
+        size = file.size
+    of_spec = partition_columns(state.metadata, spec)
+    partition = _partition(state, path, location, of_spec, {}, facts.rows) if of_spec else None
+    row = {
+        "content_type": int(ContentType.DATA),
+        "location": location,
+        "file_format": found.name,
+        "partition_spec_id": spec.spec_id,
+        "record_count": facts.rows,
+        "file_size_in_bytes": size,
+    }
+    return EntryBatch.of_rows([{**row, **values}], partition=partition)
 
 
 def _columns_of(state: TableState, footer: ParquetFooter, columns: list[StatColumn]) -> dict[str, StatColumn]:

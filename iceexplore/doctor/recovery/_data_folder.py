@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
-from iceexplore.commits import files_of_paths, is_referenced, path_keys
+from iceexplore.commits import entry_of_file, files_of_paths, is_referenced, path_keys
 from iceexplore.deletes import (
     DELETION_VECTOR,
     FILE_PATH_ID,
@@ -25,11 +25,12 @@ from iceexplore.deletes import (
 from iceexplore.doctor.recovery._history import History
 from iceexplore.doctor.recovery._lost_manifests import LostManifest
 from iceexplore.errors import IceexploreError
-from iceexplore.formats import PUFFIN, Parquet, format_of_suffix, read_parquet_footer
+from iceexplore.formats import PUFFIN, DataFile, Parquet, format_of_suffix, read_parquet_footer
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, Status, stats_type
 from iceexplore.metadata import Snapshot, Type, decode_values
 from iceexplore.planning import partition_columns
+from iceexplore.reading import ROW_ID
 from iceexplore.storage import Entry
 
 __all__ = ["DataFolder", "Unlisted", "fits_summaries"]
@@ -41,6 +42,8 @@ _MOST_OPENED = 2_000
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 #: The approximate number of known files to compare with their commits, to learn whether file times can be trusted.
 _MOST_COMPARED = 100
+#: Key-value metadata of delete files that Iceberg's writers add (Java: ``FileWriterBuilderImpl``).
+_DELETE_TYPE, _DELETE_IDS = "delete-type", "delete-field-ids"
 #: Field ids from here on are reserved (spec, "Reserved Field IDs").
 _RESERVED = 2147483447
 #: The clocks of machines may differ by this many milliseconds.
@@ -188,8 +191,9 @@ class DataFolder:
     def entries(self, file: Unlisted, spec_id: int, *, deletes: bool) -> EntryBatch | None:
         """Return the entries for a file in a data or delete manifest; None if it does not belong in one.
 
-        Data files get the values of their footers, deletion vectors those of their Puffin file, position delete files
-        those of their rows. Sequence numbers and row ids stay null.
+        Data files get the values of their footers (row counts alone, unless they are Parquet), deletion vectors those
+        of their Puffin file, position delete files those of their rows, and equality delete files those of their
+        key-value metadata. Sequence numbers and row ids stay null.
         """
         key = file.location, spec_id, deletes
         if key not in self._made:
@@ -202,15 +206,52 @@ class DataFolder:
     def _entries(self, file: Unlisted, spec_id: int, deletes: bool) -> EntryBatch | None:
         if _is_puffin(file.location):
             return self._vectors(file, spec_id) if deletes else None
-        if not file.location.endswith(Parquet.suffixes):
+        found = format_of_suffix(file.location)
+        if found is None:
             return None
-        ids = {c.field_id for c in read_parquet_footer(self.state.storage, file.location).columns} - {None}
+        storage, metadata = self.state.storage, self.state.metadata
+        with storage.open(file.location, kind="other") as opened:
+            ids = found.facts(DataFile(storage, file.location, opened, "other")).ids
         if {FILE_PATH_ID, POS_ID} <= ids:
-            return self._positions(file, spec_id) if deletes else None
-        strangers = {i for i in ids if i is not None and i < _RESERVED} - self.state.metadata.all_fields().keys()
+            return self._positions(file, spec_id, found.name) if deletes else None
+        keys = found.describe(storage, file.location).details().metadata
+        if _DELETE_TYPE in keys:
+            is_equality = keys[_DELETE_TYPE] == "equality"
+            return self._equality(file, spec_id, ids, keys.get(_DELETE_IDS, "")) if deletes and is_equality else None
+        strangers = {i for i in ids if i < _RESERVED} - metadata.all_fields().keys()
         if deletes or strangers:
             return None
-        return files_of_paths(self.state, [file.location], check_duplicates=False, spec_id=spec_id)
+        if file.location.endswith(Parquet.suffixes):
+            return files_of_paths(self.state, [file.location], check_duplicates=False, spec_id=spec_id)
+        # Without field ids, nothing shows that the file is one of this table.
+        required = {f.field_id for f in self.state.schema.fields if f.required and f.initial_default is None}
+        return entry_of_file(self.state, file.location, spec_id) if ids and required <= ids else None
+
+    def _equality(self, file: Unlisted, spec_id: int, ids: frozenset[int], named: str) -> EntryBatch | None:
+        """Return an equality delete file, whose key-value metadata names its columns, as Iceberg's writers do.
+
+        Without these it is unknown whether a file deletes rows or has some, and by which of its columns.
+        """
+        texts = [text.strip() for text in named.split(",")]
+        if not all(text.isascii() and text.isdecimal() and len(text) < 11 for text in texts):
+            return None
+        columns = list(dict.fromkeys(map(int, texts)))
+        if not ids.issuperset(columns) or not self.state.metadata.all_fields().keys() >= set(columns):
+            return None
+        content = int(ContentType.EQUALITY_DELETE)
+        return entry_of_file(self.state, file.location, spec_id, content_type=content, equality_ids=columns)
+
+    def stores_row_ids(self, location: str) -> bool:
+        """Return whether a file certainly stores the id of each of its rows, as rewrites do."""
+        if not location.endswith(Parquet.suffixes):
+            return False
+        try:
+            footer = read_parquet_footer(self.state.storage, location)
+        except IceexploreError:
+            return False
+        path = next((c.path for c in footer.columns if c.field_id == ROW_ID.field_id), None)
+        nulls = footer.chunks.filter(pc.equal(footer.chunks["column"], path or ""))["null_count"]
+        return path is not None and nulls.null_count == 0 and not any(build.to_pylist(nulls))
 
     def _vectors(self, file: Unlisted, spec_id: int) -> EntryBatch | None:
         """Return the deletion vectors of a Puffin file, for data files of this spec that the history knows."""
@@ -241,9 +282,9 @@ class DataFolder:
             return None
         return EntryBatch.of_rows(rows, partition=self.history.fetch(np.array(of, np.int64)).partition)
 
-    def _positions(self, file: Unlisted, spec_id: int) -> EntryBatch | None:
+    def _positions(self, file: Unlisted, spec_id: int, file_format: str) -> EntryBatch | None:
         """Return a position delete file whose data files have this spec and one partition."""
-        rows = read_position_deletes(self.state.storage, file.location, Parquet.name)
+        rows = read_position_deletes(self.state.storage, file.location, file_format)
         names = build.to_pylist(pc.unique(rows["file_path"]))
         known = [at for name in names if (at := self._data_file(str(name))) is not None]
         if not known or len(known) < len(names) or set(self.history.spec[known].tolist()) != {spec_id}:
@@ -256,7 +297,7 @@ class DataFolder:
         row = {
             "content_type": int(ContentType.POSITION_DELETE),
             "location": file.location,
-            "file_format": Parquet.name,
+            "file_format": file_format,
             "partition_spec_id": spec_id,
             "record_count": len(rows),
             "file_size_in_bytes": self.state.storage.stat(file.location).size,

@@ -238,6 +238,9 @@ def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
         return
     found = last.filter(pa.array(choice.taken))
     made.found = _registered(history, made, found)
+    # Rewritten files store the ids of their rows, which count whatever id the entry has.
+    names = map(str, build.to_pylist(made.found.entries["location"]))
+    made.new_row_ids = made.new_row_ids and not all(map(folder.stores_row_ids, names))
     made.missing = need - counts_of(made.found)
     if made.numbers_lost and not lost.deletes:
         made.doubtful_deletes = _doubtful_deletes(history, lost)

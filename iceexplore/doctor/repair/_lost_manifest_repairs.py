@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.commits import start_sandbox
 from iceexplore.doctor.maintenance._plan import sql_text
 from iceexplore.doctor.model._finding import Finding
@@ -25,8 +27,9 @@ from iceexplore.doctor.repair._entry_repairs import rewrite_manifests
 from iceexplore.doctor.repair._step import Step
 from iceexplore.doctor.repair._write import write_draft
 from iceexplore.errors import IceexploreError
+from iceexplore.formats import DEFAULT_FORMAT, Parquet, format_of_suffix
 from iceexplore.graph import amount, live_manifests
-from iceexplore.manifests import ContentType, EntryBatch, concat_batches
+from iceexplore.manifests import ContentType, EntryBatch, concat_batches, whole
 from iceexplore.reading import count_rows
 
 __all__ = ["complete_manifests", "recover_lost_manifests"]
@@ -130,19 +133,30 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
         f"partitions of {_manifests(in_folder)}; they are listed again, with the metrics of their footers. A failed "
         "commit may have left such files behind, too: check their rows."
     )
+    entries = concat_batches([one.found for one in in_folder]).entries
+    kinds = np.asarray(pc.fill_null(entries["content_type"], int(ContentType.DATA)))
+    others = (kinds == ContentType.DATA) & np.asarray(pc.not_equal(entries["file_format"], Parquet.name))
+    if others.any():
+        text += f" The metrics of {amount(int(others.sum()), 'file')} are lost, as only Parquet's are read."
+    equality = kinds == ContentType.EQUALITY_DELETE
+    if equality.any():
+        text += f" {amount(int(equality.sum()), 'equality delete file')} named the columns of the deletes."
     if any(one.new_row_ids for one in in_folder):
         text += " Their row ids are lost: they get new ones, so readers that follow rows by id see new rows."
     if any(one.numbers_lost for one in in_folder):
         text += " The sequence numbers of its EXISTING entries are lost: they get the lowest possible one."
+        if equality.any():
+            text += " So equality deletes among them may delete fewer rows than before."
     doubtful = sum(one.doubtful_deletes for one in in_folder)
     if doubtful:
         text += f" So {amount(doubtful, 'equality delete file')} may delete rows that were written later."
+    columns = build.to_pylist(pc.unique(pc.list_flatten(whole(entries["equality_ids"]))))
     data = [one for one in in_folder if not one.lost.deletes]
     back = _rows_back(draft, made, data, with_found=True)
     files = [name for one in data for name in build.to_pylist(one.found.entries["location"])]
     return _step(
         "Re-register files that no manifest lists", text, found, in_folder, certain=False, rows_back=back,
-        **_calls(files, deletes=not data),
+        **_calls(files, deletes=not data, equality=columns if equality.all() else None),
     )  # fmt: skip
 
 
@@ -205,18 +219,31 @@ def _manifests(of: Sequence[Recovery]) -> str:
     return f"the manifest {names[0]}" if len(names) == 1 else f"{len(names):,} manifests"
 
 
-def _calls(files: Sequence[str], *, deletes: bool = False) -> dict[str, tuple[str, ...]]:
-    """Return the calls that register files in the engines."""
+def _calls(
+    files: Sequence[str], *, deletes: bool = False, equality: Collection[int] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Return the calls that register files in the engines.
+
+    Parameters
+    ----------
+    equality
+        The columns of equality deletes, if the files are such.
+    """
     names = [repr(name) for name in files[:_NAMED]] or ["'<path>'"]
     names += ["…"] if len(files) > _NAMED else []
     if deletes:
-        builder = "FileMetadata.deleteFileBuilder(spec).ofPositionDeletes()"
+        kind = "ofPositionDeletes()" if equality is None else f"ofEqualityDeletes({', '.join(map(str, equality))})"
+        builder = f"FileMetadata.deleteFileBuilder(spec).{kind}"
         return {"python": (f"Java: table.newRowDelta().addDeletes({builder}.withInputFile(file)….build()).commit()",)}
-    source = sql_text("`parquet`.`<folder that holds only these files>`")
+    formats = list(dict.fromkeys((format_of_suffix(name) or DEFAULT_FORMAT).name for name in files))
+    sources = [sql_text(f"`{one}`.`<folder that holds only these files>`") for one in formats or [DEFAULT_FORMAT.name]]
+    added = f"PyIceberg: table.add_files([{', '.join(names)}])"
     return {
-        "sql": (f"CALL <catalog>.system.add_files(table => '<table>', source_table => {source})",),
+        "sql": tuple(
+            f"CALL <catalog>.system.add_files(table => '<table>', source_table => {source})" for source in sources
+        ),
         "python": (
-            f"PyIceberg: table.add_files([{', '.join(names)}])",
+            *((added,) if formats in ([], [Parquet.name]) else ()),  # which adds Parquet files only
             "Java: table.newAppend().appendFile(DataFiles.builder(spec).withInputFile(file)….build()).commit()",
         ),
     }
