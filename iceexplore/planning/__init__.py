@@ -28,17 +28,9 @@ from iceexplore.planning.evaluators._partition_values import (
 from iceexplore.planning.evaluators._rows import evaluate
 from iceexplore.planning.model._groups import counted, partition_codes, partition_texts
 from iceexplore.planning.model._tasks import FileTasks, MatchedDeletes
+from iceexplore.planning.range_map._build import default_column, range_columns, range_map_of, range_map_steps
 from iceexplore.planning.range_map._live_files import LiveFiles
-from iceexplore.planning.range_map._picture import cells_of, exact_cells
-from iceexplore.planning.range_map._range_map import (
-    VERDICTS,
-    RangeBy,
-    RangeMap,
-    default_column,
-    range_columns,
-    range_map_of,
-    range_map_steps,
-)
+from iceexplore.planning.range_map._range_map import VERDICTS, RangeBy, RangeMap, cells_of, exact_cells
 from iceexplore.planning.report._examples import Examples, examples_of
 from iceexplore.planning.report._node_explanation import DeleteOf, NodeEvidence, Term, node_evidence
 from iceexplore.planning.report._nodes import Group, PlanNodes

@@ -301,7 +301,7 @@ class ScanPlan(PlannedScan):
         OptionError
             The column is unknown or its values have no order, or ``by`` is none of these.
         """
-        from iceexplore.planning.range_map._range_map import range_map_of
+        from iceexplore.planning.range_map._build import range_map_of
 
         return range_map_of(self, column, by)
 

@@ -97,7 +97,7 @@ _SMALL = """() => {
 _BEYOND = """() => {
   const edge = document.querySelector(".ice-widget").getBoundingClientRect().right + 1;
   const beyond = (one) => one.checkVisibility() && one.getBoundingClientRect().right > edge;
-  const scrolls = (one) => one.closest(".ice-panel, .ice-tree, pre");
+  const scrolls = (one) => one.closest(".ice-panel, .ice-tree, .ice-figure, pre");
   const all = [...document.querySelectorAll(".ice-widget *")];
   return all.filter((one) => beyond(one) && !scrolls(one)).map((one) => one.outerHTML);
 }"""

@@ -13,7 +13,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Predicate
-from iceexplore.metadata import Type
+from iceexplore.metadata import Type, parse_transform
 from iceexplore.planning.evaluators._column_metrics import Mask, aligned, known
 from iceexplore.planning.evaluators._file_evaluator import MetricsSource, MetricsSources
 from iceexplore.planning.evaluators._metrics_evaluator import may_match
@@ -105,7 +105,7 @@ class StopPredicates:
 
 
 def _projected(source: MetricsSource, p: Predicate) -> Predicate | None:
-    if source.by == "statistics" and source.transform == "identity":
+    if source.by == "statistics" and parse_transform(source.transform).is_identity:
         return p
     return None if p.type is None else project(p, source.transform, p.type, strict=False)
 

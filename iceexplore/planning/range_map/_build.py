@@ -1,0 +1,333 @@
+"""Make range maps of plans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, PlainValue, build
+from iceexplore.arrow import compute as pc
+from iceexplore.errors import OptionError, nearest
+from iceexplore.expressions import ALWAYS, And, Expression, Or, expression_sql, literal_sql
+from iceexplore.manifests import EntryBatch
+from iceexplore.metadata import NestedField, PrimitiveType, Schema, Type, human_value, parse_transform, type_base
+from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, Mask
+from iceexplore.planning.evaluators._file_evaluator import (
+    FileMetricsSources,
+    always_required,
+    evaluate_inclusive,
+    top_level_ids,
+)
+from iceexplore.planning.evaluators._filter import Filter, same_partition
+from iceexplore.planning.evaluators._manifest_evaluator import ManifestMetricsSources, may_hold
+from iceexplore.planning.model._groups import GROUPINGS, counted
+from iceexplore.planning.range_map._live_files import LiveFiles, finished, planned_rows, read_live_files
+from iceexplore.planning.range_map._range_map import DRAWN, RangeBy, RangeMap
+from iceexplore.planning.range_map._spans import Spans, StopPredicates
+from iceexplore.planning.range_map._stops import RangeFilter, Stops, range_filter, stops_of
+
+if TYPE_CHECKING:
+    from iceexplore.planning.scan._result import PlannedScan
+
+__all__ = ["default_column", "range_columns", "range_map_of", "range_map_steps"]
+
+_WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
+_STOPS, _STOPS_OF_MANY = 240, 96
+_LONGEST = 60
+#: A date, hours and minutes, and what is left out: seconds, fractions, and UTC.
+_TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?:\+00:00)?$")
+_UNORDERED = ("unknown", "variant", "geometry", "geography")
+_Ints = npt.NDArray[np.int64]
+
+
+def range_columns(schema: Schema) -> dict[str, NestedField]:
+    """Return the columns whose values have an order, outside of lists and maps, by dotted name."""
+    repeated: list[str] = []
+    out = {}
+    for name, f in schema.walk():
+        if any(name.startswith(f"{outer}.") for outer in repeated):
+            continue
+        if isinstance(f.type, PrimitiveType):
+            if type_base(f.type) not in _UNORDERED:
+                out[name] = f
+        elif not hasattr(f.type, "fields"):
+            repeated.append(name)
+    return out
+
+
+def default_column(plan: PlannedScan) -> str | None:
+    """Return the filter's first column, else the first of the sort order, of the partition fields, or of the schema."""
+    columns = range_columns(plan.state.schema)
+    by_id = {f.field_id: name for name, f in columns.items()}
+    metadata = plan.state.metadata
+    order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)
+    spec = metadata.spec(metadata.default_spec_id)
+    sources = [i for f in (order.fields if order else ()) for i in f.source_ids]
+    sources += [i for f in (spec.fields if spec else ()) for i in f.source_ids]
+    chosen = [*(name for name in plan.filter.names if name in columns), *(by_id[i] for i in sources if i in by_id)]
+    return next(iter([*chosen, *columns]), None)
+
+
+def range_map_of(plan: PlannedScan, column: str | None = None, by: RangeBy = "range") -> RangeMap:
+    """Return the ranges of a column in the live files of a plan; reads all data manifests, but no data file.
+
+    Parameters
+    ----------
+    column
+        A column's name, dotted inside structs; by default the filter's first column, or without one the first of the
+        table's sort order, partition fields or schema.
+    by
+        What files are ordered by: where their ``range`` begins, their ``partition``, or the ``snapshot`` that added
+        them, the oldest first.
+
+    Raises
+    ------
+    OptionError
+        The column is unknown or its values have no order, or ``by`` is none of these.
+    """
+    field = _column(plan, column)
+    _check_by(by)
+    return range_map_from(plan, field, by, finished(read_live_files(plan, range_ids(plan, field[1]))))
+
+
+def range_map_steps(
+    plan: PlannedScan, column: str | None, by: RangeBy, known: dict[Any, LiveFiles]
+) -> Generator[str, None, RangeMap]:
+    """Do the same as `range_map_of`, yielding the progress as text.
+
+    Parameters
+    ----------
+    known
+        Files that were read before for the same state; those read now are added.
+    """
+    field = _column(plan, column)
+    _check_by(by)
+    ids = range_ids(plan, field[1])
+    key = frozenset(ids)
+    found = next((files for have, files in known.items() if have >= key), None)
+    if found is None:
+        found = yield from read_live_files(plan, ids)
+        known.clear()  # of a large table, one is enough to keep
+        known[key] = found
+    yield "Comparing bounds"
+    return range_map_from(plan, field, by, found)
+
+
+def _check_by(by: str) -> None:
+    if by not in get_args(RangeBy):
+        raise OptionError(f"by={str(by)[:40]!r}: choose 'range', 'partition' or 'snapshot'")
+
+
+def _column(plan: PlannedScan, column: str | None) -> tuple[str, NestedField]:
+    known = range_columns(plan.state.schema)
+    name = default_column(plan) if column is None else column
+    if name is None:
+        raise OptionError("the table has no column whose values have an order")
+    if name not in known:
+        raise OptionError(f"no column {str(name)[:80]!r} with a single value per row; {nearest(str(name), [*known])}")
+    return name, known[name]
+
+
+def range_ids(plan: PlannedScan, field: NestedField) -> list[int]:
+    """Return the columns whose metrics are needed: that of the map, and those of the filter's other conditions."""
+    return sorted({field.field_id, *plan.filter.field_ids})
+
+
+def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeBy, files: LiveFiles) -> RangeMap:
+    """Return the map of files whose metadata has been read."""
+    name, f = named
+    state, metadata = plan.state, plan.state.metadata
+    edges = range_filter(plan.filter.expression, f.field_id)
+    batch = files.batch
+    sources = FileMetricsSources(batch, metadata)
+    metrics = _metrics(batch, f.field_id, plan)
+    stops, predicates = _stops(plan, name, f, edges, metrics, sources, many=len(files) > DRAWN)
+    spans = predicates.spans(len(files), sources).and_(_of_manifests(plan, files, predicates))
+    count = len(stops)
+    nothing = np.zeros(len(files), np.bool_) if metrics is None else metrics.nothing
+    kind = np.where(nothing, 2, np.where(spans.known, 0, 1)).astype(np.int64)
+    rest = Filter(plan.filter.text, edges.rest, plan.filter.partition)
+    group = _grouped(plan, by, batch)
+    literals = tuple(_literal(v, f.type) for v in stops.values)
+    return RangeMap(
+        title=state.name,
+        column=name,
+        filter=plan.filter.text,
+        by=by,
+        stops=stops,
+        labels=_labels(stops, f.type),
+        literals=literals,
+        lower=None if edges.lower is None else stops.index(edges.lower.literals[0]),
+        upper=None if edges.upper is None else stops.index(edges.upper.literals[0]),
+        rest=_rest_text(edges.rest),
+        first=np.where(kind == 2, count, spans.first),
+        last=np.where(kind == 2, 0, spans.last),
+        kind=kind,
+        open=_left(plan, files, rest, sources),
+        verdict=_verdicts(plan, files),
+        rows=counted(batch, "record_count"),
+        bytes=counted(batch, "file_size_in_bytes"),
+        group=group[0],
+        groups=group[1],
+        files=files,
+        notes=_notes(files, name, metrics, count),
+    )
+
+
+def _literal(value: PlainValue, kind: Type) -> str:
+    """Return a stop as SQL; a float with the few digits that distinguish it from other floats."""
+    if type_base(kind) == "float" and isinstance(value, float) and np.isfinite(value):
+        return f"CAST({np.float32(value)!s} AS FLOAT)"
+    return literal_sql(value, kind, "sql")
+
+
+def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
+    """Return the stops as short text: of times, only the parts in which they differ."""
+    texts = [human_value(kind, "identity", v) for v in stops.values]
+    if type_base(kind).startswith("timestamp"):
+        short = [_TIME.sub(lambda m: m[1] if m[2] == "00:00" else f"{m[1]} {m[2]}", text) for text in texts]
+        texts = short if len(set(short)) > 0.9 * len(texts) else texts
+    return tuple(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…" for text in texts)
+
+
+def _rest_text(rest: Expression) -> str:
+    """Return the other conditions as text that a filter can begin with; empty if there are none."""
+    parts = rest.children if isinstance(rest, And) else () if rest == ALWAYS else (rest,)
+    texts = [(part, expression_sql(part, "sql")) for part in parts]
+    return " and ".join(f"({text})" if isinstance(part, Or) else text for part, text in texts)
+
+
+def _metrics(batch: EntryBatch, field_id: int, plan: PlannedScan) -> ColumnMetrics | None:
+    stats = batch.stats.get(field_id)
+    if stats is None or not len(batch):
+        return None
+    nested = field_id not in top_level_ids(plan.state.metadata)
+    required = not nested and always_required(plan.state.metadata, field_id)
+    records: AnyArray = batch.entries["record_count"].combine_chunks()
+    return ColumnMetrics.of_stats(stats, records, nested=nested, required=required)
+
+
+def _stops(
+    plan: PlannedScan,
+    name: str,
+    f: NestedField,
+    edges: RangeFilter,
+    metrics: ColumnMetrics | None,
+    sources: FileMetricsSources,
+    *,
+    many: bool,
+) -> tuple[Stops, StopPredicates]:
+    """Return the stops, and their predicates, without those at which a partition's projection proves nothing."""
+    sides = [] if metrics is None or pa.types.is_nested(metrics.lower.type) else [metrics.lower, metrics.upper]
+    sides = sides if sides and any(len(s) > s.null_count for s in sides) else _identities(plan, f, sources)
+    found = None
+    if sides and not pa.types.is_null(sides[0].type):
+        found = stops_of(f.type, sides[0], sides[-1], edges, _STOPS_OF_MANY if many else _STOPS)
+    if found is None:
+        found = stops_of_edges(edges)
+    predicates = StopPredicates.of(found, f.field_id, name, f.type)
+    if len(found):
+        proofs = [w for p in (predicates.lower[len(found) // 2], predicates.lower[0]) for w in sources(p)]
+        edges_at = {found.index(p.literals[0]) for p in (edges.lower, edges.upper) if p is not None}
+        useless = predicates.unusable(proofs) - edges_at
+        if useless:
+            found = found.without(useless)
+            predicates = StopPredicates.of(found, f.field_id, name, f.type)
+    return found, predicates
+
+
+def stops_of_edges(edges: RangeFilter) -> Stops:
+    """Return the filter's own edges as the only stops, where no bound is known."""
+    pairs = sorted({p.literals[0] for p in (edges.lower, edges.upper) if p is not None})
+    kind = pa.array(pairs)
+    if not pairs:
+        return Stops((), (), (), ())
+    found = stops_of(PrimitiveType("string"), kind, kind, edges, max(2, len(pairs)))
+    assert found is not None
+    return found
+
+
+def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) -> list[AnyArray]:
+    """Return the values of an identity partition field of the column, for files without bounds."""
+    for spec in plan.state.metadata.partition_specs:
+        for field in spec.fields:
+            if field.source_ids == (f.field_id,) and parse_transform(field.transform).is_identity:
+                found = sources.value(str(field.field_id))
+                if found is not None and len(found) > found.null_count:
+                    return [found, found]
+    return []
+
+
+def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicates) -> Spans:
+    """Return the spans of the files' manifests by what the roots have about these."""
+    count = len(predicates.lower)
+    total = len(files)
+    out = Spans(np.zeros(total, np.int64), np.full(total, count), np.zeros(total, np.bool_))
+    for index, scan in enumerate(plan.roots):
+        mine = np.flatnonzero((np.asarray(files.root) == index) & (np.asarray(files.root_row) >= 0))
+        if not len(mine) or not len(scan.rows):
+            continue
+        found = predicates.spans(len(scan.rows), ManifestMetricsSources(plan.state, scan.root, scan.rows))
+        places = np.searchsorted(scan.rows, np.asarray(files.root_row)[mine])
+        one = found.take(places)
+        out.first[mine], out.last[mine], out.known[mine] = one.first, one.last, one.known
+    return out
+
+
+def _left(plan: PlannedScan, files: LiveFiles, rest: Filter, sources: FileMetricsSources) -> Mask:
+    """Return the files that the other conditions of the filter leave, by their own and their manifest's metadata."""
+    out = _may(rest, files.batch, plan, sources)
+    for index, scan in enumerate(plan.roots):
+        mine = (np.asarray(files.root) == index) & (np.asarray(files.root_row) >= 0)
+        if mine.any() and len(scan.rows):
+            may = scan.filled & np.asarray(may_hold(plan.state, scan.root, scan.rows, rest))
+            out[mine] &= may[np.searchsorted(scan.rows, np.asarray(files.root_row)[mine])]
+    return out
+
+
+def _may(wanted: Filter, batch: EntryBatch, plan: PlannedScan, sources: FileMetricsSources) -> Mask:
+    out = evaluate_inclusive(wanted.expression, len(batch), sources)
+    if wanted.partition:
+        same, is_known = same_partition(wanted.partition, batch, plan.state.metadata, sources)
+        out &= same | ~is_known
+    return out
+
+
+def _verdicts(plan: PlannedScan, files: LiveFiles) -> _Ints:
+    """Return the plan's verdict on each file; of those skipped, the first level that rules it out."""
+    out = np.full(len(files), _METRICS, np.int64)
+    by_tuple = FileMetricsSources(files.batch, plan.state.metadata, statistics=False)
+    out[~_may(plan.filter, files.batch, plan, by_tuple)] = _PARTITION
+    for index, scan in enumerate(plan.roots):
+        gone = np.isin(np.asarray(files.root_row), scan.pruned) & (np.asarray(files.root) == index)
+        out[gone] = _MANIFEST
+    out[np.asarray(planned_rows(plan, files))] = np.where(np.asarray(plan.files.whole), _WHOLE, _READ)
+    return out
+
+
+def _grouped(plan: PlannedScan, by: RangeBy, batch: EntryBatch) -> tuple[_Ints, tuple[str, ...]]:
+    if by == "range" or not len(batch):
+        return np.zeros(len(batch), np.int64), ("",)
+    found = GROUPINGS[by](plan.state, batch)
+    return found.codes, tuple(build.to_pylist(found.columns.column(0)))
+
+
+def _notes(files: LiveFiles, name: str, metrics: ColumnMetrics | None, stops: int) -> tuple[str, ...]:
+    out = []
+    if files.unreadable:
+        many = f"{files.unreadable:,} manifests" if files.unreadable > 1 else "1 manifest"
+        out.append(f"{many} cannot be read in full: their files are not shown.")
+    if not stops:
+        out.append(f"No file has bounds of {name} that can be compared.")
+    elif metrics is not None and pa.types.is_string(metrics.lower.type):
+        lengths = pc.utf8_length(metrics.lower)
+        longest = pc.max(lengths).as_py() or 0
+        cut = pc.sum(pc.equal(lengths, longest)).as_py() or 0
+        if longest >= 16 and cut:
+            out.append(f"Bounds seem to be truncated to {longest} characters: values may end before the upper bound.")
+    return tuple(out)
