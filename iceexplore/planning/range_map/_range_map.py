@@ -20,7 +20,7 @@ from iceexplore.render import RangeCells, RangeChart, RangePicture, RangeStrip
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DRAWN", "KINDS", "VERDICTS", "RangeBy", "RangeMap", "cells_of", "exact_cells"]
+__all__ = ["DRAWN", "KINDS", "RangeBy", "RangeMap", "VERDICTS", "cells_of", "exact_cells"]
 
 #: What files are ordered by, from top to bottom.
 RangeBy: TypeAlias = Literal["range", "partition", "snapshot"]
