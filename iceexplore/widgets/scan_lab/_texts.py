@@ -67,7 +67,7 @@ def _funnel(plan: ScanPlan, waterfall: Waterfall) -> Block:
         texts = {name: bar.text.partition(" (")[0] for name, bar in bars.items()}
         main = "rows" if row.label == "after deletes" else "files"
         notes = [_amount(texts, name) for name in ("bytes", "manifests", "row groups")]
-        if lost and "cannot be read" in row.note:
+        if lost:  # their files are unknown at every level, not skipped
             notes.append(f"{lost:,} unreadable")
         every = "; ".join(_amount(texts, name) for name in texts)
         tip = signs_of_lines("\n".join(filter(None, (every, row.tooltip)))[:600])
@@ -76,7 +76,7 @@ def _funnel(plan: ScanPlan, waterfall: Waterfall) -> Block:
         items.append(
             [
                 ["level", signs(row.label), tip],
-                ["b", _amount(texts, main)],
+                ["b", f"{'≥ ' if lost else ''}{_amount(texts, main)}"],
                 " ",
                 ["note", " · ".join(n for n in notes if n)],
                 ["bars", shares],

@@ -26,6 +26,8 @@ const COMMIT_TABS = {
   save: "Save",
 };
 const COMMIT_TABLES = ["files", "manifests", "rules", "written"];
+/** The most characters about rules above the folded sentences. */
+const LONGEST_SUMMARY = 80;
 /** The least scale of a figure. */
 const SMALLEST = 0.72;
 /**
@@ -328,8 +330,8 @@ export function commitView(model) {
     const lines = [...text, checked, compared].filter(Boolean);
     heading.textContent = title;
     fill(headline, costs ? blocks(model, [["p", costs]]) : step && "Drawing …");
-    // One line is enough for what is not a step.
-    reportSummary.textContent = [text[0], checked].filter(Boolean).join(" ");
+    // Why rules cannot be checked may take several lines.
+    reportSummary.textContent = [text[0], checked.length < LONGEST_SUMMARY && checked].filter(Boolean).join(" ");
     fill(report, lines.map((line) => el("li", line)));
     details.hidden = !lines.length;
     sides.draw();
