@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from iceexplore.queries import ViewPlan
     from iceexplore.render import SceneDrawing
     from iceexplore.storage import CatalogLike, ReadLog, WriteLog
+    from iceexplore.widgets import ViewExplorer
     from iceexplore.writing import SchemaLike
 
 __all__ = ["View", "ViewSimulation", "create_view", "open_view", "simulate_view"]
@@ -659,6 +660,24 @@ class View:
 
         opener = self._opener(open_sources, catalog, tables)
         return examine_view(self._state, opener, only=only, skip=skip, baseline=baseline)
+
+    def explore(
+        self,
+        *,
+        open_sources: bool = True,
+        catalog: CatalogLike | Catalog[Any, View] | None = None,
+        tables: Mapping[str, Any] | None = None,
+    ) -> ViewExplorer:
+        """Open the interactive explorer: versions on a timeline, SQL, differences, lineage, problems and details.
+
+        Parameters
+        ----------
+        open_sources, catalog, tables
+            As for `lineage`. Sources are opened when the lineage or the problems are first shown.
+        """
+        from iceexplore.widgets import explore_view
+
+        return explore_view(self, self._opener(open_sources, catalog, tables))
 
     def simulate(
         self,

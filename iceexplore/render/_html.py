@@ -95,9 +95,9 @@ def html_lines(text: str) -> Html:
     return Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')
 
 
-def html_page(title: str, body: str) -> str:
-    """Return a whole HTML page that makes no requests and runs no scripts."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
+def html_page(title: str, body: str, *, images: bool = False) -> str:
+    """Return a whole HTML page that makes no requests and runs no scripts; with ``images``, it may contain images."""
+    policy = f"default-src 'none'; style-src 'unsafe-inline'{'; img-src data:' if images else ''}"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'

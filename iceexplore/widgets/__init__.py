@@ -1,4 +1,4 @@
-"""Interactive views of a table, for notebooks."""
+"""Interactive displays of tables and views, for notebooks."""
 
 from iceexplore.errors import moved_names
 from iceexplore.widgets._explorer import Explorer, explore
@@ -11,6 +11,7 @@ from iceexplore.widgets.problems._panel import Problems
 from iceexplore.widgets.rows._panel import Rows
 from iceexplore.widgets.scan_lab._lab import ScanLab
 from iceexplore.widgets.timeline._panel import Timeline
+from iceexplore.widgets.view_explorer._explorer import ViewExplorer, explore_view
 
 __all__ = [
     "CommitLab",
@@ -23,7 +24,9 @@ __all__ = [
     "Selection",
     "TableWidget",
     "Timeline",
+    "ViewExplorer",
     "explore",
+    "explore_view",
 ]
 
 __getattr__ = moved_names(

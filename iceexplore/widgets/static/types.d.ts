@@ -884,3 +884,33 @@ export interface Viewport {
   width: number;
   height: number;
 }
+
+// The explorer of views ------------------------------------------------------------------------------------------------
+
+/** The traits of the explorer of a view. */
+export interface ViewTraits {
+  entries: { id: string; time: string; mark: string; words: string }[];
+  left_out: number;
+  /** Indexes of entries; -1 for none. */
+  entry: number;
+  against: number;
+  parts: [key: string, title: string][];
+  tab: string;
+  dialect: string;
+  dialects: string[];
+  content: { tab?: string; key?: string; blocks?: ViewBlock[] };
+}
+
+/** The model as the explorer of views gets it. */
+export type ViewModel = ViewTraits & Pick<ModelMethods, "follow"> & {
+  set<K extends keyof ViewTraits>(name: K, value: ViewTraits[K]): void;
+  save<K extends keyof ViewTraits>(name: K, value: ViewTraits[K]): void;
+};
+
+/** See `iceexplore.widgets.view_explorer._blocks`. */
+export type ViewBlock =
+  | [kind: "sql", pieces: (string | [kind: string, text: string])[], text: string]
+  | [kind: "diff", titles: string[], rows: [sign: string, before: string | null, after: string | null][]]
+  | [kind: "picture", light: string, dark: string, alt: string]
+  | [kind: "fold", parts: string[], blocks: ViewBlock[]]
+  | [kind: "h" | "p" | "list" | "table" | "code", ...Block];
