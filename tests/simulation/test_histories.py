@@ -26,6 +26,7 @@ LAYOUTS = st.fixed_dictionaries(
         "dv_encoding": st.sampled_from(["removed", "replace", "delta"]),
         "affinity": st.sampled_from(["all", "some", "none"]),
         "unaffiliated_manifests": st.integers(0, 2),
+        "affiliated_manifests": st.integers(0, 2),
         "flush_data_files": st.integers(0, 5),
         "flush_delete_files": st.integers(0, 5),
         "leaf_entries": st.integers(1, 6),

@@ -162,6 +162,10 @@ class Draft:
         Manifest DVs that become rows at the end.
     files
         New files, written at the end.
+    unnumbered
+        By location of a new leaf, how many rows of its files need row ids.
+    affiliate_new
+        Whether this commit's own delete manifests are affiliated because no more unaffiliated ones are allowed.
     """
 
     writer: CommitWriter
@@ -177,7 +181,8 @@ class Draft:
     made: list[EntryBatch] = field(default_factory=list)
     vectors: list[NewDv] = field(default_factory=list)
     files: list[NewFile] = field(default_factory=list)
-    unnumbered: dict[str, int] = field(default_factory=dict)  # by location of a new leaf: how many rows need row ids
+    unnumbered: dict[str, int] = field(default_factory=dict)
+    affiliate_new: bool = False
 
     def standing(self, *kinds: int) -> np.ndarray:
         """Return the rows that stay, of these content types."""

@@ -20,9 +20,11 @@ from iceexplore.metadata import TableMetadata
 __all__ = [
     "add_delete_leaves",
     "add_files",
+    "affiliated_leaves",
     "counts_partitions",
     "owners_of",
     "refuse_change",
+    "take_leaves",
     "take_out",
 ]
 
@@ -51,16 +53,60 @@ def owners_of(draft: Draft, batch: EntryBatch) -> AnyArray:
     return pa.array(names, pa.string())
 
 
-def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affiliate: bool) -> None:
-    """Write deletes to leaves, grouped by data manifest; deletes without one, or all, go to unaffiliated leaves."""
-    size = draft.writer.options.leaf_entries
+def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affiliate: bool) -> int:
+    """Write deletes to leaves, grouped by data manifest; deletes without one, or all, go to unaffiliated leaves.
+
+    EXISTING deletes are written together with those of the data manifest's delete manifests, if these would become
+    more than the options allow: "Flushing the data files or DVs from the root to leaf manifests will require leaf
+    delete manifests to be rewritten" (proposal, "Optional Affinity").
+
+    Returns
+    -------
+    int
+        How many unaffiliated leaves were written.
+    """
+    o = draft.writer.options
     owners = owners_of(draft, batch) if affiliate else pa.nulls(len(batch), pa.string())
     coded = owners.dictionary_encode()
     groups = np.asarray(pc.fill_null(coded.indices, -1))
+    merge = status == Status.EXISTING and o.affiliated_manifests and bool((groups >= 0).any())
+    held = affiliated_leaves(draft) if merge else {}
+    loose = 0
     for group in np.unique(groups).tolist():
         owner = None if group < 0 else str(coded.dictionary[group].as_py())
-        for part in chunks(batch.take(pa.array(np.flatnonzero(groups == group))), size):
+        rows = batch.take(pa.array(np.flatnonzero(groups == group)))
+        there = [] if owner is None else held.get(owner, [])
+        if there and len(there) >= o.affiliated_manifests:
+            more = take_leaves(draft, there)
+            rows = rows if more is None else concat_batches([more, rows])
+        for part in chunks(rows, o.leaf_entries):
             draft.add_leaf(part, content=ContentType.DELETE_MANIFEST, status=status, referenced_file=owner)
+            loose += owner is None
+    return loose
+
+
+def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
+    """Return the base's delete manifests that this commit has left unchanged, by their data manifest's new location."""
+    rows = [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if row not in draft.changed]
+    owners = draft.rows.entries["referenced_file"].take(pa.array(rows, pa.int64())).to_pylist()
+    out: dict[str, list[int]] = {}
+    for row, owner in zip(rows, owners, strict=True):
+        now = draft.moved.get(owner, owner) if owner else None
+        if now:
+            out.setdefault(now, []).append(row)
+    return out
+
+
+def take_leaves(draft: Draft, rows: list[int]) -> EntryBatch | None:
+    """Mark leaves as replaced, and return their live entries; None if there are none."""
+    parts = []
+    for row in rows:
+        batch = draft.leaf_rows(row)
+        if batch is not None:
+            draft.drop_leaf(row)
+            parts.append(batch)
+    batch = concat_batches(parts)
+    return batch if len(batch) else None
 
 
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
@@ -219,7 +265,8 @@ def add_files(draft: Draft, added: EntryBatch) -> EntryBatch:
     else:
         direct.append(data)
     if len(deletes) > o.flush_delete_files:
-        add_delete_leaves(draft, deletes, Status.ADDED, affiliate=o.affinity == "all")
+        affiliate = o.affinity == "all" or draft.affiliate_new
+        add_delete_leaves(draft, deletes, Status.ADDED, affiliate=affiliate)
     else:
         direct.append(deletes)
     rows = concat_batches(direct)

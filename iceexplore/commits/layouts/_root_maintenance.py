@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from iceexplore.commits.layouts._root_builder import DROPPED, Draft, chunks, numbers
-from iceexplore.commits.layouts._root_files import add_delete_leaves, owners_of
+from iceexplore.commits.layouts._root_files import add_delete_leaves, affiliated_leaves, owners_of, take_leaves
 from iceexplore.commits.model._change import Change
 from iceexplore.errors import RuleError
 from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, whole
@@ -29,7 +29,10 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 
 def flush_root(draft: Draft, change: Change) -> None:
-    """Flush data files, then deletes, if the root would list too many of them after this commit."""
+    """Flush data files, then deletes, if the root would list too many of them after this commit.
+
+    Also keep the limits of delete manifests that the options set, for those that this commit writes, too.
+    """
     o = draft.writer.options
     kind = numbers(change.added.entries["content_type"])
     data, deletes = int((kind == ContentType.DATA).sum()), int((kind != ContentType.DATA).sum())
@@ -38,9 +41,13 @@ def flush_root(draft: Draft, change: Change) -> None:
         for part in chunks(_leaving(draft, rows), o.leaf_entries):
             location = draft.add_leaf(part, content=ContentType.DATA_MANIFEST, status=Status.EXISTING)
             draft.fresh.append((location, whole(part.entries["location"])))
+    in_leaves = deletes > o.flush_delete_files
     rows = draft.standing(*_DELETES)
-    if len(rows) and len(rows) + (deletes if deletes <= o.flush_delete_files else 0) > o.flush_delete_files:
-        _flush_deletes(draft, rows)
+    if len(rows) + (0 if in_leaves else deletes) <= o.flush_delete_files:
+        rows = rows[:0]
+    new = change.added.filter(pa.array(kind != ContentType.DATA)) if in_leaves else None
+    _flush_deletes(draft, rows, 0 if new is None else sum(1 for _ in chunks(new, o.leaf_entries)))
+    _merge_affiliated(draft)
 
 
 def _leaving(draft: Draft, rows: np.ndarray) -> EntryBatch:
@@ -48,7 +55,16 @@ def _leaving(draft: Draft, rows: np.ndarray) -> EntryBatch:
     return draft.rows.take(pa.array(rows)).with_columns(status=int(Status.EXISTING), manifest_dv=None)
 
 
-def _flush_deletes(draft: Draft, rows: np.ndarray) -> None:
+def _flush_deletes(draft: Draft, rows: np.ndarray, coming: int) -> None:
+    """Flush deletes of the root to leaves.
+
+    Parameters
+    ----------
+    rows
+        Rows of the root.
+    coming
+        The number of delete manifests that this commit writes for its own deletes.
+    """
     o = draft.writer.options
     if o.affinity == "all":
         batch = draft.rows.take(pa.array(rows))
@@ -58,26 +74,45 @@ def _flush_deletes(draft: Draft, rows: np.ndarray) -> None:
         if len(going):
             add_delete_leaves(draft, _leaving(draft, going), Status.EXISTING, affiliate=True)
         return
-    loose = _unaffiliated(draft)
     batch = _leaving(draft, rows)
     wanted = sum(1 for _ in chunks(batch, o.leaf_entries))
-    if o.affinity == "none" or len(loose) + wanted <= o.unaffiliated_manifests:
-        add_delete_leaves(draft, batch, Status.EXISTING, affiliate=False)
+    loose = _unaffiliated(draft)
+    if o.affinity == "none" or len(loose) + wanted + coming <= o.unaffiliated_manifests or not wanted + coming:
+        if wanted:
+            add_delete_leaves(draft, batch, Status.EXISTING, affiliate=False)
         return
     parts = [batch]
     for row in loose:
-        held = draft.leaf_rows(row)
+        # A manifest that this commit changes cannot be rewritten by it (rule leaf-change-by-dv).
+        held = None if row in draft.changed else draft.leaf_rows(row)
         if held is not None:
             draft.drop_leaf(row)
             parts.append(held)
-    add_delete_leaves(draft, concat_batches(parts), Status.EXISTING, affiliate=True)
+    batch = concat_batches(parts)
+    left = add_delete_leaves(draft, batch, Status.EXISTING, affiliate=True) if len(batch) else 0
+    draft.affiliate_new = left + len(_unaffiliated(draft)) + coming > o.unaffiliated_manifests
 
 
 def _unaffiliated(draft: Draft) -> list[int]:
-    """Unaffiliated delete manifests that this commit does not change."""
+    """Return the rows of unaffiliated delete manifests of the base."""
     owner = whole(draft.rows.entries["referenced_file"])
-    rows = draft.standing(ContentType.DELETE_MANIFEST).tolist()
-    return [row for row in rows if row not in draft.changed and not owner[row].is_valid]
+    return [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if not owner[row].is_valid]
+
+
+def _merge_affiliated(draft: Draft) -> None:
+    """Merge the delete manifests of each data manifest that has more of them than the options allow.
+
+    Those that this commit wrote or changes are left to a later one.
+    """
+    limit = draft.writer.options.affiliated_manifests
+    for owner, rows in affiliated_leaves(draft).items() if limit else ():
+        if len(rows) > limit:
+            batch = take_leaves(draft, rows)
+            if batch is not None:
+                for part in chunks(batch, draft.writer.options.leaf_entries):
+                    draft.add_leaf(
+                        part, content=ContentType.DELETE_MANIFEST, status=Status.EXISTING, referenced_file=owner
+                    )
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,7 @@ LEAST = {
     "flush_delete_files": 0,
     "leaf_entries": 1,
     "unaffiliated_manifests": 0,
+    "affiliated_manifests": 0,
     "inline_dv_bytes": 0,
     "compact_leaves": 0,
 }
@@ -141,7 +142,11 @@ class LayoutOptions:
         Which delete manifests are affiliated with one data manifest, so that a planner that skips the data manifest
         skips them too: ``all``, ``none``, or ``some``, once more than `unaffiliated_manifests` are unaffiliated.
     unaffiliated_manifests
-        With affinity ``some``, how many delete manifests may stay unaffiliated.
+        With affinity ``some``, how many delete manifests may be unaffiliated after a commit. More remain only if they
+        hold equality deletes or DVs of files in the root, which no data manifest can have.
+    affiliated_manifests
+        How many delete manifests may be affiliated with one data manifest before a flush merges them: 1 rewrites the
+        data manifest's delete manifest on each flush, 0 always adds another one.
     inline_dv_bytes
         Manifest DVs larger than this are written to a Puffin file.
     compact_leaves
@@ -164,6 +169,7 @@ class LayoutOptions:
     leaf_entries: int = 10_000
     affinity: Affinity = "some"
     unaffiliated_manifests: int = 2
+    affiliated_manifests: int = 4
     inline_dv_bytes: int = 4096
     compact_leaves: int = 0
     rewrite_leaf_at: float | None = None

@@ -25,6 +25,7 @@ _LABELS = {
     "leaf_entries": "Entries per leaf",
     "affinity": "Affinity of delete manifests",
     "unaffiliated_manifests": "Unaffiliated manifests",
+    "affiliated_manifests": "Affiliated manifests per data manifest",
     "inline_dv_bytes": "Inline manifest DVs up to (bytes)",
     "compact_leaves": "Merge small leaves from",
     "rewrite_leaf_at": "Rewrite a leaf at (share removed)",

@@ -321,13 +321,46 @@ def affine(folder: Path, **options: Any) -> RootLab:
     return lab
 
 
-def test_affinity_all(tmp_path: Path) -> None:
-    lab = affine(tmp_path, affinity="all")
+@pytest.mark.parametrize("limit", [0, 1, 2])
+def test_affinity_all(tmp_path: Path, limit: int) -> None:
+    lab = affine(tmp_path, affinity="all", affiliated_manifests=limit)
     state = right(lab.commit("overwrite", add=[dv("V3", "A3"), equality("Q1")]))
     assert owners(state) == [("A0", ["V0"]), ("B0", ["V1"])]
     assert [row[1] for row in root_rows(state) if row[0] == "POSITION_DELETE"] == ["V2", "V3"]  # with its file
     state = right(lab.commit("overwrite", add=[dv("V4", "B3")]))
-    assert owners(state) == [("A0", ["V0"]), ("A0", ["V3"]), ("B0", ["V1"]), (None, ["Q1"])]
+    of_a = [("A0", ["V0", "V3"])] if limit == 1 else [("A0", ["V0"]), ("A0", ["V3"])]
+    assert owners(state) == [*of_a, ("B0", ["V1"]), (None, ["Q1"])]
+    lab.commit("overwrite", add=[dv("V5", "A1")])
+    lab.commit("overwrite", add=[dv("V6", "B0"), dv("V7", "B2")])
+    state = right(lab.commit("overwrite", add=[dv("V8", "A2")]))
+    of_a = [names for owner, names in owners(state) if owner == "A0"]
+    assert len(of_a) == (3 if limit == 0 else 1)
+    assert sorted(n for names in of_a for n in names) == ["V0", "V3", "V5"]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2])
+def test_every_commit_keeps_the_limit_of_unaffiliated_manifests(tmp_path: Path, limit: int) -> None:
+    lab = made(tmp_path, flush_data_files=0, flush_delete_files=0, affinity="some", unaffiliated_manifests=limit)
+    lab.commit(add=[data_file(f"A{i}") for i in range(9)])
+    for i in range(9):
+        state = right(lab.commit("overwrite", add=[dv(f"V{i}", f"A{i}")]))
+        found = owners(state)
+        assert sum(owner is None for owner, _ in found) <= limit
+        assert sorted(n for _, names in found for n in names) == [f"V{j}" for j in range(i + 1)]
+    # Replacing DVs changes the manifests that list them, so that this commit cannot rewrite these.
+    replaced = [dv("W0", "A0"), dv("W8", "A8")]
+    state = right(lab.commit("overwrite", add=replaced, replace_dvs=path("A0", "A8")))
+    assert sum(owner is None for owner, _ in owners(state)) <= limit
+
+
+def test_delete_manifests_of_one_data_manifest_are_merged_later(tmp_path: Path) -> None:
+    lab = made(tmp_path, flush_data_files=0, flush_delete_files=0, affinity="all", affiliated_manifests=2)
+    lab.commit(add=[data_file(f"A{i}") for i in range(9)])
+    counts = []
+    for i in range(6):
+        state = right(lab.commit("overwrite", add=[dv(f"V{i}", f"A{i}")]))
+        counts.append(len(owners(state)))
+    assert counts == [1, 2, 3, 2, 3, 2]  # a commit's own deletes are not merged with older ones
 
 
 def test_affinity_of_a_commits_own_leaves(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ layouts = st.fixed_dictionaries(
         "dv_attached": st.sampled_from([False, False, False, True]),
         "affinity": st.sampled_from(["all", "some", "none"]),
         "unaffiliated_manifests": st.integers(0, 2),
+        "affiliated_manifests": st.integers(0, 2),
         "flush_data_files": st.sampled_from([0, 3, 6]),
         "flush_delete_files": st.sampled_from([0, 3, 6]),
         "leaf_entries": st.sampled_from([2, 4, 8]),
