@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.errors import problem
 from iceexplore.expressions import FilterLike
 from iceexplore.graph import SnapshotLike, TableState
-from iceexplore.manifests import EntryBatch, whole
+from iceexplore.manifests import EntryBatch, Manifest, whole
 from iceexplore.planning._scan_plan import ScanPlan
 from iceexplore.planning.delete_index._delete_files import concerned
 from iceexplore.planning.delete_index._lists import no_lists
@@ -29,6 +30,7 @@ from iceexplore.planning.scan._files import LeafScan, Picked, concat_selected, l
 from iceexplore.planning.scan._incremental import Appends, appends_between
 from iceexplore.planning.scan._manifests import RootScan, scan_root
 from iceexplore.planning.scan._splits import SplitOptions
+from iceexplore.storage import canonical
 
 __all__ = ["manifests_read", "plan_scan"]
 
@@ -52,7 +54,9 @@ def plan_scan(
     """Plan a scan (spec, "Scan Planning"): the data files to read, their deletes, and residual filters.
 
     This reads the root, then the manifests that may hold a matching file (only the metrics of the filter's columns),
-    then delete manifests. Delete files are not opened, and data files only for ``row_groups``.
+    then delete manifests. In V4, delete manifests that are affiliated with a data manifest are read together with it,
+    in one parallel pass (proposal, "How does planning work?"). Delete files are not opened, and data files only for
+    ``row_groups``.
 
     Parameters
     ----------
@@ -97,8 +101,11 @@ def plan_scan(
     if root_rows is not None:
         scans = [scan.only(root_rows) for scan in scans]
     places = _delete_rows(state, scans[0], wanted, scans[0].kept) if appends is None and scans else []
-    columns_wanted = [*wanted.field_ids, *_equality_columns(state, places)]
-    picked = [_picked(state, scan, i, wanted, columns_wanted) for i, scan in enumerate(scans)]
+    beside = _affiliated(scans[0], places) if places else {}
+    loose = [row for row in places if row not in {r for rows in beside.values() for r in rows}]
+    columns_wanted = [*wanted.field_ids, *_equality_columns(state, loose)]
+    loaded: dict[int, Manifest] = {}
+    picked = [_picked(state, scan, i, wanted, columns_wanted, beside, loaded) for i, scan in enumerate(scans)]
     files, root_row, whole = concat_selected([p for each in picked for p in each])
     leaves = tuple(p.leaf for each in picked for p in each)
     matched = _no_deletes(len(files))
@@ -106,7 +113,7 @@ def plan_scan(
         _note_twice(state, scans[0], files, root_row)
     if appends is None and len(files):
         places = _delete_rows(state, scans[0], wanted, _holding(picked[0]))
-        matched = match_deletes(state, files, where=wanted, manifests=places)
+        matched = match_deletes(state, files, where=wanted, manifests=places, loaded=loaded)
     numbers, left = residuals(wanted, files, state.metadata)
     tasks = FileTasks(files, root_row, whole, numbers, left, matched)
     deletes = tuple(r for r in places if r not in set(scans[0].rows.tolist())) if places else ()
@@ -141,10 +148,12 @@ def manifests_read(state: TableState, wanted: Filter) -> list[int]:
         return []
     scan, read = scans[0], set(scans[0].kept.tolist())
     places = _delete_rows(state, scan, wanted, scan.kept)
-    if read.issuperset(places):
+    read.update(row for rows in _affiliated(scan, places).values() for row in rows)
+    loose = [row for row in places if row not in read]
+    if not loose:
         return sorted(read)
-    if _may_have_equality(state, places):
-        return sorted(read.union(places))
+    if _may_have_equality(state, loose):
+        return sorted(read.union(loose))
     picked = _picked(state, scan, 0, wanted, wanted.field_ids)
     files, _, _ = concat_selected(picked)
     if len(files):
@@ -168,9 +177,49 @@ def _scans(state: TableState, wanted: Filter, appends: Appends | None) -> list[R
     return [scan_root(state, s, state.reader.root(s), wanted, ids, seen) for s in appends.snapshots]
 
 
-def _picked(state: TableState, scan: RootScan, index: int, wanted: Filter, columns: list[int]) -> list[Picked]:
-    leaves = leaves_of(state, scan, parts_of(columns), scan.kept.tolist())
-    return [pick(state, scan, index, leaf, wanted, columns) for leaf in leaves]
+def _picked(
+    state: TableState,
+    scan: RootScan,
+    index: int,
+    wanted: Filter,
+    columns: list[int],
+    beside: Mapping[int, list[int]] = MappingProxyType({}),
+    loaded: dict[int, Manifest] | None = None,
+) -> list[Picked]:
+    """Select the files of each data manifest.
+
+    Parameters
+    ----------
+    beside
+        By row of a data manifest, the delete manifests to read in the same pass.
+    loaded
+        These delete manifests are added here, by their rows.
+    """
+    order = [row for data in scan.kept.tolist() for row in (data, *beside.get(data, ()))]
+    deletes = {row for rows in beside.values() for row in rows}
+    out = []
+    for leaf in leaves_of(state, scan, parts_of(columns), order):
+        if leaf.root_row is not None and leaf.root_row in deletes:
+            if loaded is not None:
+                loaded[leaf.root_row] = leaf
+        else:
+            out.append(pick(state, scan, index, leaf, wanted, columns))
+    return out
+
+
+def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
+    """Return which of these delete manifests are affiliated with a data manifest that is read, by the latter's row."""
+    owners = whole(scan.root.entries["referenced_file"])
+    if not places or owners.null_count == len(owners):
+        return {}
+    names = scan.root.entries["location"].take(pa.array(scan.kept)).to_pylist()
+    rows = {canonical(name): row for name, row in zip(names, scan.kept.tolist(), strict=True) if name}
+    out: dict[int, list[int]] = {}
+    for place, owner in zip(places, owners.take(pa.array(places, pa.int64())).to_pylist(), strict=True):
+        row = rows.get(canonical(owner)) if owner else None
+        if row is not None:
+            out.setdefault(row, []).append(place)
+    return out
 
 
 def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:

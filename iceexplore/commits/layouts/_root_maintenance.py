@@ -75,7 +75,7 @@ def _flush_deletes(draft: Draft, rows: np.ndarray, coming: int) -> None:
             add_delete_leaves(draft, _leaving(draft, going), Status.EXISTING, affiliate=True)
         return
     batch = _leaving(draft, rows)
-    wanted = sum(1 for _ in chunks(batch, o.leaf_entries))
+    wanted = sum(1 for _ in chunks(batch, o.leaf_entries)) if len(rows) else 0
     loose = _unaffiliated(draft)
     if o.affinity == "none" or len(loose) + wanted + coming <= o.unaffiliated_manifests or not wanted + coming:
         if wanted:

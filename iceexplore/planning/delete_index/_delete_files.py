@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from types import MappingProxyType
 from typing import cast
 
 import numpy as np
@@ -174,7 +175,11 @@ class DeleteFiles:
 
 
 def live_deletes(
-    state: TableState, *, manifests: Iterable[int] | None = None, files: EntryBatch | None = None
+    state: TableState,
+    *,
+    manifests: Iterable[int] | None = None,
+    files: EntryBatch | None = None,
+    loaded: Mapping[int, Manifest] = MappingProxyType({}),
 ) -> DeleteFiles:
     """Read the deletes of a state's snapshot, always including those in the root itself.
 
@@ -185,6 +190,8 @@ def live_deletes(
         deletion vector is stored on the entry of its data file, data manifests.
     files
         Skip manifests whose deletes certainly apply to none of these data files.
+    loaded
+        Manifests that have been read, by their rows.
     """
     root = state.root()
     if root is None:
@@ -199,8 +206,10 @@ def live_deletes(
     kept = rows if files is None else concerned(state, root, rows, files)
     parts = {"entries", "partition"} | (set() if state.metadata.has_deletion_vectors else {"stats"})
     direct = state.reader.direct(root)
-    leaves = state.reader.leaves(root, kept, parts=parts) if kept else ()
-    found = [_of_leaf(leaf) for leaf in chain([] if direct is None else [direct], leaves)]
+    unread = [row for row in kept if row not in loaded]
+    leaves = state.reader.leaves(root, unread, parts=parts) if unread else ()
+    there = [loaded[row] for row in kept if row in loaded]
+    found = [_of_leaf(leaf) for leaf in chain([] if direct is None else [direct], there, leaves)]
     return gathered([b for b in found if b is not None], len(rows) - len(kept))
 
 

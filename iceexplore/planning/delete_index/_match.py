@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import problem, renamed_arguments
 from iceexplore.graph import TableState
-from iceexplore.manifests import EntryBatch, bool_array, whole
+from iceexplore.manifests import EntryBatch, Manifest, bool_array, whole
 from iceexplore.planning.delete_index._codes import Ints, Mask, paired_partition_codes
 from iceexplore.planning.delete_index._delete_files import DeleteFiles, live_deletes, path_bounds
 from iceexplore.planning.delete_index._equality_bounds import Intervals, cut_off, equality_intervals, reaching, trusted
@@ -38,6 +39,7 @@ def match_deletes(
     where: Filter | None = None,
     manifests: Iterable[int] | None = None,
     replaced: bool = False,
+    loaded: Mapping[int, Manifest] = MappingProxyType({}),
 ) -> MatchedDeletes:
     """Return the deletes of a state's snapshot that apply to the given data files (spec, "Scan Planning").
 
@@ -64,6 +66,8 @@ def match_deletes(
         draft, deletion vectors are stored on the entries of their data files, so this includes data manifests.
     replaced
         Also return the position delete files that a deletion vector replaces, for example in order to remove them.
+    loaded
+        Manifests that have been read, by their rows.
 
     Returns
     -------
@@ -72,7 +76,7 @@ def match_deletes(
     """
     if not len(files):
         return MatchedDeletes()
-    found = live_deletes(state, manifests=manifests, files=files)
+    found = live_deletes(state, manifests=manifests, files=files, loaded=loaded)
     return DeleteIndex(state, files, found, where).result(replaced=replaced)
 
 
