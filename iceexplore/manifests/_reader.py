@@ -38,7 +38,7 @@ from iceexplore.manifests.checks._manifest import (
     summary_problems,
 )
 from iceexplore.manifests.checks._totals import total_problems
-from iceexplore.manifests.checks._v4 import leaf_problems
+from iceexplore.manifests.checks._v4 import key_problems, leaf_problems
 from iceexplore.manifests.decode._file import Loader, Part, Source
 from iceexplore.manifests.decode._inherit import Parent, inherit, replace
 from iceexplore.manifests.decode._role import role_of
@@ -331,7 +331,9 @@ class ManifestReader:
             problems += leaf_number_problems(location, part.table)
         entries = inherit(part.table, parent, own_specs=head.dialect.has_root_manifest)
         if head.dialect.has_root_manifest:
-            problems += status_problems(location, entries)
+            content = "delete" if parent.content_type == ContentType.DELETE_MANIFEST else "data"
+            problems += key_problems(location, head.header.metadata, content, head.dialect)
+            problems += status_problems(location, entries, head.dialect)
             problems += leaf_problems(location, parent.content_type, entries, head.dialect)
             problems += spec_problems(location, entries, self._meaning.specs, "spec_id")
         if self._may_be_relative(head.dialect):

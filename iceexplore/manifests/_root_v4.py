@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyChunkedArray
 from iceexplore.arrow import compute as pc
-from iceexplore.errors import Problems, problem
+from iceexplore.errors import Problems
 from iceexplore.manifests._batch import EntryBatch
 from iceexplore.manifests._manifest import Manifest
 from iceexplore.manifests._manifest_dv import stray_problems
 from iceexplore.manifests.checks._entries import root_entry_problems, snapshot_problems
 from iceexplore.manifests.checks._known_numbers import spec_problems, status_problems
-from iceexplore.manifests.checks._v4 import affinity_problems, root_problems
+from iceexplore.manifests.checks._v4 import affinity_problems, key_problems, root_problems
 from iceexplore.manifests.decode._file import Loader, Part
 from iceexplore.manifests.decode._inherit import inherit_root
 from iceexplore.manifests.model._arrow import bool_array
@@ -44,7 +44,8 @@ def v4_root(
 ) -> Manifest:
     """Return a V4 root manifest from its decoded entries; without a snapshot nothing is inherited."""
     head, entries = part.head, part.table
-    problems = [*part.problems, *root_problems(location, entries, head.dialect), *status_problems(location, entries)]
+    problems = [*part.problems, *root_problems(location, entries, head.dialect)]
+    problems += status_problems(location, entries, head.dialect)
     if meaning.location is not None:
         entries, more = absolute_entries(entries, meaning.location, location)
         problems += more
@@ -54,11 +55,7 @@ def v4_root(
         problems += snapshot_problems(location, entries, snapshot.sequence_number)
         problems += root_entry_problems(location, entries, meaning.types)
         problems += spec_problems(location, entries.filter(is_direct(entries)), meaning.specs, "spec_id")
-        if not head.is_root and head.header.content is not None and not pc.any(is_manifest(entries)).as_py():
-            text = f"The snapshot's root manifest has content = {head.header.content} in its key-value metadata."
-            problems.append(
-                problem("file-corrupt", location, text, field="content", expected="root", severity="warning")
-            )
+        problems += key_problems(location, head.header.metadata, "root", head.dialect)
     return Manifest(
         location,
         entries,

@@ -161,7 +161,8 @@ def test_text_that_is_no_utf8_is_a_problem(tmp_path: Path) -> None:
     table = Table(tmp_path, "parquet")
     fields = v4.proposal([v4.column_stats(2, "binary")])
     fields = [v4.F(100, "location", "binary") if f.field_id == 100 else f for f in fields]
-    data = v4.parquet(fields, [v4.data_row(0, location=b"\xff\xfe", content_stats={"c2": {"lower_bound": b"\xff"}})])
+    rows = [v4.data_row(0, location=b"\xff\xfe", content_stats={"c2": {"lower_bound": b"\xff"}})]
+    data = v4.parquet(fields, rows, format_version="4", content="data")
     leaf = table.put("a", data)
     reader = table.root([v4.manifest_row(leaf, len(data), 1)])
     made = reader.leaf(root_of(reader), 0)

@@ -149,7 +149,7 @@ def test_a_delete_manifest_that_is_affiliated_to_none(table: Table) -> None:
 def test_a_leaf_of_another_kind_than_its_root_says(table: Table, kind: int, more: dict[str, Any]) -> None:
     right: dict[str, Any] = {"content_type": 2, "equality_ids": [1]} if kind == 4 else {}
     rows = [v4.data_row(0, **right), v4.data_row(1, **more), v4.data_row(2, **more)]
-    leaf, length = table.write("a", v4.proposal(), rows, "data")
+    leaf, length = table.write("a", v4.proposal(), rows, "delete" if kind == 4 else "data")
     reader = table.root([v4.manifest_row(leaf, length, 3, kind=kind)])
     (item,) = reader.leaf(root_of(reader), 0).problems
     assert (item.code, item.where, item.field) == ("entry-invalid", f"{leaf}#entry 1", "134 content_type")

@@ -13,7 +13,15 @@ from iceexplore.arrow import compute as pc
 from iceexplore.commits.rules._entries import RuleBreak, flagged
 from iceexplore.commits.rules._view import LeafView, TreeView
 from iceexplore.manifests import ContentType, Manifest, bool_array, whole
-from iceexplore.manifests.rules import Rows, beyond_stored, loosely_affiliated, misplaced, not_allowed, repeated
+from iceexplore.manifests.rules import (
+    Rows,
+    beyond_stored,
+    key_faults,
+    loosely_affiliated,
+    misplaced,
+    not_allowed,
+    repeated,
+)
 from iceexplore.metadata import TableMetadata
 from iceexplore.storage import canonical
 
@@ -32,10 +40,15 @@ def root_file_breaks(tree: TreeView) -> list[RuleBreak]:
         out.append(
             RuleBreak("one-root", root.location, "the file that the snapshot references as root manifest is not one")
         )
-    if tree.v4 and root.header.metadata.get("content", "root") != "root":
-        found = root.header.metadata["content"]
-        out.append(RuleBreak("one-root", root.location, f"the root's header has content={found!r}"))
-    return out
+    stated = root.header.metadata.get("content", "root")
+    if tree.v4 and stated != "root":
+        return [*out, RuleBreak("one-root", root.location, f"the root's header has content={stated!r}")]
+    return [*out, *_key_breaks(root, "root")] if tree.v4 else out
+
+
+def _key_breaks(manifest: Manifest, content: str) -> list[RuleBreak]:
+    faults = key_faults(manifest.header.metadata, content, manifest.dialect)
+    return [RuleBreak("manifest-keys", manifest.location, text) for _, _, text in faults]
 
 
 def leaf_breaks(view: LeafView, leaf: Manifest) -> list[RuleBreak]:
@@ -51,6 +64,7 @@ def leaf_breaks(view: LeafView, leaf: Manifest) -> list[RuleBreak]:
         beyond.append(RuleBreak("dv-in-range", where, text))
     return [
         *beyond,
+        *_key_breaks(leaf, listed),
         *flagged("two-levels", where, not_allowed(r), "it is listed in a leaf", leaf.entries),
         *flagged(name, where, misplaced(r, view.kind), f"it is listed in a {listed} manifest", leaf.entries),
     ]

@@ -195,6 +195,8 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
         return
     keys = leaf.header.metadata
     v4 = leaf.dialect.has_root_manifest
+    if v4 and not leaf.dialect.deletion_vectors_on_entries:
+        return  # reading reports the keys of the proposal
     due = ("format-version", "content") if v4 else ("schema", "partition-spec", "partition-spec-id")
     if not v4 and versioned:
         due = (*due, "format-version", "content")
@@ -219,9 +221,12 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
 
 
 def _unsorted(leaf: Manifest) -> Iterator[Problem]:
-    """Check for split offsets (132) that are not ascending, as the spec requires ("Data File Fields")."""
+    """Check for split offsets (132) that are not ascending, as the spec requires ("Data File Fields").
+
+    In V4's manifests, reading reports them.
+    """
     lists = whole(leaf.entries["split_offsets"])
-    if lists.null_count == len(lists):
+    if lists.null_count == len(lists) or leaf.dialect.has_root_manifest:
         return
     rows, values = np.asarray(pc.list_parent_indices(lists)), pc.list_flatten(lists)
     falls = np.flatnonzero((np.diff(np.asarray(values)) < 0) & (np.diff(rows) == 0))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._arrow import bool_array, whole
 from iceexplore.manifests.model._content_entry import ContentType, Status, live
+from iceexplore.metadata import Dialect
 
 __all__ = ["leaf_number_problems", "list_number_problems", "spec_problems", "status_problems"]
 
@@ -41,9 +42,10 @@ def leaf_number_problems(location: str, entries: pa.Table) -> list[Problem]:
     return [*out, *_first(states, entries, location, "entries are", "entry is", text, "0 status", "status")]
 
 
-def status_problems(location: str, entries: pa.Table) -> list[Problem]:
-    """Check V4 entries for unknown statuses."""
-    known = [int(status) for status in Status]
+def status_problems(location: str, entries: pa.Table, dialect: Dialect) -> list[Problem]:
+    """Check V4 entries for statuses that their dialect does not have; REPLACED and MODIFIED are the draft's."""
+    last = Status.MODIFIED if dialect.deletion_vectors_on_entries else Status.DELETED
+    known = [int(status) for status in Status if status <= last]
     text = f"of an unknown status (not {min(known)} to {max(known)}): it is undefined whether the entry is live."
     strange = _strange(entries, "status", known)
     return _first(strange, entries, location, "entries are", "entry is", text, "0 status", "status")

@@ -5,7 +5,8 @@ They use columns that are read anyway. DELETED entries are not checked, as reade
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,14 @@ import pyarrow as pa
 
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._content_entry import CONTENT_NAMES, ContentType
+from iceexplore.manifests.rules._keys import key_faults
 from iceexplore.manifests.rules._leaf_content import misplaced, not_allowed
 from iceexplore.manifests.rules._root_rows import loosely_affiliated
 from iceexplore.manifests.rules._rows import FILES, Rows
 from iceexplore.manifests.rules._single_entries import ENTRY_CHECKS
+from iceexplore.metadata import Dialect
 
-__all__ = ["affinity_problems", "leaf_problems", "root_problems"]
+__all__ = ["affinity_problems", "key_problems", "leaf_problems", "root_problems"]
 
 _REFERENCED = "143 referenced_file"
 
@@ -27,6 +30,21 @@ def root_problems(location: str, entries: pa.Table, dialect: str) -> list[Proble
     """Check the rows of a root, each on its own."""
     r = Rows(entries, dialect)
     return [*_type_problems(r, location, list(ContentType)), *_field_problems(r, location)]
+
+
+def key_problems(location: str, keys: Mapping[str, str], content: str, dialect: Dialect) -> list[Problem]:
+    """Check the key-value metadata of a manifest; ``content`` is what it holds by its place in the tree."""
+    out = []
+    for key, found, text in key_faults(keys, content, dialect):
+        if found is None:
+            text = f"The manifest's header lacks {key}, which the V4 proposal requires."
+            out.append(problem("header-incomplete", location, text, field=key))
+        else:
+            expected = content if key == "content" else "4"
+            text = f"{text[:1].upper()}{text[1:]}."
+            how: dict[str, Any] = {"found": found, "expected": expected, "severity": "warning"}
+            out.append(problem("file-corrupt", location, text, field=key, **how))
+    return out
 
 
 def affinity_problems(location: str, entries: pa.Table) -> list[Problem]:
@@ -92,7 +110,7 @@ def _field_problems(r: Rows, location: str) -> list[Problem]:
             place = f"{location}#entry {at[0]}"
             found = CONTENT_NAMES.get(r.entries["content_type"][int(rows[0])].as_py())
             text = f"{have} {check.problem}"
-            out.append(problem("entry-invalid", place, text, field=check.field, found=found, entries=at))
+            out.append(problem(check.code, place, text, field=check.field, found=found, entries=at))
     return out
 
 

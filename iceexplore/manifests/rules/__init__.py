@@ -6,6 +6,7 @@ Each fact is computed by one function. The registry with the texts and sources o
 from __future__ import annotations
 
 from iceexplore.manifests.rules._counts import lowest_sequence_number, stored_counts
+from iceexplore.manifests.rules._keys import key_faults
 from iceexplore.manifests.rules._leaf_content import misplaced, not_allowed
 from iceexplore.manifests.rules._root_rows import loosely_affiliated, stray_manifest_dvs
 from iceexplore.manifests.rules._rows import FILES, MANIFESTS, Mask, Rows
@@ -21,6 +22,7 @@ __all__ = [
     "Rows",
     "above_file_sequence",
     "beyond_stored",
+    "key_faults",
     "later_than",
     "loosely_affiliated",
     "lowest_sequence_number",

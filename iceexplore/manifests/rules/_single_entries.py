@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iceexplore.manifests.model._content_entry import ContentType
+from iceexplore.manifests.model._content_entry import ContentType, Status
 from iceexplore.manifests.rules._rows import MANIFESTS, Mask, Rows
-from iceexplore.manifests.rules._values import no_items
+from iceexplore.manifests.rules._values import falling, no_items
 
 __all__ = ["ENTRY_CHECKS", "EntryCheck"]
 
@@ -39,6 +39,8 @@ class EntryCheck:
         violation, because readers accept it, or because it is reported when the field is used.
     field
         The field's id and name, as evidence of the problem.
+    code
+        The problem's code.
     """
 
     rule: str
@@ -46,6 +48,7 @@ class EntryCheck:
     text: str
     problem: str | None = None
     field: str | None = None
+    code: str = "entry-invalid"
 
 
 def _data_dv(r: Rows) -> Mask:
@@ -120,6 +123,12 @@ def _has_row_ids(r: Rows) -> Mask:
 
 def _inline_manifest_dv(r: Rows) -> Mask:
     return _manifest_dv(r) & r.inline
+
+
+def _unknown_status(r: Rows) -> Mask:
+    last = Status.MODIFIED if r.dialect.deletion_vectors_on_entries else Status.DELETED
+    out: Mask = (r.status < Status.EXISTING) | (r.status > last)
+    return out
 
 
 #: Every violation of a single entry, in the order in which reading reports them.
@@ -201,4 +210,13 @@ ENTRY_CHECKS: tuple[EntryCheck, ...] = (
     ),
     EntryCheck("content-fields", lambda r: ~_equality(r) & ~r.null("equality_ids"), "it has equality_ids"),
     EntryCheck("content-fields", _has_row_ids, "it has a first_row_id"),
+    EntryCheck("known-status", _unknown_status, "its status is not one of the format"),
+    EntryCheck(
+        "split-offsets",
+        lambda r: falling(r.entries["split_offsets"]),
+        "its split_offsets are not in ascending order",
+        "split offsets that are not in ascending order: readers that split files by them lose rows.",
+        "132 split_offsets order",
+        code="split-offsets-invalid",
+    ),
 )

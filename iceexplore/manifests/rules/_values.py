@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, AnyChunkedArray
@@ -11,12 +13,22 @@ from iceexplore.arrow import compute as pc
 from iceexplore.deletes import Bitmap
 from iceexplore.manifests.model._arrow import whole
 
-__all__ = ["above_file_sequence", "beyond_stored", "later_than", "no_items", "repeated"]
+__all__ = ["above_file_sequence", "beyond_stored", "falling", "later_than", "no_items", "repeated"]
 
 
 def no_items(lists: AnyChunkedArray) -> pa.BooleanArray:
     """Return a mask of the lists that are null or empty."""
     return cast(pa.BooleanArray, whole(pc.equal(pc.fill_null(pc.list_value_length(lists), 0), 0)))
+
+
+def falling(lists: AnyChunkedArray) -> npt.NDArray[np.bool_]:
+    """Return a mask of the lists of integers in which a value is below the one before it."""
+    out = np.zeros(len(lists), np.bool_)
+    held = whole(lists)
+    if held.null_count < len(held):
+        rows, values = np.asarray(pc.list_parent_indices(held)), np.asarray(pc.list_flatten(held))
+        out[rows[1:][(np.diff(values) < 0) & (np.diff(rows) == 0)]] = True
+    return out
 
 
 def later_than(entries: pa.Table, limit: int) -> AnyChunkedArray:

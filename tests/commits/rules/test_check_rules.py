@@ -227,6 +227,7 @@ ROOT_EDITS: dict[str, Callable[[EntryBatch], EntryBatch]] = {
     "duplicate-file": lambda b: plus(b, data_file("L1", rows=1), first_row_id=0, status=0, snapshot_id=1),
     "duplicate-file ": lambda b: plus(b, data_file("R2", rows=1), first_row_id=0, status=0, snapshot_id=1),
     "affinity": lambda b: edited(b, of_kind(4), referenced_file="s3://x/no"),
+    "split-offsets": lambda b: edited(b, is_named("R2"), split_offsets=[4, 400, 90]),
 }
 
 
@@ -264,6 +265,55 @@ def test_a_leaf_that_breaks_a_rule(one: RootLab, name: str) -> None:
     kind, edit = LEAF_EDITS[name]
     state = with_leaf(one.state, kind, edit)
     assert rules_of(state) == [name.strip()], check_rules(state)
+
+
+def with_file(state: TableState, leaf: int | None, keys: dict[str, str] | None, status: int | None) -> TableState:
+    """The state whose root, or one leaf, is written again by pyarrow with other keys, and a status in its first row.
+
+    `leaf` is the content type of the leaf; None for the root.
+    """
+    root = state.root()
+    assert root is not None
+    at = None if leaf is None else root.entries["content_type"].to_pylist().index(leaf)
+    old = root.location if at is None else root.entries["location"][at].as_py()
+    table = pq.read_table(state.storage.resolve(old))
+    rows = build.to_pylist(table)
+    if status is not None:
+        rows[0]["version_info"]["status"] = status
+    kept = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
+    out = pa.BufferOutputStream()
+    schema = table.schema.with_metadata(kept if keys is None else keys)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), out, store_schema=False)
+    location = f"{state.metadata.location}/metadata/{'root' if at is None else 'leaf'}-{uuid4()}.parquet"
+    state.storage.write(location, out.getvalue().to_pybytes(), kind="manifest")  # type: ignore[attr-defined]
+    if at is None:
+        return with_snapshot(state, **{"root-manifest": location})
+    size = len(out.getvalue())
+    return with_root(state, lambda b: edited(b, of_kind(leaf), location=location, file_size_in_bytes=size))
+
+
+#: What pyarrow writes that our writer refuses to: the content type of the leaf (None: the root), keys, a status.
+FILE_EDITS: dict[str, tuple[int | None, dict[str, str] | None, int | None]] = {
+    "manifest-keys": (None, {}, None),
+    "manifest-keys ": (3, {"format-version": "4"}, None),
+    "manifest-keys  ": (3, {"content": "data"}, None),
+    "manifest-keys   ": (3, {"format-version": "4", "content": "delete"}, None),
+    "manifest-keys    ": (4, {"format-version": "four", "content": "deletes"}, None),
+}
+
+
+@pytest.mark.parametrize("name", FILE_EDITS)
+def test_keys_that_a_manifest_lacks(one: RootLab, name: str) -> None:
+    state = with_file(one.state, *FILE_EDITS[name])
+    assert rules_of(state) == [name.strip()], check_rules(state)
+    assert codes_of(state) <= {"header-incomplete", "file-corrupt"} and codes_of(state)
+
+
+@pytest.mark.parametrize("leaf", [None, 3, 4])
+@pytest.mark.parametrize("status", [3, 7, -1])
+def test_statuses_out_of_range(one: RootLab, leaf: int | None, status: int) -> None:
+    state = with_file(one.state, leaf, None, status)
+    assert "known-status" in rules_of(state) and "file-corrupt" in codes_of(state)
 
 
 def test_statistics_that_do_not_cover(lab: RootLab) -> None:
@@ -365,6 +415,7 @@ def test_manifest_dvs_between_snapshots(tmp_path: Path) -> None:
 
 def test_every_rule_of_the_tree_is_broken_by_a_test() -> None:
     tested = {r.strip() for r in (*ROOT_EDITS, *LEAF_EDITS)}
+    tested |= {r.strip() for r in FILE_EDITS} | {"known-status"}
     tested |= {"stats-cover", "partition-rebuilds", "one-root", "compaction-existing"}
     assert {r.id for r in RULES.values() if r.is_checked and r.only != "manifest list"} == tested
 

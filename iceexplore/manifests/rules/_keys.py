@@ -1,0 +1,35 @@
+"""The keys that the V4 proposal requires of every manifest ("V4 Manifest Key Value Metadata")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from iceexplore.metadata import Dialect
+
+__all__ = ["key_faults"]
+
+_CONTENTS = ("data", "delete", "root")
+
+
+def key_faults(keys: Mapping[str, str], content: str, dialect: Dialect) -> Iterator[tuple[str, str | None, str]]:
+    """Yield what is wrong with a manifest's key-value metadata: the key, its value (None if it lacks), and a text.
+
+    Only the proposal has these keys: the V4 draft does not mention them, and Delta Lake writes none.
+
+    Parameters
+    ----------
+    content
+        The content that the manifest has by its place in the tree: ``data``, ``delete`` or ``root``.
+    """
+    if not dialect.has_root_manifest or dialect.deletion_vectors_on_entries:
+        return
+    version, stated = keys.get("format-version"), keys.get("content")
+    if version is None:
+        yield "format-version", None, "the key-value metadata lack format-version"
+    elif not (version.isascii() and version.isdecimal() and len(version) < 4):
+        yield "format-version", version[:40], f"format-version is {version[:40]!r} in the key-value metadata"
+    if stated is None:
+        yield "content", None, "the key-value metadata lack content"
+    elif stated != content:
+        what = f"in a {content} manifest" if stated in _CONTENTS else f"not {', '.join(_CONTENTS[:-1])} or root"
+        yield "content", stated[:40], f"content is {stated[:40]!r} in the key-value metadata, {what}"
