@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import compute as pc
-from iceexplore.commits.change_detection._root import RootReading, read_root
+from iceexplore.commits.change_detection._root import DeletedManifests, RootReading, read_root
 from iceexplore.commits.layouts._root_builder import numbers
 from iceexplore.commits.model._options import DvEncoding
 from iceexplore.errors import OptionError
@@ -137,7 +137,11 @@ def _roles(reads: Iterable[MetadataRead]) -> list[str]:
 
 
 def changes_of(
-    state: TableState, snapshot: Snapshot | None = None, *, dv_encoding: DvEncoding | None = None
+    state: TableState,
+    snapshot: Snapshot | None = None,
+    *,
+    dv_encoding: DvEncoding | None = None,
+    deleted_manifests: DeletedManifests = "compacted",
 ) -> Changes:
     """Detect what a snapshot changed, from its root.
 
@@ -157,6 +161,9 @@ def changes_of(
     dv_encoding
         How the writer records that a manifest DV changed (`LayoutOptions.dv_encoding`). With ``removed`` and ``delta``
         a single ADDED DV is known to be the manifest's first, without reading more. None if not known.
+    deleted_manifests
+        What a DELETED manifest of a V4 root means: ``compacted``, by the rules, or ``removed``, as in option 1 of the
+        proposal's first scenario.
 
     Raises
     ------
@@ -167,6 +174,8 @@ def changes_of(
     """
     if dv_encoding is not None and dv_encoding not in get_args(DvEncoding):
         raise OptionError(f"dv_encoding={dv_encoding!r}: one of {', '.join(map(repr, get_args(DvEncoding)))}, or None")
+    if deleted_manifests not in get_args(DeletedManifests):
+        raise OptionError(f"deleted_manifests={deleted_manifests!r}: choose 'compacted' or 'removed'")
     wanted = snapshot or state.snapshot
     if wanted is None:
         return Changes(f"of {state.name}, which has no snapshot", _table([]), ())
@@ -177,7 +186,7 @@ def changes_of(
     own = MetadataRead(root.location, "root")
     if root.dialect != "v4-proposal":
         return _of_list(state, root, wanted, title)
-    reading = read_root(state, root, wanted, dv_encoding)
+    reading = read_root(state, root, wanted, dv_encoding, deleted_manifests)
     leaves = list(dict.fromkeys((*reading.added_leaves, *reading.gone, *reading.back)))
     parts = [
         file_changes("removed", root.entries.take(pa.array(reading.removed_rows))),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,10 @@ from iceexplore.storage import canonical
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-__all__ = ["RootReading", "read_root"]
+__all__ = ["DeletedManifests", "RootReading", "read_root"]
+
+#: What a DELETED manifest means: its entries are listed elsewhere now, or those that its manifest DV left are removed.
+DeletedManifests = Literal["compacted", "removed"]
 
 _FILES = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
@@ -67,7 +70,13 @@ class RootReading:
     doubts: list[str] = field(default_factory=list)
 
 
-def read_root(state: TableState, root: Manifest, snapshot: Snapshot, dv_encoding: DvEncoding | None) -> RootReading:
+def read_root(
+    state: TableState,
+    root: Manifest,
+    snapshot: Snapshot,
+    dv_encoding: DvEncoding | None,
+    deleted_manifests: DeletedManifests = "compacted",
+) -> RootReading:
     """Read a snapshot's changes from its root.
 
     Parameters
@@ -77,13 +86,25 @@ def read_root(state: TableState, root: Manifest, snapshot: Snapshot, dv_encoding
     dv_encoding
         How the writer records that a manifest DV changed. None if not known; then a DV that leaves no trace of the one
         that it replaced is compared with the parent's.
+    deleted_manifests
+        What a DELETED manifest means: ``compacted`` (by the rules), or ``removed``, as in option 1 of the proposal's
+        first scenario: "The diff can be computed from applying m1_dv on m1 and the remaining 3 entries are the newly
+        deleted data files".
     """
-    return _Reader(state, root, snapshot, dv_encoding).read()
+    return _Reader(state, root, snapshot, dv_encoding, deleted_manifests).read()
 
 
 class _Reader:
-    def __init__(self, state: TableState, root: Manifest, snapshot: Snapshot, encoding: DvEncoding | None) -> None:
+    def __init__(
+        self,
+        state: TableState,
+        root: Manifest,
+        snapshot: Snapshot,
+        encoding: DvEncoding | None,
+        deleted_manifests: DeletedManifests,
+    ) -> None:
         self.state, self.root, self.snapshot, self.encoding = state, root, snapshot, encoding
+        self.deleted_are_removed = deleted_manifests == "removed"
         entries = root.entries
         self.kind, self.status = numbers(entries["content_type"]), numbers(entries["status"])
         self.mine = numbers(entries["snapshot_id"]) == snapshot.snapshot_id
@@ -114,7 +135,7 @@ class _Reader:
             if self.status[row] == Status.ADDED:
                 self.added_leaf(row, [*self.live_rows(rows), *([row] if bearing[row] else [])])
             elif gone[row]:
-                self.deleted_leaf(row, rows)
+                self.deleted_leaf(row, rows, attached=bool(bearing[row]))
             else:
                 self.kept_leaf(name, row, rows, attached=bool(bearing[row]))
         self.check_dropped(np.flatnonzero(gone & np.isin(self.kind, _MANIFESTS)), by_leaf, bearing)
@@ -136,11 +157,26 @@ class _Reader:
             self.out.hidden[row] = self.positions(vectors)
             self.out.doubts.append(f"{self.name(row)} is ADDED and has a manifest DV.")
 
-    def deleted_leaf(self, row: int, rows: dict[int, list[int]]) -> None:
+    def deleted_leaf(self, row: int, rows: dict[int, list[int]], *, attached: bool) -> None:
         new = rows.get(Status.ADDED)
+        if self.deleted_are_removed and not new:
+            self.removed_leaf(row, [*(r for group in rows.values() for r in group), *([row] if attached else [])])
         if new:
             self.out.gone[row] = self.positions(new)
             self.out.doubts.append(f"{self.name(row)} is DELETED and has an ADDED manifest DV.")
+
+    def removed_leaf(self, row: int, vectors: list[int]) -> None:
+        """Record that a manifest was removed with the entries that its manifest DVs left."""
+        from pyroaring import BitMap
+
+        counts = [self.count(row, name) for name in ("added", "existing", "deleted")]
+        if None in counts:
+            self.out.doubts.append(f"{self.name(row)} is DELETED, and it is unknown how many entries it has.")
+            return
+        stored = min(sum(n for n in counts if n is not None), 2**32)
+        left = BitMap(range(stored)) - self.positions(vectors)
+        if left:
+            self.out.gone[row] = left
 
     def kept_leaf(self, name: str, row: int, rows: dict[int, list[int]], *, attached: bool) -> None:
         """Record what was removed from a manifest that the parent's root lists too."""
@@ -187,6 +223,12 @@ class _Reader:
     def check_dropped(self, dropped: np.ndarray, by_leaf: dict[str, dict[int, list[int]]], bearing: np.ndarray) -> None:
         """Check that the live entries of dropped manifests are in compacted ones (``leaf-change-by-dv``)."""
         for kind in _MANIFESTS:
+            if self.deleted_are_removed:
+                new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))
+                if len(new) and (self.kind[dropped] == kind).any():
+                    text = "Entries of DELETED manifests may be in manifests that this snapshot wrote as EXISTING"
+                    self.out.doubts.append(f"{text}, such as {self.name(int(new[0]))}: then they were not removed.")
+                continue
             left = 0
             for row in dropped[self.kind[dropped] == kind].tolist():
                 counts = [self.count(row, name) for name in ("added", "existing")]

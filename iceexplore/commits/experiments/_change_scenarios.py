@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import build
 from iceexplore.commits.change_detection._changes import Changes, bare_leaves, changes_of, is_at
-from iceexplore.commits.change_detection._root import read_root
+from iceexplore.commits.change_detection._root import DeletedManifests, read_root
 from iceexplore.commits.experiments._rule_violations import (
     ViolatingLeaf,
     commit_violating_rules,
@@ -49,6 +49,8 @@ _ENTRIES, _GONE, _NEW = 10, 7, 5
 #: The maximum scale: above it, the nine simulations would take minutes and a lot of memory.
 _MOST = 10_000
 _NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
+#: Option 1 for a reader to whom a DELETED manifest is one that was compacted: the proposal wants such entries, too.
+_BY_RULE = "proposal, option 1, read by rule"
 #: The rules that some of the compared manifest forms violate: the experiment commits them without these checks.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
 _SCHEMA = build.schema(
@@ -136,7 +138,8 @@ def _shown(row: dict[str, Any]) -> Iterator[str]:
 def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     """Commit the proposal's three scenarios in each form, and detect the changes of each commit.
 
-    The forms: as in the proposal (scenario 1 has two), which breaks rules; and by rule, with each ``dv_encoding`` and
+    The forms: as in the proposal (scenario 1 has two options, of which the first is read as the document says, and by a
+    reader to whom a DELETED manifest was compacted), which breaks rules; and by rule, with each ``dv_encoding`` and
     the manifest DV in a separate row or attached. By rule, a leaf is not rewritten by the commit that changes it: in
     scenario 3 a manifest DV removes the file, and the new files are in a new manifest.
 
@@ -173,7 +176,7 @@ def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
 
 #: The proposal's forms of each scenario with the encoding of manifest DVs that each uses: option 2 has a "diff DV".
 _FORMS: dict[int, tuple[tuple[str, DvEncoding], ...]] = {
-    1: (("proposal, option 1", "removed"), ("proposal, option 2", "delta")),
+    1: (("proposal, option 1", "removed"), (_BY_RULE, "removed"), ("proposal, option 2", "delta")),
     2: (("proposal", "removed"),),
     3: (("proposal, with changes", "removed"),),
 }
@@ -229,7 +232,7 @@ def _commit_violating(box: Sandbox, form: str, scale: int) -> Snapshot:
     dropped = old.with_columns(status=int(Status.DELETED), snapshot_id=None)
     manifest = old.entries["content_type"].to_pylist().index(ContentType.DATA_MANIFEST)
     items: list[EntryBatch | ViolatingLeaf]
-    if form == "proposal, option 1":
+    if form in ("proposal, option 1", _BY_RULE):
         items = [dropped]
     elif form == "proposal, option 2":
         items = [dropped.take([manifest]), manifest_dv_entry(old.entries["location"][manifest].as_py(), _rest(scale))]
@@ -267,7 +270,9 @@ def _row(
     read_as: DvEncoding,
 ) -> dict[str, Any]:
     state = box.state
-    found = changes_of(state, snapshot, dv_encoding=read_as)
+    # The document: "The diff can be computed from applying m1_dv on m1".
+    deleted: DeletedManifests = "removed" if form == "proposal, option 1" else "compacted"
+    found = changes_of(state, snapshot, dv_encoding=read_as, deleted_manifests=deleted)
     before, now = _live(_parent(state, snapshot)), _live(state)
     number = box.records[-1].number
     written = dict.fromkeys(("manifest-list", "manifest", "puffin"), 0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
-from iceexplore.commits import ChangeScenarios
+from iceexplore.commits import ChangeScenarios, changes_of
 from iceexplore.errors import OptionError
 
 
@@ -32,7 +32,7 @@ def numbers(row: dict[str, Any]) -> tuple[int, ...]:
 
 
 def test_every_scenario_has_its_forms_and_each_encoding(rows: list[dict[str, Any]]) -> None:
-    assert len(rows) == 4 + 3 * 3 * 2
+    assert len(rows) == 5 + 3 * 3 * 2
     assert all(r["root_bytes"] > 0 and r["puffin_bytes"] == 0 for r in rows)
     # Only a rewritten manifest, and one for new files, is written; a change of a manifest writes none.
     assert {r["scenario"][0] for r in rows if r["manifest_bytes"]} == {"2", "3"}
@@ -49,8 +49,16 @@ def test_by_rule_every_encoding_is_unambiguous(rows: list[dict[str, Any]]) -> No
             assert bool(row["violates"]) <= row["attached"]
 
 
-def test_the_rest_deleted_with_its_manifest_shows_nothing_by_the_root(rows: list[dict[str, Any]]) -> None:
+def test_option_1_is_right_as_the_document_reads_it(rows: list[dict[str, Any]]) -> None:
     row = of(rows, 1, "proposal, option 1")
+    assert numbers(row) == (0, 3, 0, 3)
+    assert row["unambiguous"] and row["root_alone"] and row["violates"] == ["leaf-change-by-dv"]
+
+
+def test_option_1_shows_nothing_to_who_takes_a_deleted_manifest_for_a_compacted_one(
+    rows: list[dict[str, Any]],
+) -> None:
+    row = of(rows, 1, "proposal, option 1, read by rule")
     assert numbers(row) == (0, 3, 0, 0)
     assert not row["unambiguous"] and row["violates"] == ["leaf-change-by-dv"]
 
@@ -103,6 +111,18 @@ def test_more_entries_and_vectors_in_puffin_files() -> None:
             assert (row["puffin_bytes"] > 0) >= written
             if written:
                 assert "manifest DV" in row["read_to_know"]
+
+
+def test_the_two_readings_of_a_deleted_manifest_part_at_a_compaction() -> None:
+    s = ix.empty({"id": "long"}, format_version=4, flush_data_files=0, seed=1)
+    s.append(files=4, rows=1)
+    s.append(files=2, rows=1)
+    s.rewrite_manifests([str(p) for p in s.inspect.manifests.arrow()["path"].to_pylist()])
+    assert changes_of(s.state).files_arrow.num_rows == 0 and changes_of(s.state).unambiguous
+    other = changes_of(s.state, deleted_manifests="removed")
+    assert len(other.locations("removed")) == 6 and "then they were not removed" in other.doubts[0]
+    with pytest.raises(OptionError, match="'compacted' or 'removed'"):
+        changes_of(s.state, deleted_manifests="lost")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wrong", [{"scale": 0}, {"scale": 1.5}, {"dv_encoding": "delta"}, {"colour": 1}])
