@@ -168,14 +168,17 @@ def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[Partitio
         if column.transform.is_void:
             out.append(build.nulls(table.num_rows, kind))
             continue
-        if column.source is None:
+        if not column.sources:
             raise OptionError(f"partition field {column.field.name}: the schema no longer has its source column")
-        values = columns_at(table, schema, column.source.field_id)
-        if values is None:
-            raise OptionError(
-                f"partition field {column.field.name} needs its source column {column.source.name}, which is not given"
-            )
-        out.append(column.transform.apply(column.source.type, values).cast(kind))
+        given = []
+        for source in column.sources:
+            values = columns_at(table, schema, source.field_id)
+            if values is None:
+                raise OptionError(
+                    f"partition field {column.field.name} needs its source column {source.name}, which is not given"
+                )
+            given.append(values)
+        out.append(column.transform.apply_several([s.type for s in column.sources], given).cast(kind))
     return out
 
 

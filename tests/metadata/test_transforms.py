@@ -123,7 +123,7 @@ def test_texts_of_transforms(transform: Transform) -> None:
     assert parse_transform(f" {str(transform).upper()} ") == transform
     assert hash(parse_transform(str(transform))) == hash(transform)
     assert pickle.loads(pickle.dumps(transform)) == transform
-    assert parse_term(transform.to_sql("x")) == (transform, "x")
+    assert parse_term(transform.to_sql("x")) == (transform, ("x",))
     assert TRANSFORM_PATTERN.fullmatch(str(transform))
     assert transform.default_name("x").startswith("x")
 

@@ -144,14 +144,15 @@ def _tuples(
     chosen: dict[int, AnyArray] = {}
     made: list[AnyArray] = []
     for column in columns:
-        if column.source is None or not is_known_transform(column.field.transform):
+        if not column.sources or not is_known_transform(column.field.transform):
             made.append(build.nulls(count, arrow_type(column.type)))
             continue
-        source = column.source
-        if source.field_id not in chosen:
-            low, high = line_of(source.type, source.field_id, now_ms)
-            chosen[source.field_id] = values_on(source.type, rng.integers(low, high, count, endpoint=True))
-        made.append(column.transform.apply(source.type, chosen[source.field_id]))
+        for source in column.sources:
+            if source.field_id not in chosen:
+                low, high = line_of(source.type, source.field_id, now_ms)
+                chosen[source.field_id] = values_on(source.type, rng.integers(low, high, count, endpoint=True))
+        values = [chosen[source.field_id] for source in column.sources]
+        made.append(column.transform.apply_several([s.type for s in column.sources], values))
     return pa.StructArray.from_arrays(made, fields=list(kind))
 
 

@@ -51,7 +51,8 @@ def evolve_spec(
     ----------
     add
         ``"day(ts)"``, ``"bucket(16, id)"``, ``"truncate(4, s)"``, ``"bucket[16](id)"``, a column name for identity; or
-        a pair of such a term and the field's name. Default names are ``ts_day``, ``id_bucket_16``, ``s_trunc_4``.
+        a pair of such a term and the field's name. Default names are ``ts_day``, ``id_bucket_16``, ``s_trunc_4``. From
+        v3 on, also a bucket of several columns, ``"bucket(16, a, b)"``, whose hash is our choice.
     remove
         Fields, by name or by such a term.
     rename
@@ -105,11 +106,11 @@ def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
         if field.name == text:
             return field
     try:
-        transform, source, _ = resolve_term(text, schema)
+        transform, sources, _ = resolve_term(text, schema)
     except (OptionError, RuleError):
-        transform, source = "", -1
+        transform, sources = "", ()
     for field in spec.fields:
-        if _is(field, transform, source):
+        if _is(field, transform, sources):
             return field
     known = ", ".join(f.name for f in spec.fields) or "none"
     raise RuleError("partition-fields", f"the spec has no field {text!r}; fields: {known}")
@@ -150,26 +151,26 @@ def _added(
     )
     out: list[PartitionField] = []
     for text, name in given:
-        transform, source, column = resolve_term(text, schema)
-        same = next((f for f in base.fields if _is(f, transform, source)), None)
+        transform, sources, column = resolve_term(text, schema)
+        same = next((f for f in base.fields if _is(f, transform, sources)), None)
         if same is not None and same.field_id in gone:
             gone.discard(same.field_id)
             if name is not None and name != same.name:
                 names[same.field_id] = name
             continue
-        double = same or next((f for f in out if _is(f, transform, source)), None)
+        double = same or next((f for f in out if _is(f, transform, sources)), None)
         if double is not None:
             raise RuleError("partition-fields", f"{text!r} is already partition field {double.name!r}")
-        times = [f for f in out if f.source_ids == (source,) and parse_transform(f.transform).is_time]
+        times = [f for f in out if f.source_ids == sources and parse_transform(f.transform).is_time]
         if times and parse_transform(transform).is_time:
             *some, last = [cls.name for cls in TRANSFORMS if cls.is_time]
             one_of = f"{', '.join(some)} and {last}"
             raise RuleError("partition-fields", f"{text!r}: add only one of {one_of} of a column")
-        field = _recycled(metadata, transform, source, name)
+        field = _recycled(metadata, transform, sources, name)
         if field is None:
             last_id += 1
             field = PartitionField(
-                last_id, parse_transform(transform).default_name(column) if name is None else name, transform, (source,)
+                last_id, parse_transform(transform).default_name(column) if name is None else name, transform, sources
             )
         holder = next((f for f in base.fields if f.name == field.name), None)
         if holder is not None and holder.field_id in gone:
@@ -180,16 +181,18 @@ def _added(
     return out, last_id
 
 
-def _is(field: PartitionField, transform: str, source: int) -> bool:
-    return field.source_ids == (source,) and parse_transform(field.transform) == parse_transform(transform)
+def _is(field: PartitionField, transform: str, sources: tuple[int, ...]) -> bool:
+    return field.source_ids == sources and parse_transform(field.transform) == parse_transform(transform)
 
 
-def _recycled(metadata: TableMetadata, transform: str, source: int, name: str | None) -> PartitionField | None:
+def _recycled(
+    metadata: TableMetadata, transform: str, sources: tuple[int, ...], name: str | None
+) -> PartitionField | None:
     if metadata.format_version < 2:
         return None
     for spec in metadata.partition_specs:
         for field in spec.fields:
-            if _is(field, transform, source) and name in (None, field.name):
+            if _is(field, transform, sources) and name in (None, field.name):
                 return field
     return None
 
@@ -224,6 +227,11 @@ def _check(spec: PartitionSpec, schema: Schema, version: int) -> None:
             raise RuleError(
                 "partition-names",
                 f"partition field {field.name!r} ({field.transform}) has the name of a column: give it another name",
+            )
+        if len(field.source_ids) > 1 and version < 3:
+            raise RuleError(
+                "partition-source",
+                f"partition field {field.name!r} has several columns, which needs format version 3 (source-ids)",
             )
     check_names(schema, spec)
     if version < 2 and [f.field_id for f in spec.fields] != list(range(1000, 1000 + len(spec.fields))):
@@ -290,10 +298,12 @@ def set_sort_order(document: Mapping[str, Any], *, fields: Iterable[str]) -> Jso
         match = _SORT.fullmatch(text)
         if match is None:
             raise OptionError(f"{text!r} is not a sort field: give such as 'ts desc nulls last'")
-        transform, source, _ = resolve_term(match[1], schema, rule="sort-source")
+        transform, sources, _ = resolve_term(match[1], schema, rule="sort-source")
+        if len(sources) > 1:
+            raise OptionError(f"{text!r}: a sort field is a transform of one column")
         direction = (match[2] or "asc").lower()
         nulls = (match[3] or ("first" if direction == "asc" else "last")).lower()
-        sorted_by.append(SortField(transform, (source,), direction, f"nulls-{nulls}"))
+        sorted_by.append(SortField(transform, sources, direction, f"nulls-{nulls}"))
     orders = entries(document, "sort-orders")
     same = next((o for o in metadata.sort_orders if o.fields == tuple(sorted_by)), None)
     order_id = max([0, *(o.order_id for o in metadata.sort_orders)]) + 1 if sorted_by else 0

@@ -18,8 +18,8 @@ _CALL = re.compile(r"\s*(\w+)\s*(?:\[\s*(\d{1,10})\s*\])?\s*\((.*)\)\s*", re.DOT
 _INT_MAX = 2**31 - 1
 
 
-def parse_term(text: str) -> tuple[Transform, str]:
-    """Return the transform and the column's name: ``bucket[16]`` and ``id``. A bare column is identity.
+def parse_term(text: str) -> tuple[Transform, tuple[str, ...]]:
+    """Return the transform and the names of its columns: ``bucket[16]`` and ``id``. A bare column is identity.
 
     Backticks around a name, or around each of its parts, are removed.
 
@@ -32,40 +32,48 @@ def parse_term(text: str) -> tuple[Transform, str]:
     if call is None:
         if not text.strip():
             raise OptionError(f"{text!r} is neither a column nor a transform like 'day(ts)' or 'bucket(16, id)'")
-        return IdentityTransform(), _name(text)
+        return IdentityTransform(), (_name(text),)
     cls = transform_class(call[1])
     arguments = [part.strip() for part in _split(call[3])]
     widths = [call[2]] if call[2] else [a for a in arguments if a.isascii() and a.isdecimal()]
     columns = arguments if call[2] else [a for a in arguments if a not in widths]
-    if cls is not None and len(columns) == 1 and columns[0]:
+    if cls is not None and columns and all(columns) and (len(columns) == 1 or cls.takes_several):
+        names = tuple(_name(column) for column in columns)
         if not issubclass(cls, WidthTransform) and not widths:
-            return cls(), _name(columns[0])
+            return cls(), names
         if issubclass(cls, WidthTransform) and len(widths) == 1 and 0 < int(widths[0]) <= _INT_MAX:
-            return cls(int(widths[0])), _name(columns[0])
-    raise OptionError(f"{text!r} is not a transform of one column; valid: {_valid()}")
+            return cls(int(widths[0])), names
+    raise OptionError(f"{text!r} is not a transform of a column; valid: {_valid()}")
 
 
 def _valid() -> str:
     plain = ", ".join(cls.name for cls in TRANSFORMS if cls.width_name is None)
-    wide = [f"{cls.name} ({cls.width_name}, column)" for cls in TRANSFORMS if cls.width_name is not None]
+    wide = [
+        f"{cls.name} ({cls.width_name}, column{', ...' if cls.takes_several else ''})"
+        for cls in TRANSFORMS
+        if cls.width_name is not None
+    ]
     return ", ".join([f"{plain} (column)", *wide])
 
 
-def resolve_term(text: str, schema: Schema, *, rule: str = "partition-source") -> tuple[str, int, str]:
-    """Return the transform in the spec's notation, the column's id and its full name.
+def resolve_term(text: str, schema: Schema, *, rule: str = "partition-source") -> tuple[str, tuple[int, ...], str]:
+    """Return the transform in the spec's notation, its columns' ids, and their full names, joined by underscores.
 
     Raises
     ------
     OptionError
         The text cannot be parsed.
     RuleError
-        There is no such column; the error has the rule ``rule``.
+        There is no such column, or one is named twice; the error has the rule ``rule``.
     """
-    transform, name = parse_term(text)
+    transform, columns = parse_term(text)
     names = {full: field.field_id for full, field in schema.walk()}
-    if name not in names:
-        raise RuleError(rule, f"{text!r}: there is no column {name!r}; valid: {', '.join(list(names)[:20])}")
-    return str(transform), names[name], name
+    for name in columns:
+        if name not in names:
+            raise RuleError(rule, f"{text!r}: there is no column {name!r}; valid: {', '.join(list(names)[:20])}")
+    if len(set(columns)) < len(columns):
+        raise RuleError(rule, f"{text!r} names a column twice")
+    return str(transform), tuple(names[name] for name in columns), "_".join(columns)
 
 
 def _split(text: str) -> list[str]:

@@ -6,7 +6,7 @@ Code outside of this folder asks a transform for its properties and methods, nev
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -78,6 +78,8 @@ class Transform(ABC):
         True if a date has the same result as the timestamps of its day, so that its column may become one.
     may_overflow
         True if Java's results for the smallest values are wrong (`wrapped_result`).
+    takes_several
+        True if it can be a transform of several columns (`apply_several`).
     """
 
     name: ClassVar[str]
@@ -93,6 +95,7 @@ class Transform(ABC):
     own_text: ClassVar[bool] = False
     same_for_timestamps: ClassVar[bool] = False
     may_overflow: ClassVar[bool] = False
+    takes_several: ClassVar[bool] = False
 
     def __str__(self) -> str:
         return self.name
@@ -126,6 +129,18 @@ class Transform(ABC):
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
         return self._apply(source, values).cast(arrow_type(self.result_type(source)))
+
+    def apply_several(self, sources: Sequence[Type], values: Sequence[AnyArray]) -> AnyArray:
+        """Return the partition values of several columns' values; as `apply` for one column.
+
+        Raises
+        ------
+        OptionError
+            For the same reasons as `apply`, or it is no transform of several columns.
+        """
+        if len(values) == 1:
+            return self.apply(sources[0], values[0])
+        raise OptionError(f"transform {str(self)!r} is defined for one column, not for {len(values)}")
 
     def _apply(self, source: Type, values: AnyArray) -> AnyArray:
         """Return the results for an array, in the result type or a type that can be cast to it."""

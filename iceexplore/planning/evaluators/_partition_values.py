@@ -35,11 +35,15 @@ __all__ = ["PartitionColumn", "partition_columns", "partition_keys", "tuples_of"
 
 @dataclass(frozen=True)
 class PartitionColumn:
-    """A partition field with its result type and its source column (None: dropped, or several columns)."""
+    """A partition field with its result type and its source column (None: dropped, or several columns).
+
+    ``sources`` are all source columns; empty if any of them was dropped.
+    """
 
     field: PartitionField
     type: Type
     source: NestedField | None
+    sources: tuple[NestedField, ...] = ()
 
     @property
     def key(self) -> str:
@@ -57,8 +61,9 @@ def partition_columns(metadata: TableMetadata, spec: PartitionSpec) -> list[Part
     columns = metadata.all_fields()
     out = []
     for field, kind in zip(spec.fields, partition_type(spec, metadata).fields, strict=True):
-        found = columns.get(field.source_id) if len(field.source_ids) == 1 else None
-        out.append(PartitionColumn(field, kind.type, None if found is None else found[1]))
+        sources = tuple(columns[i][1] for i in field.source_ids if i in columns)
+        sources = sources if len(sources) == len(field.source_ids) else ()
+        out.append(PartitionColumn(field, kind.type, sources[0] if len(sources) == 1 else None, sources))
     return out
 
 
