@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import Int64s
+from iceexplore.arrow import Int64s, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import problem
 from iceexplore.expressions import FilterLike
@@ -212,7 +212,7 @@ def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
     owners = whole(scan.root.entries["referenced_file"])
     if not places or owners.null_count == len(owners):
         return {}
-    names = scan.root.entries["location"].take(pa.array(scan.kept)).to_pylist()
+    names = scan.root.entries["location"].take(build.array(scan.kept)).to_pylist()
     rows = {canonical(name): row for name, row in zip(names, scan.kept.tolist(), strict=True) if name}
     out: dict[int, list[int]] = {}
     for place, owner in zip(places, owners.take(pa.array(places, pa.int64())).to_pylist(), strict=True):
