@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 120
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long fuzz fuzz-ci lint types format browsers interop bench bench-commits bench-doctor bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs doctor-page constraints check-binder dist hooks clean system
+.PHONY: help lab test test-long fuzz fuzz-ci lint types format browsers interop bench bench-commits bench-doctor bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs doctor-page v4-page constraints check-binder dist hooks clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,12 +63,14 @@ bench: $(VENV)/.dev ## measure time and memory against PyIceberg
 bench-commits: $(VENV)/.dev ## measure commits against PyIceberg and v3, and when to flush (PyIceberg's part takes minutes)
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python benchmarks/flush.py
+	$(BIN)/python benchmarks/affinity.py
 
 bench-doctor: $(VENV)/.dev ## measure checks of large tables, and of 500 small ones (a million files: minutes, 3 GB of memory)
 	$(BIN)/python benchmarks/doctor.py
 
 bench-planning: $(VENV)/.dev ## measure scan planning against PyIceberg (PyIceberg's part takes minutes)
 	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/pruning.py
 
 bench-scan: $(VENV)/.dev system ## measure scans on Spark against Iceberg's runtime: 20 million rows (a quarter of an hour)
 	$(BIN)/python benchmarks/scan.py
@@ -102,7 +104,10 @@ samples: $(VENV)/.dev system ## rebuild the package's sample tables with Spark
 doctor-page: $(VENV)/.dev ## write docs/doctor.md from the registries and the doctor's tests
 	$(BIN)/python -m scripts.doctor_page
 
-docs: $(VENV)/.dev system doctor-page ## redraw the pictures of README and docs in a real JupyterLab
+v4-page: $(VENV)/.dev ## write docs/v4.md from the registries of rules and open points
+	$(BIN)/python -m scripts.v4_page
+
+docs: $(VENV)/.dev system doctor-page v4-page ## redraw the pictures of README and docs in a real JupyterLab
 	$(BIN)/python -m scripts.screenshots
 	$(BIN)/python -m scripts.widget_pictures
 

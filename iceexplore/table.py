@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         LocationsLike,
         Replay,
         Retained,
+        RuleReport,
         Sandbox,
         Saved,
     )
@@ -963,6 +964,28 @@ class Table:
             return changes_between(nothing if a is None else self._resolve(a, "changes()"), after)
         state = self._state if a is None else self._resolve(a, "changes()")
         return changes_of(state, dv_encoding=dv_encoding)
+
+    def rules(self, *, relaxed: Collection[str] = ()) -> RuleReport:
+        """Return which rules of the format the snapshot keeps and which it breaks, with the documents' own words.
+
+        Reads every manifest of the snapshot and of its parent. `check` reports violations among all other damage, with
+        what they mean for readers.
+
+        Parameters
+        ----------
+        relaxed
+            Ids of rules to leave out, for layouts that break them on purpose.
+
+        Raises
+        ------
+        OptionError
+            ``relaxed`` names an unknown rule.
+        IceexploreError
+            A manifest or a manifest DV cannot be read, so no rule can be checked.
+        """
+        from iceexplore.commits import rule_report
+
+        return rule_report(self._state, relaxed=relaxed)
 
     def _changed_rows(
         self,

@@ -60,6 +60,7 @@ from iceexplore.commits.replaying._replay import replay
 from iceexplore.commits.replaying._result import Replay, ReplayedSnapshot, Side
 from iceexplore.commits.rules._check import check_rules, checked_rules
 from iceexplore.commits.rules._entries import RuleBreak
+from iceexplore.commits.rules._report import RuleReport, rule_report
 from iceexplore.commits.rules._statistics import unknown_partitions
 from iceexplore.commits.rules._view import keys_of
 from iceexplore.commits.saving._reachable import (
@@ -148,6 +149,7 @@ __all__ = [
     "RewriteGroups",
     "Rule",
     "RuleBreak",
+    "RuleReport",
     "Sandbox",
     "Saved",
     "Selection",
@@ -230,6 +232,7 @@ __all__ = [
     "root_rows",
     "row_delta",
     "rule",
+    "rule_report",
     "rules_violated_by",
     "save",
     "save_view",

@@ -43,6 +43,7 @@ from iceexplore.errors._exceptions import (
 )
 from iceexplore.errors._kinds import PROBLEM_KINDS, Effect, ProblemKind, Severity
 from iceexplore.errors._modes import narrowed
+from iceexplore.errors._open_points import OPEN_POINTS, OpenPoint
 from iceexplore.errors._problems import Problem, Problems, problem
 from iceexplore.errors._renamed import renamed_arguments, renamed_method
 from iceexplore.errors._rules import RULES, Rule, RuleScope, rule
@@ -60,6 +61,8 @@ __all__ = [
     "MemoryLimitError",
     "MetadataNotFoundError",
     "MissingDependencyError",
+    "OPEN_POINTS",
+    "OpenPoint",
     "OptionError",
     "OutsideRootsError",
     "PROBLEM_KINDS",

@@ -39,6 +39,10 @@ class Rule:
         only `check_rules` finds them.
     only
         The kind of root for which the rule is checked; None for both.
+    quote
+        The sentence of the document in its own words; empty if the rule follows from several.
+    draft
+        Whether the V4 draft also has the rule.
     """
 
     id: str
@@ -47,6 +51,8 @@ class Rule:
     scope: RuleScope
     problems: tuple[str, ...] = ()
     only: Literal["manifest list", "root manifest"] | None = None
+    quote: str = ""
+    draft: bool = False
 
     @property
     def name(self) -> str:
@@ -70,35 +76,35 @@ _SPEC = "Iceberg spec"
 #: Every rule, sorted by id.
 RULES: dict[str, Rule] = _rules(
     # Manifests: checked in every snapshot
-    Rule("one-root", "A snapshot has exactly one root manifest.", f"{_PROPOSAL}, Root Manifests", "snapshot", problems=("file-corrupt",)),
-    Rule("two-levels", "Only the root lists manifests; leaves list files.", f"{_PROPOSAL}, Why limit tree depth to 2?", "manifest", problems=("file-corrupt",)),
-    Rule("leaf-data-content", "A leaf data manifest lists only DATA entries.", f"{_PROPOSAL}, Single Manifest Structure", "manifest", problems=("entry-invalid", "file-corrupt")),
-    Rule("leaf-delete-content", "A leaf delete manifest lists only DVs and equality deletes.", f"{_PROPOSAL}, Single Manifest Structure", "manifest", problems=("entry-invalid", "file-corrupt")),
-    Rule("dv-struct", "DVs and manifest DVs have a deletion_vector struct, other entries have none.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("entry-invalid",)),
-    Rule("referenced-file", "DVs and manifest DVs have a referenced_file and a delete manifest may have one; other entries have none.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("entry-invalid",), only="root manifest"),
-    Rule("no-inline-data-dv", "The DV of a data file is a Puffin blob, never inline.", f"{_PROPOSAL}, Why not have inline data DVs?", "entry", problems=("entry-invalid",)),
-    Rule("one-manifest-dv", "A leaf has at most one live manifest DV (two with delta encoding, of different status).", f"{_PROPOSAL}, Commit Procedure", "manifest", problems=("manifest-dv-invalid",), only="root manifest"),
-    Rule("one-dv", "A data file has at most one live DV.", f"{_SPEC}, Deletion Vectors", "snapshot"),
-    Rule("orphan-dv", "A DV references a live data file, a manifest DV a live manifest.", f"{_PROPOSAL}, Removing Data Files", "snapshot", problems=("manifest-dv-invalid",), only="root manifest"),
-    Rule("dv-in-range", "The positions of a DV lie within the file that it references.", f"{_SPEC}, Deletion Vectors", "snapshot", problems=("manifest-dv-invalid",)),
-    Rule("added-is-change", "Entries that change the table's data are ADDED (or DELETED), all others EXISTING.", f"{_PROPOSAL}, Root Manifests", "change", only="root manifest"),
-    Rule("deleted-entries", "Entries that the snapshot removed from the root are listed as DELETED.", f"{_PROPOSAL}, version_info", "change", only="root manifest"),
-    Rule("leaf-change-by-dv", "A manifest DV records a net change to a leaf; the leaf is never removed and added again.", f"{_PROPOSAL}, Commit Procedure", "change", only="root manifest"),
-    Rule("compaction-existing", "Compaction merges entries of earlier commits, never this commit's adds or deletes.", f"{_PROPOSAL}, Manifest Compaction", "change", only="root manifest"),
-    Rule("manifest-stats", "Only manifests have manifest_stats, which describe the leaf as written.", f"{_PROPOSAL}, V4 content entry structure", "manifest", problems=("entry-invalid", "count-mismatch", "totals-differ", "sequence-number")),
-    Rule("size-with-location", "file_size_in_bytes is set if and only if the entry has a separate file.", f"{_PROPOSAL}, V4 content entry structure", "entry"),
-    Rule("manifest-sequence", "A manifest's sequence_number equals its file_sequence_number.", f"{_PROPOSAL}, version_info", "manifest", only="root manifest"),
-    Rule("content-fields", "sort_order_id, equality_ids and first_row_id are set only for the content types that have them.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("equality-ids-invalid",)),
-    Rule("known-status", "The status of an entry is EXISTING, ADDED or DELETED (0 to 2); the V4 draft adds REPLACED and MODIFIED (3 and 4).", f"{_PROPOSAL}, version_info", "entry", problems=("file-corrupt",)),
-    Rule("split-offsets", "The split offsets of a file are in ascending order.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("split-offsets-invalid",)),
-    Rule("manifest-keys", "The key-value metadata of a manifest have format-version, and content: data, delete or root, as the manifest is.", f"{_PROPOSAL}, V4 Manifest Key Value Metadata", "manifest", problems=("header-incomplete", "file-corrupt"), only="root manifest"),
-    Rule("affinity", "A delete manifest affiliated with a leaf lists only deletes for that leaf's files.", f"{_PROPOSAL}, Optional Affinity", "snapshot", problems=("entry-invalid",), only="root manifest"),
-    Rule("stats-cover", "The statistics of a manifest's entry cover those of its entries.", f"{_PROPOSAL}, Goals: Aggregate Metrics", "manifest", problems=("summary-untrue",), only="root manifest"),
+    Rule("one-root", "A snapshot has exactly one root manifest.", f"{_PROPOSAL}, Root Manifests", "snapshot", problems=("file-corrupt",), quote="Every snapshot has exactly one Root Manifest in the metadata tree", draft=True),
+    Rule("two-levels", "Only the root lists manifests; leaves list files.", f"{_PROPOSAL}, Why limit tree depth to 2?", "manifest", problems=("file-corrupt",), quote="They can't link to other data or delete manifest files. This enforces a hierarchy with at most two levels.", draft=True),
+    Rule("leaf-data-content", "A leaf data manifest lists only DATA entries.", f"{_PROPOSAL}, Single Manifest Structure", "manifest", problems=("entry-invalid", "file-corrupt"), quote="We still maintain separate manifests for data files and DVs at the leaf level", draft=True),
+    Rule("leaf-delete-content", "A leaf delete manifest lists only DVs and equality deletes.", f"{_PROPOSAL}, Single Manifest Structure", "manifest", problems=("entry-invalid", "file-corrupt"), quote="We still maintain separate manifests for data files and DVs at the leaf level", draft=True),
+    Rule("dv-struct", "DVs and manifest DVs have a deletion_vector struct, other entries have none.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("entry-invalid",), quote="Must be defined if content type is 1 or 5. Must be null for all other types.", draft=True),
+    Rule("referenced-file", "DVs and manifest DVs have a referenced_file and a delete manifest may have one; other entries have none.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("entry-invalid",), only="root manifest", quote="Location of data file that a DV references if content_type is 1 or 5. Location of affiliated data manifest if content_type is 4 or null if delete manifest is unaffiliated."),
+    Rule("no-inline-data-dv", "The DV of a data file is a Puffin blob, never inline.", f"{_PROPOSAL}, Why not have inline data DVs?", "entry", problems=("entry-invalid",), quote="It points to a data DV blob in a Puffin files (As in V3, no in-lined delete vectors)", draft=True),
+    Rule("one-manifest-dv", "A leaf has at most one live manifest DV (two with delta encoding, of different status).", f"{_PROPOSAL}, Commit Procedure", "manifest", problems=("manifest-dv-invalid",), only="root manifest", quote="There can be at most 1 leaf manifest DV for a given leaf manifest.", draft=True),
+    Rule("one-dv", "A data file has at most one live DV.", f"{_SPEC}, Deletion Vectors", "snapshot", draft=True),
+    Rule("orphan-dv", "A DV references a live data file, a manifest DV a live manifest.", f"{_PROPOSAL}, Removing Data Files", "snapshot", problems=("manifest-dv-invalid",), only="root manifest", quote="Removing a data file contained in a leaf manifest requires removing any corresponding DV to prevent orphans.", draft=True),
+    Rule("dv-in-range", "The positions of a DV lie within the file that it references.", f"{_SPEC}, Deletion Vectors", "snapshot", problems=("manifest-dv-invalid",), draft=True),
+    Rule("added-is-change", "Entries that change the table's data are ADDED (or DELETED), all others EXISTING.", f"{_PROPOSAL}, Root Manifests", "change", only="root manifest", quote="Any changes to underlying data are marked as ADDED and anything which does not change the actual data of the table is marked as EXISTING."),
+    Rule("deleted-entries", "Entries that the snapshot removed from the root are listed as DELETED.", f"{_PROPOSAL}, version_info", "change", only="root manifest", quote="Deleted entries are required when the snapshot has a non-null parent-id."),
+    Rule("leaf-change-by-dv", "A manifest DV records a net change to a leaf; the leaf is never removed and added again.", f"{_PROPOSAL}, Commit Procedure", "change", only="root manifest", quote="Whenever a change is made to leaf manifests, it should be marked by newly added Manifest Delete Vectors."),
+    Rule("compaction-existing", "Compaction merges entries of earlier commits, never this commit's adds or deletes.", f"{_PROPOSAL}, Manifest Compaction", "change", only="root manifest", quote="combining entries for new deletes produced or new data files created in the snapshot with an existing manifest to create a new manifest is not allowed."),
+    Rule("manifest-stats", "Only manifests have manifest_stats, which describe the leaf as written.", f"{_PROPOSAL}, V4 content entry structure", "manifest", problems=("entry-invalid", "count-mismatch", "totals-differ", "sequence-number"), quote="Must be set if content_type is 3 or 4, otherwise must be null", draft=True),
+    Rule("size-with-location", "file_size_in_bytes is set if and only if the entry has a separate file.", f"{_PROPOSAL}, V4 content entry structure", "entry", quote="Total file size in bytes. Must be defined if location is defined"),
+    Rule("manifest-sequence", "A manifest's sequence_number equals its file_sequence_number.", f"{_PROPOSAL}, version_info", "manifest", only="root manifest", quote="Must be equal to file_sequence_number if type is 3 or 4."),
+    Rule("content-fields", "sort_order_id, equality_ids and first_row_id are set only for the content types that have them.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("equality-ids-invalid",), quote="Can only be set if content_type is 0."),
+    Rule("known-status", "The status of an entry is EXISTING, ADDED or DELETED (0 to 2); the V4 draft adds REPLACED and MODIFIED (3 and 4).", f"{_PROPOSAL}, version_info", "entry", problems=("file-corrupt",), quote="int with meaning: 0: EXISTING 1: ADDED 2: DELETE", draft=True),
+    Rule("split-offsets", "The split offsets of a file are in ascending order.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("split-offsets-invalid",), quote="Must be sorted ascending", draft=True),
+    Rule("manifest-keys", "The key-value metadata of a manifest have format-version, and content: data, delete or root, as the manifest is.", f"{_PROPOSAL}, V4 Manifest Key Value Metadata", "manifest", problems=("header-incomplete", "file-corrupt"), only="root manifest", quote="Content being tracked by manifest. Must be data, delete, or root"),
+    Rule("affinity", "A delete manifest affiliated with a leaf lists only deletes for that leaf's files.", f"{_PROPOSAL}, Optional Affinity", "snapshot", problems=("entry-invalid",), only="root manifest", quote="a delete manifest can be affiliated to exactly one data manifest."),
+    Rule("stats-cover", "The statistics of a manifest's entry cover those of its entries.", f"{_PROPOSAL}, Goals: Aggregate Metrics", "manifest", problems=("summary-untrue",), only="root manifest", quote="A manifest file entry gets aggregated stats of its data file contents.", draft=True),
     Rule("summaries-cover", "The partition summaries of a manifest list cover the tuples of its manifests' live entries.", f"{_SPEC}, Manifest Lists", "manifest", problems=("summary-untrue",), only="manifest list"),
-    Rule("partition-rebuilds", "The partition tuple of every file can be derived from its statistics.", f"{_PROPOSAL}, How do we remove partition tuple", "manifest", only="root manifest"),
-    Rule("sequence-order", "No sequence number is above the snapshot's, and no data sequence number is above the file sequence number.", f"{_SPEC}, Sequence Numbers", "entry", problems=("sequence-number",)),
-    Rule("row-ids", "Row id ranges of live data files do not overlap and lie below next-row-id.", f"{_SPEC}, Row Lineage", "snapshot"),
-    Rule("duplicate-file", "A table lists a file only once.", f"{_SPEC}, Manifests", "snapshot", problems=("file-twice",)),
+    Rule("partition-rebuilds", "The partition tuple of every file can be derived from its statistics.", f"{_PROPOSAL}, How do we remove partition tuple", "manifest", only="root manifest", quote="readers can still derive the partition tuple from the partition spec and the columnar stats which contain the actual values."),
+    Rule("sequence-order", "No sequence number is above the snapshot's, and no data sequence number is above the file sequence number.", f"{_SPEC}, Sequence Numbers", "entry", problems=("sequence-number",), draft=True),
+    Rule("row-ids", "Row id ranges of live data files do not overlap and lie below next-row-id.", f"{_SPEC}, Row Lineage", "snapshot", draft=True),
+    Rule("duplicate-file", "A table lists a file only once.", f"{_SPEC}, Manifests", "snapshot", problems=("file-twice",), draft=True),
     # Operations
     Rule("operation-name", "append only adds files, replace keeps the rows, overwrite adds and removes files, delete only removes files.", f"{_SPEC}, Snapshots", "commit"),
     Rule("files-exist", "Files to remove or rewrite are live.", f"{_SPEC}, Commit Conflict Resolution and Retry", "commit"),

@@ -40,14 +40,11 @@ class _Kind:
         The field that the rule is about.
     modes
         The ways tables break, as numbered in ``docs/doctor.md``.
-    draft
-        Whether the V4 draft also has the rule; otherwise only the proposal has it.
     """
 
     code: str
     field: str | None
     modes: tuple[int, ...]
-    draft: bool = False
 
 
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
@@ -61,29 +58,29 @@ _KINDS: dict[str, _Kind] = {
     "compaction-existing": _Kind("changes-untrue", _STATUS, (54,)),
     "content-fields": _Kind("entry-invalid", None, (52,)),
     "deleted-entries": _Kind("changes-untrue", _STATUS, (57,)),
-    "duplicate-file": _Kind("file-twice", "100 location", (31,), draft=True),
-    "dv-in-range": _Kind("manifest-dv-invalid", "deletion_vector", (51,), draft=True),
-    "dv-struct": _Kind("entry-invalid", _VECTOR, (52, 51), draft=True),
-    "known-status": _Kind("file-corrupt", _STATUS, (52,), draft=True),
+    "duplicate-file": _Kind("file-twice", "100 location", (31,)),
+    "dv-in-range": _Kind("manifest-dv-invalid", "deletion_vector", (51,)),
+    "dv-struct": _Kind("entry-invalid", _VECTOR, (52, 51)),
+    "known-status": _Kind("file-corrupt", _STATUS, (52,)),
     "leaf-change-by-dv": _Kind("changes-untrue", _STATUS, (54,)),
-    "leaf-data-content": _Kind("entry-invalid", "134 content_type", (50, 41), draft=True),
-    "leaf-delete-content": _Kind("entry-invalid", "134 content_type", (50, 41), draft=True),
+    "leaf-data-content": _Kind("entry-invalid", "134 content_type", (50, 41)),
+    "leaf-delete-content": _Kind("entry-invalid", "134 content_type", (50, 41)),
     "manifest-keys": _Kind("header-incomplete", "content", (84,)),
     "manifest-sequence": _Kind("sequence-number", "4 file_sequence_number", (28,)),
-    "manifest-stats": _Kind("count-mismatch", "521 manifest_stats", (53,), draft=True),
-    "no-inline-data-dv": _Kind("entry-invalid", _VECTOR, (52,), draft=True),
-    "one-dv": _Kind("dv-twice", "143 referenced_data_file", (47,), draft=True),
-    "one-manifest-dv": _Kind("manifest-dv-invalid", "5 MANIFEST_DV", (51,), draft=True),
-    "one-root": _Kind("file-corrupt", "root-manifest", (50,), draft=True),
-    "orphan-dv": _Kind("manifest-dv-invalid", "5 MANIFEST_DV", (51,), draft=True),
+    "manifest-stats": _Kind("count-mismatch", "521 manifest_stats", (53,)),
+    "no-inline-data-dv": _Kind("entry-invalid", _VECTOR, (52,)),
+    "one-dv": _Kind("dv-twice", "143 referenced_data_file", (47,)),
+    "one-manifest-dv": _Kind("manifest-dv-invalid", "5 MANIFEST_DV", (51,)),
+    "one-root": _Kind("file-corrupt", "root-manifest", (50,)),
+    "orphan-dv": _Kind("manifest-dv-invalid", "5 MANIFEST_DV", (51,)),
     "partition-rebuilds": _Kind("partition-unknown", _STATS, (58,)),
     "referenced-file": _Kind("entry-invalid", _REFERENCED, (56, 52)),
-    "row-ids": _Kind("row-ids-twice", "142 first_row_id", (23, 60), draft=True),
-    "sequence-order": _Kind("sequence-number", "3 sequence_number", (28,), draft=True),
+    "row-ids": _Kind("row-ids-twice", "142 first_row_id", (23, 60)),
+    "sequence-order": _Kind("sequence-number", "3 sequence_number", (28,)),
     "size-with-location": _Kind("entry-invalid", "104 file_size_in_bytes", (52,)),
-    "split-offsets": _Kind("split-offsets-invalid", "132 split_offsets order", (37,), draft=True),
-    "stats-cover": _Kind("summary-untrue", _STATS, (53, 59), draft=True),
-    "two-levels": _Kind("file-corrupt", "134 content_type", (50,), draft=True),
+    "split-offsets": _Kind("split-offsets-invalid", "132 split_offsets order", (37,)),
+    "stats-cover": _Kind("summary-untrue", _STATS, (53, 59)),
+    "two-levels": _Kind("file-corrupt", "134 content_type", (50,)),
 }
 #: Rules about the deletion vectors of data files, whose violations the checker reports at the vector's file.
 _OF_FILES: dict[str, _Kind] = {
@@ -127,7 +124,7 @@ def check_v4_rules(examination: Examination) -> None:
             continue
         known = _Known(root, [f for f in examination.findings if snapshot.snapshot_id in f.snapshots])
         for item in broken:
-            if not known.reports(item) and (_KINDS[item.rule].draft or not root.dialect.deletion_vectors_on_entries):
+            if not known.reports(item) and (RULES[item.rule].draft or not root.dialect.deletion_vectors_on_entries):
                 examination.report(_finding(item, root, snapshot))
         if root.dialect.deletion_vectors_on_entries:
             for finding in _draft_replaced(examination, snapshot):

@@ -1,0 +1,141 @@
+"""The report of a snapshot's rules: which are kept and which are broken, with the document's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from iceexplore.arrow import build
+from iceexplore.commits.rules._check import check_rules, checked_rules
+from iceexplore.commits.rules._entries import RuleBreak
+from iceexplore.errors import Rule
+from iceexplore.graph import TableState, to_frame
+from iceexplore.metadata import Snapshot
+from iceexplore.render import Card, CardTable, card_html, card_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["RuleReport", "rule_report"]
+
+_SCHEMA = build.schema(
+    [
+        ("rule", pa.string()),
+        ("kept", pa.bool_()),
+        ("violations", pa.int64()),
+        ("where", pa.string()),
+        ("found", pa.string()),
+        ("text", pa.string()),
+        ("quote", pa.string()),
+        ("source", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RuleReport:
+    """The rules that a snapshot keeps and breaks.
+
+    Attributes
+    ----------
+    title
+        The table and the snapshot.
+    rules
+        The checked rules, sorted by id.
+    breaks
+        The violations, at most one of each kind per manifest.
+    """
+
+    title: str
+    rules: tuple[Rule, ...]
+    breaks: tuple[RuleBreak, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every checked rule is kept."""
+        return not self.breaks
+
+    @property
+    def broken(self) -> tuple[Rule, ...]:
+        """The rules that are broken."""
+        found = {b.rule for b in self.breaks}
+        return tuple(r for r in self.rules if r.id in found)
+
+    @property
+    def arrow(self) -> pa.Table:
+        """A row per rule: whether it is kept, its first violation, its text, and the document's sentence."""
+        rows = []
+        for rule in self.rules:
+            mine = [b for b in self.breaks if b.rule == rule.id]
+            first = mine[0] if mine else None
+            rows.append(
+                {
+                    "rule": rule.id,
+                    "kept": not mine,
+                    "violations": sum(b.count for b in mine),
+                    "where": None if first is None else first.where,
+                    "found": None if first is None else first.text,
+                    "text": rule.text,
+                    "quote": rule.quote or None,
+                    "source": rule.source,
+                }
+            )
+        return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `arrow` as a data frame."""
+        return to_frame(self.arrow)
+
+    def card(self) -> Card:
+        """Return the report as a card, for text and HTML."""
+        rows = build.to_pylist(self.arrow)
+        broken = tuple((r["rule"], r["found"], f"{r['violations']:,}", r["where"]) for r in rows if not r["kept"])
+        kept = tuple((r["rule"], r["text"], f"“{r['quote']}”" if r["quote"] else "", r["source"]) for r in rows)
+        tables = []
+        if broken:
+            columns = ("rule", "violation", "entries", "where")
+            tables.append(CardTable("Broken", columns, broken, code=frozenset((3,)), right=frozenset((2,))))
+        tables.append(CardTable("Rules", ("rule", "what must hold", "in the document", "source"), kept, open=False))
+        facts = (("Kept", f"{len(rows) - len(broken)} of {len(rows)} rules"),)
+        return Card(f"Rules of {self.title}", facts=facts, tables=tuple(tables))
+
+    def __repr__(self) -> str:
+        return card_text(self.card())
+
+    def _repr_html_(self) -> str:
+        return card_html(self.card())
+
+
+def rule_report(state: TableState, snapshot: Snapshot | None = None, *, relaxed: Collection[str] = ()) -> RuleReport:
+    """Check a snapshot, and return every checked rule with its violations.
+
+    Reads what `check_rules` reads. For a tree of the V4 draft, only the rules that the draft shares are listed.
+
+    Parameters
+    ----------
+    snapshot
+        By default the state's snapshot.
+    relaxed
+        Ids of rules to leave out.
+
+    Raises
+    ------
+    OptionError
+        ``relaxed`` names an unknown rule.
+    IceexploreError
+        A manifest or a manifest DV cannot be read, so no rule can be checked.
+    """
+    wanted = snapshot or state.snapshot
+    if wanted is None:
+        return RuleReport(f"{state.name}, which has no snapshot", (), ())
+    breaks = check_rules(state, wanted, relaxed=relaxed)
+    rules = [r for r in checked_rules(state, wanted) if r.id not in relaxed]
+    if state.reader.root(wanted).dialect.deletion_vectors_on_entries:
+        rules = [r for r in rules if r.draft]
+    listed = {r.id for r in rules}
+    return RuleReport(
+        f"{state.name} in snapshot {wanted.snapshot_id}", tuple(rules), tuple(b for b in breaks if b.rule in listed)
+    )

@@ -1,0 +1,64 @@
+"""What the V4 proposal leaves open or contradicts, and what iceexplore writes and reads there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["OPEN_POINTS", "OpenPoint"]
+
+
+@dataclass(frozen=True)
+class OpenPoint:
+    """A point on which the proposal is silent, or has several answers.
+
+    Attributes
+    ----------
+    id
+        Short and stable, in kebab case.
+    title
+        The question.
+    says
+        What the document has, as quotations; empty where it is silent.
+    written
+        What iceexplore writes.
+    read
+        What it reads besides; empty if only that.
+    rules
+        The rules that follow (keys of `RULES`).
+    """
+
+    id: str
+    title: str
+    says: tuple[str, ...]
+    written: str
+    read: str = ""
+    rules: tuple[str, ...] = ()
+
+
+_POINTS = (
+    OpenPoint("id-147", "Two fields have the id 147 in the second table of entries.", ("147 deletion_vector struct", "147 partition_spec_id int"), "147 for deletion_vector and 148 for partition_spec_id, as in the first table.", "147 as an int is partition_spec_id."),
+    OpenPoint("stats-id", "The statistics have two ids and names.", ("149 (individual fields in content_stats struct will have their own IDs)", "column_stats struct will have their own IDs)"), "149 content_stats.", "10000 column_stats, told from the statistics of column 0 by its children."),
+    OpenPoint("inline-dv-size", "An inline manifest DV has no file, but location is required, and a size with it.", ("Total file size in bytes. Must be defined if location is defined",), "The location of the leaf, and no size.", "A null or empty location.", ("size-with-location",)),
+    OpenPoint("referenced-by-5", "The text lets a manifest DV reference a data file.", ("Location of data file that a DV references if content_type is 1 or 5.",), "The location of the leaf manifest, as in the document's figures.", "", ("referenced-file",)),
+    OpenPoint("one-manifest-dv", "How many manifest DVs a leaf has.", ("There can be at most 1 leaf manifest DV for a given leaf manifest.", "By allowing for both an ADDED and EXISTING delete vector we can preserve the ability to map exactly what has occurred in the snapshot to changes in the Root Manifest."), "One merged DV, and the one that it replaces as DELETED (dv_encoding=\"removed\"); \"replace\" and \"delta\" on request.", "All three encodings.", ("one-manifest-dv",)),
+    OpenPoint("compacted-manifests", "Whether a manifest that compaction replaced is listed as DELETED.", ("Deleted entries are required when the snapshot has a non-null parent-id.",), "DELETED, with its manifest DV, as the text has it; the figures do not show such rows.", "Roots without them.", ("deleted-entries", "compaction-existing")),
+    OpenPoint("deleted-manifest", "What a DELETED manifest means to a reader of changes.", ("The diff can be computed from applying m1_dv on m1 and the remaining 3 entries are the newly deleted data files.",), "Never a manifest whose entries are removed: a manifest DV removes them.", "By rule as compacted; `changes_of(..., deleted_manifests=\"removed\")` reads option 1 of scenario 1.", ("leaf-change-by-dv",)),
+    OpenPoint("scenario-2", "Whether a rewritten manifest is ADDED or EXISTING.", ("The new root manifest file only tracks m2 as ADDED.", "two existing Data Manifests can be combined into a single Data Manifest which would also be marked as existing."), "EXISTING.", "ADDED, with a doubt.", ("added-is-change", "compaction-existing")),
+    OpenPoint("identity-expressions", "Whether identity fields have expressions.", ("store new top level derived column stats structs for all partition transforms except for identity transforms since identity transforms are just the columns themselves.",), "None: specs keep identity fields in the notation of v3.", "Expressions of identity."),
+    OpenPoint("identity-value", "Where the value of an identity partition is in layout (a).", ("derived_value string; // for identity partitioning, never truncated", "identity transform values stored in stats must not be truncated."), "In the lower bound of the column, untruncated.", "derived_value (offset 9 in the column's struct, our id).", ("partition-rebuilds",)),
+    OpenPoint("layout-b-ids", "Ids of partition values in layout (b).", ("partition_1001_ts_day date; // defined for data files",), "40 + 4 x (field id - 1000) in the source column's struct for the value of a file, plus 1 and 2 for the bounds of a manifest, plus 3 for a null count, which is ours. Field ids above 1039 are refused.", "", ("partition-rebuilds",)),
+    OpenPoint("several-columns", "Transforms of several columns in layout (b), and the hash of a bucket of several columns.", ("It's an open question if and how this model would work for multi-argument transforms",), "Layout (b) refuses them. In layout (a) the hash is 31 h + hash of each column, null as 0: our choice, for the document defines none.", "Partition values as stored, whatever the hash."),
+    OpenPoint("tight-bounds", "Whether bounds may be truncated, and how a reader knows.", (), "tight_bounds (offset 3), which the draft has and the proposal lacks.", "Files without it: the bounds may be truncated."),
+    OpenPoint("lengths", "Which columns have lengths.", ("average_uncompressed_length int; // generated for variable length types",), "Strings, binaries, geometries, geographies and variants only; 7 and 8 are the offsets, of which 8 is our choice."),
+    OpenPoint("partition-field-id", "Where an expression has its partition-field-id.", ("\"expr\": {\"source-id\": 9, \"transform\": \"day\", \"name\": \"ts_day\"}, \"partition-field-id\": 1000", "\"expr\": {\"source-ids\": [2, 3], \"transform\": \"bucket[16]\", \"name\": \"bucket_a_b\", \"partition-field-id\": 1001}"), "Beside expr, with the name.", "Inside expr, too."),
+    OpenPoint("record-count", "The record count of a manifest.", ("Number of records in this file, or the cardinality of a deletion vector",), "The number of its entries.", "Its rows, too."),
+    OpenPoint("aggregates", "Whether counts and statistics of a manifest include what its manifest DV removes.", (), "They describe the leaf as written; live counts subtract the manifest DV.", "", ("manifest-stats", "stats-cover")),
+    OpenPoint("position-deletes", "Position delete files of v2, which have no entry in V4.", ("Must be defined if content type is 1 or 5.",), "They stay in their old leaves; rewriting turns them into deletion vectors, or leaves the leaf alone.", "", ("dv-struct",)),
+    OpenPoint("inheritance", "What the rows of a root inherit.", ("This enables being able to access the fields for the entry (instead of more complicated inheritance strategies that are used", "Inherited when null."), "Null numbers of a leaf's entries come from its row, those of a root's rows from the snapshot."),
+    OpenPoint("unaffiliated", "How many delete manifests may be unaffiliated, and how affiliated ones are rewritten.", ("a small number of unaffiliated delete manifests can be maintained.", "Flushing the data files or DVs from the root to leaf manifests will require leaf delete manifests to be rewritten."), "Two unaffiliated ones after every commit; the delete manifests of one data manifest are merged once there are four (unaffiliated_manifests, affiliated_manifests; measured in benchmarks/affinity.py).", "", ("affinity",)),
+    OpenPoint("thresholds", "When the root is flushed.", ("Ideally the time to do I/O on the root node should be close to the round trip latency of cloud storage systems.",), "At 4,000 data files and 8,000 deletes, for a round trip of 50 ms (benchmarks/flush.py)."),
+    OpenPoint("inline-dv-bytes", "Which manifest DVs are inline.", ("Are Manifest Delete Vectors always stored inline, Puffin, or possibly both?",), "Those of at most 4,096 bytes (inline_dv_bytes); no measurement supports this default.", "Both."),
+)  # fmt: skip
+
+#: Every open point, by id.
+OPEN_POINTS: dict[str, OpenPoint] = {point.id: point for point in _POINTS}
