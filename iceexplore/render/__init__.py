@@ -8,6 +8,7 @@ from iceexplore.render._display import card_of, line_of
 from iceexplore.render._frames import shown_frame, whole_numbers
 from iceexplore.render._html import Html, details, html_lines, html_page, html_table
 from iceexplore.render._mime import Mermaid, Svg, svg_image
+from iceexplore.render._svg_parts import Theme
 from iceexplore.render.bars._bars import Bar, BarChart, BarRow, bars_text, spoken
 from iceexplore.render.bars._picture import BarPicture
 from iceexplore.render.bars._svg import bars_svg
@@ -30,7 +31,7 @@ from iceexplore.render.scenes._positions import Box, Column, ScenePositions, sce
 from iceexplore.render.scenes._scene import EdgeKind, Scene, SceneEdge, SceneNode
 from iceexplore.render.scenes._strips import size_shade
 from iceexplore.render.scenes._style import MARKS, PAPER, PRUNED, STYLE, KindStyle, Mark, MarkStyle, Palette, style
-from iceexplore.render.scenes._svg import Theme, svg
+from iceexplore.render.scenes._svg import svg
 from iceexplore.render.scenes._text import text
 
 __all__ = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from iceexplore.render._html import details, html_lines
 from iceexplore.render._mime import Svg, svg_image
+from iceexplore.render._svg_parts import Theme
 from iceexplore.render.bars._bars import BarChart, bars_text, spoken
 from iceexplore.render.bars._svg import bars_svg
-from iceexplore.render.scenes._svg import Theme
 
 __all__ = ["BarPicture"]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from iceexplore.errors import OptionError
 from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width, wrapped
 from iceexplore.render._mime import Svg
+from iceexplore.render._svg_parts import FONT, Theme, check_theme, check_width
+from iceexplore.render._svg_parts import number as _n
+from iceexplore.render._svg_parts import text as _text
 from iceexplore.render.bars._bars import Bar, BarChart, BarRow, spoken
 from iceexplore.render.scenes._style import PAPER
-from iceexplore.render.scenes._svg import FONT, Theme
 
 __all__ = ["bars_svg"]
 
@@ -44,10 +45,8 @@ def bars_svg(chart: BarChart, *, theme: Theme = "auto", width: float = 700.0) ->
     OptionError
         The theme is unknown, or the width out of range.
     """
-    if theme not in ("auto", "light", "dark"):
-        raise OptionError(f"unknown theme {theme!r}; choose 'auto', 'light' or 'dark'")
-    if not 400 <= width <= 10_000:
-        raise OptionError(f"width={width!r}: expected 400 to 10000 pixels")
+    check_theme(theme)
+    check_width(width)
     inner = width - 2 * _MARGIN
     names = min(inner * _NAMES, max([80.0, *(_name_width(row) for row in chart.rows)]))
     count = max(1, len(chart.columns))
@@ -96,16 +95,6 @@ def bars_svg(chart: BarChart, *, theme: Theme = "auto", width: float = 700.0) ->
         f'<g transform="translate({_n(_MARGIN)} {_n(_MARGIN)})">'
     )
     return Svg("\n".join([head, *filter(None, parts), "</g></svg>"]), caption=chart.title, width=width)
-
-
-def _n(value: float) -> str:
-    return f"{value:.1f}".rstrip("0").rstrip(".")
-
-
-def _text(x: float, y: float, content: str, css: str, size: float) -> str:
-    if not content:
-        return ""
-    return f'<text class="{css}" x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}">{escape.svg(content)}</text>'
 
 
 def _name_width(row: BarRow) -> float:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from iceexplore.errors import OptionError
 from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width, wrapped
 from iceexplore.render._mime import Svg
+from iceexplore.render._svg_parts import FONT, Theme, check_theme
+from iceexplore.render._svg_parts import number as _n
+from iceexplore.render._svg_parts import text as _text
 from iceexplore.render.cells._cells import CellMap, CellRow
 from iceexplore.render.scenes._cells import CellBlock, cell_css, cell_paths, lines_of
 from iceexplore.render.scenes._style import MARKS, PAPER, STYLE, style
-from iceexplore.render.scenes._svg import FONT, Theme
 
 __all__ = ["cells_svg"]
 
@@ -37,8 +38,7 @@ def cells_svg(cells: CellMap, *, theme: Theme = "auto") -> Svg:
     OptionError
         The theme is unknown.
     """
-    if theme not in ("auto", "light", "dark"):
-        raise OptionError(f"unknown theme {theme!r}; choose 'auto', 'light' or 'dark'")
+    check_theme(theme)
     inner = _WIDTH - 2 * _MARGIN
     count = max(1, len(cells.columns))
     one = count == 1
@@ -88,16 +88,6 @@ def cells_svg(cells: CellMap, *, theme: Theme = "auto") -> Svg:
         f'<g transform="translate({_n(_MARGIN)} {_n(_MARGIN)})">'
     )
     return Svg("\n".join([head, *filter(None, [*parts, *drawn]), "</g></svg>"]), caption=cells.title, width=_WIDTH)
-
-
-def _n(value: float) -> str:
-    return f"{value:.1f}".rstrip("0").rstrip(".")
-
-
-def _text(x: float, y: float, content: str, css: str, size: float) -> str:
-    if not content:
-        return ""
-    return f'<text class="{css}" x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}">{escape.svg(content)}</text>'
 
 
 def _name_width(row: CellRow) -> float:

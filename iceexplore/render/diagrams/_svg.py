@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from iceexplore.errors import OptionError
 from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width
 from iceexplore.render._mime import Svg
+from iceexplore.render._svg_parts import FONT, Theme, check_theme
+from iceexplore.render._svg_parts import number as _n
+from iceexplore.render._svg_parts import text as _text
 from iceexplore.render.diagrams import _positions as metrics
 from iceexplore.render.diagrams._positions import DiagramPositions, Placed, Route, place
 from iceexplore.render.diagrams._tables import TableDiagram, TableLink
 from iceexplore.render.scenes._style import PAPER, STYLE, style
-from iceexplore.render.scenes._svg import FONT, Theme
 
 __all__ = ["tables_svg"]
 
@@ -31,8 +32,7 @@ def tables_svg(diagram: TableDiagram, *, theme: Theme = "auto") -> Svg:
     OptionError
         The theme is unknown.
     """
-    if theme not in ("auto", "light", "dark"):
-        raise OptionError(f"unknown theme {theme!r}; choose 'auto', 'light' or 'dark'")
+    check_theme(theme)
     at = place(diagram)
     dotted = diagram.relations()
     below = _below(at, dotted)
@@ -56,14 +56,6 @@ def tables_svg(diagram: TableDiagram, *, theme: Theme = "auto") -> Svg:
         "</g></g></svg>",
     ]
     return Svg("".join(parts), caption=f"{diagram.title}: {diagram.caption}", width=width)
-
-
-def _n(value: float) -> str:
-    return f"{value:.1f}".rstrip("0").rstrip(".")
-
-
-def _text(x: float, y: float, words: str, css: str, size: float, more: str = "") -> str:
-    return f'<text class="{css}" x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}"{more}>{escape.svg(words)}</text>'
 
 
 def _described(diagram: TableDiagram) -> str:

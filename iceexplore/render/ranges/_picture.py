@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from iceexplore.render._html import details, html_lines
 from iceexplore.render._mime import Svg, svg_image
+from iceexplore.render._svg_parts import Theme
 from iceexplore.render.ranges._ranges import RangeChart, ranges_text, spoken_ranges
 from iceexplore.render.ranges._svg import ranges_svg
-from iceexplore.render.scenes._svg import Theme
 
 __all__ = ["RangePicture"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from iceexplore.errors import OptionError
 from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width, wrapped
 from iceexplore.render._mime import Svg
+from iceexplore.render._svg_parts import FONT, Theme, check_theme, check_width, number
+from iceexplore.render._svg_parts import text as _text
 from iceexplore.render.ranges._ranges import RangeChart, spoken_ranges
 from iceexplore.render.scenes._style import PAPER
-from iceexplore.render.scenes._svg import FONT, Theme
 
 __all__ = ["ranges_svg"]
 
@@ -44,10 +44,8 @@ def ranges_svg(chart: RangeChart, *, theme: Theme = "auto", width: float = 800.0
     OptionError
         The theme is unknown, or the width out of range.
     """
-    if theme not in ("auto", "light", "dark"):
-        raise OptionError(f"unknown theme {theme!r}; choose 'auto', 'light' or 'dark'")
-    if not 400 <= width <= 10_000:
-        raise OptionError(f"width={width!r}: expected 400 to 10000 pixels")
+    check_theme(theme)
+    check_width(width)
     inner = width - 2 * _MARGIN
     parts = [_text(0, 13, elide(escape.visible(chart.title), 16, inner, bold=True), "ix-title", 16)]
     y = 22.0
@@ -85,14 +83,7 @@ def ranges_svg(chart: RangeChart, *, theme: Theme = "auto", width: float = 800.0
 
 
 def _n(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def _text(x: float, y: float, content: str, css: str, size: float, anchor: str = "") -> str:
-    if not content:
-        return ""
-    more = f' text-anchor="{anchor}"' if anchor else ""
-    return f'<text class="{css}" x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}"{more}>{escape.svg(content)}</text>'
+    return number(value, 2)
 
 
 def _plot(chart: RangeChart, left: float, top: float, width: float, height: float) -> list[str]:
@@ -126,7 +117,7 @@ def _plot(chart: RangeChart, left: float, top: float, width: float, height: floa
         y = top + row_height * row
         if y - last >= 11:
             shown = elide(escape.visible(name), _TEXT, left - 8)
-            out.append(_text(left - 6, y + min(row_height, 12) / 2 + 5, shown, "ix-muted", _TEXT, "end"))
+            out.append(_text(left - 6, y + min(row_height, 12) / 2 + 5, shown, "ix-muted", _TEXT, ' text-anchor="end"'))
             last = y
     return out
 
@@ -177,13 +168,15 @@ def _axis(chart: RangeChart, left: float, top: float, width: float) -> list[str]
         taken.append((centre - half, centre + half))
         out.append(f'<path class="ix-rule" d="M{_n(x)} {_n(top)}v4"/>')
         css = "ix-label" if at in edges else "ix-muted"
-        out.append(_text(centre, top + 16, shown, css, _TEXT, "middle"))
+        out.append(_text(centre, top + 16, shown, css, _TEXT, ' text-anchor="middle"'))
     return out
 
 
 def _strip(name: str, counts: tuple[int, ...], chart: RangeChart, left: float, y: float, width: float) -> list[str]:
     total = sum(counts)
-    out = [_text(left - 6, y + 13, elide(escape.visible(name), _TEXT, left - 8), "ix-muted", _TEXT, "end")]
+    out = [
+        _text(left - 6, y + 13, elide(escape.visible(name), _TEXT, left - 8), "ix-muted", _TEXT, ' text-anchor="end"')
+    ]
     x = left
     for state, count in enumerate(counts):
         if count:

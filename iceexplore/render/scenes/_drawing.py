@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from iceexplore.render._html import details, html_lines
 from iceexplore.render._mime import Mermaid, Svg, svg_image
+from iceexplore.render._svg_parts import Theme
 from iceexplore.render.scenes._graphviz import graphviz
 from iceexplore.render.scenes._mermaid import mermaid
 from iceexplore.render.scenes._scene import Scene
-from iceexplore.render.scenes._svg import Theme, svg
+from iceexplore.render.scenes._svg import svg
 from iceexplore.render.scenes._text import text
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
-from iceexplore.errors import OptionError
 from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width
 from iceexplore.render._mime import Svg
+from iceexplore.render._svg_parts import FONT, Theme, check_theme
+from iceexplore.render._svg_parts import number as _n
+from iceexplore.render._svg_parts import text as _text
 from iceexplore.render.scenes import _positions as metrics
 from iceexplore.render.scenes._cells import cell_css, cell_paths
 from iceexplore.render.scenes._icons import ICONS
@@ -17,14 +18,11 @@ from iceexplore.render.scenes._scene import Scene, SceneEdge
 from iceexplore.render.scenes._strips import with_strips
 from iceexplore.render.scenes._style import MARKS, PAPER, PRUNED, STYLE, KindStyle, Mark, style
 
-__all__ = ["FONT", "Theme", "svg"]
-
-Theme = Literal["auto", "light", "dark"]
+__all__ = ["svg"]
 
 _MARGIN = 24.0
 _TITLE = 46.0
 _LEGEND = 22.0
-FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif"
 #: Tooltips are cut: a name may have 100 kB.
 _TOOLTIP = 1500
 
@@ -42,8 +40,7 @@ def svg(scene: Scene, *, theme: Theme = "auto") -> Svg:
     OptionError
         The theme is unknown.
     """
-    if theme not in ("auto", "light", "dark"):
-        raise OptionError(f"unknown theme {theme!r}; choose 'auto', 'light' or 'dark'")
+    check_theme(theme)
     scene = with_strips(scene)
     placed = scene_positions(scene)
     blocks = [node.cells for node in scene.nodes if node.cells is not None]
@@ -80,16 +77,6 @@ def svg(scene: Scene, *, theme: Theme = "auto") -> Svg:
         "</g></g></svg>",
     ]
     return Svg("\n".join(filter(None, parts)), caption=scene.title, width=width)
-
-
-def _n(value: float) -> str:
-    return f"{value:.1f}".rstrip("0").rstrip(".")
-
-
-def _text(x: float, y: float, content: str, css: str, size: float, extra: str = "") -> str:
-    if not content:
-        return ""
-    return f'<text class="{css}" x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}"{extra}>{escape.svg(content)}</text>'
 
 
 def _css(theme: Theme, kinds: Iterable[str], in_cells: Iterable[str]) -> str:
