@@ -1201,6 +1201,10 @@ class Table:
             only=only, skip=skip, baseline=baseline, show=Simulation,
         )  # fmt: skip
 
+    def _shown_after(self, sandbox: ix.commits.Sandbox) -> Simulation:
+        """Return a simulation's writer as a table, for repairs that widgets of this table plan."""
+        return Simulation(sandbox)
+
     def maintenance(self) -> Maintenance[Simulation]:
         """Plan maintenance: what each of the engines' procedures would do now, from the table's own properties.
 

@@ -100,7 +100,7 @@ def context() -> datafusion.SessionContext:
     columns["t"] = pa.array(
         [None if r["t"] is None or abs(r["t"]) > 2**53 else r["t"] for r in ROWS], pa.int64()
     ).cast(pa.timestamp("us"))  # fmt: skip
-    # DataFusion 55 simplifies ``i in (1) and i not in (1)`` to false, but it is null where i is: its negation then holds.
+    # DataFusion 55 simplifies ``i in (1) and i not in (1)`` to false, but it is null where i is, as is its negation.
     # Without passes of the optimizer, DataFusion evaluates what is written.
     out = datafusion.SessionContext(datafusion.SessionConfig().set("datafusion.optimizer.max_passes", "0"))
     out.register_record_batches("t", [[pa.record_batch({"row": pa.array(range(len(ROWS))), **columns})]])

@@ -120,6 +120,9 @@ def test_a_repair_is_shown_as_a_difference_and_as_code(opened: Opened, tmp_path:
     (tmp_path / "there").mkdir()
     exec(compile(plan["python"].replace('"fixed"', repr(str(tmp_path / "fixed"))), "copied", "exec"), {})
     assert ix.open(tmp_path / "fixed").count() == 16
+    mended = widget.report.repair().table
+    assert isinstance(mended, ix.Simulation)
+    assert (mended.count(), mended.check().ok) == (16, True)
     node = next(i for i, n in widget.repair_after_nodes.items() if n["kind"].endswith("manifest") and not n["children"])
     widget.repair_after_expanded = [*widget.repair_after_expanded, node]
     assert widget.settle(60)

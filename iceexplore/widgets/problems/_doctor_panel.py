@@ -111,10 +111,13 @@ class DoctorPanel(Panel):
         if snapshots not in _SNAPSHOTS:
             raise OptionError(f"snapshots={str(snapshots)[:40]!r}: choose 'current' or 'all'")
         state, shown = self.host.state, self.host.snapshot
+        # A widget of a table gives a plan whose `table` is one, too; the classes are in a higher layer.
+        after_commits = getattr(self.host.table, "_shown_after", lambda sandbox: sandbox.state)
 
         def read() -> Generator[str, None, tuple[Report, dict[str, Any]]]:
-            steps = examine_in_steps(state, level=level, verify=verify_here(), snapshots=snapshots)
-            report = yield from steps
+            report = yield from examine_in_steps(
+                state, level=level, verify=verify_here(), snapshots=snapshots, show=after_commits
+            )
             return report, findings_sent(report, state, shown)
 
         def show(made: tuple[Report, dict[str, Any]]) -> None:
