@@ -103,7 +103,7 @@ class _Queries:
             if pair.same_query is False and not has_star:
                 found = "; ".join(change.text for change in pair.changes[:3])
                 text = f"The {pair.a} and {pair.b} queries of version {self.version.version_id} differ: {found}."
-                yield problem("view-dialects-vary", self.where, text, field="representations", found=found)
+                yield problem("view-dialects-vary", self.where, text, field="representations")
 
     def sources(self, open_source: OpenSource) -> Iterator[Problem]:
         """Compare the queries with the tables and views that they read."""

@@ -307,7 +307,7 @@ def test_a_materialized_view_is_marked(tmp_path: Path) -> None:
     named = {"storage-table": {"namespace": ["db"], "name": "daily_storage"}}
     v = ix.open_view(write_view(tmp_path / "v", view([version(1, **named)])))
     assert v.version is not None and v.version.storage_table == ("db", "daily_storage")
-    assert "[materialized]" in repr(v) and "db.daily_storage" in repr(v) and not v.problems
+    assert "[materialized (proposal)]" in repr(v) and "db.daily_storage" in repr(v) and not v.problems
 
 
 def test_a_loose_metadata_file_shows_the_versions(daily: Path) -> None:

@@ -31,7 +31,7 @@ from iceexplore.views.materialized._refresh_state import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PROPOSAL", "Freshness", "FreshnessStatus", "SourceFreshness", "view_freshness"]
+__all__ = ["Freshness", "FreshnessStatus", "PROPOSAL", "SourceFreshness", "view_freshness"]
 
 FreshnessStatus = Literal["fresh", "stale", "unknowable"]
 
