@@ -43,7 +43,7 @@ def test_the_unit_tests_of_the_scripts_pass() -> None:
     assert f"{written} passed | 0 failed" in printed
 
 
-@pytest.mark.parametrize("view", [_VIEW, *_LATER.values(), "timeline.timelineView"])
+@pytest.mark.parametrize("view", [_VIEW, *_LATER.values(), "timeline.timelineView", "viewExplorer.viewExplorerView"])
 def test_a_widgets_joined_script_is_a_module(view: str, tmp_path: Path) -> None:
     """Imported by a real engine: what is declared twice, or used at load and missing, is an error."""
     (tmp_path / "widget.mjs").write_text(script(view), encoding="utf-8")

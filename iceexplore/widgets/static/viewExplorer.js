@@ -63,7 +63,7 @@ function viewBlocks(model, list) {
       }
       case "diff": {
         const [, titles, rows] = block;
-        const heads = ["", ...titles].map((title) => el("th", { scope: "col" }, title));
+        const heads = ["±", ...titles].map((title) => el("th", { scope: "col" }, title));
         const body = rows.map((row) => drawLine(...row));
         return el(
           "table.line-diff",
@@ -85,8 +85,11 @@ function viewBlocks(model, list) {
       }
       case "fold":
         return el("details.rest", el("summary", block[1]), viewBlocks(model, block[2]));
-      default:
-        return blocks(/** @type {Model} */ (/** @type {unknown} */ (model)), [/** @type {Block} */ (block)]);
+      default: {
+        const made = blocks(/** @type {Model} */ (/** @type {unknown} */ (model)), [/** @type {Block} */ (block)]);
+        // The headings are those below the view's name.
+        return block[0] === "h" ? el("h3", [...made[0].childNodes]) : made;
+      }
     }
   });
 }
@@ -113,7 +116,7 @@ export function viewExplorerView(model) {
         onclick: (/** @type {MouseEvent} */ event) => choose(i, event.shiftKey),
       },
       el("span.version-dot"),
-      el("b", version),
+      el("b", `v${version}`),
       mark && el("span", mark),
       el("span.version-time", time),
     )

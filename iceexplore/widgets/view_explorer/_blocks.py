@@ -22,6 +22,8 @@ __all__ = ["card_blocks", "note_block", "picture_block", "sql_block", "table_blo
 #: The maximum length, in characters, of a text that is sent.
 MOST_SENT = 100_000
 _LONGEST_CELL = 1_000
+#: The names of columns without one in cards, by the column before.
+_UNNAMED = {"type": "required", "made of": "certain"}
 
 
 def sql_block(text: str, dialect: str | None) -> list[Block]:
@@ -68,7 +70,10 @@ def card_blocks(card: Card, *, facts: str = "Details", leave_out: Iterable[str] 
 
 
 def _card_table(table: CardTable) -> Block:
-    return table_block(table.heading, table.columns, table.rows, note=table.note, code=table.code)
+    # A card leaves columns without a name that speak for themselves; a screen reader reads the name with each cell.
+    before = ("", *table.columns)
+    heads = [name or _UNNAMED.get(before[i], "kind") for i, name in enumerate(table.columns)]
+    return table_block(table.heading, heads, table.rows, note=table.note, code=table.code)
 
 
 def picture_block(drawing: SceneDrawing) -> list[Block]:

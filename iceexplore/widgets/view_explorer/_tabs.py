@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iceexplore.errors import IceexploreError, OptionError
@@ -80,11 +81,12 @@ def compared_blocks(old: ViewState, new: ViewState) -> list[Block]:
     head: Block = ["h", [" → ".join(labels).capitalize()]]
     if diff.is_empty:
         return [head, ["p", ["No differences: SQL, columns, defaults and properties are the same."]]]
-    found = [head, *card_blocks(diff.card(), facts="What changed")]
+    card = diff.card()
+    found = [head, *card_blocks(replace(card, tables=()), facts="What changed")]
     for one in diff.sql[:_MOST_DIALECTS]:
         if one.kind != "same":
             found += _sides(diff, one, labels)
-    return found
+    return [*found, *card_blocks(replace(card, facts=()))]
 
 
 def _sides(diff: ViewDiff, one: DialectDiff, labels: list[str]) -> list[Block]:
@@ -155,10 +157,11 @@ def problems_blocks(report: Report) -> list[Block]:
 def details_blocks(state: ViewState) -> list[Block]:
     """Return the version's and the view's facts, columns, properties, and the JSON as stored."""
     metadata, version = state.metadata, state.version
-    found: list[Block] = [
-        table_block("Files", (), [("Location", metadata.location), ("Metadata file", state.metadata_location)]),
-        *card_blocks(view_card(state), facts="Version", leave_out={"Versions"}),
-    ]
+    card = view_card(state)
+    files = ("Location", metadata.location), ("Metadata file", state.metadata_location)
+    notes = tuple(note for note in card.notes if state.metadata_location not in note)
+    card = replace(card, facts=(*card.facts, *files), notes=notes)
+    found = card_blocks(card, facts="Version", leave_out={"Versions"})
     pairs = [("Summary of the version", () if version is None else version.summary.items())]
     pairs.append(("Properties of the view", metadata.properties.items()))
     for heading, items in pairs:
