@@ -11,7 +11,7 @@ from traitlets import Bunch
 
 from iceexplore.widgets.commit_lab._panel import CommitPanel
 from iceexplore.widgets.commit_lab._step_panel import StepPanel
-from iceexplore.widgets.core._bundle import later_script, packed, script
+from iceexplore.widgets.core._bundle import packed, script, sent_later
 from iceexplore.widgets.core._panel import TableLike
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.deletes._panel import DeletesPanel
@@ -227,7 +227,7 @@ class Explorer(TableWidget):
 
     def _load_script(self) -> None:
         if self.tab in _LATER and self.tab not in self.scripts:
-            self.scripts = {**self.scripts, self.tab: packed(later_script(_LATER[self.tab], _VIEW))}
+            self.scripts = {**self.scripts, self.tab: sent_later(_LATER[self.tab], _VIEW)}
 
 
 def explore(table: TableLike) -> Explorer:

@@ -131,7 +131,7 @@ def test_rows_of_another_table_go_when_the_answer_takes_long(browser: Any) -> No
         rows = page.locator(".ice-detail .ice-table tbody tr")
         assert rows.count() == 2
         page.evaluate(_SILENT)
-        page.get_by_role("tab", name="Files", exact=True).click()
+        page.locator(".ice-tab", has_text="Files").click()
         assert rows.count() == 2, "a short wait changes nothing"
         page.evaluate("window.ice.update({ busy: 'Reading: 3 of 4 manifests …' })")
         page.wait_for_function("document.querySelectorAll('.ice-detail .ice-table').length === 0", timeout=2000)

@@ -2,7 +2,8 @@
 
 import { strict as assert } from "node:assert";
 
-import { cellWords, formatBytes, labelLines, placeCells } from "../../iceexplore/widgets/static/fileMap.js";
+import { cellWords, labelLines, placeCells } from "../../iceexplore/widgets/static/fileMap.js";
+import { formatBytes } from "../../iceexplore/widgets/static/dom.js";
 
 /** @import { FileCells } from "../../iceexplore/widgets/static/types.d.ts" */
 
@@ -44,5 +45,12 @@ Deno.test("a cell says what its files are", () => {
     "40 data files · 10 B on average · 4,000 rows · some rows deleted · added by this snapshot",
   );
   assert.equal(cellWords(cells, 2), "deletion vector · 44 B · 2 rows · removed by this snapshot");
+  assert.deepEqual([0, 1023, 1024, 6348, 63.7 * 1024 ** 4].map(formatBytes), [
+    "0 B",
+    "1,023 B",
+    "1.0 KiB",
+    "6.2 KiB",
+    "63.7 TiB",
+  ]);
   assert.equal(formatBytes(5 * 1024 ** 6), "5242880.0 TiB");
 });

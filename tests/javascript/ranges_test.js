@@ -2,7 +2,7 @@
 
 import { strict as assert } from "node:assert";
 
-import { cellSpan, formatBytes, isLit, litSum, rangeFilter } from "../../iceexplore/widgets/static/ranges.js";
+import { cellSpan, isLit, litSum, rangeFilter } from "../../iceexplore/widgets/static/ranges.js";
 
 /** @import { RangeAnswer } from "../../iceexplore/widgets/static/types.d.ts" */
 
@@ -49,14 +49,4 @@ Deno.test("a range between two stops is drawn between them, and touches the filt
   assert.deepEqual(cellSpan(range.positions, 1, 3), [0.5, 0.9]);
   assert.deepEqual(cellSpan(range.positions, 0, 1), [0.1, 0.1]);
   assert.deepEqual(cellSpan(range.positions, 1, 1), [0.3, 0.3]);
-});
-
-Deno.test("bytes have a unit", () => {
-  assert.deepEqual([0, 1023, 1024, 6348, 63.7 * 1024 ** 4].map(formatBytes), [
-    "0 bytes",
-    "1023 bytes",
-    "1.0 KiB",
-    "6.2 KiB",
-    "63.7 TiB",
-  ]);
 });

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import gzip
 import re
-from base64 import b64encode
+from base64 import b85encode
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
 from rjsmin import jsmin
 
-__all__ = ["bare_script", "later_script", "packed", "script", "style_sheet"]
+__all__ = ["bare_script", "later_script", "packed", "script", "sent_later", "style_sheet"]
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([A-Za-z]+)\.js";\n', re.MULTILINE)
 _NAME = re.compile(r"\w+")
@@ -27,13 +27,23 @@ _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILIN
 #: versions that the scripts need anyway. The unpacked script appears among a browser's sources like an uncompressed
 #: one.
 _UNPACK = """\
-const bytes=Uint8Array.from(atob("%s"),c=>c.charCodeAt());
-const text=await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-const at=URL.createObjectURL(new Blob([text],{type:"text/javascript"}));
+const sent="%s";
+const view=new DataView(new ArrayBuffer(sent.length*4/5));
+for(let i=0;i<sent.length;i+=5){
+let n=0;
+for(const c of sent.slice(i,i+5)){const code=c.charCodeAt();n=n*85+(code==120?57:code==121?25:code-35)}
+view.setUint32(i*4/5,n);
+}
+const stream=new Blob([view.buffer.slice(0,%d)]).stream().pipeThrough(new DecompressionStream("gzip"));
+const at=URL.createObjectURL(new Blob([await new Response(stream).text()],{type:"text/javascript"}));
 const made=await import(at);
 URL.revokeObjectURL(at);
 export default made.default;
 """
+#: The digits of base 85, which takes 6 % less room than base 64: the characters from "#" to "w". Those that would have
+#: to be escaped in a string of JavaScript or JSON, or could end a script of HTML, are replaced.
+_DIGITS = bytes(range(35, 120)).replace(b"\\", b"x").replace(b"<", b"y")
+_OF_PYTHON = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 
 
 @cache
@@ -120,8 +130,24 @@ def later_script(view: str, given: str) -> str:
 @cache
 def packed(module: str) -> str:
     """Return a module that unpacks another one and re-exports its default export, at half the size."""
+    length, digits = _compressed(module)
+    return _UNPACK % (digits, length)
+
+
+@cache
+def sent_later(view: str, given: str) -> str:
+    """Return `later_script` as it is sent: the length of its compressed bytes, a space, and these in base 85.
+
+    The widget's own script unpacks it.
+    """
+    return "{} {}".format(*_compressed(later_script(view, given)))
+
+
+def _compressed(module: str) -> tuple[int, str]:
+    """Return the number of bytes of a compressed module, and these in base 85."""
     # No timestamp, so that equal modules give equal packed text.
-    return _UNPACK % b64encode(gzip.compress(module.encode(), mtime=0)).decode()
+    data = gzip.compress(module.encode(), mtime=0)
+    return len(data), b85encode(data, pad=True).translate(bytes.maketrans(_OF_PYTHON, _DIGITS)).decode()
 
 
 @cache

@@ -15,6 +15,7 @@ const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const MOST_CHARACTERS = 33;
 /** A location or a file's name. */
 const LOCATION = /^([\w.+:%=~@-]*\/\S|\S+\.[a-z]\w{1,7}$)/i;
+const UNITS_OF_BYTES = ["B", "KiB", "MiB", "GiB", "TiB"];
 /** A selector for elements that can have the focus. */
 const FOCUSABLE = "button, input, select, summary, [tabindex]";
 
@@ -371,6 +372,17 @@ export function randomId() {
  */
 export function formatCount(n) {
   return n.toLocaleString("en");
+}
+
+/**
+ * Return a size in bytes as text, as Python writes it.
+ *
+ * @param {number} bytes
+ */
+export function formatBytes(bytes) {
+  let unit = 0;
+  for (; bytes >= 1024 && unit < UNITS_OF_BYTES.length - 1; unit++) bytes /= 1024;
+  return `${unit ? bytes.toFixed(1) : formatCount(bytes)} ${UNITS_OF_BYTES[unit]}`;
 }
 
 /**

@@ -24,20 +24,45 @@ const SHARE = { least: 25, first: 54, step: 3 };
 const loadedViews = new Map();
 
 /**
+ * Return a script from what was sent (`iceexplore.widgets.core._bundle.sent_later`): its length in bytes when compressed,
+ * a space, and these bytes in base 85.
+ *
+ * @param {string} sent
+ * @returns {Promise<string>}
+ */
+export function unpackScript(sent) {
+  const [length, digits] = sent.split(" ");
+  const view = new DataView(new ArrayBuffer((digits.length * 4) / 5));
+  for (let i = 0; i < digits.length; i += 5) {
+    let n = 0;
+    for (const digit of digits.slice(i, i + 5)) {
+      const code = digit.charCodeAt(0);
+      // "x" and "y" are in place of a backslash and "<".
+      n = n * 85 + (code < 120 ? code - 35 : [57, 25][code - 120]);
+    }
+    view.setUint32((i * 4) / 5, n);
+  }
+  const compressed = new Blob([view.buffer.slice(0, Number(length))]);
+  return new Response(compressed.stream().pipeThrough(new DecompressionStream("gzip"))).text();
+}
+
+/**
  * Return the view of a tab that is not in this script. Its script is in the trait `scripts` once Python has seen the
  * tab.
  *
- * @param {string} text The script: `iceexplore.widgets.core._bundle.later_script`.
+ * @param {string} sent
  * @returns {Promise<View>}
  */
-function loadView(text) {
-  let view = loadedViews.get(text);
+function loadView(sent) {
+  let view = loadedViews.get(sent);
   if (!view) {
-    const at = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-    // @ts-expect-error: `$given` is declared where the modules are joined; it has what this script shares with later
-    // ones
-    view = import(at).then((module) => module.default($given));
-    loadedViews.set(text, view);
+    view = unpackScript(sent).then(async (text) => {
+      const module = await import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+      // @ts-expect-error: `$given` is declared where the modules are joined; it has what this script shares with later
+      // ones
+      return module.default($given);
+    });
+    loadedViews.set(sent, view);
   }
   return view;
 }

@@ -7,7 +7,7 @@
 
 /** @import { FileColor, FileCells, Model } from "./types.d.ts" */
 
-import { applyColours, changeSelection, clamp, consumeEvent, el, fill, formatCount, plural, selectBox } from "./dom.js";
+import { applyColours, changeSelection, clamp, consumeEvent, el, fill, formatBytes, plural, selectBox } from "./dom.js";
 import { canvasColours, drawPath, drawText, fitText, inNextFrame, resizeCanvas, SHADES } from "./painting.js";
 
 /** px: the distance of cells, their size, the space between rows, the least and greatest width of labels. */
@@ -17,18 +17,6 @@ const FADE = 450;
 const ADDED = "1";
 const REMOVED = "2";
 const COLORS = /** @type {const} */ ([["size", "Size"], ["age", "Age"], ["deletes", "Deleted rows"]]);
-const UNITS_OF_BYTES = ["B", "KiB", "MiB", "GiB", "TiB"];
-
-/**
- * Return a size in bytes as text, as Python writes it.
- *
- * @param {number} bytes
- */
-export function formatBytes(bytes) {
-  let unit = 0;
-  for (; bytes >= 1024 && unit < UNITS_OF_BYTES.length - 1; unit++) bytes /= 1024;
-  return `${unit ? bytes.toFixed(1) : formatCount(bytes)} ${UNITS_OF_BYTES[unit]}`;
-}
 
 /**
  * Describe a cell.

@@ -13,6 +13,7 @@ import {
   consumeEvent,
   el,
   fill,
+  formatBytes,
   formatCount,
   linkButton,
   listen,
@@ -99,13 +100,6 @@ export function cellSpan(positions, first, last) {
   const low = positions[first] ?? 1;
   const high = positions[last - 1] ?? 0;
   return low <= high ? [low, high] : [(low + high) / 2, (low + high) / 2];
-}
-
-/** @param {number} bytes */
-export function formatBytes(bytes) {
-  const power = clamp(0, Math.floor(Math.log2(bytes || 1) / 10), 6);
-  const text = power ? (bytes / 1024 ** power).toFixed(1) : String(bytes);
-  return `${text} ${["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][power]}`;
 }
 
 /**
