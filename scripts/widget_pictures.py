@@ -15,7 +15,17 @@ from typing import Any, NamedTuple
 
 import iceexplore as ix
 from iceexplore._samples import sample_path
-from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, Rows, ScanLab, TableWidget, Timeline
+from iceexplore.widgets import (
+    CommitLab,
+    DeletionVectors,
+    Explorer,
+    FileMap,
+    Problems,
+    Rows,
+    ScanLab,
+    TableWidget,
+    Timeline,
+)
 from scripts.screenshots import chromium
 from tests.browser.bare import BarePage, bare_page
 from tests.browser.harness import ROOT, Theme, chromium_browser
@@ -49,6 +59,10 @@ def _timeline(table: ix.Table) -> TableWidget:
     return Timeline(table, selection={"against": str(table.snapshots[-3].snapshot_id)})
 
 
+def _file_map(table: ix.Table) -> TableWidget:
+    return FileMap(table, file_color="age")
+
+
 def _rows(table: ix.Table) -> TableWidget:
     return Rows(table, rows_filter="trip_id < 100")
 
@@ -74,6 +88,7 @@ def _deletes(table: ix.Table) -> TableWidget:
 WIDGETS: dict[str, tuple[str, Callable[[ix.Table], TableWidget]]] = {
     "explorer": ("The explorer", _explorer),
     "timeline": ("The timeline", _timeline),
+    "file-map": ("The files of a snapshot", _file_map),
     "rows": ("Rows", _rows),
     "scan-lab": ("The scan lab", _scan_lab),
     "commit-lab": ("The commit lab", _commit_lab),
