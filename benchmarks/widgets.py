@@ -5,6 +5,8 @@ writes ``results/widgets.md``. Opening is timed in fresh Python processes, the b
 
 - the message is the largest that the kernel sent while 5,000 nodes were unfolded, measured on arrival;
 - first paint is the time from its arrival until the frame after the canvas was painted with it;
+- of a timeline of ten thousand snapshots, the time from running its cell until it is painted;
+- of the tab Files, the time from choosing it until its cells are there, and until something says how far reading is;
 - a frame is the time between two of the browser's animation frames while each received one event: the pointer dragged,
   the wheel turned, a node folded or unfolded, one selected. It includes our script, layout and painting; Chromium
   paints in software, without a graphics card.
@@ -153,6 +155,113 @@ _FRAMES = """async ([kind, count, every]) => {
 }"""
 
 
+#: A timeline of ten thousand snapshots, and the explorer's files of a table.
+_MANY = """
+import random, iceexplore as ix
+from dataclasses import replace
+from iceexplore.metadata import Ref, Snapshot
+from iceexplore.widgets import Timeline
+r, ms, rows, many = random.Random(1), 1_700_000_000_000, 0, []
+for i in range(1, 10_001):
+    operation = r.choice(["append", "append", "append", "overwrite", "delete"])
+    ms, added, deleted = ms + r.randint(60_000, 9_000_000), r.randint(1, 2_000), r.randint(0, 900)
+    rows += added - min(rows, deleted)
+    summary = {"operation": operation, "added-records": added, "deleted-records": deleted, "total-records": rows}
+    summary |= {"total-data-files": i, "total-delete-files": i % 97, "app-id": f"application_{i}"}
+    texts = {key: str(value) for key, value in summary.items()}
+    many.append(Snapshot(i, i - 1 if i > 1 else None, i, ms, None, (), texts, None))
+state = ix.sample("trips").state
+refs = {"main": Ref("main", "branch", 10_000)} | {f"t{i}": Ref(f"t{i}", "tag", i) for i in range(5, 10_000, 250)}
+metadata = replace(state.metadata, snapshots=tuple(many), refs=refs, current_snapshot_id=10_000)
+state = replace(state, metadata=metadata, snapshot=metadata.snapshot())
+"""
+
+_LINE_PAINTED = """async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const begun = performance.now();
+  window.jupyterapp.commands.execute("notebook:run-cell");
+  const selector = ".ice-axis canvas";
+  const drawn = () => {
+    const canvas = document.querySelector(selector);
+    return canvas?.width && canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((n) => n);
+  };
+  while (!drawn()) await frame();
+  return (performance.now() - begun) / 1000;
+}"""
+
+_LINE_FRAMES = """async (kind) => {
+  const canvas = document.querySelector(".ice-axis canvas");
+  const { left, top, width } = canvas.getBoundingClientRect();
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const send = (type, x, more = {}) => {
+    const at = { bubbles: true, cancelable: true, pointerId: 7, clientX: left + x, clientY: top + 45, ...more };
+    canvas.dispatchEvent(type === "wheel" ? new WheelEvent(type, at) : new PointerEvent(type, at));
+  };
+  canvas.setPointerCapture = () => {};
+  const acts = {
+    hover: (i) => send("pointermove", (37 * i) % width),
+    zoom: (i) => send("wheel", width / 3, { ctrlKey: true, deltaY: i % 60 < 30 ? -40 : 40 }),
+    pan: (i) => send("pointermove", width / 2 + 300 * Math.sin(i / 7)),
+  };
+  const times = [];
+  if (kind === "pan") {
+    for (let i = 0; i < 12; i++) send("wheel", width / 3, { ctrlKey: true, deltaY: -40 });
+    send("pointerdown", width / 2);
+  }
+  await frame();
+  let last = performance.now();
+  for (let i = 0; i < 240; i++) {
+    acts[kind](i);
+    await frame();
+    times.push(performance.now() - last);
+    last = performance.now();
+  }
+  if (kind === "pan") send("pointerup", width / 2);
+  return times;
+}"""
+
+_FILES = """
+import json, sys, time
+import iceexplore as ix
+w = ix.open(sys.argv[1]).explore()
+assert w.settle(120)
+out = []
+for again in (False, True):
+    w.tab = "tree"
+    if again:
+        w.select(snapshot=w.snapshots[-2]["id"])
+        w.settle(300)
+        w.file_map = {}
+    begun, cpu, first = time.perf_counter(), time.process_time(), []
+    w.observe(lambda change: first.append(time.perf_counter() - begun) if change["new"] else None, "busy")
+    w.tab = "files"
+    assert w.settle(300) and not w.error, w.error
+    out.append([time.perf_counter() - begun, time.process_time() - cpu, first[0] if first else None])
+    w.unobserve_all("busy")
+print(json.dumps([*out, w.file_map["title"], len(json.dumps(w.file_map))]))
+"""
+
+
+def timeline(page: Any, folder: Path) -> tuple[float, dict[str, list[float]]]:
+    """Ten thousand snapshots: from running the cell until they are painted, and frames."""
+    page.open(notebook_of(folder, _MANY, "Timeline(state)"))
+    notebook = "window.jupyterapp.shell.currentWidget.content"
+    page.page.evaluate(f"() => {{ {notebook}.activeCellIndex = 0 }}")
+    page.page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell-and-select-next')")
+    page.page.wait_for_timeout(4_000)
+    painted = float(page.page.evaluate(_LINE_PAINTED))
+    page.page.locator(".ice-axis").scroll_into_view_if_needed()
+    page.page.wait_for_timeout(500)
+    return painted, {kind: page.page.evaluate(_LINE_FRAMES, kind) for kind in ("hover", "zoom", "pan")}
+
+
+def files_shown(path: Path) -> list[Any]:
+    """The tab Files: wall time, processor time and when progress is visible; first, and with manifests cached."""
+    command = [sys.executable, "-c", _FILES, str(path)]
+    found: list[Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
 def opened(path: Path, *entries: int, runs: int = 3) -> tuple[float, float, float | None]:
     """The best of some fresh processes: `t.explore()`, until everything is shown, and a manifest's table."""
     found: list[list[float]] = []
@@ -275,10 +384,28 @@ def main() -> int:
             with harness.notebook_page(lab, browser) as page:
                 cell = seconds_of_a_cell(page, folder, million)
             with harness.notebook_page(lab, browser) as page:
+                line_painted, line_frames = timeline(page, folder)
+            with harness.notebook_page(lab, browser) as page:
                 found = in_browser(page, folder, generate(Shape(files=5_000, deletes=0, manifests=50)))
         finally:
             lab.stop()
     met.append((f"1,000,000 files: the cell's tree is painted after {cell:.2f} s", cell < OPEN, f"under {OPEN:.0f} s"))
+    text = f"10,000 snapshots: the cell's timeline is painted after {line_painted:.2f} s"
+    met.append((text, line_painted < OPEN, f"under {OPEN:.0f} s"))
+    for kind, times in line_frames.items():
+        high = percentile(times)
+        met.append(
+            (f"timeline, {kind}: 95 % of the frames within {high:.0f} ms", high < FRAME, f"under {FRAME:.0f} ms")
+        )
+    maps = ["| table | files | first, s | processor, s | progress after, s | manifests cached, s | sent, KB |"]
+    maps.append("|---|---|--:|--:|--:|--:|--:|")
+    partitioned = {"100,000 files": Shape(files=90_000, deletes=10_000, manifests=11, partitioned=True)}
+    partitioned["1,100,000 files"] = Shape(files=1_000_000, manifests=110, partitioned=True)
+    for name, shape in partitioned.items():
+        (wall, cpu, said), (warm, _, _), title, sent = files_shown(generate(shape))
+        progress = 0.0 if said is None else said
+        maps.append(f"| {name} | {title} | {wall:.2f} | {cpu:.2f} | {progress:.2f} | {warm:.2f} | {sent / 1000:.0f} |")
+        met.append((f"{name} as cells: progress after {progress:.2f} s", progress < 0.2, "within 0.2 s"))
     paint, size = found["paint"], found["bytes"]
     met.append((f"5,000 nodes: first paint {paint:.2f} s after the message", paint < FIRST_PAINT, "under 1 s"))
     met.append((f"5,000 nodes: a message of {size / 1e6:.2f} MB", size < MESSAGE, "under 5 MB"))
@@ -301,6 +428,10 @@ def main() -> int:
         "## Opening",
         "",
         *lines,
+        "",
+        "## The tab Files",
+        "",
+        *maps,
         "",
         "## Changes counted",
         "",

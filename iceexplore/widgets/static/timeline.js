@@ -321,20 +321,21 @@ export function timelineView(model) {
     const { clientWidth } = overview;
     if (!isLong || !clientWidth) return;
     const paper = resizeCanvas(density, clientWidth, BRUSH.height);
-    const bar = Math.max(BRUSH.bar, Math.floor(clientWidth / all.length));
-    const changes = new Float64Array(Math.ceil(clientWidth / bar) + 1);
+    /** @type {Map<number, number>} */
+    const changes = new Map();
     positions.forEach((position, i) => {
-      const at = Math.floor((position * (clientWidth - bar)) / bar);
+      // Of many, one for each few px.
+      const px = Math.round((position * (clientWidth - BRUSH.bar)) / BRUSH.bar) * BRUSH.bar;
       const [added, removed] = all[i][model.measure];
-      if (isMatching[i]) changes[at] = Math.max(changes[at], 1 + added + removed);
+      if (isMatching[i]) changes.set(px, Math.max(changes.get(px) ?? 0, 1 + added + removed));
     });
-    const highest = Math.log1p(Math.max(...changes, 1));
+    const highest = Math.log1p(Math.max(...changes.values(), 1));
+    const barWidth = clamp(2, clientWidth / all.length - 4, 8);
     paper.fillStyle = colours.muted;
-    changes.forEach((n, i) => {
-      if (!n) return;
+    for (const [px, n] of changes) {
       const size = Math.max(2, (BRUSH.height * Math.log1p(n)) / highest);
-      paper.fillRect(bar * i, BRUSH.height - size, bar - 1, size);
-    });
+      paper.fillRect(px - barWidth / 2 + 1, BRUSH.height - size, barWidth, size);
+    }
   }
   /** Describe the snapshot under the pointer, or the selected one. */
   function describe() {

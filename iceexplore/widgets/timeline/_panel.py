@@ -284,7 +284,7 @@ def _writer(summary: Mapping[str, str] | None) -> str:
     """Return what a summary says in words: engine, application, user; not its counts, and no secrets."""
     words: dict[str, None] = {}
     for key, value in (summary or {}).items():
-        if key == "operation" or is_secret_name(key) or value.lstrip("-").isdecimal():
+        if key == "operation" or value.lstrip("-").isdecimal() or is_secret_name(key):
             continue
         words[signs(value[:_MOST_ENTRY])] = None
     return " · ".join(words)[:_MOST_WRITER]
