@@ -26,6 +26,7 @@ PAGES = {
     "docs/scan-plans.md": 19,
     "docs/simulations.md": 19,
     LABS: 20,
+    "docs/v4.md": 5,
     "docs/views.md": 61,
 }
 #: What needs a session.
