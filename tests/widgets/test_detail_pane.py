@@ -21,7 +21,7 @@ from iceexplore.graph import build_tree
 from iceexplore.widgets import Explorer
 from iceexplore.widgets.changes._tables import CHANGES
 from iceexplore.widgets.detail._detail import detail_of
-from iceexplore.widgets.detail._field_docs import SECTIONS, SPEC, Meaning, meaning
+from iceexplore.widgets.detail._field_docs import PROPOSAL, SECTIONS, SPEC, Meaning, meaning
 from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
 from iceexplore.widgets.detail._node_tables import load_table, parent_table, table_docs, tables_of, tabs_of
 from iceexplore.widgets.detail._raw_json import MAX_JSON, raw_json
@@ -80,7 +80,7 @@ def test_the_fields_say_what_they_mean(trips: ix.Table, four: ix.Table) -> None:
             for text, section, link in detail["help"].values():
                 assert text
                 assert (section == "") == (link == "")
-                assert link.startswith(f"{SPEC}#") or not link
+                assert link.startswith(f"{SPEC}#") or not link or (table is four and link == PROPOSAL)
             json.dumps(detail, allow_nan=False)
     assert {
         "table",
@@ -98,7 +98,7 @@ def test_sections_are_those_of_the_spec() -> None:
     links = {Meaning("", section).link for section in SECTIONS.values()}
     assert f"{SPEC}#table-metadata-fields" in links
     assert f"{SPEC}#version-4-metadata-structure-and-representation" in links
-    assert all(re.fullmatch(r"[a-z0-9-]+", link.partition("#")[2]) for link in links)
+    assert all(re.fullmatch(r"[a-z0-9-]+", link.partition("#")[2]) for link in links - {PROPOSAL})
     assert Meaning("of ours").link == ""
 
 
@@ -134,6 +134,16 @@ def test_a_field_that_nobody_knows_has_no_help() -> None:
     assert of_vector and of_vector.text == "the manifest whose entries it removes"
     assert of_manifest and "null: to any" in of_manifest.text
     assert meaning("manifest-dv", "inline_content", 4)
+
+
+def test_fields_of_the_proposal_lead_to_the_proposal(four: ix.Table) -> None:
+    assert four.snapshot is not None
+    tree = build_tree(four.state, depth="snapshots")
+    found = [detail_of(node, four.state)["help"] for node in tree.children(f"root:{four.snapshot.snapshot_id}")]
+    sections = {tuple(help_["record_count"][1:]) for help_ in found if "record_count" in help_}
+    assert sections == {("V4 proposal, V4 content entry structure", PROPOSAL)}
+    draft = meaning("data-file", "record_count", 4)
+    assert draft and draft.link == f"{SPEC}#version-4-metadata-structure-and-representation"
 
 
 @pytest.mark.parametrize("which", ["trips", "four"])

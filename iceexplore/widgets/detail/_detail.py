@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from iceexplore.arrow import PlainValue
+from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState, TreeNode, format_ms, human_bytes, json_safe
 from iceexplore.render import style
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
-from iceexplore.widgets.detail._field_docs import meaning, spec_name
+from iceexplore.widgets.detail._field_docs import ENTRY_KINDS, meaning, spec_name
 from iceexplore.widgets.detail._node_tables import FILES, Tab, load_table, tables_of, tabs_of
 from iceexplore.widgets.detail._recorded import Recorded, recorded_of
 
@@ -110,8 +111,9 @@ def detail_of(
         for p, elsewhere in [*((p, "") for p in node.problems), *compared.problems][:_MAX_PROBLEMS]
     ]
     help_ = {}
+    proposal = version >= 4 and node.kind in ENTRY_KINDS and _is_proposal(state)
     for fact in facts:
-        found = meaning(node.kind, fact.name, version, partition=fact.partition)
+        found = meaning(node.kind, fact.name, version, partition=fact.partition, proposal=proposal)
         if found is not None:
             help_[signs(fact.name)] = [found.text, found.section, found.link]
     path = str(json_safe((node.location or "")[:2000]))
@@ -136,6 +138,15 @@ def _beside(fact: _Fact, counted: Mapping[str, int]) -> _Fact:
     if fact.key not in counted:
         return fact
     return replace(fact, text=f"{fact.text} recorded, {_text(fact.key, counted[fact.key])} counted")
+
+
+def _is_proposal(state: TableState | None) -> bool:
+    """Return whether the snapshot has a tree of the V4 proposal; its root has been read for the nodes below it."""
+    try:
+        root = None if state is None else state.root()
+    except IceexploreError:
+        return False
+    return root is not None and root.dialect == "v4-proposal"
 
 
 def _shown(fact: _Fact) -> list[str]:

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from iceexplore.inspect import COLUMN_DOCS
 
-__all__ = ["Meaning", "SECTIONS", "SPEC", "meaning", "spec_name"]
+__all__ = ["ENTRY_KINDS", "Meaning", "PROPOSAL", "SECTIONS", "SPEC", "meaning", "spec_name"]
 
 SPEC = "https://iceberg.apache.org/spec/"
+#: The document of the V4 proposal; it has no links to its sections.
+PROPOSAL = "https://s.apache.org/iceberg-single-file-commit"
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Meaning:
     @property
     def link(self) -> str:
         """The URL of the section; empty without one."""
+        if self.section == SECTIONS["proposal"]:
+            return PROPOSAL
         slug = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", self.section.lower()))
         return f"{SPEC}#{slug}" if slug else ""
 
@@ -157,6 +161,7 @@ SECTIONS = {
     "partition": "Partitioning",
     "vector": "Deletion Vectors",
     "v4": "Version 4: Metadata Structure and Representation",
+    "proposal": "V4 proposal, V4 content entry structure",
 }
 _OF_KIND: dict[str, tuple[tuple[str, dict[str, str]], ...]] = {
     "table": (("metadata", _METADATA),),
@@ -214,6 +219,8 @@ _BY_KIND = {
     },
 }
 _FILES = ("data-file", "position-delete", "equality-delete", "deletion-vector", "manifest-dv")
+#: The kinds of nodes that are content entries.
+ENTRY_KINDS = frozenset((*_MANIFESTS, *_FILES))
 
 
 def spec_name(kind: str, name: str, version: int) -> str:
@@ -225,7 +232,9 @@ def spec_name(kind: str, name: str, version: int) -> str:
     return _FILE_NAMES.get(name, name) if kind in _FILES else name
 
 
-def meaning(kind: str, name: str, version: int = 3, *, partition: bool = False) -> Meaning | None:
+def meaning(
+    kind: str, name: str, version: int = 3, *, partition: bool = False, proposal: bool = False
+) -> Meaning | None:
     """Return the meaning of a field for a kind of node; None if it is not known.
 
     Parameters
@@ -234,6 +243,8 @@ def meaning(kind: str, name: str, version: int = 3, *, partition: bool = False) 
         The field's name, from `spec_name`.
     partition
         Whether it is a field of the partition spec: the value for a file, the range for a manifest.
+    proposal
+        Whether the tree is one of the V4 proposal, whose fields the spec does not describe.
     """
     if partition:
         text = _PARTITION_RANGE if kind in _MANIFESTS else "the file's value of this field of the partition spec"
@@ -255,7 +266,7 @@ def meaning(kind: str, name: str, version: int = 3, *, partition: bool = False) 
     if not text:
         return None
     if version >= 4:
-        return Meaning(text, SECTIONS["v4"])
+        return Meaning(text, SECTIONS["proposal" if proposal else "v4"])
     if kind in _MANIFESTS:
         return Meaning(f"{text} (a content entry field used for all versions; manifest lists do not have it)")
     section = "entry" if name in _ENTRY_FIELDS else "file" if name in _FILE_FIELDS else ""
