@@ -140,7 +140,7 @@ def sizes(seed: int, repeat: int) -> Iterator[tuple[str, float, int, dict[str, f
                 random = np.random.default_rng([seed, SHAPES.index(shape), round(density * 100), size])
                 vectors = [positions(shape, size, density, random) for _ in range(repeat)]
                 found = {n: statistics.mean(len(encode(v)) for v in vectors) for n, (encode, _) in METHODS.items()}
-                many = [positions(shape, size, density, random) for _ in range(COLUMN if size < SIZES[-1] else 10)]
+                many = [positions(shape, size, density, random) for _ in range(COLUMN)]
                 column = parquet_column(roaring(v, runs=True) for v in many)
                 found[f"Parquet column of {COLUMN}"] = column / len(many)
                 yield shape, density, size, found
