@@ -551,7 +551,7 @@ class View:
         Parameters
         ----------
         spark
-            A session of Spark 3.5 or later, classic or Connect.
+            A session of Spark 3.5 or later, or of Spark Connect 4.0 or later.
         dialect, tables_at, catalog, tables
             As for `to_arrow`; Spark's dialect is preferred.
 

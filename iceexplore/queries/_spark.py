@@ -21,10 +21,14 @@ def view_on_spark(plan: ViewPlan, session: SparkSession) -> DataFrame:
     Raises
     ------
     UnsupportedError
-        sqlglot cannot write the query in Spark's SQL, or Spark refuses it.
+        sqlglot cannot write the query in Spark's SQL, Spark refuses it, or it is Spark Connect before 4.0, which cannot
+        put data frames into a query.
     FormatError
         The query returns another number of columns than the view's schema has.
     """
+    info = SessionInfo.of(session)
+    if info.connect:
+        info.need((4, 0), "running views by Spark Connect")
     frames: dict[str, DataFrame] = {}
     names = []
     for number, source in enumerate(plan.sources):
@@ -60,8 +64,8 @@ def view_on_spark(plan: ViewPlan, session: SparkSession) -> DataFrame:
             code="view-columns-differ",
         )
     unique = made.toDF(*(f"c{i}" for i in range(found)))
-    version = SessionInfo.of(session).version
     columns = [
-        unique[f"c{i}"].cast(spark_type(field.type, version)).alias(field.name) for i, field in enumerate(schema.fields)
+        unique[f"c{i}"].cast(spark_type(field.type, info.version)).alias(field.name)
+        for i, field in enumerate(schema.fields)
     ]
     return unique.select(*columns)

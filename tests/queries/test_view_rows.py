@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 import iceexplore as ix
 from iceexplore.queries._needs import Needs
@@ -297,6 +298,20 @@ def test_versions_and_views_inside_views(warehouse: Warehouse, tmp_path: Path) -
     outer = warehouse.view("SELECT count(*) FROM two", "n long")
     assert outer.to_arrow()["n"].to_pylist() == [2]
     assert outer.to_arrow(tables={"db.two": two.at(1)})["n"].to_pylist() == [3]
+
+
+def test_simulated_views_and_views_in_catalogs(warehouse: Warehouse, tmp_path: Path) -> None:
+    simulated = warehouse.view("SELECT id FROM trips", "id long").simulate()
+    simulated.replace("SELECT count(*) AS n FROM trips", {"n": "long"}, dialect="spark")
+    assert simulated.to_arrow().to_pylist() == [{"n": 59}]
+    simulated.rollback(1)
+    assert len(simulated.to_arrow()) == 59
+    simulated.close()
+    catalog = SqlCatalog("prod", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "w"))
+    catalog.create_namespace("db")
+    catalog.create_table("db.trips", pa.schema([("id", pa.int64())])).append(pa.table({"id": [1, 2, 3]}))
+    v = ix.create_view("db.v", {"spark": "SELECT max(id) AS n FROM trips"}, {"n": "long"}, catalog=catalog)
+    assert v.to_arrow().to_pylist() == [{"n": 3}]
 
 
 def files_read(table: ix.Table, v: ix.View) -> int:

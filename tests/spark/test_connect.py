@@ -77,6 +77,14 @@ def scan():
     return plain == rows(t.to_arrow(columns=wanted)) and after == rows(simulated.to_arrow(columns=wanted))
 
 @check
+def view():
+    with tempfile.TemporaryDirectory() as folder:
+        sql = {"spark": "SELECT t.trip_id % 5 AS k, count(*) AS n FROM trips t GROUP BY 1"}
+        v = ix.create_view(f"{folder}/v", sql, {"k": "long", "n": "long"}, default_namespace="db")
+        return [rows(v.scan(spark, tables={"db.trips": one}).toArrow()) == rows(v.to_arrow(tables={"db.trips": one}))
+                for one in (t, simulated)]
+
+@check
 def metadata():
     found = simulated.inspect.files(spark=spark)
     return sorted(r.file_path for r in found.collect()) == sorted(simulated.inspect.files()["file_path"])
@@ -168,6 +176,10 @@ def test_a_session_without_java(answers: dict[str, Any]) -> None:
 @pytest.mark.parametrize("what", ["data_source", "scan", "metadata", "changes"])
 def test_the_same_rows_as_without_spark(answers: dict[str, Any], what: str) -> None:
     assert answers[what] is True, answers[what]
+
+
+def test_views_are_run(answers: dict[str, Any]) -> None:
+    assert answers["view"] == [True, True], answers["view"]
 
 
 def test_a_whole_table_has_no_findings(answers: dict[str, Any]) -> None:
