@@ -253,3 +253,12 @@ def test_texts_and_statistics_are_made_once(tmp_path: Path, monkeypatch: pytest.
     assert count["texts"] < 6_000, "it was 61,000 times"
     assert count["columns"] < 450, "it was 530 times"
     widget.close()
+
+
+def test_what_summaries_say_in_words_is_redacted_with_values(tmp_path: Path) -> None:
+    made = Explorer(ix.sample("trips"))
+    assert "iceexplore samples" in " ".join(made.writers)
+    for kinds, there in ((("credentials",), True), (("values",), False), (("names",), False)):
+        page = made.save_html(tmp_path / "page.html", redact=kinds, max_bytes=200_000, overwrite=True)
+        assert ('"writers"' in (text := page.path.read_text(encoding="utf-8"))) and ("spark ·" in text) == there
+    made.close()

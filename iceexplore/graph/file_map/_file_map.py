@@ -69,9 +69,9 @@ def cell_legend(cells: FileCells, color: CellColor) -> list[str]:
         low, high = int(cells.size.min()), int(cells.size.max())
         sizes = human_bytes(high) if low == high else f"from {human_bytes(low)} (faint) to {human_bytes(high)} (strong)"
         out.append(f"Shade: file size, {sizes}.")
-    elif color == "age":
+    elif color == "age" and len(cells.age):
         out.append(f"Shade: age, from {amount(int(cells.age.max(initial=0)), 'snapshot')} (faint) to new (strong).")
-    elif color == "deletes":
+    elif color == "deletes" and len(cells.age):
         out.append("Shade: share of a file's rows that are deleted; the faintest has none.")
         if cells.shared_deletes:
             files = amount(cells.shared_deletes, "delete file")

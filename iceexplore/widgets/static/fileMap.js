@@ -103,7 +103,8 @@ export function fileMapView(model) {
   const about = el("span.cell-words", { role: "status" });
   const legend = el("div.cell-legend");
   const bar = el("div.cell-bar", title, el("label.check", "Shade by ", color), about);
-  const scroller = el("div.cell-scroll", map);
+  const nothing = el("div.empty", { hidden: true }, "No files are known in this snapshot.");
+  const scroller = el("div.cell-scroll", nothing, map);
   const view = el("div.file-map", bar, scroller, legend);
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   /** @type {FileCells} */
@@ -142,6 +143,7 @@ export function fileMapView(model) {
       hovered = -1;
       focus = clamp(0, focus, count() - 1);
     }
+    nothing.hidden = !cells.of || count() > 0;
     map.ariaValueMax = String(Math.max(1, count()));
     resize();
     describe();
