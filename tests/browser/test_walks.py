@@ -77,11 +77,12 @@ _WRONG = """() => {
   return wrong;
 }"""
 
-# Of a view what traits tell, not what is its own (what is typed, unfolded in the details, scrolled).
+# Of a view what traits tell, not what is its own (what is typed, unfolded in the details, scrolled, and which cell of
+# the files the arrow keys have reached).
 _SHOWN = """() => [".ice-tree [role=treeitem]", ".ice-crumbs li", ".ice-detail h3", ".ice-detail tbody tr",
   ".ice-scan-answer li", ".ice-scan-why :is(h4, p, li, th)", ".ice-steps button", ".ice-report-list li",
   ".ice-costs", ".ice-vector-head", ".ice-vector-facts", ".ice-compared", "[role=tab][aria-selected=true]",
-  "[role=slider]"]
+  "[role=slider]:not(.ice-file-cells)"]
   .flatMap((kind) => [...document.querySelectorAll(`#host ${kind}`)].filter((one) => one.checkVisibility())
     .map((one) => `${kind}: ${one.textContent} ${one.ariaValueText ?? one.ariaExpanded ?? ""}`))"""
 

@@ -144,7 +144,9 @@ export function timelineView(model) {
   });
   const foot = el("div.line-foot", legend, result, swap, clear);
   const settings = el("span.group.end", zooms, compareButton, scale, measure, totalsButton);
-  const collapser = smallButton("▾", "Collapse the timeline", () => collapse(!isCollapsed()), { ariaExpanded: true });
+  const collapser = smallButton("▾", "Collapse the timeline", () => model.save("collapsed", !model.collapsed), {
+    ariaExpanded: true,
+  });
   const tools = el("div.line-tools", collapser, back, player, next, speed, description, !isLong && settings);
 
   const jump = el("input.input.line-input", {
@@ -411,8 +413,8 @@ export function timelineView(model) {
       clear.hidden = !compared;
       swap.hidden = !compared || other === current();
     };
-    keepFocus(foot, show, isCollapsed() ? collapser : line);
-    foot.hidden = isCollapsed() && !compared;
+    keepFocus(foot, show, model.collapsed ? collapser : line);
+    foot.hidden = model.collapsed && !compared;
     if (!compared) return fill(result);
     const { against, snapshot, differences: found } = model.comparison;
     const isReady = against === compared.id && snapshot === model.selection.snapshot;
@@ -427,11 +429,8 @@ export function timelineView(model) {
 
   // Room, search and filter ----------------------------------------------------------------------------------------------
 
-  function isCollapsed() {
-    return collapser.ariaExpanded === "false";
-  }
-  /** @param {boolean} on */
-  function collapse(on) {
+  function collapse() {
+    const on = model.collapsed;
     const label = `${on ? "Expand" : "Collapse"} the timeline`;
     const hide = () => {
       for (const part of [line, settings]) part.hidden = on;
@@ -758,7 +757,6 @@ export function timelineView(model) {
   model.onChange("comparison", draw);
   model.onChange("cancelled", () => play(false));
   section.append(tools, finder, line, overview, foot);
-  // A single snapshot needs no line.
-  if (!last && !ghosts()) collapse(true);
+  model.follow("collapsed", collapse);
   return section;
 }

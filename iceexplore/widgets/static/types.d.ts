@@ -106,6 +106,7 @@ export interface Traits {
   writers: string[];
   broken: Record<string, string>;
   totals: boolean;
+  collapsed: boolean;
   // file_map/
   file_map: FileCells;
   file_color: FileColor;

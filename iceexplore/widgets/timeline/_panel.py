@@ -126,6 +126,8 @@ class TimelinePanel(Panel):
         The snapshots in which problems have been met so far, by id: the number of errors and warnings as text.
     totals
         Whether the totals are drawn as curves.
+    collapsed
+        Whether the timeline is one line: at first if there is one snapshot or none.
     legend
         The legend of the picture, as `Block`s by ``measure``.
     scale
@@ -146,6 +148,7 @@ class TimelinePanel(Panel):
     writers = SyncedTrait(traitlets.List(traitlets.Unicode()))
     broken = SyncedTrait(traitlets.Dict())
     totals = SyncedTrait(traitlets.Bool(True))
+    collapsed = SyncedTrait(traitlets.Bool(False))
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
@@ -161,7 +164,8 @@ class TimelinePanel(Panel):
         sent, writers = _snapshots(state)
         left_out = len({s.snapshot_id for s in state.metadata.snapshots}) - len(sent)
         legend = legend_sent(sent, left_out)
-        return {"snapshots": sent, "left_out": left_out, "legend": legend, "writers": writers}
+        made = {"snapshots": sent, "left_out": left_out, "legend": legend, "writers": writers}
+        return {**made, "collapsed": len(sent) < 2}
 
     def begin(self) -> None:
         """Compare the two selected snapshots, and mark broken ones."""
