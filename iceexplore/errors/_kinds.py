@@ -87,7 +87,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("file-twice", "error", "wrong", (31,), "A data file is live more than once", "Its rows are read once per entry.", "Remove the extra entries."),
     ProblemKind("files-small", "info", "slow", (), "Data files are small", "Readers open more files than necessary.", "Combine them: t.maintenance().rewrite_data_files() plans it.", health=True),
     ProblemKind("files-unsorted", "info", "untidy", (), "Data files are not marked as sorted by the table's order", "Engines cannot merge them without sorting, and their ranges may overlap.", "Sort them: t.maintenance().rewrite_data_files(strategy='sort') plans it.", health=True),
-    ProblemKind("header-incomplete", "warning", "untidy", (84,), "A manifest's header lacks required keys", "Some engines need them and fail.", "Rewrite the manifests."),
+    ProblemKind("header-incomplete", "warning", "untidy", (84,), "A manifest's header lacks required keys, or has wrong ones", "Some engines need them and fail.", "Rewrite the manifests."),
     ProblemKind("header-version-missing", "error", "wrong", (73,), "A delete manifest's header does not identify it as one", "Engines that rely on the header return delete files as data.", "Rewrite the manifests."),
     ProblemKind("hint-invalid", "warning", "fail", (12,), "The version hint names no metadata file", "Engines that use it cannot open the table.", "Write the newest version's number to version-hint.text."),
     ProblemKind("hint-missing", "warning", "untidy", (12,), "The version hint is missing", "Some engines cannot open the table by its folder.", "Write the newest version's number to version-hint.text."),

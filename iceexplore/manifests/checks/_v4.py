@@ -6,7 +6,6 @@ They use columns that are read anyway. DELETED entries are not checked, as reade
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,14 +35,9 @@ def key_problems(location: str, keys: Mapping[str, str], content: str, dialect: 
     """Check the key-value metadata of a manifest; ``content`` is what it holds by its place in the tree."""
     out = []
     for key, found, text in key_faults(keys, content, dialect):
-        if found is None:
-            text = f"The manifest's header lacks {key}, which the V4 proposal requires."
-            out.append(problem("header-incomplete", location, text, field=key))
-        else:
-            expected = content if key == "content" else "4"
-            text = f"{text[:1].upper()}{text[1:]}."
-            how: dict[str, Any] = {"found": found, "expected": expected, "severity": "warning"}
-            out.append(problem("file-corrupt", location, text, field=key, **how))
+        expected = None if found is None else content if key == "content" else "4"
+        text = f"{text[:1].upper()}{text[1:]}; the V4 proposal requires {key} of every manifest."
+        out.append(problem("header-incomplete", location, text, field=key, found=found, expected=expected))
     return out
 
 

@@ -8,8 +8,6 @@ from iceexplore.metadata import Dialect
 
 __all__ = ["key_faults"]
 
-_CONTENTS = ("data", "delete", "root")
-
 
 def key_faults(keys: Mapping[str, str], content: str, dialect: Dialect) -> Iterator[tuple[str, str | None, str]]:
     """Yield what is wrong with a manifest's key-value metadata: the key, its value (None if it lacks), and a text.
@@ -27,9 +25,8 @@ def key_faults(keys: Mapping[str, str], content: str, dialect: Dialect) -> Itera
     if version is None:
         yield "format-version", None, "the key-value metadata lack format-version"
     elif not (version.isascii() and version.isdecimal() and len(version) < 4):
-        yield "format-version", version[:40], f"format-version is {version[:40]!r} in the key-value metadata"
+        yield "format-version", version[:40], f"the key-value metadata have format-version {version[:40]!r}"
     if stated is None:
         yield "content", None, "the key-value metadata lack content"
     elif stated != content:
-        what = f"in a {content} manifest" if stated in _CONTENTS else f"not {', '.join(_CONTENTS[:-1])} or root"
-        yield "content", stated[:40], f"content is {stated[:40]!r} in the key-value metadata, {what}"
+        yield "content", stated[:40], f"the key-value metadata of a {content} manifest have content {stated[:40]!r}"
