@@ -35,7 +35,7 @@ def table(flush: int = 0, **layout: Any) -> Any:
 
 def structs(path: Path, column: str) -> tuple[dict[str, int], list[Any]]:
     """Return the ids of a column's statistics by name, and their values, as pyarrow alone reads them."""
-    found = pq.read_table(path)["content_stats"].combine_chunks()
+    found: Any = pq.read_table(path)["content_stats"].combine_chunks()
     struct = found.field(column)
     ids = {f.name: int((f.metadata or {})[b"PARQUET:field_id"]) for f in struct.type}
     return ids, struct.to_pylist()

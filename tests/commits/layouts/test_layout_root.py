@@ -333,9 +333,9 @@ def test_affinity_all(tmp_path: Path, limit: int) -> None:
     lab.commit("overwrite", add=[dv("V5", "A1")])
     lab.commit("overwrite", add=[dv("V6", "B0"), dv("V7", "B2")])
     state = right(lab.commit("overwrite", add=[dv("V8", "A2")]))
-    of_a = [names for owner, names in owners(state) if owner == "A0"]
-    assert len(of_a) == (3 if limit == 0 else 1)
-    assert sorted(n for names in of_a for n in names) == ["V0", "V3", "V5"]
+    held = [names for owner, names in owners(state) if owner == "A0"]
+    assert len(held) == (3 if limit == 0 else 1)
+    assert sorted(n for names in held for n in names) == ["V0", "V3", "V5"]
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2])

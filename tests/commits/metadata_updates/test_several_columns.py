@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iceexplore as ix
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyArray, build
 from iceexplore.commits import check_rules
 from iceexplore.errors import IceexploreError, OptionError, RuleError
 from iceexplore.metadata import PrimitiveType, parse_transform
@@ -25,7 +25,7 @@ def partitions(t: Any) -> list[Any]:
 @pytest.mark.parametrize("version", [3, 4])
 @pytest.mark.parametrize("flush", [0, 100])
 def test_a_table_partitioned_by_two_columns(version: int, flush: int) -> None:
-    layout = {"flush_data_files": flush} if version == 4 else {}
+    layout: Any = {"flush_data_files": flush} if version == 4 else {}
     s = ix.empty(
         {"a": "int", "b": "string"}, partition_by=["bucket(16, a, b)"], format_version=version, seed=1, **layout
     )
@@ -50,10 +50,12 @@ def test_specs_evolve_by_it() -> None:
     s = ix.empty({"a": "int", "b": "string"}, format_version=4, seed=1)
     s.append(ROWS)
     s.evolve_spec(add=["bucket[4](a, b)"])
+    assert s.spec is not None
     assert [f.name for f in s.spec.fields] == ["a_b_bucket_4"]
     with pytest.raises(RuleError, match="already partition field"):
         s.evolve_spec(add=["bucket(4, a, b)"])
     s.evolve_spec(add=[("bucket(4, b, a)", "other")], remove=["bucket(4, a, b)"])
+    assert s.spec is not None
     assert [(f.name, f.source_ids) for f in s.spec.fields] == [("other", (2, 1))]
 
 
@@ -75,7 +77,7 @@ def test_what_is_refused(term: str, version: int, error: type[IceexploreError], 
 
 
 def test_layout_b_has_no_place_for_it() -> None:
-    layout = {"partition_storage": "source"}
+    layout: Any = {"partition_storage": "source"}
     s = ix.empty({"a": "int", "b": "string"}, partition_by=["bucket(16, a, b)"], format_version=4, seed=1, **layout)
     with pytest.raises(IceexploreError, match="transform of several columns"):
         s.append(ROWS)
@@ -86,7 +88,10 @@ def test_buckets_depend_on_each_row_alone(rows: list[tuple[int | None, str | Non
     kinds = [PrimitiveType("int"), PrimitiveType("string")]
 
     def of(some: list[Any]) -> list[Any]:
-        columns = [pa.array([r[0] for r in some], pa.int32()), pa.array([r[1] for r in some], pa.string())]
+        columns: list[AnyArray] = [
+            pa.array([r[0] for r in some], pa.int32()),
+            pa.array([r[1] for r in some], pa.string()),
+        ]
         return build.to_pylist(parse_transform("bucket[7]").apply_several(kinds, columns))
 
     whole = of(rows)

@@ -289,6 +289,7 @@ def with_file(state: TableState, leaf: int | None, keys: dict[str, str] | None, 
     if at is None:
         return with_snapshot(state, **{"root-manifest": location})
     size = len(out.getvalue())
+    assert leaf is not None
     return with_root(state, lambda b: edited(b, of_kind(leaf), location=location, file_size_in_bytes=size))
 
 
