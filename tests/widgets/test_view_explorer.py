@@ -60,6 +60,9 @@ def test_the_timeline_is_the_version_log(daily: ix.View) -> None:
     w = daily.explore()
     assert [(one["id"], one["mark"]) for one in w.entries] == [("1", ""), ("2", ""), ("1", "rolled back")]
     assert w.entry == 2 and w.version == daily.version
+    assert w.entries[1]["words"].startswith(
+        f"Version 2 · current from {w.entries[1]['time']} until {w.entries[2]['time']}"
+    )
     assert "rolled back" in w.entries[2]["words"] and "Spark 4.1.0" in w.entries[2]["words"]
     w.select(2)
     assert (w.entry, w.version) == (1, daily.versions[1])
@@ -149,7 +152,7 @@ def test_lineage_problems_and_details(daily: ix.View, tmp_path: Path) -> None:
     assert "prod.db.t" in blocks_text(blocks[1:]), "also as text"
     w.select(2)
     assert "WHERE fare" in shown(w)[0][1], "of the selected version"
-    assert "No problems found." in blocks_text(shown(w, "problems"))
+    assert "spark query of version 2 returns 2 columns" in blocks_text(shown(w, "problems"))
     text = blocks_text(shown(w, "details"))
     for words in ("Default namespace", "engine-version", "Trips by day", '"schema-id": 2', daily.location):
         assert words in text
@@ -157,7 +160,7 @@ def test_lineage_problems_and_details(daily: ix.View, tmp_path: Path) -> None:
 
 
 def test_problems_are_found_when_their_tab_is_shown(tmp_path: Path) -> None:
-    made = view([version(1, {"spark": OLD, "trino": "SELECT 1 AS day"})])
+    made = view([version(1, {"spark": OLD, "trino": "SELECT 1 AS day"}), version(2, OLD)], 2, 1)
     w = ix.open_view(write_view(tmp_path / "v", made)).explore()
     assert w.parts[3] == ["problems", "Problems"]
     text = blocks_text(shown(w, "problems"))
@@ -165,6 +168,10 @@ def test_problems_are_found_when_their_tab_is_shown(tmp_path: Path) -> None:
     assert "Not checked: prod.db.t" in text, "the source cannot be found"
     count = len(ix.open_view(tmp_path / "v").check())
     assert w.parts[3] == ["problems", f"Problems ({count})"]
+    w.select(2)
+    assert "No problems" in blocks_text(shown(w)) and w.parts[3] == ["problems", "Problems"], "of the selected version"
+    w.select(1)
+    assert shown(w) and w.parts[3] == ["problems", f"Problems ({count})"], "also when it is shown again"
 
 
 def test_sources_are_opened_only_on_request(daily: ix.View) -> None:

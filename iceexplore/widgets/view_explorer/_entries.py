@@ -60,15 +60,17 @@ def entry_of(state: ViewState, entries: list[Entry]) -> int:
 def entries_sent(entries: list[Entry]) -> list[dict[str, Any]]:
     """Return the entries for the browser: ``id``, ``time``, ``mark`` (as text) and a description, ``words``."""
     sent = []
-    for i, one in enumerate(entries):
+    until = ""
+    for one in reversed(entries):
         time = format_ms(one.timestamp_ms).replace(".000 UTC", " UTC")
         mark = _MARKS.get(one.mark, "")
         version = one.version
         made = [] if version is None else [version.operation, version.engine, ", ".join(version.dialects)]
-        words = [f"Version {one.version_id}", f"{'created' if one.mark == 'unlogged' else 'current from'} {time}"]
+        current = f"created {time}" if one.mark == "unlogged" else f"current from {time} {until}"
+        words = [f"Version {one.version_id}", current.strip()]
         words += [mark] if mark else []
         words += [text[:100] for text in made if text]
-        if i == len(entries) - 1:
-            words.append("the last change")
+        if one.mark != "unlogged":
+            until = f"until {time}"
         sent.append({"id": str(one.version_id), "time": time, "mark": mark, "words": signs(" · ".join(words))})
-    return sent
+    return sent[::-1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -126,6 +125,7 @@ class ViewExplorer(anywidget.AnyWidget):
         self._entries: list[Entry] = every[first : first + MOST_ENTRIES]
         self._made: OrderedDict[tuple[str, str], list[Block]] = OrderedDict()
         self._shown: dict[str, tuple[str, list[Block]]] = {}
+        self._counts: dict[str, int] = {}
         self._work = Work(self._fail, self._finish)
         card = view_card(state)
         try:
@@ -253,18 +253,19 @@ class ViewExplorer(anywidget.AnyWidget):
 
     def _put(self, tab: str, key: str, found: list[Block]) -> None:
         self._shown[tab] = (key, found)
+        if tab == "problems" and key in self._counts:
+            self.parts = _parts(self._counts[key])
         self.content = {"tab": tab, "key": key, "blocks": found}
 
     def _reader(self, tab: str) -> Callable[[], Any]:
         """Return what makes the content of a tab; it runs in the worker, so it uses no traits."""
-        entry, before, dialect = self.entry, self._before(), self.dialect
+        entry, before, dialect, key = self.entry, self._before(), self.dialect, self._key(tab)
         if tab == "compare":
             return lambda: self._compared(before, entry)
-        if tab == "problems":
-            return self._checked
         made: dict[str, Callable[[ViewState], Any]] = {
             "sql": lambda state: sql_blocks(state, dialect),
             "lineage": lambda state: lineage_blocks(state, self._opener),
+            "problems": lambda state: self._checked(state, key),
             "details": details_blocks,
         }
         return lambda: made[tab](self._state_at(entry))
@@ -275,15 +276,13 @@ class ViewExplorer(anywidget.AnyWidget):
         older, newer = sorted((before, entry))
         return compared_blocks(self._state_at(older), self._state_at(newer))
 
-    def _checked(self) -> list[Block]:
+    def _checked(self, state: ViewState, key: str) -> list[Block]:
         from iceexplore.doctor import examine_view
 
-        report = examine_view(self._state, self._opener)
-        self._work.call(partial(self._count_problems, len(report)))
-        return problems_blocks(report)
-
-    def _count_problems(self, count: int) -> None:
-        self.parts = _parts(count)
+        report = examine_view(state, self._opener)
+        blocks = problems_blocks(report)
+        self._counts[key] = len(report)
+        return blocks
 
     # Requests ---------------------------------------------------------------------------------------------------------
 
