@@ -377,7 +377,7 @@ export function rangesView(model) {
       drawPath(context, () => context.rect(x, y, w, h), look);
     if (!isOpen) rect([left, 0, Math.max(1, right - left), high], { fill: colours.accent, alpha: 0.13 });
     if (range.nodes) drawBars(range, now, rect);
-    else drawDensity(range, now, rect);
+    else drawDensity(range, now, context);
     const font = `11px ${colours.font}`;
     let before = -AXIS;
     for (const [row, name] of range.names) {
@@ -420,9 +420,10 @@ export function rangesView(model) {
   /**
    * @param {RangeAnswer} range
    * @param {Edges} now
-   * @param {(place: number[], look: import("./types.d.ts").Look) => void} rect
+   * @param {CanvasRenderingContext2D} context
    */
-  function drawDensity({ cells, positions }, now, rect) {
+  function drawDensity({ cells, positions }, now, context) {
+    const wide = width();
     const room = rowHeight(cells.rows);
     const columns = positions.length;
     // How many files begin and end at each stop, those that are not read before those that are.
@@ -443,15 +444,18 @@ export function rangesView(model) {
     }
     const ends = positions.map((one, i) => (one + (positions[i + 1] ?? 1)) / 2);
     sums.forEach((sum, lit) => {
+      context.fillStyle = tint(lit ? 1 : 4);
       for (let i = 0; i < sum.length; i++) {
         const at = i % (columns + 1);
         if (sum[i] < 0.5 || at === columns) continue;
-        const x = (at ? ends[at - 1] : 0) * width();
+        const x = (at ? ends[at - 1] : 0) * wide;
         const y = Math.floor(i / (columns + 1)) * room;
         const alpha = 0.2 + 0.8 * (Math.log1p(sum[i]) / Math.log1p(most));
-        rect([x, y, ends[at] * width() - x + 0.3, room + 0.3], { fill: tint(lit ? 1 : 4), alpha });
+        context.globalAlpha = alpha;
+        context.fillRect(x, y, ends[at] * wide - x + 0.3, room + 0.3);
       }
     });
+    context.globalAlpha = 1;
   }
   /**
    * @param {CanvasRenderingContext2D} context
