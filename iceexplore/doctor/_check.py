@@ -117,7 +117,7 @@ def examine_in_steps(
     check_options(level, only, skip)
     examination = Examination.of(state, _chosen(state, snapshots), level)
     with CACHE.lowered(_PASSING) if _is_large(examination) else nullcontext():
-        return (yield from _examined(examination, verify, snapshots, only, skip, baseline, show))
+        return (yield from _examined(state, examination, verify, snapshots, only, skip, baseline, show))
 
 
 def _is_large(examination: Examination) -> bool:
@@ -128,6 +128,7 @@ def _is_large(examination: Examination) -> bool:
 
 
 def _examined(
+    state: TableState,
     examination: Examination,
     verify: Verify | None,
     snapshots: object,
@@ -136,7 +137,7 @@ def _examined(
     baseline: Report | Iterable[Finding] | None,
     show: Callable[[Sandbox], Any],
 ) -> Generator[str, None, Report]:
-    state, level = examination.state, examination.level
+    level = examination.level
     wanted, unwanted = check_options(level, only, skip)
     start = time.perf_counter()
     for number, (name, check) in enumerate(_CHECKS, 1):
