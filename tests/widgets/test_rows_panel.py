@@ -169,7 +169,7 @@ def test_counting(rows: Rows, table: ix.Table) -> None:
 
 def test_the_explorer_reads_rows_when_the_tab_is_shown() -> None:
     widget = settled(Explorer(ix.sample("trips")))
-    assert [key for key, _ in widget.parts][:2] == ["tree", "rows"]
+    assert [key for key, _ in widget.parts][:3] == ["tree", "files", "rows"]
     assert widget.rows_answer == {}
     widget.tab = "rows"
     settled(widget)
