@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from ipywidgets import DOMWidget
+from ipywidgets.widgets.widget import _instances
 
 import iceexplore as ix
 from iceexplore.widgets import ViewExplorer
@@ -195,6 +196,14 @@ def test_arguments(daily: ix.View) -> None:
     with pytest.raises(ix.OptionError):
         ViewExplorer(daily, tab="rows")
     assert "Its view:" in repr(ViewExplorer(daily, dialect="trino"))
+
+
+def test_closed_widgets_leave_no_models(daily: ix.View) -> None:
+    before = set(_instances)
+    w = daily.explore()
+    assert w.settle(60) and len(set(_instances) - before) == 2, "itself and its layout"
+    w.close()
+    assert set(_instances) == before
 
 
 def test_what_is_shown_without_a_kernel(daily: ix.View, tmp_path: Path) -> None:

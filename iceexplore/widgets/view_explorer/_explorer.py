@@ -119,6 +119,7 @@ class ViewExplorer(anywidget.AnyWidget):
             if name not in ("entry", "against", "tab", "dialect", "layout", "style"):
                 raise OptionError(f"ViewExplorer has no argument {name!r}; it has entry, against, tab, dialect, layout")
         self._state, self._opener = state, open_source
+        self._own_layout = "layout" not in traits
         every = entries_of(state.metadata)
         shown = entry_of(state, every)
         first = min(max(0, len(every) - MOST_ENTRIES), max(0, shown))
@@ -209,6 +210,8 @@ class ViewExplorer(anywidget.AnyWidget):
             self._made.clear()
             self._shown.clear()
             self.unobserve_all()
+            if self._own_layout and self.comm is not None:
+                self.layout.close()  # a separate model that ipywidgets would keep
         super().close()
 
     # What is shown ----------------------------------------------------------------------------------------------------
