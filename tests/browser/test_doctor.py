@@ -40,7 +40,7 @@ def damaged(folder: Path, *names: str) -> ix.Table:
 
 
 def test_from_a_check_to_the_node_and_to_the_repair(browser: Any, tmp_path: Path) -> None:
-    table = damaged(tmp_path, "data_file_gone", "summary_totals_wrong", "path_live_twice")
+    table = damaged(tmp_path, "data_file_gone", "summary_totals_wrong", "path_live_twice", "partition_summaries_null")
     (gone,) = {p.name for p in file_paths(tmp_path / "t") if not p.exists()}
     widget = Explorer(table, tab="problems")
     with bare_page(browser, widget) as bare:
