@@ -302,8 +302,9 @@ def test_files_light_up_while_the_filter_is_dragged(shown: BarePage) -> None:
     shown.idle()
     shown.idle()
     assert " <= " in shown.widget.scan_filter and " >= " in shown.widget.scan_filter
-    page.mouse.click(stage["x"] + stage["width"] * 0.9, y + 200)
-    page.mouse.click(stage["x"] + stage["width"] * 0.85, stage["y"] + 14 * 10 + 7)
+    stage = page.locator(".ice-range-stage").bounding_box()
+    row = min(20, (stage["height"] - 20) / 12)
+    page.mouse.click(stage["x"] + stage["width"] * 0.85, stage["y"] + row * 10.5)
     shown.idle()
     assert shown.widget.selection["node"].startswith("file:")
     assert "skipped" in lab(page).locator(".ice-scan-pane").inner_text()
