@@ -146,7 +146,8 @@ def _is_proposal(state: TableState | None) -> bool:
         root = None if state is None else state.root()
     except IceexploreError:
         return False
-    return root is not None and root.dialect == "v4-proposal"
+    # The draft, whose fields the spec describes, has deletion vectors on the entries of their data files.
+    return root is not None and root.dialect.has_root_manifest and not root.dialect.deletion_vectors_on_entries
 
 
 def _shown(fact: _Fact) -> list[str]:
