@@ -84,7 +84,7 @@ def test_what_is_unknown_is_shown_as_such(browser: Any, tmp_path: Path, theme: T
     with bare_page(browser, widget, theme=theme) as bare:
         widget.select(node=f"snapshot:{table.snapshot.snapshot_id}")
         bare.push()
-        bare.page.get_by_role("tab", name="Files", exact=True).click()
+        bare.page.get_by_role("tablist", name="Tables").get_by_role("tab", name="Files").click()
         bare.idle()
         lacks = bare.page.locator(".ice-lacks")
         assert lacks.inner_text().startswith("▲ Rows may be missing: 1 of the files listed in the manifest list")

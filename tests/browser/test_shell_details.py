@@ -157,11 +157,11 @@ def test_each_part_has_the_same_room(browser: Any) -> None:
         commit = shown(bare, "commit")
         button = page.locator(".ice-commit-form > .ice-go").bounding_box()
         assert button["y"] + button["height"] <= commit["y"] + commit["height"]
-        tree = page.locator(".ice-side:visible").first.bounding_box()
-        assert tree["y"] + tree["height"] <= commit["y"] + commit["height"]
+        figure = page.locator(".ice-commit-figure:visible").bounding_box()
+        assert figure["y"] <= commit["y"] + commit["height"] / 2, "most of it is in sight; the pane scrolls to the rest"
         button = page.locator(".ice-commit-form > .ice-go")
         button.click()
-        page.locator(".ice-side").nth(1).wait_for()
+        page.locator(".ice-commit-figure img").first.wait_for()
         page.set_viewport_size({"width": 700, "height": 1000})
         assert {shown(bare, part)["height"] for part in parts} == {820}, "in a narrow cell, too"
         assert shown(bare, "scan") and page.locator(".ice-scan:visible").bounding_box()["height"] == 820
@@ -244,7 +244,7 @@ def test_on_paper(browser: Any) -> None:
         assert cut == []
         assert page.locator(".ice-detail .ice-table").bounding_box()["width"] <= 940
         page.emulate_media(media="screen")
-        page.get_by_role("tab", name="Files", exact=True).click()
+        page.get_by_role("tablist", name="Tables").get_by_role("tab", name="Files").click()
         page.locator(".ice-table thead th", has_text="readable_metrics").wait_for()
         page.locator(".ice-table tbody tr").nth(21).wait_for(state="attached")
         page.emulate_media(media="print")
