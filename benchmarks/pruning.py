@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from _tables import forget
 
+from iceexplore.arrow import AnyArray
 from iceexplore.commits import Change, LayoutOptions, Sandbox, empty_state
 from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, stats_type
 from iceexplore.planning import plan_scan
@@ -37,7 +38,7 @@ def files(first: int, count: int, total: int, region: str) -> EntryBatch:
     """Return the entries of some files in order, with statistics."""
     number = np.arange(first, first + count, dtype=np.int64)
     names = pa.array([f"/warehouse/t/data/region={region}/{n:08}.parquet" for n in number.tolist()])
-    given = {
+    given: dict[str, AnyArray] = {
         "ordinal": pa.array(np.arange(count)),
         "content_type": pa.repeat(pa.scalar(0, pa.int32()), count),
         "location": names,
@@ -48,7 +49,7 @@ def files(first: int, count: int, total: int, region: str) -> EntryBatch:
     }
     columns = [given.get(f.name, pa.nulls(count, f.type)) for f in ENTRY_SCHEMA]
     tenth = number // max(1, total // 10)
-    bounds = {
+    bounds: dict[int, tuple[AnyArray, AnyArray]] = {
         1: (pa.array(number * ROWS), pa.array(number * ROWS + ROWS - 1)),
         2: (pa.array(tenth * 1000), pa.array(tenth * 1000 + 999)),
         3: (pa.array(number % 7), pa.array(1_000_000 - number % 7)),
@@ -59,7 +60,7 @@ def files(first: int, count: int, total: int, region: str) -> EntryBatch:
     return EntryBatch(pa.Table.from_arrays(columns, schema=ENTRY_SCHEMA), stats, partition)
 
 
-def _stats(lower: pa.Array, upper: pa.Array, count: int) -> pa.StructArray:
+def _stats(lower: AnyArray, upper: AnyArray, count: int) -> pa.StructArray:
     kind = stats_type(lower.type)
     full = {
         "lower": lower,
@@ -81,8 +82,12 @@ def table(version: int, total: int, manifests: int) -> Sandbox:
     box = Sandbox(state, LayoutOptions.of(version, **layout), seed=1)
     each = total // manifests
     for i in range(manifests):
-        batch = files(i * each, each, total, f"r{i % 4}")
-        box.commit(lambda writer, batch=batch: Change("append", batch))
+        change = Change("append", files(i * each, each, total, f"r{i % 4}"))
+
+        def make(_: object, made: Change = change) -> Change:
+            return made
+
+        box.commit(make)
     return box
 
 
