@@ -148,7 +148,9 @@ def test_spark_reads_any_state_and_leaves_nothing(rides: Warehouse) -> None:
     left = v.scan(rides.session, tables={"db.view_rides": simulated})
     assert {row["c"] for row in left.collect()} == {None, "Bergen"}
     simulated.close()
-    assert not [one.name for one in rides.session.catalog.listTables() if one.isTemporary]
+    # The catalog's API lists the whole namespace, and fails on a table of another test that it cannot describe.
+    left_views = rides.session.sql("SHOW VIEWS").where("isTemporary").collect()
+    assert not [row.viewName for row in left_views]
 
 
 def test_what_spark_refuses_is_our_error(rides: Warehouse) -> None:
