@@ -42,7 +42,8 @@ class Recovery:
     candidates
         Locations of files, some of which may be the files that remain lost.
     numbers_lost
-        Whether files of `found` got the lowest possible sequence number, because their own is unknown.
+        Whether files of `found` got the lowest possible sequence number, or as position deletes the highest one,
+        because their own is unknown.
     doubtful_deletes
         The number of equality delete files that may therefore apply to rows that were written later.
     new_row_ids
@@ -287,11 +288,15 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         )  # fmt: skip
     else:
         made.numbers_lost = lost.least_number < lost.sequence_number
-        # Given the lowest number, no data file is too new for a position delete that names it.
-        number = lost.least_number
-        adder = next((i for i, s in history.snapshots.items() if s.sequence_number == number), lost.snapshot_id)
+        # Given the lowest number, no data file is too new for a position delete that names it; and given the highest
+        # one, no such delete is too old for its file. An equality delete of the lowest number deletes too little.
+        least = lost.least_number
+        kinds = found.entries["content_type"]
+        named = pc.fill_null(pc.equal(kinds, int(ContentType.POSITION_DELETE)), False)
+        numbers = pc.if_else(named, lost.sequence_number, least).cast(pa.int64())
+        adder = next((i for i, s in history.snapshots.items() if s.sequence_number == least), lost.snapshot_id)
         batch = found.with_columns(
-            status=int(Status.EXISTING), snapshot_id=adder, sequence_number=number, file_sequence_number=number
+            status=int(Status.EXISTING), snapshot_id=adder, sequence_number=numbers, file_sequence_number=numbers
         )
     if lost.deletes or not lost.has_row_ids:
         return batch

@@ -144,7 +144,10 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
     if any(one.new_row_ids for one in in_folder):
         text += " Their row ids are lost: they get new ones, so readers that follow rows by id see new rows."
     if any(one.numbers_lost for one in in_folder):
-        text += " The sequence numbers of its EXISTING entries are lost: they get the lowest possible one."
+        text += (
+            " The sequence numbers of its EXISTING entries are lost: they get the lowest possible one, and deletes by "
+            "position the highest, so that they apply to the files that they name."
+        )
         if equality.any():
             text += " So equality deletes among them may delete fewer rows than before."
     doubtful = sum(one.doubtful_deletes for one in in_folder)
