@@ -2,7 +2,7 @@
 
 Delta's feature is a preview: it takes a commit coordinator that only Delta's tests register, and a switch for tests.
 
-``python -m tests.spark.delta_writer <folder>``
+``python -m tests.spark.delta_writer <folder> <table> ...``
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ TABLES = {
         "FROM range(40)",
         "INSERT INTO {t} VALUES (100, null, null), (101, DATE '2026-01-01', null)",
         "DELETE FROM {t} WHERE day = DATE '2026-01-02'",
-        "DELETE FROM {t} WHERE id % 7 = 0",
+        "ALTER TABLE {t} RENAME COLUMN id TO number",
+        "DELETE FROM {t} WHERE number % 7 = 0",
         "INSERT OVERWRITE {t} PARTITION (day = '2026-01-01', kind = 'k %/0') SELECT 500",
     ),
 }  # fmt: skip
@@ -117,13 +118,13 @@ def _defaults(target: Any, name: str, given: int) -> list[Any]:
             return out
 
 
-def main(folder: Path) -> None:
-    """Write the tables and ``account.json``."""
+def main(folder: Path, names: list[str]) -> None:
+    """Write tables and ``account.json``."""
     session = start(folder)
     properties = ", ".join(f"'{key}' = '{value}'" for key, value in PROPERTIES.items())
     found: dict[str, Any] = {}
-    for name, statements in TABLES.items():
-        for statement in statements:
+    for name in names:
+        for statement in TABLES[name]:
             session.sql(statement.format(t=name, p=f"TBLPROPERTIES ({properties})"))
         commits = (folder / name / "_delta_log").glob("*.json")
         last = max(int(path.stem) for path in commits if path.stem.isdecimal())
@@ -133,4 +134,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])
