@@ -402,8 +402,8 @@ def main() -> int:
     partitioned = {"100,000 files": Shape(files=90_000, deletes=10_000, manifests=11, partitioned=True)}
     partitioned["1,100,000 files"] = Shape(files=1_000_000, manifests=110, partitioned=True)
     for name, shape in partitioned.items():
-        (wall, cpu, said), (warm, _, _), title, sent = files_shown(generate(shape))
-        progress = 0.0 if said is None else said
+        (wall, cpu, first), (warm, _, _), title, sent = files_shown(generate(shape))
+        progress = first or 0.0
         maps.append(f"| {name} | {title} | {wall:.2f} | {cpu:.2f} | {progress:.2f} | {warm:.2f} | {sent / 1000:.0f} |")
         met.append((f"{name} as cells: progress after {progress:.2f} s", progress < 0.2, "within 0.2 s"))
     paint, size = found["paint"], found["bytes"]

@@ -37,7 +37,7 @@ _MOST_SOURCES = 500
 
 @dataclass(frozen=True)
 class SourcePlan:
-    """What one occurrence of a table in a query stands for: a table's state, or the plan of a view."""
+    """One occurrence of a table in a query: the state of the table, or the plan of the view, that is read for it."""
 
     reference: TableReference
     table: TableState | None = None

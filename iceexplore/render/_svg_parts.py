@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
 from iceexplore.errors import OptionError
 from iceexplore.render import _escape as escape
+from iceexplore.render._mime import Svg
 
-__all__ = ["FONT", "Theme", "check_theme", "check_width", "number", "text"]
+__all__ = ["FONT", "MARGIN", "Theme", "chart_svg", "check_theme", "check_width", "number", "text"]
 
 Theme: TypeAlias = Literal["auto", "light", "dark"]
 
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif"
+
+#: Space around a chart, in pixels.
+MARGIN = 20.0
+#: Longest description: a screen reader reads all of it.
+_SPOKEN = 4000
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -39,3 +46,24 @@ def check_width(width: float) -> None:
     """Raise an error unless a picture of this width in pixels can be drawn."""
     if not 400 <= width <= 10_000:
         raise OptionError(f"width={width!r}: expected 400 to 10000 pixels")
+
+
+def chart_svg(title: str, spoken: str, css: str, width: float, height: float, parts: Iterable[str]) -> Svg:
+    """Return a chart as a picture on paper, with its title and description for screen readers.
+
+    Parameters
+    ----------
+    width, height
+        Of the paper, in pixels.
+    parts
+        Elements, whose origin is inside the margin.
+    """
+    size = f'width="{number(width, 2)}" height="{number(height, 2)}"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} '
+        f'viewBox="0 0 {number(width, 2)} {number(height, 2)}" role="img" font-family="{FONT}">'
+        f"<title>{escape.svg(escape.shorten(title, 300))}</title>"
+        f"<desc>{escape.svg(escape.shorten(spoken, _SPOKEN))}</desc><style>{css}</style>"
+        f'<rect class="ix-paper" {size} rx="10"/><g transform="translate({number(MARGIN)} {number(MARGIN)})">'
+    )
+    return Svg("\n".join([head, *filter(None, parts), "</g></svg>"]), caption=title, width=width)

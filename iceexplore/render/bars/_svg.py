@@ -5,7 +5,7 @@ from __future__ import annotations
 from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width, wrapped
 from iceexplore.render._mime import Svg
-from iceexplore.render._svg_parts import FONT, Theme, check_theme, check_width
+from iceexplore.render._svg_parts import MARGIN, Theme, chart_svg, check_theme, check_width
 from iceexplore.render._svg_parts import number as _n
 from iceexplore.render._svg_parts import text as _text
 from iceexplore.render.bars._bars import Bar, BarChart, BarRow, spoken
@@ -13,7 +13,6 @@ from iceexplore.render.scenes._style import PAPER
 
 __all__ = ["bars_svg"]
 
-_MARGIN = 20.0
 _GAP = 18.0
 _LABEL = 12.5
 _NOTE = 11.0
@@ -26,8 +25,6 @@ _LINE = 14.0
 _NAMES = 0.34
 #: Accent colour (light, dark), and the pale part's fill and outline. The parts differ in outline, not only in colour.
 _COLOURS = {"light": ("#1f6fb2", "#dfe6ee", "#7c8a9a"), "dark": ("#4aa3e0", "#263240", "#7f8fa3")}
-#: Longest description: a screen reader reads all of it.
-_SPOKEN = 4000
 
 
 def bars_svg(chart: BarChart, *, theme: Theme = "auto", width: float = 700.0) -> Svg:
@@ -47,7 +44,7 @@ def bars_svg(chart: BarChart, *, theme: Theme = "auto", width: float = 700.0) ->
     """
     check_theme(theme)
     check_width(width)
-    inner = width - 2 * _MARGIN
+    inner = width - 2 * MARGIN
     names = min(inner * _NAMES, max([80.0, *(_name_width(row) for row in chart.rows)]))
     count = max(1, len(chart.columns))
     column = (inner - names - _GAP * count) / count
@@ -84,17 +81,8 @@ def bars_svg(chart: BarChart, *, theme: Theme = "auto", width: float = 700.0) ->
             parts.append(_text(x + 25, y + 11, shown, "ix-muted", _TEXT))
             x += 25 + text_width(shown, _TEXT) + 22
         y += 16
-    total = y + 2 * _MARGIN
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(total)}" '
-        f'viewBox="0 0 {_n(width)} {_n(total)}" role="img" font-family="{FONT}">'
-        f"<title>{escape.svg(escape.shorten(chart.title, 300))}</title>"
-        f"<desc>{escape.svg(escape.shorten(spoken(chart), _SPOKEN))}</desc>"
-        f"<style>{_css(theme)}</style>"
-        f'<rect class="ix-paper" width="{_n(width)}" height="{_n(total)}" rx="10"/>'
-        f'<g transform="translate({_n(_MARGIN)} {_n(_MARGIN)})">'
-    )
-    return Svg("\n".join([head, *filter(None, parts), "</g></svg>"]), caption=chart.title, width=width)
+    total = y + 2 * MARGIN
+    return chart_svg(chart.title, spoken(chart), _css(theme), width, total, parts)
 
 
 def _name_width(row: BarRow) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width, wrapped
 from iceexplore.render._mime import Svg
-from iceexplore.render._svg_parts import FONT, Theme, check_theme
+from iceexplore.render._svg_parts import MARGIN, Theme, chart_svg, check_theme
 from iceexplore.render._svg_parts import number as _n
 from iceexplore.render._svg_parts import text as _text
 from iceexplore.render.cells._cells import CellMap, CellRow
@@ -14,7 +14,6 @@ from iceexplore.render.scenes._style import MARKS, PAPER, STYLE, style
 
 __all__ = ["cells_svg"]
 
-_MARGIN = 20.0
 _WIDTH = 820.0
 _GAP = 14.0
 _LABEL, _NOTE = 12.0, 11.0
@@ -39,7 +38,7 @@ def cells_svg(cells: CellMap, *, theme: Theme = "auto") -> Svg:
         The theme is unknown.
     """
     check_theme(theme)
-    inner = _WIDTH - 2 * _MARGIN
+    inner = _WIDTH - 2 * MARGIN
     count = max(1, len(cells.columns))
     one = count == 1
     names = min(_NAMES[one], max([40.0, *(_name_width(row) for row in cells.rows)])) if cells.rows else 0.0
@@ -76,18 +75,9 @@ def cells_svg(cells: CellMap, *, theme: Theme = "auto") -> Svg:
     y += 12
     blocks = [block for row in cells.rows for block in row.blocks]
     drawn, y = _legend(blocks, cells.legend, y, inner)
-    total = y + 2 * _MARGIN
+    total = y + 2 * MARGIN
     spoken = ". ".join([cells.description, *(f"{row.label}: {row.note}" for row in cells.rows), *cells.legend])
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(_WIDTH)}" height="{_n(total)}" '
-        f'viewBox="0 0 {_n(_WIDTH)} {_n(total)}" role="img" font-family="{FONT}">'
-        f"<title>{escape.svg(escape.shorten(cells.title, 300))}</title>"
-        f"<desc>{escape.svg(escape.shorten(spoken, 4000))}</desc>"
-        f"<style>{_css(theme, blocks)}</style>"
-        f'<rect class="ix-paper" width="{_n(_WIDTH)}" height="{_n(total)}" rx="10"/>'
-        f'<g transform="translate({_n(_MARGIN)} {_n(_MARGIN)})">'
-    )
-    return Svg("\n".join([head, *filter(None, [*parts, *drawn]), "</g></svg>"]), caption=cells.title, width=_WIDTH)
+    return chart_svg(cells.title, spoken, _css(theme, blocks), _WIDTH, total, [*parts, *drawn])
 
 
 def _name_width(row: CellRow) -> float:

@@ -7,14 +7,13 @@ import numpy as np
 from iceexplore.render import _escape as escape
 from iceexplore.render._measure import elide, text_width, wrapped
 from iceexplore.render._mime import Svg
-from iceexplore.render._svg_parts import FONT, Theme, check_theme, check_width, number
+from iceexplore.render._svg_parts import MARGIN, Theme, chart_svg, check_theme, check_width, number
 from iceexplore.render._svg_parts import text as _text
 from iceexplore.render.ranges._ranges import RangeChart, spoken_ranges
 from iceexplore.render.scenes._style import PAPER
 
 __all__ = ["ranges_svg"]
 
-_MARGIN = 20.0
 _TEXT = 11.0
 _TICKS = 6
 _LEAST, _MOST = 120.0, 460.0
@@ -46,7 +45,7 @@ def ranges_svg(chart: RangeChart, *, theme: Theme = "auto", width: float = 800.0
     """
     check_theme(theme)
     check_width(width)
-    inner = width - 2 * _MARGIN
+    inner = width - 2 * MARGIN
     parts = [_text(0, 13, elide(escape.visible(chart.title), 16, inner, bold=True), "ix-title", 16)]
     y = 22.0
     for line in wrapped(escape.visible(escape.shorten(chart.description, 1000)), 12, inner, 3):
@@ -70,16 +69,8 @@ def ranges_svg(chart: RangeChart, *, theme: Theme = "auto", width: float = 800.0
     y += 6
     legend, y = _legend(chart, y, inner)
     parts += legend
-    total = y + 2 * _MARGIN
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(total)}" '
-        f'viewBox="0 0 {_n(width)} {_n(total)}" role="img" font-family="{FONT}">'
-        f"<title>{escape.svg(escape.shorten(chart.title, 300))}</title>"
-        f"<desc>{escape.svg(escape.shorten(spoken_ranges(chart), 4000))}</desc><style>{_css(theme)}</style>"
-        f'<rect class="ix-paper" width="{_n(width)}" height="{_n(total)}" rx="10"/>'
-        f'<g transform="translate({_n(_MARGIN)} {_n(_MARGIN)})">'
-    )
-    return Svg("\n".join([head, *filter(None, parts), "</g></svg>"]), caption=chart.title, width=width)
+    total = y + 2 * MARGIN
+    return chart_svg(chart.title, spoken_ranges(chart), _css(theme), width, total, parts)
 
 
 def _n(value: float) -> str:

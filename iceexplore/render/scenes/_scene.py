@@ -41,7 +41,7 @@ class SceneNode:
     size
         Its size in bytes, which shades its cell where many siblings are drawn as cells.
     cells, count
-        Of a node that stands for many others: a cell for each of them or for some together, and their number.
+        For a node that represents many others: a cell for each of them or for some together, and their number.
     """
 
     id: str

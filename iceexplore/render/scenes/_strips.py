@@ -26,7 +26,7 @@ def size_shade(size: int | None) -> int:
 
 
 def strip_block(nodes: Sequence[SceneNode]) -> CellBlock:
-    """Return nodes as cells: nodes that stand for many have their own, others are one each."""
+    """Return nodes as cells: a node that represents many has its own cells, any other is one cell."""
     names: dict[str, int] = {}
     kinds, shades, changes = bytearray(), bytearray(), bytearray()
     for node in nodes:

@@ -43,7 +43,7 @@ function isChanged({ marks }) {
 }
 
 /**
- * Return which of many siblings are cards: the changed ones, some others, and the node that stands for the rest.
+ * Return which of many siblings are cards: the changed ones, some others, and the node that represents the rest.
  *
  * @param {TreeRow[]} run
  * @returns {Set<TreeRow>}
@@ -129,7 +129,7 @@ export function arrange(nodes, roots, expanded) {
     row.width = widths[row.level];
     const cells = row.node.cells?.kinds.length;
     if (cells) {
-      // Below its label, a cell for each node that it stands for.
+      // Below its label, a cell for each node that it represents.
       row.width = Math.max(row.width, Math.min(cells, CELL.columns) * CELL.pitch + 2 * CARD.gapY);
       row.height = CARD.height + Math.ceil(cells / CELL.columns) * CELL.pitch + CARD.gapY;
     }

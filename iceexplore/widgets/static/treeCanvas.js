@@ -39,7 +39,7 @@ const MOST_SAVED = 12000;
  */
 
 /**
- * Return the id of the node, or of the first of some nodes, that a cell of a card stands for.
+ * Return the id of the node, or of the first of some nodes, that a cell of a card represents.
  *
  * @param {TreeNode} node
  * @param {number} at
@@ -57,7 +57,7 @@ export function cellId({ cells }, at) {
  * @param {object} options
  * @param {Styles} options.styles
  * @param {(row: TreeRow) => void} options.onSelect A card was clicked.
- * @param {(id: string) => void} options.onCell A cell of a card was clicked, which stands for this node.
+ * @param {(id: string) => void} options.onCell A cell of a card was clicked, which represents this node.
  * @param {(row: TreeRow) => void} options.onToggle A card was double-clicked, or its sign for unfolding was clicked.
  */
 export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {

@@ -188,7 +188,7 @@ export function cardPainter(colours, styles) {
     }
   }
   /**
-   * Draw the cells of a card that stands for many nodes.
+   * Draw the cells of a card that represents many nodes.
    *
    * @param {CanvasRenderingContext2D} context
    * @param {TreeRow} row

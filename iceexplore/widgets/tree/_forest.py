@@ -267,7 +267,7 @@ def first_expanded(snapshot_id: int | None) -> list[str]:
 
 
 def _more(parent: str, label: str, folded: FoldedRows | None = None) -> dict[str, Any]:
-    """Return a node that stands for the children that are not shown; with a cell for each, or for some together."""
+    """Return a node that represents the children that are not shown, with a cell for each, or for some together."""
     node = {"id": f"more:{parent}", "kind": "more", "label": label, "note": "", "marks": []}
     made = {**node, "tooltip": None, "leaf": True, "children": None}
     return made if folded is None else {**made, "cells": _cells(folded)}
