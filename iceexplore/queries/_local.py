@@ -201,7 +201,7 @@ def _register(context: Any, name: str, table: pa.Table, schema: pa.Schema) -> No
 
 
 def _as_schema(frame: Any, plan: ViewPlan, *, inside: bool) -> Any:  # noqa: ANN401  (DataFusion's DataFrame)
-    """Return a query's columns with the types of the view's schema, and its names, for a view inside in lower case."""
+    """Return a query's columns with the types and names of the view's schema; names of an inner view in lower case."""
     from datafusion import column
 
     schema = plan.state.schema

@@ -33,7 +33,7 @@ _MOST_VALUES = 1000
 
 @dataclass(frozen=True)
 class Needs:
-    """What a query needs of a table.
+    """The columns, rows and conditions that a query needs of a table.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ KINDS = ("range", "no bounds", "only nulls")
 
 #: The maximum number of rows, of cells, and of the names of groups.
 _ROWS, _CELLS, _NAMES = 48, 9000, 40
-#: Rows, and how many stops are one, from fine to coarse: the first that gives few enough cells is drawn.
+#: Numbers of rows, and of stops to join into one, from fine to coarse. The first pair with few enough cells is drawn.
 _COARSER = ((_ROWS, 1), (_ROWS, 2), (_ROWS, 4), (_ROWS, 8), (_ROWS // 2, 8), (_ROWS // 4, 8), (1, 8))
 _Ints: TypeAlias = npt.NDArray[np.int64]
 

@@ -75,7 +75,7 @@ class StopPredicates:
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
         if not count or not rows:
             return out
-        # The sources are the same at every stop; of some, a projection at an end proves nothing.
+        # All stops have the same sources, but at the first or last stop a projection may prove nothing and be left out.
         found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
         for source in found:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):
