@@ -136,6 +136,7 @@ def test_rows_are_sparks(rides: Warehouse, sql: str, columns: str) -> None:
 def test_spark_reads_any_state_and_leaves_nothing(rides: Warehouse) -> None:
     table = ix.open(rides.folder / "db" / "view_rides")
     first = table.snapshots[0].snapshot_id
+    before = temporary_views(rides)
     v = made(
         rides, "SELECT city, '{x} {{' AS text, count(*) FROM view_rides GROUP BY city", "c string, t string, n long"
     )
@@ -148,9 +149,14 @@ def test_spark_reads_any_state_and_leaves_nothing(rides: Warehouse) -> None:
     left = v.scan(rides.session, tables={"db.view_rides": simulated})
     assert {row["c"] for row in left.collect()} == {None, "Bergen"}
     simulated.close()
+    assert temporary_views(rides) == before
+
+
+def temporary_views(warehouse: Warehouse) -> set[str]:
+    """Return the names of the session's temporary views; other tests of the same session leave some, too."""
     # The catalog's API lists the whole namespace, and fails on a table of another test that it cannot describe.
-    left_views = rides.session.sql("SHOW VIEWS").where("isTemporary").collect()
-    assert not [row.viewName for row in left_views]
+    listed = warehouse.session.sql("SHOW VIEWS").where("isTemporary").collect()
+    return {row.viewName for row in listed}
 
 
 def test_what_spark_refuses_is_our_error(rides: Warehouse) -> None:
