@@ -21,7 +21,7 @@ import iceexplore as ix
 from iceexplore.widgets import Explorer, TableWidget
 from scripts.engines import ENGINES, Engine, missing
 from scripts.widget_pictures import WIDGETS, tables
-from tests.browser.bare import MODEL, PAGE
+from tests.browser.bare import MODEL, PAGE, state_text
 
 _WATCH = """
 window.failures = [];
@@ -68,7 +68,7 @@ def served(widget: TableWidget, theme: str) -> Iterator[str]:
 
         def do_GET(self) -> None:
             if self.path == "/state":
-                return self._answer("application/json", json.dumps([widget._esm, state()], default=str))
+                return self._answer("application/json", state_text([widget._esm, state()]))
             if self.path != "/":
                 return self._answer("text/plain", "")
             paper, light = ("#ffffff", "true") if theme == "light" else ("#111111", "false")
@@ -81,7 +81,7 @@ def served(widget: TableWidget, theme: str) -> Iterator[str]:
             for name, value in asked.items():
                 setattr(widget, name, value)
             widget.settle(60)
-            self._answer("application/json", json.dumps(state(), default=str))
+            self._answer("application/json", state_text(state()))
 
     assert widget.settle(60)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

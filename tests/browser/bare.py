@@ -7,6 +7,7 @@ adds (comms, kernels that end, several frontends) takes JupyterLab.
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -14,7 +15,7 @@ from typing import Any
 
 from tests.browser.harness import Theme
 
-__all__ = ["MODEL", "PAGE", "BarePage", "bare_page", "violations"]
+__all__ = ["MODEL", "PAGE", "BarePage", "bare_page", "state_text", "violations"]
 
 PAGE = """<!doctype html><html lang="en"><head><title>widget</title><style>%s</style>
 <style>body { margin: 0; padding: 12px; font: 13px/1.4 sans-serif; background: %s; } main { max-width: 1400px; }</style>
@@ -25,8 +26,13 @@ MODEL = """async ([source, state]) => {
   const heard = new Map();
   const changed = new Set();
   const tell = (name) => [...(heard.get(name) ?? [])].forEach((run) => run());
+  // A notebook delivers bytes as a DataView.
+  const view = ({ bytes }) => new DataView(Uint8Array.from(atob(bytes), (digit) => digit.charCodeAt(0)).buffer);
   const model = {
-    get: (name) => state[name],
+    get(name) {
+      if (name !== "scripts") return state[name];
+      return Object.fromEntries(Object.entries(state.scripts).map(([tab, script]) => [tab, view(script)]));
+    },
     set(name, value) {
       state[name] = value;
       changed.add(name);
@@ -84,6 +90,13 @@ _AXE = """async () => {
 }"""
 
 
+def state_text(state: Any) -> str:
+    """Return a widget's state as JSON for `MODEL`: bytes are an object with their base-64 digits."""
+    return json.dumps(
+        state, default=lambda value: {"bytes": b64encode(value).decode()} if isinstance(value, bytes) else str(value)
+    )
+
+
 class BarePage:
     """A page that shows one widget."""
 
@@ -109,7 +122,7 @@ class BarePage:
     def _changed(self) -> str:
         state = self._state()
         state.pop("layout", None)
-        return json.dumps(state, default=str)
+        return state_text(state)
 
     def open(self, theme: Theme = "light") -> None:
         """Draw the widget."""

@@ -111,7 +111,10 @@ def test_what_is_sent_is_what_was_packed(tmp_path: Path) -> None:
     assert deno("run", "--no-remote", "--no-config", "run.mjs", cwd=tmp_path) == "ü \u2028 <!-- \\ `$\n"
     explorer = (ROOT / "iceexplore" / "widgets" / "static" / "explorer.js").as_uri()
     later = f"import {{ unpackScript }} from {json.dumps(explorer)};\n"
-    later += f"console.log(await unpackScript({json.dumps(sent_later('rows.rowsView', _VIEW))}));"
+    sent = list(sent_later("rows.rowsView", _VIEW))
+    # The buffer starts elsewhere than its first byte, as a buffer of a message may.
+    later += f"const buffer = new Uint8Array([0, 0, 0, ...{sent}]).buffer;\n"
+    later += "console.log(await unpackScript(new DataView(buffer, 3)));"
     (tmp_path / "later.mjs").write_text(later, encoding="utf-8")
     printed = deno("run", "--no-remote", "--no-config", "--allow-read", "later.mjs", cwd=tmp_path)
     assert printed.removesuffix("\n") == later_script("rows.rowsView", _VIEW)

@@ -130,24 +130,23 @@ def later_script(view: str, given: str) -> str:
 @cache
 def packed(module: str) -> str:
     """Return a module that unpacks another one and re-exports its default export, at half the size."""
-    length, digits = _compressed(module)
-    return _UNPACK % (digits, length)
+    data = _compressed(module)
+    digits = b85encode(data, pad=True).translate(bytes.maketrans(_OF_PYTHON, _DIGITS)).decode()
+    return _UNPACK % (digits, len(data))
 
 
 @cache
-def sent_later(view: str, given: str) -> str:
-    """Return `later_script` as it is sent: the length of its compressed bytes, a space, and these in base 85.
+def sent_later(view: str, given: str) -> bytes:
+    """Return `later_script` as it is sent: compressed. The widget's own script decompresses it.
 
-    The widget's own script unpacks it.
+    The trait is binary, unlike a widget's own script, so that it needs no digits of base 85 and a fifth fewer bytes.
     """
-    return "{} {}".format(*_compressed(later_script(view, given)))
+    return _compressed(later_script(view, given))
 
 
-def _compressed(module: str) -> tuple[int, str]:
-    """Return the number of bytes of a compressed module, and these in base 85."""
-    # No timestamp, so that equal modules give equal packed text.
-    data = gzip.compress(module.encode(), mtime=0)
-    return len(data), b85encode(data, pad=True).translate(bytes.maketrans(_OF_PYTHON, _DIGITS)).decode()
+def _compressed(module: str) -> bytes:
+    # No timestamp, so that equal modules give equal bytes.
+    return gzip.compress(module.encode(), mtime=0)
 
 
 @cache

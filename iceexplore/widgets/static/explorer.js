@@ -17,44 +17,33 @@ import { treeView } from "./treeView.js";
 const SHARE = { least: 25, first: 54, step: 3 };
 
 /**
- * The views whose scripts were loaded later, by the text of the script.
+ * The views whose scripts were loaded later, by the checksum of the script.
  *
- * @type {Map<string, Promise<View>>}
+ * @type {Map<number, Promise<View>>}
  */
 const loadedViews = new Map();
 
 /**
- * Return a script from what was sent (`iceexplore.widgets.core._bundle.sent_later`): its length in bytes when compressed,
- * a space, and these bytes in base 85.
+ * Return a script from what was sent (`iceexplore.widgets.core._bundle.sent_later`), which is compressed.
  *
- * @param {string} sent
+ * @param {DataView<ArrayBuffer>} sent
  * @returns {Promise<string>}
  */
 export function unpackScript(sent) {
-  const [length, digits] = sent.split(" ");
-  const view = new DataView(new ArrayBuffer((digits.length * 4) / 5));
-  for (let i = 0; i < digits.length; i += 5) {
-    let n = 0;
-    for (const digit of digits.slice(i, i + 5)) {
-      const code = digit.charCodeAt(0);
-      // "x" and "y" are in place of a backslash and "<".
-      n = n * 85 + (code < 120 ? code - 35 : [57, 25][code - 120]);
-    }
-    view.setUint32((i * 4) / 5, n);
-  }
-  const compressed = new Blob([view.buffer.slice(0, Number(length))]);
-  return new Response(compressed.stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  return new Response(new Blob([sent]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }
 
 /**
  * Return the view of a tab that is not in this script. Its script is in the trait `scripts` once Python has seen the
  * tab.
  *
- * @param {string} sent
+ * @param {DataView<ArrayBuffer>} sent
  * @returns {Promise<View>}
  */
 function loadView(sent) {
-  let view = loadedViews.get(sent);
+  // Gzip ends with the CRC-32 and the length of what it compressed.
+  const checksum = sent.getUint32(sent.byteLength - 8);
+  let view = loadedViews.get(checksum);
   if (!view) {
     view = unpackScript(sent).then(async (text) => {
       const module = await import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
@@ -62,7 +51,7 @@ function loadView(sent) {
       // ones
       return module.default($given);
     });
-    loadedViews.set(sent, view);
+    loadedViews.set(checksum, view);
   }
   return view;
 }

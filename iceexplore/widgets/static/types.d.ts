@@ -82,7 +82,7 @@ export interface Traits {
   // the explorer
   parts: [key: string, title: string][];
   tab: string;
-  scripts: Record<string, string>;
+  scripts: Record<string, DataView<ArrayBuffer>>;
   // tree/
   nodes: Nodes;
   roots: string[];
