@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         Sandbox,
         Saved,
     )
-    from iceexplore.doctor import CatalogReport, Finding, Maintenance, Report
+    from iceexplore.doctor import CatalogReport, Finding, Maintenance, Report, TableHealth
     from iceexplore.expressions import FilterLike
     from iceexplore.graph import SnapshotLike
     from iceexplore.inspect import Inspect
@@ -1200,6 +1200,42 @@ class Table:
             self._state, level=level, verify=verify_here() if spark is None else on_spark, snapshots=snapshots,
             only=only, skip=skip, baseline=baseline, show=Simulation,
         )  # fmt: skip
+
+    def health(self, columns: Iterable[str] | None = None) -> TableHealth:
+        """Show the health of the table in figures: what its files, deletes, manifests and partitions look like.
+
+        The figures are the sizes of data files, their deletes, manifests, partitions, and clustering: how many files a
+        value of a column lies in. Each has a sentence, a chart, and what a procedure of the engines would gain. The
+        manifests of the snapshot are read, but no data or delete file; where one cannot be read, the figures say so.
+
+        Parameters
+        ----------
+        columns
+            The columns whose clustering is measured, dotted inside structs; by default those of the table's sort order,
+            or without one the first 20 that have bounds. With more than 100,000 data files, clustering is measured by
+            default only when it is asked for.
+
+        Returns
+        -------
+        TableHealth
+            ``health["sizes"]`` is a figure, with ``verdict``, ``to_pandas()`` and ``to_svg()``.
+            ``health.gain("sizes")`` has the files, bytes and requests before and after a rewrite, and the statement
+            that runs it. ``health.to_pandas()`` has a row per figure.
+
+        Raises
+        ------
+        OptionError
+            A column is unknown, or has no single value per row.
+
+        Examples
+        --------
+        >>> health = t.health()
+        >>> health["sizes"].verdict
+        >>> health.gain("sizes").sql
+        """
+        from iceexplore.doctor import TableHealth
+
+        return TableHealth.of(self._state, columns)
 
     def _shown_after(self, sandbox: ix.commits.Sandbox) -> Simulation:
         """Return a simulation's writer as a table, for repairs that widgets of this table plan."""

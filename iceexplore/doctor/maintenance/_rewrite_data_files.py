@@ -56,7 +56,7 @@ from iceexplore.render import CardTable
 from iceexplore.writing import default_order
 
 if TYPE_CHECKING:
-    pass
+    from iceexplore.planning import ScanPlan
 
 __all__ = ["RewriteDataFilesPlan", "Strategy", "plan_rewrite_data_files"]
 
@@ -280,11 +280,17 @@ def plan_rewrite_data_files(
     where: FilterLike | None = None,
     strategy: Strategy = "binpack",
     sort_order: str | None = None,
+    scan: ScanPlan | None = None,
     **options: object,
 ) -> RewriteDataFilesPlan[T]:
     """Plan ``rewrite_data_files``. This reads the manifests, and no data or delete file.
 
     Parameters and errors are those of `Maintenance.rewrite_data_files`.
+
+    Parameters
+    ----------
+    scan
+        The plan of a scan of a `strict` state with the same filter, if there is one: it takes most of the time.
     """
     if strategy not in ("binpack", "sort"):
         raise OptionError(f"strategy={strategy!r}: give 'binpack' or 'sort'")
@@ -303,9 +309,9 @@ def plan_rewrite_data_files(
         output_spec = given.number("output-spec-id", output_spec, least=0)
         if state.metadata.spec(output_spec) is None:
             raise OptionError(f"output-spec-id={output_spec}: the table has no such partition spec")
-    reading = strict(state)
-    scan = plan_scan(reading, where)
-    tasks = scan.files
+    if scan is None:
+        scan = plan_scan(strict(state), where)
+    reading, tasks = scan.state, scan.files
     groups = _grouped(reading, tasks, rules, delete_files, ratio, limit)
     spread = _added(reading, tasks, groups, rules, strategy, output_spec)
     starting = given.flag("use-starting-sequence-number", True)
