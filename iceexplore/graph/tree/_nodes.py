@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 
 from iceexplore.arrow import PlainValue
 from iceexplore.errors import Problem
+from iceexplore.graph.tree._labels import basename
 from iceexplore.render import CellBlock, Mark, SceneNode, style
 from iceexplore.storage import JsonValue
 
@@ -90,6 +91,10 @@ class TreeNode:
         The number of its children; None if that requires reading a file that has not been read.
     cells
         Of a fold, a cell for each folded node, or for some together.
+    headline, partition
+        Of a file or manifest, what distinguishes it from its siblings, and its partition or partition ranges, as texts.
+    partition_key
+        Identifies the partition of a file: spec and values; None if it is not known.
     """
 
     id: str
@@ -105,6 +110,9 @@ class TreeNode:
     problems: tuple[Problem, ...] = ()
     child_count: int | None = 0
     cells: CellBlock | None = field(default=None, repr=False)
+    headline: str = ""
+    partition: str = ""
+    partition_key: str | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"TreeNode(id={self.id!r}, kind={self.kind!r}, label={self.label!r})"
@@ -119,11 +127,17 @@ class TreeNode:
     def scene_node(self) -> SceneNode:
         """Return the node in the form that renderers take."""
         tooltip = [self.location or self.label, *self.lines, *(f"! {p.text}" for p in self.problems[:5])]
+        label, lines = self.label, self.lines
+        target = self.fields.get("referenced_file")
+        if self.kind == "deletion-vector" and target and label == basename(self.location):
+            # The vectors of one Puffin file would all have its name.
+            label = f"DV of {basename(target)}"
+            lines = tuple(self.label if line == f"in {basename(target)}" else line for line in lines)
         return SceneNode(
             id=self.id,
             kind=self.kind,
-            label=self.label,
-            lines=self.lines,
+            label=label,
+            lines=lines,
             badge=self.badge,
             marks=self.marks,
             parent=self.parent,
